@@ -1,0 +1,62 @@
+"""The model card: what a model is, in words, beside its files."""
+
+from __future__ import annotations
+
+from protorynet.model import Model
+
+__all__ = ["model_card"]
+
+
+def model_card(model: Model) -> str:
+    """Return the model card as Markdown."""
+    training = model.training
+    shares = ", ".join(
+        f"{_cell(name)} ({share:.1%})"
+        for name, share in zip(model.labels.names, training.class_frequencies, strict=True)
+    )
+    exact = (
+        "Each prototype's vector is the embedding of the sentence shown."
+        if model.settings.exact
+        else "The sentences shown are only the nearest to the prototypes' vectors (`exact = false`)."
+    )
+    lines = [
+        "# ProtoryNet model",
+        "",
+        "A text classifier that matches every sentence of a document to one of "
+        f"{len(model.prototypes)} real training sentences (prototypes) and reads the sequence of "
+        f"matches. {exact}",
+        "",
+        f"- Classes: {shares}",
+        f"- Encoder: {_cell(model.encoder.name)}"
+        + (" (fine-tuned, in `encoder/`)" if model.encoder.tuned else ""),
+        f"- Trained on {training.n_documents:,} documents, {training.n_sentences:,} sentences, "
+        f"seed {training.seed}",
+        f"- Accuracy on held-out training documents: {training.validation_accuracy:.3f} (the model "
+        "was chosen on them; measure on unseen data with `protorynet evaluate`)",
+        f"- Data sha256: `{training.data_sha256}`",
+        "- Versions: "
+        + ", ".join(f"{name} {version}" for name, version in training.versions.items()),
+        "",
+        "| id | prototype | usage | " + " | ".join(_cell(n) for n in model.labels.names) + " |",
+        "|---|---|---|" + "---|" * len(model.labels.names),
+    ]
+    lines += [
+        f"| {item.id} | {_cell(item.sentence)} | {item.usage:.1%} | "
+        + " | ".join(f"{score:.2f}" for score in item.scores.values())
+        + " |"
+        for item in model.prototypes.ranked()
+    ]
+    lines += [
+        "",
+        "Scores are the model's probabilities for the prototype read alone; usage is the share of "
+        "training sentences matched to it.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Keep text from breaking out of a Markdown table or becoming markup."""
+    flat = " ".join(text.split())
+    for character in "\\|<>[]`*_":
+        flat = flat.replace(character, "\\" + character)
+    return flat

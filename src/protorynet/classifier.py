@@ -1,0 +1,468 @@
+"""The scikit-learn estimator: it wires the rooms together and does no work of its own."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+from protorynet.encoders import (
+    EmbeddingCache,
+    Embeddings,
+    Encoder,
+    WindowedEncoder,
+    encode_corpus,
+    load_encoder,
+    stack_sequences,
+)
+from protorynet.errors import EncoderError, InputError, ProtoryNetError
+from protorynet.explain import (
+    Evaluation,
+    Explanation,
+    Judge,
+    evaluate_model,
+    explain_documents,
+    tfidf_judge,
+)
+from protorynet.labels import learn_labels
+from protorynet.model import EncoderRecord, Model
+from protorynet.prototypes import Prototypes
+from protorynet.settings import EncoderTraining, Settings, load_settings
+from protorynet.storage import load_model, save_model
+from protorynet.text import Sentences, Splitter, split_documents
+from protorynet.training import fit_model
+
+if TYPE_CHECKING:
+    from protorynet.encoders import TransformerEncoder
+
+__all__ = ["NotFittedError", "ProtoryNetClassifier"]
+
+PRECOMPUTED = "precomputed"
+
+
+class NotFittedError(ProtoryNetError, SklearnNotFittedError):
+    """The classifier was asked for results before `fit` or `load`."""
+
+
+class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Text classifier whose every decision can be read.
+
+    Each sentence of a document is matched to one prototype, a real training sentence; an LSTM
+    reads the sequence of prototypes and gives the label.
+
+    Parameters
+    ----------
+    encoder
+        ``"minilm"`` (comes with the package), the name or folder of any sentence-transformers
+        model, an object with `name`, `fingerprint` and `encode`, or ``"precomputed"`` to pass
+        sequences of vectors, (T, d) arrays, in place of texts.
+    settings
+        ``"default"``, ``"paper"``, a TOML or JSON file, or a `Settings`.
+    n_prototypes, max_prototypes, encoder_training
+        The settings people change most; None leaves what `settings` says.
+    splitter
+        ``"sentencex"``, or ``"paper"`` for the paper's rule.
+    on_empty
+        What to do with a document that holds no sentence: ``"error"``, or ``"skip"`` (left out of
+        training; predicted by the class frequencies).
+    random_state
+        Seed. The same seed on the same machine gives the same model.
+    device
+        ``"auto"``, ``"cpu"`` or ``"cuda"``.
+    cache
+        Keep embeddings on disk between runs.
+    verbose
+        Show progress on standard error.
+
+    Attributes
+    ----------
+    classes_
+        The classes, in the order of the columns of `predict_proba`.
+    prototypes_
+        The prototypes.
+    model_
+        The trained model.
+    n_skipped_
+        Training documents left out because they held no sentence.
+
+    Examples
+    --------
+    >>> texts = ["I loved it. Great film!", "Awful. I hated every minute."] * 10
+    >>> clf = ProtoryNetClassifier().fit(texts, ["good", "bad"] * 10)
+    >>> clf.predict(["What a great film."]).tolist()
+    ['good']
+    """
+
+    def __init__(
+        self,
+        encoder: str | Path | Encoder = "minilm",
+        *,
+        settings: str | Path | Settings = "default",
+        n_prototypes: int | None = None,
+        max_prototypes: int | None = None,
+        encoder_training: EncoderTraining | None = None,
+        splitter: Splitter = "sentencex",
+        on_empty: Literal["error", "skip"] = "error",
+        random_state: int = 0,
+        device: str = "auto",
+        cache: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        self.encoder = encoder
+        self.settings = settings
+        self.n_prototypes = n_prototypes
+        self.max_prototypes = max_prototypes
+        self.encoder_training = encoder_training
+        self.splitter = splitter
+        self.on_empty = on_empty
+        self.random_state = random_state
+        self.device = device
+        self.cache = cache
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        *,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+    ) -> ProtoryNetClassifier:
+        """Train on documents and their labels.
+
+        Parameters
+        ----------
+        X
+            Texts: a list, a pandas Series or a NumPy array of strings. With
+            ``encoder="precomputed"``, a list of (T, d) arrays.
+        y
+            One label per document, or a 0/1 matrix for several labels at once.
+        checkpoint
+            Folder in which the state after each epoch is kept.
+        resume
+            Go on from that state, if there is one, to the same result.
+        """
+        settings = self._settings()
+        documents = _documents(X, self.encoder)
+        if y is None:
+            raise InputError("fit needs labels: pass y, one label per document.")
+        if len(documents) != len(y):
+            raise InputError(f"{len(documents)} documents but {len(y)} labels.")
+        if len(documents) == 0:
+            raise InputError("there are no documents to train on.")
+        labels = learn_labels(y)
+        targets = labels.encode(y)
+        encoder = self._load_encoder(settings)
+        sentences, embeddings = self._prepare(documents, encoder)
+        filled = sentences.lengths > 0
+        sentences = _without_empty(sentences, filled)
+        tunable = _tunable(encoder) if settings.encoder_training == "full" else None
+        name = str(self.encoder) if isinstance(self.encoder, str | Path) else encoder_name(encoder)
+        model = fit_model(
+            sentences,
+            embeddings,
+            targets[filled],
+            labels,
+            settings=settings,
+            encoder=EncoderRecord(name, _fingerprint(encoder)),
+            splitter=self.splitter,
+            seed=self._seed(),
+            unit_length=encoder is not None,
+            tunable=tunable,
+            device=_device(self.device),
+            checkpoint=Path(checkpoint) if checkpoint else None,
+            resume=resume,
+            progress=self.verbose,
+        )
+        self._install(model, tunable or encoder, tuned=tunable)
+        self.n_skipped_ = int((~filled).sum())
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:  # noqa: N803
+        """Return the probability of each class for each document."""
+        model = self._fitted()
+        sentences, embeddings = self._prepare(_documents(X, self.encoder), self._encoder)
+        filled = sentences.lengths > 0
+        frequencies = np.array(model.training.class_frequencies, np.float32)
+        result = np.tile(frequencies, (sentences.n_documents, 1))
+        if filled.any():
+            kept = _without_empty(sentences, filled)
+            result[filled] = model.read(model.trace(embeddings, kept.lengths)).probabilities
+        return result
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """Return the most probable class of each document, or a 0/1 matrix for several labels."""
+        probabilities = self.predict_proba(X)
+        return self._fitted().labels.decode(probabilities)
+
+    def explain(self, X: Any) -> Any:  # noqa: N803
+        """Explain the prediction for one document, or for each of several.
+
+        Returns
+        -------
+        An `Explanation` for a single text, a list of them for a sequence.
+        """
+        single = isinstance(X, str) or (self._precomputed() and getattr(X, "ndim", 0) == 2)
+        model = self._fitted()
+        documents = _documents([X] if single else X, self.encoder)
+        sentences, embeddings = self._prepare(documents, self._encoder, on_empty="error")
+        texts = [doc if isinstance(doc, str) else _steps_text(len(doc)) for doc in documents]
+        explanations = explain_documents(model, texts, sentences, embeddings)
+        return explanations[0] if single else explanations
+
+    def evaluate(self, X: Any, y: Any, *, judge: str | Encoder | None = None) -> Evaluation:  # noqa: N803
+        """Measure accuracy and the faithfulness of the explanations together.
+
+        Parameters
+        ----------
+        X, y
+            Labelled documents, best unseen in training.
+        judge
+            An encoder that judges how well sentences and prototypes match. By default the
+            embedded one, or word pieces (TF-IDF) for a model made with the embedded one.
+        """
+        model = self._fitted()
+        documents = _documents(X, self.encoder)
+        if len(documents) != len(y):
+            raise InputError(f"{len(documents)} documents but {len(y)} labels.")
+        targets = model.labels.encode(y)
+        sentences, embeddings = self._prepare(documents, self._encoder)
+        filled = sentences.lengths > 0
+        if not filled.any():
+            raise InputError("there are no documents with a sentence to evaluate on.")
+        encoder = self._encoder
+        judging, name = self._judge(judge)
+        return evaluate_model(
+            model,
+            _without_empty(sentences, filled),
+            embeddings,
+            targets[filled],
+            encode=None if encoder is None else encoder.encode,
+            judge=judging,
+            judge_name=name,
+        )
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the order of the columns of `predict_proba`."""
+        return self._fitted().labels.array()
+
+    @property
+    def prototypes_(self) -> Prototypes:
+        """The prototypes of the fitted model."""
+        return self._fitted().prototypes
+
+    def save(self, path: str | Path) -> None:
+        """Write the model directory; see `protorynet.storage`."""
+        save_model(self._fitted(), Path(path), tuned=self._tuned)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        encoder: str | Path | Encoder | None = None,
+        device: str = "auto",
+        cache: bool = True,
+        verbose: bool = False,
+    ) -> ProtoryNetClassifier:
+        """Read a model directory.
+
+        Parameters
+        ----------
+        path
+            The directory.
+        encoder
+            The encoder, where it lies elsewhere than when the model was made; its fingerprint
+            must be the same.
+        device, cache, verbose
+            As for the class.
+        """
+        model, folder = load_model(Path(path), device=_device(device))
+        record = model.encoder
+        self = cls(
+            encoder or record.name,
+            settings=model.settings,
+            splitter=model.splitter,
+            random_state=model.training.seed,
+            device=device,
+            cache=cache,
+            verbose=verbose,
+        )
+        loaded = self._load_encoder(model.settings, folder=folder, fetch=False)
+        if not record.tuned and _fingerprint(loaded) != record.fingerprint:
+            raise EncoderError(
+                f"the model in {path} was made with another encoder: {record.name!r} had the "
+                f"fingerprint {record.fingerprint[:12]}…, this one has "
+                f"{_fingerprint(loaded)[:12]}…. Give the right one with encoder=… (--encoder)."
+            )
+        self._install(model, loaded, tuned=loaded if record.tuned else None)
+        return self
+
+    def _install(self, model: Model, encoder: Encoder | None, *, tuned: Any) -> None:
+        self.model_ = model
+        self._encoder = encoder
+        self._tuned = tuned
+
+    def _fitted(self) -> Model:
+        if not hasattr(self, "model_"):
+            raise NotFittedError("this ProtoryNetClassifier is not fitted; call fit or load first.")
+        return self.model_
+
+    def _settings(self) -> Settings:
+        changes = {
+            name: getattr(self, name)
+            for name in ("n_prototypes", "max_prototypes", "encoder_training")
+            if getattr(self, name) is not None
+        }
+        settings = load_settings(self.settings)
+        most = changes.get("max_prototypes", settings.max_prototypes)
+        return settings.replace(**changes, min_prototypes=min(settings.min_prototypes, most))
+
+    def _seed(self) -> int:
+        seed = self.random_state
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InputError(f"random_state={seed!r} should be a whole number of at least 0.")
+        return int(seed)
+
+    def _precomputed(self) -> bool:
+        return isinstance(self.encoder, str) and self.encoder == PRECOMPUTED
+
+    def _load_encoder(
+        self, settings: Settings, *, folder: Path | None = None, fetch: bool = True
+    ) -> Encoder | None:
+        if self._precomputed():
+            return None
+        encoder = load_encoder(folder or self.encoder, device=self.device, fetch=fetch)
+        # Full training changes the weights; an encoder that the user holds must stay as it is.
+        return copy.deepcopy(encoder) if settings.encoder_training == "full" else encoder
+
+    def _prepare(
+        self,
+        documents: Sequence[Any],
+        encoder: Encoder | None,
+        on_empty: Literal["error", "skip"] | None = None,
+    ) -> tuple[Sentences, Embeddings]:
+        """Split and encode documents."""
+        if encoder is None:
+            embeddings, lengths = stack_sequences(documents)
+            return _as_sentences(lengths), embeddings
+        sentences = split_documents(
+            documents,
+            splitter=self.splitter,
+            counter=encoder if isinstance(encoder, WindowedEncoder) else None,
+            on_empty=on_empty or self.on_empty,
+        )
+        if not len(sentences):
+            return sentences, Embeddings(np.zeros((0, 1), np.float32), np.zeros(0, np.int64))
+        cache = EmbeddingCache() if self.cache else None
+        return sentences, encode_corpus(
+            encoder, sentences.texts, cache=cache, progress=self.verbose
+        )
+
+    def _judge(self, judge: str | Encoder | None) -> tuple[Judge | None, str]:
+        if self._encoder is None:
+            return None, ""
+        if judge is None and self._fitted().encoder.name == "minilm":
+            return tfidf_judge, "word pieces"
+        judging = load_encoder(judge or "minilm", device=self.device)
+
+        def likeness(sentences: list[str], prototypes: list[str]) -> NDArray[np.float32]:
+            a, b = judging.encode(sentences), judging.encode(prototypes)
+            centre = a.mean(axis=0)
+            a, b = a - centre, b - centre
+            a /= np.linalg.norm(a, axis=1, keepdims=True)
+            b /= np.linalg.norm(b, axis=1, keepdims=True)
+            return a @ b.T
+
+        return likeness, judging.name
+
+
+def encoder_name(encoder: Encoder | None) -> str:
+    """Return the name a model records for its encoder."""
+    return PRECOMPUTED if encoder is None else encoder.name
+
+
+def _fingerprint(encoder: Encoder | None) -> str:
+    return PRECOMPUTED if encoder is None else encoder.fingerprint
+
+
+def _tunable(encoder: Encoder | None) -> TransformerEncoder:
+    from protorynet.encoders import TransformerEncoder
+
+    if not isinstance(encoder, TransformerEncoder):
+        raise InputError(
+            "encoder_training='full' needs a transformer encoder; use 'adapter' or 'none'."
+        )
+    return encoder
+
+
+def _documents(X: Any, encoder: Any) -> list[Any]:  # noqa: N803
+    """Return the documents as a list, refusing what is plainly not one."""
+    if isinstance(X, str):
+        raise InputError("expected a sequence of texts, but got one text; wrap it in a list.")
+    if hasattr(X, "columns") and hasattr(X, "iloc"):
+        raise InputError(
+            f"expected one column of texts, but got a table with columns "
+            f"{', '.join(map(str, X.columns))}; choose one, as in table['text']."
+        )
+    if getattr(X, "ndim", 1) == 2 and isinstance(encoder, str) and encoder != PRECOMPUTED:
+        if X.shape[1] != 1:
+            raise InputError(f"expected a flat sequence of texts, but got shape {X.shape}.")
+        X = X[:, 0]  # noqa: N806
+    try:
+        return list(X)
+    except TypeError:
+        raise InputError(f"expected a sequence of texts, but got {type(X).__name__}.") from None
+
+
+def _without_empty(sentences: Sentences, filled: NDArray[np.bool_]) -> Sentences:
+    """Renumber documents so that those without sentences are gone."""
+    if filled.all():
+        return sentences
+    number = np.cumsum(filled) - 1
+    return Sentences(
+        sentences.texts,
+        sentences.starts,
+        sentences.ends,
+        number[sentences.documents],
+        int(filled.sum()),
+    )
+
+
+def _as_sentences(lengths: NDArray[np.int64]) -> Sentences:
+    """Describe the steps of sequences that are not text."""
+    texts, starts, ends = [], [], []
+    for document, length in enumerate(lengths.tolist()):
+        whole, at = _steps_text(length).split("\n"), 0
+        for step, name in enumerate(whole, start=1):
+            texts.append(f"sequence {document}, step {step}")
+            starts.append(at)
+            ends.append(at + len(name))
+            at += len(name) + 1
+    documents = np.repeat(np.arange(len(lengths)), lengths)
+    return Sentences(
+        tuple(texts),
+        np.array(starts, np.int64),
+        np.array(ends, np.int64),
+        documents.astype(np.int64),
+        len(lengths),
+    )
+
+
+def _steps_text(length: int) -> str:
+    return "\n".join(f"step {step}" for step in range(1, length + 1))
+
+
+def _device(device: str) -> str:
+    import torch
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return device

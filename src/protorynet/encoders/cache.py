@@ -1,0 +1,242 @@
+"""Embeddings kept on disk, so that no sentence is encoded twice."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.encoders.protocol import Encoder
+from protorynet.encoders.segments import (
+    Segment,
+    cache_files,
+    list_segments,
+    remove_file,
+    remove_orphans,
+    write_segment,
+)
+from protorynet.errors import InputError
+
+__all__ = ["EmbeddingCache"]
+
+_DEFAULT_LIMIT = 4 * 1024**3
+# Encoding fewer sentences again is quicker than keeping a file for them.
+_FEWEST_SENTENCES = 64
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
+
+
+class EmbeddingCache:
+    """A bounded cache of embeddings on disk, shared by any number of processes.
+
+    Only hashes of sentences and their vectors are stored, never text.
+
+    Parameters
+    ----------
+    folder
+        Where to keep the files; by default the environment variable PROTORYNET_CACHE, else the
+        user's cache directory.
+    limit_bytes
+        The most it may take; by default PROTORYNET_CACHE_LIMIT (such as ``"500MB"``), else 4 GiB.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from protorynet.encoders import load_encoder
+    >>> encoder = load_encoder("minilm")
+    >>> sentences = [f"Room {number} was clean." for number in range(64)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = EmbeddingCache(Path(folder))
+    ...     cache.put(encoder, sentences, encoder.encode(sentences))
+    ...     found, vectors = cache.get(encoder, ["Never seen.", "Room 7 was clean."])
+    >>> found.tolist(), vectors.shape
+    ([False, True], (1, 384))
+    """
+
+    def __init__(self, folder: Path | None = None, *, limit_bytes: int | None = None) -> None:
+        if limit_bytes is not None and limit_bytes < 0:
+            raise InputError(f"limit_bytes={limit_bytes} should not be negative.")
+        self.folder = _default_folder() if folder is None else Path(folder)
+        self.limit_bytes = _default_limit() if limit_bytes is None else limit_bytes
+        self._indexes: dict[str, _Index] = {}
+        self._writable = True
+
+    def get(
+        self, encoder: Encoder, sentences: Sequence[str]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
+        """Return which sentences are known, and the vectors of those, in order."""
+        found = np.zeros(len(sentences), dtype=np.bool_)
+        index = self._index(encoder)
+        places = index.find(_hashes(sentences))
+        wanted = np.flatnonzero(places >= 0)
+        by_segment = wanted[np.argsort(places[wanted], kind="stable")]
+        owners = index.owners[places[by_segment]]
+        vectors = np.empty((0, 0), dtype=np.float32)
+        cuts = np.flatnonzero(np.diff(owners)) + 1
+        for part in np.split(by_segment, cuts) if len(by_segment) else []:
+            segment = index.segments[index.owners[places[part[0]]]]
+            chosen = segment.vectors(index.rows[places[part]])
+            if chosen is None:
+                self._indexes.clear()
+                continue
+            if not vectors.size:
+                vectors = np.empty((len(sentences), chosen.shape[1]), dtype=np.float32)
+            if chosen.shape[1] == vectors.shape[1]:
+                vectors[part] = chosen
+                found[part] = True
+        return found, vectors[found] if vectors.size else vectors
+
+    def put(self, encoder: Encoder, sentences: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """Keep the vectors of some sentences, then make room if the cache is over its limit."""
+        if np.ndim(vectors) != 2 or len(vectors) != len(sentences):
+            raise InputError(
+                f"vectors of shape {np.shape(vectors)} were given for {len(sentences)} sentences."
+            )
+        if len(sentences) < _FEWEST_SENTENCES or not self._writable:
+            return
+        try:
+            remove_orphans(self.folder)
+            rows = np.ascontiguousarray(vectors, dtype=np.float32)
+            write_segment(self._encoder_folder(encoder), _hashes(sentences), rows)
+        except OSError as error:
+            self._writable = False
+            warnings.warn(
+                f"embeddings cannot be cached in {self.folder} ({error}); going on without. "
+                "Set the environment variable PROTORYNET_CACHE to a folder with room.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return
+        self._shrink()
+
+    def size(self) -> int:
+        """Return the bytes that the cache takes on disk."""
+        return sum(status.st_size for _, status in cache_files(self.folder))
+
+    def clear(self) -> int:
+        """Remove everything the cache wrote and return the bytes freed."""
+        self._indexes.clear()
+        files = list(cache_files(self.folder))
+        freed = sum(status.st_size for path, status in files if remove_file(path))
+        for folder in {path.parent for path, _ in files}:
+            # Another process may just have written there.
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        return freed
+
+    def _encoder_folder(self, encoder: Encoder) -> Path:
+        # Hashed, because a user's fingerprint may be any text.
+        return self.folder / hashlib.sha256(encoder.fingerprint.encode()).hexdigest()[:32]
+
+    def _index(self, encoder: Encoder) -> _Index:
+        folder = self._encoder_folder(encoder)
+        segments = tuple(list_segments(folder))
+        known = self._indexes.get(folder.name)
+        if known is None or known.listed != segments:
+            known = self._indexes[folder.name] = _build_index(segments)
+        return known
+
+    def _shrink(self) -> None:
+        files = dict(cache_files(self.folder))
+        excess = sum(status.st_size for status in files.values()) - self.limit_bytes
+        if excess <= 0:
+            return
+        keys = [path for path in files if path.name.endswith(".keys.npy")]
+        for path in sorted(keys, key=lambda path: files[path].st_mtime_ns):
+            segment = Segment(path.parent, path.name.partition(".")[0])
+            segment.remove()
+            parts = (segment.keys_path, segment.vectors_path)
+            excess -= sum(files[part].st_size for part in parts if part in files)
+            if excess <= 0:
+                return
+
+
+@dataclass(frozen=True)
+class _Index:
+    """The keys of all segments of one encoder, sorted by their first half."""
+
+    listed: tuple[Segment, ...]
+    segments: tuple[Segment, ...]
+    keys: NDArray[np.uint64]
+    owners: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+    def find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the place of each hash among the keys, -1 where there is none."""
+        if not len(self.keys) or not len(hashes):
+            return np.full(len(hashes), -1, dtype=np.int64)
+        # Looking up in rising order walks through memory in order, several times faster.
+        order = np.argsort(hashes[:, 0])
+        places = np.empty(len(hashes), dtype=np.int64)
+        places[order] = np.searchsorted(self.keys[:, 0], hashes[order, 0])
+        places[places == len(self.keys)] = 0
+        places[(self.keys[places] != hashes).any(axis=1)] = -1
+        return places
+
+
+def _build_index(listed: tuple[Segment, ...]) -> _Index:
+    loaded = [(segment, segment.keys()) for segment in listed]
+    usable = [(segment, keys) for segment, keys in loaded if keys is not None]
+    lengths = [len(keys) for _, keys in usable]
+    empty = np.empty((0, 2), dtype=np.uint64)
+    keys = np.concatenate([empty, *(keys for _, keys in usable)])
+    owners = np.repeat(np.arange(len(usable)), lengths)
+    rows = np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(n) for n in lengths)])
+    order = np.argsort(keys[:, 0], kind="stable")
+    segments = tuple(segment for segment, _ in usable)
+    # Columns of their own, so that searching the first half does not stride over the second.
+    return _Index(listed, segments, np.asfortranarray(keys[order]), owners[order], rows[order])
+
+
+def _hashes(sentences: Sequence[str]) -> NDArray[np.uint64]:
+    blake2b = hashlib.blake2b
+    digests = [
+        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        for text in sentences
+    ]
+    return np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 2).astype(np.uint64)
+
+
+def _default_folder() -> Path:
+    if given := os.environ.get("PROTORYNET_CACHE"):
+        return Path(given).expanduser()
+    try:
+        return _user_cache() / "protorynet" / "embeddings"
+    except RuntimeError:
+        raise InputError(
+            "there is no home directory to keep embeddings in; set the environment variable "
+            "PROTORYNET_CACHE to a folder."
+        ) from None
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local) if local else Path.home() / "AppData" / "Local"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    # The XDG rules say to ignore a relative path.
+    xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return xdg if xdg.is_absolute() else Path.home() / ".cache"
+
+
+def _default_limit() -> int:
+    given = os.environ.get("PROTORYNET_CACHE_LIMIT")
+    if not given:
+        return _DEFAULT_LIMIT
+    match = _SIZE.fullmatch(given.strip())
+    if match is None:
+        raise InputError(
+            f"PROTORYNET_CACHE_LIMIT={given!r} is not a size; write it like '500MB' or '4GB'."
+        )
+    number, unit, binary = match.groups()
+    base = 1024 if binary else 1000
+    return int(float(number) * base ** " kmgt".index(unit.lower() or " "))

@@ -1,0 +1,196 @@
+"""Any sentence-transformers model, read without the sentence-transformers package."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Encoding
+
+from protorynet.encoders.folder import read_layout
+from protorynet.encoders.loading import (
+    choose_device,
+    folder_fingerprint,
+    load_network,
+    load_tokenizer,
+    padding_token,
+    token_window,
+)
+from protorynet.encoders.pooling import Dense, SentenceNetwork
+from protorynet.encoders.saving import write_folder
+from protorynet.errors import EncoderError
+from protorynet.files import replaced_directory
+
+__all__ = ["TransformerEncoder"]
+
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+# Tokens of one batch, padding included, and the least share of a batch's longest row that its
+# other rows must fill. On a CPU the time goes with the padded tokens, whatever the size of the
+# batch, so little padding wins; a GPU wants few large batches.
+_CPU_BATCH = (8_192, 0.9)
+_GPU_BATCH = (131_072, 0.5)
+_TOKENIZED_AT_ONCE = 10_000
+
+
+class TransformerEncoder:
+    """A transformer with pooling, from a sentence-transformers folder.
+
+    Weights are read from safetensors only and computed with in float32. A folder without
+    modules.json is given mean pooling and normalisation.
+
+    Parameters
+    ----------
+    folder
+        Holds config.json, model.safetensors, tokenizer.json and, usually, modules.json.
+    name
+        What people call the encoder.
+    device
+        ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, …
+
+    Attributes
+    ----------
+    network
+        The torch module from token ids and attention mask to embeddings, for fine-tuning.
+    dimension, window, pad_token_id
+        Components of an embedding; most tokens read of one text; the id that fills short rows.
+
+    Examples
+    --------
+    >>> from protorynet.encoders import load_encoder
+    >>> encoder = load_encoder("minilm", device="cpu")
+    >>> encoder.encode(["A fine hotel.", "We left early."]).shape
+    (2, 384)
+    >>> encoder.count_tokens(["A fine hotel."]).tolist()
+    [6]
+    """
+
+    def __init__(self, folder: Path, *, name: str, device: str = "auto") -> None:
+        target = choose_device(device)
+        self.name = name
+        self._layout = read_layout(Path(folder))
+        self.network: SentenceNetwork = load_network(self._layout)
+        config: Any = self.network.backbone.config
+        self._tokenizer = load_tokenizer(self._layout, config.vocab_size)
+        special_tokens = self._tokenizer.num_special_tokens_to_add(False)
+        self.window = token_window(self._layout, config, special_tokens)
+        self.pad_token_id = padding_token(self._layout, config, self._tokenizer)
+        self.dimension = self._dimension(config.hidden_size)
+        self._tokenizer_files = {
+            name: (self._layout.transformer / name).read_bytes()
+            for name in _TOKENIZER_FILES
+            if (self._layout.transformer / name).exists()
+        }
+        as_loaded = folder_fingerprint(self._layout, self.window)
+        self._fingerprints = {self._weights_version(): as_loaded}
+        self.network.to(target)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that decides the embeddings, the weights as they are now included."""
+        version = self._weights_version()
+        if version not in self._fingerprints:
+            digest = hashlib.sha256(next(iter(self._fingerprints.values())).encode())
+            for tensor in self.network.state_dict().values():
+                digest.update(tensor.detach().cpu().contiguous().numpy())
+            self._fingerprints[version] = digest.hexdigest()
+        return self._fingerprints[version]
+
+    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+        """Return one row per sentence; what lies beyond the window is not read."""
+        tokens = self.tokenize(sentences)
+        result = np.empty((len(tokens), self.dimension), dtype=np.float32)
+        if not tokens:
+            return result
+        training = self.network.training
+        self.network.eval()
+        try:
+            with torch.inference_mode():
+                order, batches = self._batches(tokens)
+                vectors = torch.cat([self.network(ids, mask) for ids, mask in batches])
+        finally:
+            self.network.train(training)
+        result[order] = vectors.float().cpu().numpy()
+        return result
+
+    def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of each text, special tokens included, cut at the window."""
+        return [
+            encoding.ids if len(encoding) <= self.window else self._cut(text)
+            for text, encoding in self._encodings(sentences)
+        ]
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of tokens of each text, special tokens included, nothing cut."""
+        counts = (len(encoding) for _, encoding in self._encodings(texts))
+        return np.fromiter(counts, dtype=np.int64, count=len(texts))
+
+    def save(self, folder: Path) -> None:
+        """Write a complete folder that gives the same outputs; an old one is replaced."""
+        try:
+            with replaced_directory(Path(folder)) as fresh:
+                write_folder(fresh, self.network, self._layout, self.window, self._tokenizer_files)
+        except OSError as error:
+            raise EncoderError(f"the encoder cannot be saved to {folder}: {error}") from None
+
+    def _encodings(self, texts: Sequence[str]) -> Iterator[tuple[str, Encoding]]:
+        for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
+            # Lone surrogates, which JSON may smuggle in, have no place in UTF-8.
+            part = [
+                text if text.isascii() else text.encode("utf-8", "replace").decode()
+                for text in texts[start : start + _TOKENIZED_AT_ONCE]
+            ]
+            yield from zip(part, self._tokenizer.encode_batch_fast(part), strict=True)
+
+    def _cut(self, text: str) -> list[int]:
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        encoding.truncate(self.window - self._tokenizer.num_special_tokens_to_add(False))
+        ids: list[int] = self._tokenizer.post_process(encoding).ids
+        return ids
+
+    def _batches(
+        self, tokens: list[list[int]]
+    ) -> tuple[NDArray[np.int64], Iterator[tuple[torch.Tensor, torch.Tensor]]]:
+        device = next(self.network.parameters()).device
+        most, share = _CPU_BATCH if device.type == "cpu" else _GPU_BATCH
+        lengths = np.array([len(row) for row in tokens], dtype=np.int64)
+        order = np.argsort(-lengths, kind="stable")
+
+        def batches() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+            for start, stop in _groups(lengths[order], most, share):
+                ids, mask = self._padded([tokens[row] for row in order[start:stop]])
+                yield torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
+
+        return order, batches()
+
+    def _padded(self, rows: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        # A text without a single token still needs a place to look at.
+        filled = [row or [self.pad_token_id] for row in rows]
+        lengths = np.array([len(row) for row in filled])
+        mask = np.arange(lengths.max()) < lengths[:, None]
+        ids = np.full(mask.shape, self.pad_token_id, dtype=np.int64)
+        ids[mask] = np.concatenate(filled)
+        return ids, mask.astype(np.int64)
+
+    def _dimension(self, hidden_size: int) -> int:
+        dense = [head for head in self.network.heads if isinstance(head, Dense)]
+        return dense[-1].linear.out_features if dense else hidden_size * len(self.network.pooling)
+
+    def _weights_version(self) -> tuple[int, ...]:
+        # torch counts the writes to each tensor, so a training step shows without hashing.
+        return tuple(parameter._version for parameter in self.network.parameters())
+
+
+def _groups(lengths: NDArray[np.int64], most: int, share: float) -> Iterator[tuple[int, int]]:
+    """Cut falling lengths into runs of like length, each of at most so many padded tokens."""
+    start = 0
+    while start < len(lengths):
+        longest = max(int(lengths[start]), 1)
+        alike = int(np.searchsorted(-lengths, -share * longest, side="right"))
+        stop = min(start + max(1, most // longest), max(alike, start + 1))
+        yield start, stop
+        start = stop

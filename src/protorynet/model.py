@@ -1,0 +1,137 @@
+"""A trained model: everything needed to predict and to explain, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from protorynet.encoders import Embeddings
+from protorynet.labels import LabelCode
+from protorynet.network import (
+    Adapter,
+    Centring,
+    Prediction,
+    ProtoryNetwork,
+    Trajectory,
+    read_trajectory,
+    trace,
+)
+from protorynet.prototypes import Prototypes, PruningPoint
+from protorynet.settings import Settings
+from protorynet.text import Splitter
+
+__all__ = ["EncoderRecord", "Model", "TrainingRecord"]
+
+
+@dataclass(frozen=True)
+class EncoderRecord:
+    """Which encoder a model was made with.
+
+    Parameters
+    ----------
+    name
+        The name or path it was asked for by.
+    fingerprint
+        Digest of its weights, tokenizer and pooling.
+    tuned
+        Whether its weights were changed by training and travel with the model.
+    """
+
+    name: str
+    fingerprint: str
+    tuned: bool = False
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """How a model came to be, for the model card and for repeating it.
+
+    Parameters
+    ----------
+    seed, n_documents, n_sentences, data_sha256
+        Seed and training data.
+    validation_accuracy, curve
+        Accuracy on the documents held out, and the pruning curve measured on them.
+    class_frequencies
+        Share of each class in the training documents.
+    seconds
+        Time taken by each step.
+    versions
+        Versions of the packages used.
+    """
+
+    seed: int
+    n_documents: int
+    n_sentences: int
+    data_sha256: str
+    validation_accuracy: float
+    curve: tuple[PruningPoint, ...]
+    class_frequencies: tuple[float, ...]
+    seconds: dict[str, float]
+    versions: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {**vars(self), "curve": [vars(point) for point in self.curve]}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> TrainingRecord:
+        """Read back what `to_dict` gave."""
+        curve = tuple(PruningPoint(**point) for point in values["curve"])
+        frequencies = tuple(values["class_frequencies"])
+        return cls(**{**values, "curve": curve, "class_frequencies": frequencies})
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained ProtoryNet without its encoder.
+
+    Parameters
+    ----------
+    centring, adapter, network
+        The path from the encoder's vectors to probabilities.
+    prototypes
+        What is known of each prototype, in the order of the network's columns.
+    labels
+        The classes.
+    encoder
+        Which encoder gives the vectors.
+    splitter, settings, training
+        How texts are split, the hyper-parameters, and how training went.
+    """
+
+    centring: Centring
+    adapter: Adapter | None
+    network: ProtoryNetwork
+    prototypes: Prototypes
+    labels: LabelCode
+    encoder: EncoderRecord
+    splitter: Splitter
+    settings: Settings
+    training: TrainingRecord
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network's weights lie."""
+        return self.network.prototypes.device
+
+    @torch.inference_mode()
+    def embed(self, vectors: NDArray[np.float32]) -> torch.Tensor:
+        """Map the encoder's vectors (n, d) into the space of the prototypes."""
+        base = self.centring(torch.from_numpy(vectors).to(self.device))
+        embedded: torch.Tensor = base if self.adapter is None else self.adapter(base)
+        return embedded
+
+    def trace(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Trajectory:
+        """Match every sentence to its prototype."""
+        embedded = self.embed(embeddings.vectors)
+        rows = torch.from_numpy(embeddings.rows)
+        return trace(self.network, embedded, rows, torch.from_numpy(lengths))
+
+    def read(self, trajectory: Trajectory) -> Prediction:
+        """Let the reader read trajectories."""
+        return read_trajectory(self.network.reader, trajectory, self.labels.task)

@@ -1,0 +1,145 @@
+"""ProtoryNet: sentences to prototypes to a trajectory to a label."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from protorynet.network.distances import pairwise_distance, similarity
+from protorynet.network.losses import Task, probabilities
+from protorynet.network.reader import Reader, at_last_sentence
+from protorynet.network.selection import active_prototype, select
+from protorynet.network.trajectory import Prediction, Trajectory
+from protorynet.settings import Settings
+
+__all__ = ["ProtoryNetwork", "pad_documents", "read_trajectory", "trace"]
+
+_BLOCK = 65_536  # sentences compared with all prototypes at once
+_PADDED_STEPS = 65_536  # sentences, padding included, read by the LSTM at once
+
+
+class ProtoryNetwork(nn.Module):
+    """The prototype layer, the sparsity transformation and the reader.
+
+    Parameters
+    ----------
+    prototypes
+        The prototype vectors, (K, d).
+    reader
+        The LSTM and its head.
+    settings
+        Distance, ψ², selection and their constants.
+    """
+
+    def __init__(self, prototypes: Tensor, reader: Reader, settings: Settings) -> None:
+        super().__init__()
+        self.prototypes = nn.Parameter(prototypes)
+        self.reader = reader
+        self.settings = settings
+
+    def steps(self, distances: Tensor, *, ids_only: Tensor | None = None) -> Tensor:
+        """Return what the reader sees of each sentence at these distances (n, K), as (n, K).
+
+        Where the mask `ids_only` (n,) is true, the similarity counts as 1.
+        """
+        similarities = similarity(distances, self.settings.psi_squared)
+        if ids_only is not None:
+            similarities = torch.where(ids_only[:, None], 1.0, similarities)
+        return select(
+            distances,
+            similarities,
+            self.settings.selection,
+            gamma=self.settings.gamma,
+            temperature=self.settings.temperature,
+        )
+
+
+def pad_documents(steps: Tensor, lengths: Tensor) -> Tensor:
+    """Lay the steps (n, K) of consecutive documents out as (documents, longest, K), zero-padded."""
+    longest = int(lengths.max())
+    document = torch.repeat_interleave(torch.arange(len(lengths), device=steps.device), lengths)
+    starts = torch.cumsum(lengths, 0) - lengths
+    place = torch.arange(len(steps), device=steps.device) - starts[document]
+    padded = steps.new_zeros(len(lengths) * longest, steps.shape[-1])
+    padded = padded.index_copy(0, document * longest + place, steps)
+    return padded.view(len(lengths), longest, -1)
+
+
+@torch.inference_mode()
+def trace(network: ProtoryNetwork, embedded: Tensor, rows: Tensor, lengths: Tensor) -> Trajectory:
+    """Match every sentence to its prototype.
+
+    Parameters
+    ----------
+    network
+        The network.
+    embedded
+        Embeddings of the distinct sentences in the space of the prototypes, (m, d).
+    rows
+        Row of `embedded` for each sentence of the documents.
+    lengths
+        Number of sentences of each document.
+    """
+    columns = torch.empty((len(embedded), 2), dtype=torch.long)
+    similarities = torch.empty((len(embedded), 2))
+    # In double precision a prototype's own sentence is at distance zero, not at 3e-4.
+    prototypes = network.prototypes.double()
+    for start in range(0, len(embedded), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        distances = pairwise_distance(
+            embedded[block].double(), prototypes, network.settings.distance
+        )
+        first = active_prototype(distances)[:, None]
+        others = distances.scatter(1, first, torch.inf) if len(prototypes) > 1 else distances
+        two = torch.cat([first, active_prototype(others)[:, None]], dim=1)
+        columns[block] = two.cpu()
+        near = similarity(distances.gather(1, two), network.settings.psi_squared)
+        similarities[block] = near.float().cpu()
+    where = rows.cpu()
+    return Trajectory(
+        columns=columns[where, 0].numpy(),
+        similarities=similarities[where, 0].numpy(),
+        runner_up=columns[where, 1].numpy(),
+        runner_up_similarities=similarities[where, 1].numpy(),
+        lengths=lengths.cpu().numpy(),
+    )
+
+
+@torch.inference_mode()
+def read_trajectory(reader: Reader, trajectory: Trajectory, task: Task) -> Prediction:
+    """Let the reader read trajectories; long and short documents go in separate batches."""
+    device = reader.head.weight.device
+    width, n_classes = reader.lstm.input_size, reader.head.out_features
+    final = np.empty((len(trajectory.lengths), n_classes), np.float32)
+    running = np.empty((len(trajectory.columns), n_classes), np.float32)
+    offsets = trajectory.offsets
+    training = reader.training
+    reader.eval()
+    for documents in _batches_by_length(trajectory.lengths):
+        places = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in documents])
+        lengths = torch.from_numpy(trajectory.lengths[documents]).to(device)
+        steps = torch.zeros(len(places), width, device=device)
+        columns = torch.from_numpy(trajectory.columns[places]).to(device)
+        values = torch.from_numpy(trajectory.similarities[places]).to(device)
+        steps.scatter_(1, columns[:, None], values[:, None])
+        outputs = probabilities(reader(pad_documents(steps, lengths)), task)
+        final[documents] = at_last_sentence(outputs, lengths).cpu().numpy()
+        inside = torch.arange(outputs.shape[1], device=device)[None] < lengths[:, None]
+        running[places] = outputs[inside].cpu().numpy()
+    reader.train(training)
+    return Prediction(final, running)
+
+
+def _batches_by_length(lengths: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Group documents of like length so that no group exceeds a bound of padded sentences."""
+    order = np.argsort(lengths, kind="stable")
+    batches, start = [], 0
+    while start < len(order):
+        stop = start + 1
+        while stop < len(order) and (stop + 1 - start) * lengths[order[stop]] <= _PADDED_STEPS:
+            stop += 1
+        batches.append(order[start:stop])
+        start = stop
+    return batches

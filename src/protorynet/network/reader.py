@@ -1,0 +1,45 @@
+"""The reader: an LSTM over the trajectory of prototypes, and a fully connected head."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Reader", "at_last_sentence"]
+
+
+class Reader(nn.Module):
+    """Read a trajectory sentence by sentence and give class logits after each.
+
+    Parameters
+    ----------
+    n_prototypes
+        Width of a step: one entry per prototype, all but the active one zero.
+    n_classes
+        Number of outputs.
+    hidden, layers, dropout
+        Size of the LSTM, its number of layers, and the dropout between them and before the head.
+    """
+
+    def __init__(
+        self, n_prototypes: int, n_classes: int, *, hidden: int, layers: int, dropout: float
+    ) -> None:
+        super().__init__()
+        between = dropout if layers > 1 else 0.0
+        self.lstm = nn.LSTM(n_prototypes, hidden, layers, batch_first=True, dropout=between)
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(hidden, n_classes)
+
+    def forward(self, steps: Tensor) -> Tensor:
+        """Map steps (documents, sentences, K) to logits after every sentence (…, …, C).
+
+        Padding at the end of a document cannot reach back, since the LSTM reads forward only.
+        """
+        hidden, _ = self.lstm(steps)
+        logits: Tensor = self.head(self.dropout(hidden))
+        return logits
+
+
+def at_last_sentence(values: Tensor, lengths: Tensor) -> Tensor:
+    """Pick from (documents, sentences, …) the entry of each document's last sentence."""
+    return values[torch.arange(len(lengths), device=values.device), lengths - 1]

@@ -1,0 +1,21 @@
+"""Prototypes: where they start, which real sentences they become, which of them stay."""
+
+from protorynet.prototypes.candidates import distinct_candidates, is_readable
+from protorynet.prototypes.kmedoids import faster_pam, k_medoids, mean_distance_to_nearest
+from protorynet.prototypes.projection import project
+from protorynet.prototypes.prototype import Prototype, Prototypes
+from protorynet.prototypes.pruning import PruningPoint, choose_size, sizes_to_try
+
+__all__ = [
+    "Prototype",
+    "Prototypes",
+    "PruningPoint",
+    "choose_size",
+    "distinct_candidates",
+    "faster_pam",
+    "is_readable",
+    "k_medoids",
+    "mean_distance_to_nearest",
+    "project",
+    "sizes_to_try",
+]

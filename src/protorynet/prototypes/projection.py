@@ -1,0 +1,74 @@
+"""Projection of prototype vectors onto real sentences."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from protorynet.network import pairwise_distance
+from protorynet.settings import Distance
+
+__all__ = ["project"]
+
+_BLOCK = 65_536
+
+
+@torch.inference_mode()
+def project(
+    prototypes: Tensor, sentences: Tensor, *, distance: Distance = "euclidean"
+) -> NDArray[np.int64]:
+    """Choose the nearest sentence for each prototype, never one sentence for two.
+
+    Where two prototypes want the same sentence, the closer one gets it and the other its next
+    nearest.
+
+    Parameters
+    ----------
+    prototypes
+        Prototype vectors, (K, d).
+    sentences
+        Embeddings of at least K candidate sentences, (n, d), no two of the same text.
+    distance
+        The metric.
+
+    Returns
+    -------
+    Position of a sentence for each prototype.
+
+    Examples
+    --------
+    >>> sentences = torch.tensor([[0.0], [1.0], [5.0]])
+    >>> project(torch.tensor([[0.2], [0.1]]), sentences).tolist()
+    [1, 0]
+    """
+    k = len(prototypes)
+    wanted = min(k, len(sentences))
+    values, positions = [], []
+    for start in range(0, len(sentences), _BLOCK):
+        block = pairwise_distance(prototypes, sentences[start : start + _BLOCK], distance)
+        nearest = block.topk(min(wanted, block.shape[1]), largest=False)
+        values.append(nearest.values)
+        positions.append(nearest.indices + start)
+    # K nearest sentences are enough: the other K − 1 prototypes can take at most K − 1 of them.
+    every_value = torch.cat(values, dim=1).cpu().numpy()
+    every_position = torch.cat(positions, dim=1).cpu().numpy()
+    return _assign_closest_first(every_value, every_position)
+
+
+def _assign_closest_first(
+    values: NDArray[np.float32], positions: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    k = len(values)
+    chosen = np.full(k, -1, dtype=np.int64)
+    taken: set[int] = set()
+    for flat in np.argsort(values, axis=None, kind="stable"):
+        prototype, place = divmod(int(flat), values.shape[1])
+        position = int(positions[prototype, place])
+        if chosen[prototype] < 0 and position not in taken:
+            chosen[prototype] = position
+            taken.add(position)
+            if len(taken) == k:
+                break
+    return chosen

@@ -1,0 +1,105 @@
+"""What is known of each prototype of a delivered model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Prototype", "Prototypes"]
+
+
+@dataclass(frozen=True)
+class Prototype:
+    """A real training sentence that stands for many like it.
+
+    Parameters
+    ----------
+    id
+        A stable number, never reused after an edit.
+    sentence
+        The sentence as it stands in the training data.
+    row
+        Position, counted from 0, of the training document it comes from.
+    usage
+        Share of the training sentences matched to it.
+    scores
+        The model's probability of each class for this prototype read alone.
+    class_rate
+        Share of each class among the documents of the sentences matched to it.
+    """
+
+    id: int
+    sentence: str
+    row: int
+    usage: float
+    scores: dict[str, float]
+    class_rate: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as `protorynet prototypes --json` prints them."""
+        return {
+            "id": self.id,
+            "sentence": self.sentence,
+            "row": self.row,
+            "usage": self.usage,
+            "scores": dict(self.scores),
+            "class_rate": dict(self.class_rate),
+        }
+
+
+@dataclass(frozen=True)
+class Prototypes:
+    """The prototypes of a model, in the order of their columns in the network.
+
+    Parameters
+    ----------
+    items
+        The prototypes.
+    classes
+        Names of the classes, in the order of the model's outputs.
+    """
+
+    items: tuple[Prototype, ...]
+    classes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Prototype]:
+        return iter(self.items)
+
+    def __getitem__(self, position: int) -> Prototype:
+        return self.items[position]
+
+    def ranked(self, label: str | None = None) -> list[Prototype]:
+        """Return the prototypes by falling score for a class (the last class if none is named)."""
+        by = self.classes[-1] if label is None else label
+        return sorted(self.items, key=lambda item: (-item.scores[by], item.id))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as `protorynet prototypes --json` prints them."""
+        return {"prototypes": [item.to_dict() for item in self.items]}
+
+    def to_pandas(self) -> Any:
+        """Return a table: one row per prototype, one column per class score and class rate."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "id": item.id,
+                    "sentence": item.sentence,
+                    "row": item.row,
+                    "usage": item.usage,
+                    **{f"score {name}": value for name, value in item.scores.items()},
+                    **{f"rate {name}": value for name, value in item.class_rate.items()},
+                }
+                for item in self.items
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        from protorynet.report import prototypes_fragment
+
+        return prototypes_fragment(self)

@@ -1,0 +1,293 @@
+"""Every hyper-parameter, in one frozen and validated place.
+
+>>> Settings().max_prototypes
+20
+>>> preset("paper").psi_squared
+10.0
+>>> Settings(selection="argmax")
+Traceback (most recent call last):
+...
+protorynet.errors.SettingsError: selection='argmax' is not one of 'straight_through', 'paper', 'dense'.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args, get_type_hints
+
+from protorynet.errors import SettingsError
+
+__all__ = [
+    "AccuracyLoss",
+    "Distance",
+    "EncoderTraining",
+    "Retrain",
+    "Selection",
+    "Settings",
+    "load_settings",
+    "preset",
+]
+
+Distance = Literal["euclidean", "cosine"]
+Selection = Literal["straight_through", "paper", "dense"]
+AccuracyLoss = Literal["cross_entropy", "mse"]
+EncoderTraining = Literal["none", "adapter", "full"]
+Retrain = Literal["together", "reader"]
+
+_RANGES: dict[str, tuple[float, float]] = {
+    "n_prototypes": (2, 100_000),
+    "min_prototypes": (2, 100_000),
+    "max_prototypes": (2, 100_000),
+    "psi_squared": (1e-6, 1e6),
+    "gamma": (1.0, 1e12),
+    "temperature": (1e-4, 100.0),
+    "adapter_size": (1, 65_536),
+    "reader_size": (1, 65_536),
+    "reader_layers": (1, 16),
+    "reader_dropout": (0.0, 0.95),
+    "alpha": (0.0, 1e6),
+    "beta": (0.0, 1e6),
+    "delta": (0.0, 1e6),
+    "eta": (1e-6, 1e6),
+    "anchor": (0.0, 1e6),
+    "lone_sentences": (0.0, 1e6),
+    "ids_only_share": (0.0, 1.0),
+    "epochs": (1, 100_000),
+    "retrain_epochs": (1, 100_000),
+    "patience": (1, 100_000),
+    "batch_size": (1, 1_000_000),
+    "learning_rate": (1e-8, 10.0),
+    "full_epochs": (1, 100_000),
+    "full_batch_size": (1, 1_000_000),
+    "encoder_learning_rate": (1e-9, 1.0),
+    "project_every": (1, 100_000),
+    "validation_fraction": (0.01, 0.5),
+    "prune_tolerance": (0.0, 1.0),
+    "kmedoids_memory_mb": (16, 1_000_000),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The hyper-parameters of one training run.
+
+    Greek names are the paper's. Values are checked when the object is made.
+
+    Parameters
+    ----------
+    n_prototypes
+        K, the number of prototypes before pruning.
+    min_prototypes, max_prototypes
+        The fewest and the most prototypes pruning may leave. Two prototypes often classify as
+        well as twenty, but a trajectory over two says little.
+    distance, psi_squared
+        The metric d and the constant ψ² of the similarity exp(−d / ψ²).
+    selection
+        How a sentence gets its one prototype: ``"straight_through"`` (exact one-hot forward, soft
+        gradient backward), ``"paper"`` (softmax with γ), ``"dense"`` (all prototypes, for ablation).
+    gamma, temperature
+        γ of the paper's softmax; temperature of the straight-through gradient.
+    encoder_training
+        ``"none"``: embeddings as they are; ``"adapter"``: a small residual network on top of frozen
+        embeddings; ``"full"``: the encoder itself is fine-tuned.
+    adapter_size, reader_size, reader_layers, reader_dropout
+        Hidden sizes of the adapter and of the LSTM reader, its layers and dropout.
+    accuracy_loss
+        ``"cross_entropy"``, or ``"mse"`` as in the paper.
+    alpha, delta, eta
+        Weight of the diversity loss, its minimum distance and its smoothing.
+    beta
+        Weight of the prototypicality loss.
+    anchor
+        Weight of the semantic anchor, which keeps trained embeddings near the pre-trained ones.
+    lone_sentences
+        Weight of the accuracy loss with every sentence read alone under its document's label, so
+        that the score of a prototype read alone means something.
+    ids_only_share
+        Share of the training documents read with every similarity at 1, so that the prototype ids
+        carry the decision.
+    epochs, retrain_epochs, patience
+        Most epochs of training and of retraining the reader; epochs without improvement allowed.
+    batch_size, learning_rate
+        Documents per step, and Adam's learning rate.
+    full_epochs, full_batch_size, encoder_learning_rate
+        The same with ``encoder_training="full"``: most epochs, documents per step, and the
+        learning rate of the encoder itself.
+    project_every
+        Epochs between projections of the prototypes onto real sentences.
+    retrain
+        What learns after pruning: ``"reader"`` alone, as in the paper, or ``"together"`` with the
+        adapter or encoder, while every prototype stays tied to its sentence's embedding.
+    exact
+        Deliver prototypes that *are* the embeddings of their sentences. ``False`` projects for
+        display only, as the paper does, and is there for reproduction.
+    validation_fraction
+        Share of the training documents held out to stop, prune and choose.
+    prune_tolerance
+        Validation accuracy that may be given up for fewer prototypes.
+    kmedoids_memory_mb
+        Largest distance matrix that the k-medoids initialisation may hold.
+    """
+
+    n_prototypes: int = 100
+    min_prototypes: int = 15
+    max_prototypes: int = 20
+    distance: Distance = "euclidean"
+    psi_squared: float = 1.0
+    selection: Selection = "straight_through"
+    gamma: float = 1e6
+    temperature: float = 0.1
+
+    encoder_training: EncoderTraining = "adapter"
+    adapter_size: int = 256
+    reader_size: int = 64
+    reader_layers: int = 1
+    reader_dropout: float = 0.0
+
+    accuracy_loss: AccuracyLoss = "cross_entropy"
+    alpha: float = 0.1
+    delta: float = 1.0
+    eta: float = 1.0
+    beta: float = 0.1
+    anchor: float = 0.3
+    lone_sentences: float = 0.1
+    ids_only_share: float = 0.5
+
+    epochs: int = 30
+    retrain_epochs: int = 40
+    patience: int = 5
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    full_epochs: int = 2
+    full_batch_size: int = 16
+    encoder_learning_rate: float = 2e-5
+    project_every: int = 10
+    retrain: Retrain = "together"
+    exact: bool = True
+    validation_fraction: float = 0.1
+    prune_tolerance: float = 0.005
+    kmedoids_memory_mb: int = 1024
+
+    def __post_init__(self) -> None:
+        for name, hint in get_type_hints(type(self)).items():
+            value = getattr(self, name)
+            if choices := get_args(hint):
+                if value not in choices:
+                    listed = ", ".join(repr(choice) for choice in choices)
+                    raise SettingsError(f"{name}={value!r} is not one of {listed}.")
+            elif hint is bool:
+                if not isinstance(value, bool):
+                    raise SettingsError(f"{name}={value!r} should be true or false.")
+            else:
+                self._check_number(name, value, whole=hint is int)
+        if self.min_prototypes > self.max_prototypes:
+            raise SettingsError(
+                f"min_prototypes={self.min_prototypes} should be at most "
+                f"max_prototypes={self.max_prototypes}."
+            )
+
+    def _check_number(self, name: str, value: object, *, whole: bool) -> None:
+        kinds = (int,) if whole else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            kind = "a whole number" if whole else "a number"
+            raise SettingsError(f"{name}={value!r} should be {kind}.")
+        low, high = _RANGES[name]
+        if not low <= value <= high:
+            raise SettingsError(f"{name}={value!r} should be between {low:g} and {high:g}.")
+        if not whole:
+            object.__setattr__(self, name, float(value))
+
+    def replace(self, **changes: Any) -> Settings:
+        """Return a copy with some values changed; unknown names are refused.
+
+        Examples
+        --------
+        >>> Settings().replace(alpha=0.2).alpha
+        0.2
+        """
+        return Settings.from_dict({**self.to_dict(), **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values, ready for JSON or TOML."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Settings:
+        """Build settings from plain values; missing ones keep their defaults."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        if unknown := sorted(set(values) - known):
+            raise SettingsError(
+                f"unknown setting(s) {', '.join(unknown)}; known are {', '.join(sorted(known))}."
+            )
+        return cls(**values)
+
+    def to_toml(self) -> str:
+        """Return the settings as a TOML document that `load_settings` reads back."""
+        # A JSON scalar (number, string, true, false) is a TOML scalar too.
+        return "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.to_dict().items())
+
+
+_PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "paper": {
+        "n_prototypes": 200,
+        "min_prototypes": 2,
+        "psi_squared": 10.0,
+        "selection": "paper",
+        "encoder_training": "none",
+        "reader_size": 128,
+        "reader_layers": 2,
+        "reader_dropout": 0.5,
+        "accuracy_loss": "mse",
+        "alpha": 0.1,
+        "beta": 1e-4,
+        "anchor": 0.0,
+        "lone_sentences": 0.0,
+        "ids_only_share": 0.0,
+        "retrain": "reader",
+        "learning_rate": 1e-4,
+        "project_every": 10,
+        "exact": False,
+    },
+}
+
+
+def preset(name: str) -> Settings:
+    """Return a named set of hyper-parameters: ``"default"`` or ``"paper"``."""
+    if name not in _PRESETS:
+        listed = ", ".join(repr(known) for known in _PRESETS)
+        raise SettingsError(f"there is no preset {name!r}; the presets are {listed}.")
+    return Settings.from_dict(_PRESETS[name])
+
+
+def load_settings(source: str | Path | Settings) -> Settings:
+    """Return settings from a preset's name, or from a TOML or JSON file.
+
+    Examples
+    --------
+    >>> load_settings("default") == Settings()
+    True
+    """
+    if isinstance(source, Settings):
+        return source
+    if str(source) in _PRESETS:
+        return preset(str(source))
+    path = Path(source)
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except FileNotFoundError:
+        listed = ", ".join(repr(name) for name in _PRESETS)
+        raise SettingsError(
+            f"{str(source)!r} is neither a preset ({listed}) nor a settings file that exists."
+        ) from None
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise SettingsError(f"the settings file {path} cannot be read: {error}") from None
+    if not isinstance(values, dict):
+        raise SettingsError(f"the settings file {path} should hold a table of names and values.")
+    return Settings.from_dict(values)

@@ -1,0 +1,68 @@
+"""CSV and TSV files, every value read as text."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+
+from protorynet.errors import TableError
+from protorynet.text.files import check_is_text, not_utf8, opened
+from protorynet.text.quoting import one_line
+
+__all__ = ["read_delimited"]
+
+# A row must fit into a block, and rows of several megabytes exist.
+_BLOCK_BYTES = 32 * 2**20
+
+
+def read_delimited(path: Path, delimiter: str) -> pa.Table:
+    """Read a file of separated values; all columns are text, and an empty value is ``""``."""
+    header = _header(path, delimiter)
+    try:
+        with opened(path) as file:
+            return pyarrow.csv.read_csv(
+                file,
+                # Serial reading costs little and lets errors name the row.
+                read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=delimiter, newlines_in_values=True
+                ),
+                # As text, because types guessed from the first block may not hold in the next.
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=dict.fromkeys(header, pa.large_string())
+                ),
+            )
+    except (pa.ArrowException, OSError, EOFError) as error:
+        if "invalid UTF8 data" in str(error):
+            raise not_utf8(path) from None
+        if "Empty CSV file" in str(error):
+            raise TableError(f"{path} holds no rows; expected one row per document.") from None
+        raise TableError(
+            f"{path} cannot be read ({one_line(error)}). Values that hold the separator, a quote "
+            "or a newline must stand in double quotes, and quotes inside them be doubled."
+        ) from None
+
+
+def _header(path: Path, delimiter: str) -> list[str]:
+    check_is_text(path)
+    try:
+        with opened(path) as file:
+            lines = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+            reader = csv.reader(lines, delimiter=delimiter)
+            header = next((row for row in reader if row), None)
+    except UnicodeDecodeError:
+        raise not_utf8(path) from None
+    except (csv.Error, OSError, EOFError) as error:
+        raise TableError(f"the header of {path} cannot be read: {one_line(error)}.") from None
+    if header is None:
+        raise TableError(f"{path} is empty; expected a header and one row per document.")
+    if len(header) == 1 and (other := set(header[0]) & {",", ";", "\t"}):
+        raise TableError(
+            f"{path} has the single column {header[0]!r}, which holds {min(other)!r}; values "
+            f"should be separated by {delimiter!r}. Save it so, or mend its ending."
+        )
+    return header

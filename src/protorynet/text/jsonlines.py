@@ -1,0 +1,49 @@
+"""JSON-lines files: one object per line."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+from protorynet.errors import TableError
+from protorynet.text.files import check_is_text, not_utf8, opened
+from protorynet.text.quoting import one_line
+
+__all__ = ["read_records"]
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """Read the objects of a file; blank lines are passed over."""
+    check_is_text(path)
+    try:
+        with opened(path) as file:
+            content = file.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise not_utf8(path) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise TableError(f"{path} cannot be read: {one_line(error)}.") from None
+    # Not splitlines(): U+2028 and its like may stand inside a JSON string.
+    lines = content.split("\n")
+    return [
+        _record(line, path, number)
+        for number, line in enumerate(lines, start=1)
+        if line and not line.isspace()
+    ]
+
+
+def _record(line: str, path: Path, number: int) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise TableError(
+            f"line {number} of {path} is not valid JSON ({one_line(error)}); "
+            'expected one object per line, such as {"text": "…", "label": "…"}.'
+        ) from None
+    if not isinstance(record, dict):
+        raise TableError(
+            f"line {number} of {path} holds a {type(record).__name__}; "
+            'expected one object per line, such as {"text": "…", "label": "…"}.'
+        )
+    return record

@@ -1,0 +1,173 @@
+"""Every kind of table as one kind: columns of Arrow arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from protorynet.errors import TableError
+from protorynet.text.delimited import read_delimited
+from protorynet.text.jsonlines import read_records
+from protorynet.text.quoting import listed, one_line
+
+__all__ = ["Loaded", "load"]
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_JSON_LINES = (".jsonl", ".ndjson")
+_KNOWN = ".csv, .tsv, .jsonl, .ndjson (each also with .gz) and .parquet"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A table as it was found.
+
+    Parameters
+    ----------
+    name
+        What messages call it.
+    table
+        Its columns.
+    mixed
+        Columns left out because no one type holds their values.
+    is_untyped
+        Whether numbers are still written as text, as in CSV files.
+    is_split
+        Whether it is already the one split that was asked for.
+    """
+
+    name: str
+    table: pa.Table
+    mixed: tuple[str, ...] = ()
+    is_untyped: bool = False
+    is_split: bool = False
+
+
+def load(source: object, split: str | None) -> Loaded:
+    """Read a file, or take the columns of a DataFrame, an Arrow table or a dataset."""
+    if isinstance(source, str | Path):
+        loaded = _load_file(Path(source))
+    elif isinstance(source, pa.Table):
+        _check_names(source.column_names, "the pyarrow Table")
+        loaded = Loaded("the pyarrow Table", source)
+    elif _comes_from(source, "pandas") and hasattr(source, "columns"):
+        loaded = _load_frame(source)
+    elif _comes_from(source, "datasets"):
+        loaded = _load_dataset(source, split)
+    else:
+        raise TableError(
+            f"cannot read a table from a {type(source).__name__}; expected the path of a file, "
+            "a pandas DataFrame, a pyarrow Table or a Hugging Face Dataset."
+        )
+    if loaded.table.num_rows == 0:
+        raise TableError(f"{loaded.name} holds no rows; expected one row per document.")
+    return loaded
+
+
+def _comes_from(source: object, library: str) -> bool:
+    return any(kind.__module__.partition(".")[0] == library for kind in type(source).__mro__)
+
+
+def _load_file(path: Path) -> Loaded:
+    if path.is_dir():
+        raise TableError(f"{path} is a directory; expected one file ({_KNOWN}).")
+    if not path.exists():
+        raise TableError(f"there is no file {path}; check the path.")
+    name = path.name.lower()
+    suffix = Path(name.removesuffix(".gz")).suffix
+    if suffix in _DELIMITERS:
+        table = read_delimited(path, _DELIMITERS[suffix])
+        _check_names(table.column_names, str(path))
+        return Loaded(str(path), table, is_untyped=True)
+    if suffix in _JSON_LINES:
+        records = read_records(path)
+        names = list(dict.fromkeys(key for record in records for key in record))
+        return _from_columns(str(path), ((n, [r.get(n) for r in records]) for n in names))
+    if name.endswith(".parquet"):
+        return _load_parquet(path)
+    raise TableError(f"{path} has an ending that is not known; known are {_KNOWN}.")
+
+
+def _load_parquet(path: Path) -> Loaded:
+    try:
+        with pq.ParquetFile(path) as file:
+            table = file.read()
+    except (pa.ArrowException, OSError) as error:
+        raise TableError(
+            f"{path} cannot be read as Parquet; it may be cut short or of another kind, so write "
+            f"it again or mend its ending ({one_line(error)})."
+        ) from None
+    _check_names(table.column_names, str(path))
+    return Loaded(str(path), table)
+
+
+def _load_frame(frame: Any) -> Loaded:
+    names = [str(name) for name in frame.columns]
+    _check_names(names, "the DataFrame")
+    columns = ((name, frame.iloc[:, number]) for number, name in enumerate(names))
+    return _from_columns("the DataFrame", columns)
+
+
+def _load_dataset(source: Any, split: str | None) -> Loaded:
+    kind = type(source).__name__
+    if kind.startswith("Iterable"):
+        raise TableError(f"cannot read a streamed {kind}; load it with streaming=False.")
+    if isinstance(source, dict):
+        splits = [str(name) for name in source]
+        if split is None:
+            likely = "train" if "train" in splits or not splits else splits[0]
+            raise TableError(
+                f"expected a Dataset but got a {kind} of {listed(splits)}; "
+                f"did you mean dataset[{likely!r}]? (Or choose with split=.)"
+            )
+        if split not in splits:
+            raise TableError(f"the {kind} has no split {split!r}; it has {listed(splits)}.")
+        loaded = _load_dataset(source[split], None)
+        return Loaded(f"split {split!r} of the {kind}", loaded.table, is_split=True)
+    # With this format, rows chosen by select(), filter() or shuffle() are respected.
+    return Loaded("the Dataset", source.with_format("arrow")[:])
+
+
+def _check_names(names: Sequence[str], where: str) -> None:
+    if not names:
+        raise TableError(f"{where} has no columns; expected one of texts and one of labels.")
+    if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise TableError(
+            f"{where} has more than one column named {listed(repeated)}; rename all but one."
+        )
+
+
+def _from_columns(where: str, columns: Iterable[tuple[str, Any]]) -> Loaded:
+    arrays: dict[str, pa.Array] = {}
+    mixed = []
+    for name, values in columns:
+        array = _column(name, values)
+        if array is None:
+            mixed.append(name)
+        else:
+            arrays[name] = array
+    return Loaded(where, pa.table(arrays), mixed=tuple(mixed))
+
+
+def _column(name: str, values: Any) -> pa.Array | None:
+    try:
+        name.encode()
+        return pa.array(values, from_pandas=True)
+    except UnicodeEncodeError as error:
+        raise TableError(
+            f"column {name!a} holds half a Unicode character in {one_line(repr(error.object))}. "
+            "Repair it with text.encode('utf-8', 'replace').decode()."
+        ) from None
+    except (pa.ArrowException, OverflowError):
+        # Numbers among words are read as words, as they would be in a CSV file.
+        if all(isinstance(value, str | int | float | None) for value in values):
+            return pa.array([None if _is_missing(value) else str(value) for value in values])
+        return None
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value != value

@@ -1,0 +1,73 @@
+"""The loss of one batch: the paper's three terms, and the three that keep explanations honest."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protorynet.network import (
+    ProtoryNetwork,
+    Task,
+    accuracy_loss,
+    anchor_loss,
+    at_last_sentence,
+    diversity_loss,
+    pad_documents,
+    pairwise_distance,
+    prototypicality_loss,
+)
+from protorynet.training.corpus import Batch
+from protorynet.training.sources import FrozenSource, SentenceSource
+
+__all__ = ["batch_loss"]
+
+
+def batch_loss(
+    network: ProtoryNetwork,
+    source: SentenceSource,
+    batch: Batch,
+    task: Task,
+    *,
+    tied_rows: Tensor | None = None,
+) -> Tensor:
+    """Return L = L_acc + α L_div + β L_proto, and what the settings add to it.
+
+    Parameters
+    ----------
+    network, source
+        The network, and where the sentences' embeddings come from.
+    batch
+        The documents.
+    task
+        One class per document, or several.
+    tied_rows
+        Rows of the prototypes' sentences. Where given, the prototypes are these sentences'
+        embeddings at every step, so that they can never drift away from them.
+    """
+    settings = network.settings
+    embedded = source(batch.rows)
+    prototypes = network.prototypes if tied_rows is None else source(tied_rows)
+    distances = pairwise_distance(embedded, prototypes, settings.distance)
+    steps = network.steps(distances, ids_only=_ids_only(batch, settings.ids_only_share))
+    logits = at_last_sentence(network.reader(pad_documents(steps, batch.lengths)), batch.lengths)
+
+    loss = accuracy_loss(logits, batch.targets, task, settings.accuracy_loss)
+    if settings.lone_sentences:
+        alone = network.reader(steps[:, None])[:, 0]
+        targets = batch.targets.repeat_interleave(batch.lengths, dim=0)
+        lone = accuracy_loss(alone, targets, task, settings.accuracy_loss)
+        loss = loss + settings.lone_sentences * lone
+    if prototypes.requires_grad:
+        diversity = diversity_loss(prototypes, delta=settings.delta, eta=settings.eta)
+        loss = loss + settings.alpha * diversity + settings.beta * prototypicality_loss(distances)
+    if settings.anchor and not isinstance(source, FrozenSource):
+        loss = loss + settings.anchor * anchor_loss(embedded, source.base[batch.rows])
+    return loss
+
+
+def _ids_only(batch: Batch, share: float) -> Tensor | None:
+    """Draw the documents whose similarities count as 1, as a mask over sentences."""
+    if share == 0:
+        return None
+    chosen = torch.rand(len(batch.lengths), device=batch.lengths.device) < share
+    return chosen.repeat_interleave(batch.lengths)

@@ -1,0 +1,96 @@
+"""The real MiniLM, and tiny BERT folders made on the fly."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WORDS = ["the", "room", "was", "clean", "dirty", "and", "staff", "friendly", "rude", "we", "left"]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """Keep torch's threads from waiting for each other on a busy machine."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Any:
+    from protorynet.encoders import load_encoder
+
+    return load_encoder("minilm", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel
+
+    folder = tmp_path_factory.mktemp("tiny") / "bert"
+    vocabulary = SPECIAL + WORDS + [f"##{letter}" for letter in "abc"] + ["a", "b", "c"]
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=24,
+    )
+    torch.manual_seed(0)
+    BertModel(config).save_pretrained(folder)
+    tokens = {token: position for position, token in enumerate(vocabulary)}
+    tokenizer = Tokenizer(models.WordPiece(tokens, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.fixture
+def make_folder(tiny_bert: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes a tiny encoder folder with the given parts."""
+
+    def make(
+        *,
+        name: str = "encoder",
+        pooling: dict[str, Any] | None = None,
+        modules: list[str] | None = None,
+        **files: Any,
+    ) -> Path:
+        folder = tmp_path / name
+        shutil.copytree(tiny_bert, folder)
+        if pooling is not None:
+            modules = modules if modules is not None else ["Transformer", "Pooling"]
+        if modules is not None:
+            entries = [
+                {
+                    "idx": i,
+                    "path": f"{i}_{kind}" if i else "",
+                    "type": f"sentence_transformers.models.{kind}",
+                }
+                for i, kind in enumerate(modules)
+            ]
+            write_json(folder / "modules.json", entries)
+            write_json(folder / "1_Pooling" / "config.json", pooling or {"pooling_mode": "mean"})
+        for file, content in files.items():
+            write_json(folder / f"{file}.json", content)
+        return folder
+
+    return make
+
+
+def write_json(path: Path, content: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))

@@ -1,0 +1,378 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from protorynet.encoders import EmbeddingCache
+from protorynet.errors import InputError
+
+
+class Named:
+    def __init__(self, fingerprint: str = "named-1") -> None:
+        self.name = "named"
+        self.fingerprint = fingerprint
+
+    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+        return vectors_of(sentences)
+
+
+def vectors_of(sentences: list[str]) -> NDArray[np.float32]:
+    """Vectors that tell by themselves which sentence they belong to."""
+    numbers = [int(text.rpartition(" ")[2]) for text in sentences]
+    return np.array([[n, n + 0.5, -n] for n in numbers], dtype=np.float32)
+
+
+def numbered(start: int, stop: int) -> list[str]:
+    return [f"sentence {number}" for number in range(start, stop)]
+
+
+def files(folder: Path, ending: str = ".npy") -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.name.endswith(ending))
+
+
+def fill(cache: EmbeddingCache, start: int, stop: int, encoder: Any = None) -> None:
+    sentences = numbered(start, stop)
+    cache.put(encoder or Named(), sentences, vectors_of(sentences))
+
+
+def test_what_was_put_is_found_in_the_order_asked(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 0, 100)
+    fill(cache, 100, 200)
+    asked = ["sentence 150", "sentence 999", "sentence 3", "sentence 150"]
+    found, vectors = cache.get(Named(), asked)
+    assert found.tolist() == [True, False, True, True]
+    np.testing.assert_array_equal(vectors, vectors_of(["s 150", "s 3", "s 150"]))
+
+
+@settings(max_examples=30, deadline=None)
+@given(asked=st.lists(st.integers(0, 400), max_size=50))
+def test_a_lookup_never_gives_another_sentences_vector(
+    asked: list[int], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    cache = EmbeddingCache(tmp_path_factory.mktemp("cache"))
+    fill(cache, 0, 150)
+    fill(cache, 100, 300)
+    sentences = [f"sentence {number}" for number in asked]
+    found, vectors = cache.get(Named(), sentences)
+    assert found.tolist() == [number < 300 for number in asked]
+    known = [text for text, here in zip(sentences, found, strict=True) if here]
+    assert vectors.tolist() == vectors_of(known).tolist()
+
+
+def test_an_empty_cache_finds_nothing(tmp_path: Path) -> None:
+    found, vectors = EmbeddingCache(tmp_path / "absent").get(Named(), ["a", "b"])
+    assert found.tolist() == [False, False]
+    assert len(vectors) == 0
+
+
+def test_no_sentences_are_looked_up_without_fuss(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 0, 100)
+    assert len(cache.get(Named(), [])[0]) == 0
+
+
+def test_encoders_do_not_see_each_others_vectors(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 0, 100, Named("a" * 40 + "1"))
+    assert not cache.get(Named("a" * 40 + "2"), numbered(0, 100))[0].any()
+
+
+@pytest.mark.parametrize("fingerprint", ["../../escape", "/etc", "", "\ud7ff\x00*?"])
+def test_any_fingerprint_stays_inside_the_folder(fingerprint: str, tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path / "cache")
+    fill(cache, 0, 100, Named(fingerprint))
+    assert cache.get(Named(fingerprint), numbered(0, 100))[0].all()
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+def test_sentences_with_lone_surrogates_can_be_cached(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    sentences = [f"\ud800 {number}" for number in range(70)]
+    cache.put(Named(), sentences, vectors_of(sentences))
+    assert cache.get(Named(), sentences)[0].all()
+
+
+def test_few_sentences_are_not_worth_a_file(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 0, 63)
+    assert files(tmp_path) == []
+
+
+def test_vectors_for_other_than_the_sentences_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="for 100 sentences"):
+        EmbeddingCache(tmp_path).put(Named(), numbered(0, 100), np.ones((99, 3), np.float32))
+
+
+def test_no_text_is_stored(tmp_path: Path) -> None:
+    fill(EmbeddingCache(tmp_path), 0, 100)
+    assert all(b"sentence" not in path.read_bytes() for path in files(tmp_path))
+
+
+def test_a_second_cache_object_sees_later_writes(tmp_path: Path) -> None:
+    first, second = EmbeddingCache(tmp_path), EmbeddingCache(tmp_path)
+    assert not second.get(Named(), numbered(0, 100))[0].any()
+    fill(first, 0, 100)
+    assert second.get(Named(), numbered(0, 100))[0].all()
+
+
+def test_the_size_is_that_of_the_files(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 0, 100)
+    assert cache.size() == sum(path.stat().st_size for path in files(tmp_path)) > 0
+
+
+def test_clearing_frees_what_the_cache_wrote_and_nothing_else(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 0, 100)
+    mine = tmp_path / ("0" * 32) / "notes.npy"
+    mine.parent.mkdir()
+    mine.write_text("kept")
+    size = cache.size()
+    assert cache.clear() == size
+    assert files(tmp_path) == [mine]
+    assert not cache.get(Named(), numbered(0, 100))[0].any()
+
+
+def test_the_limit_is_kept_by_dropping_the_least_recently_used(tmp_path: Path) -> None:
+    segment = 100 * (16 + 12) + 2 * 128
+    cache = EmbeddingCache(tmp_path, limit_bytes=3 * segment)
+    for start in (0, 100, 200):
+        fill(cache, start, start + 100)
+        for path in files(tmp_path, ".keys.npy"):
+            status = path.stat()
+            os.utime(path, (status.st_atime - 100, status.st_mtime - 100))
+    cache.get(Named(), numbered(0, 100))
+    fill(cache, 300, 400)
+    found = cache.get(Named(), numbered(0, 400))[0].reshape(4, 100).all(axis=1)
+    assert cache.size() <= 3 * segment
+    assert found.tolist() == [True, False, True, True]
+
+
+def test_a_limit_below_one_segment_keeps_nothing(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path, limit_bytes=10)
+    fill(cache, 0, 100)
+    assert cache.size() == 0
+
+
+def overwrite_keys(folder: Path, content: bytes) -> None:
+    files(folder, ".keys.npy")[0].write_bytes(content)
+
+
+def change_vectors(folder: Path, value: Any) -> None:
+    path = files(folder, ".vectors.npy")[0]
+    path.unlink() if value is None else np.save(path, value)
+
+
+def truncate(folder: Path, ending: str) -> None:
+    path = files(folder, ending)[0]
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: overwrite_keys(folder, b""),
+        lambda folder: overwrite_keys(folder, b"garbage" * 50),
+        lambda folder: overwrite_keys(folder, b"\x93NUMPY\x01\x00\x10\x00{'descr': lambda"),
+        lambda folder: truncate(folder, ".keys.npy"),
+        lambda folder: truncate(folder, ".vectors.npy"),
+        lambda folder: change_vectors(folder, None),
+        lambda folder: change_vectors(folder, np.ones((100, 3))),
+        lambda folder: change_vectors(folder, np.ones((7, 3), np.float32)),
+        lambda folder: change_vectors(folder, np.ones(100, np.float32)),
+        lambda folder: change_vectors(folder, np.full((100, 3), np.nan, np.float32)),
+    ],
+)
+def test_a_damaged_segment_is_ignored_and_removed(damage: Any, tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 0, 100)
+    damage(tmp_path)
+    assert not EmbeddingCache(tmp_path).get(Named(), numbered(0, 100))[0].any()
+    assert files(tmp_path) == []
+
+
+def test_a_damaged_segment_leaves_the_others_usable(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 0, 100)
+    change_vectors(tmp_path, np.ones((7, 3), np.float32))
+    fill(cache, 50, 200)
+    assert cache.get(Named(), numbered(100, 200))[0].all()
+
+
+def test_a_segment_of_pickles_is_never_unpickled(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 0, 100)
+    np.save(files(tmp_path, ".vectors.npy")[0], np.array([[Path()]] * 100), allow_pickle=True)
+    assert not cache.get(Named(), numbered(0, 100))[0].any()
+
+
+def test_a_folder_that_cannot_be_written_warns_once_and_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    cache = EmbeddingCache(tmp_path / "file" / "cache")
+    with pytest.warns(RuntimeWarning, match=r"file.cache.*PROTORYNET_CACHE"):
+        fill(cache, 0, 100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fill(cache, 0, 100)
+    assert not cache.get(Named(), numbered(0, 100))[0].any()
+
+
+CHILD = f"""
+import os, resource, sys, time
+from pathlib import Path
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_embedding_cache import *
+cache = EmbeddingCache(Path(sys.argv[1]))
+"""
+
+
+def start(code: str, folder: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", CHILD + code, str(folder)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="resource limits are a POSIX thing")
+def test_a_full_disk_leaves_no_half_written_segment(tmp_path: Path) -> None:
+    code = """
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+fill(cache, 0, 5000)
+print("went on")
+"""
+    child = start(code, tmp_path)
+    output, errors = child.communicate(timeout=60)
+    assert output == "went on\n"
+    assert "RuntimeWarning: embeddings cannot be cached" in errors
+    assert files(tmp_path, "") == [path for path in files(tmp_path, "") if path.is_dir()]
+
+
+def test_two_processes_share_a_cache_without_losing_anything(tmp_path: Path) -> None:
+    code = """
+first = {first}
+for start in range(first, 4000, 200):
+    fill(cache, start, start + 100)
+    assert cache.get(Named(), numbered(start, start + 100))[0].all()
+"""
+    children = [start(code.replace("{first}", str(first)), tmp_path) for first in (0, 100)]
+    for child in children:
+        assert child.communicate(timeout=60)[1] == ""
+    found, vectors = EmbeddingCache(tmp_path).get(Named(), numbered(0, 4000))
+    assert found.all()
+    np.testing.assert_array_equal(vectors, vectors_of(numbered(0, 4000)))
+
+
+def test_two_processes_may_make_room_at_the_same_time(tmp_path: Path) -> None:
+    code = """
+cache = EmbeddingCache(Path(sys.argv[1]), limit_bytes=20_000)
+for start in range(0, 1500, 100):
+    fill(cache, start, start + 100)
+    cache.get(Named(), numbered(0, 1500))
+"""
+    children = [start(code, tmp_path) for _ in range(2)]
+    for child in children:
+        assert child.communicate(timeout=60)[1] == ""
+    assert EmbeddingCache(tmp_path).size() <= 20_000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a POSIX thing")
+def test_a_process_killed_while_writing_leaves_the_cache_usable(tmp_path: Path) -> None:
+    code = """
+fill(cache, 0, 100)
+synchronise = os.fsync
+def stall(descriptor):
+    synchronise(descriptor)
+    print("half-way", flush=True)
+    time.sleep(60)
+os.fsync = stall
+fill(cache, 100, 200)
+"""
+    child = start(code, tmp_path)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "half-way\n"
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    assert len(files(tmp_path, ".vectors.npy")) == 2
+    cache = EmbeddingCache(tmp_path)
+    found = cache.get(Named(), numbered(0, 200))[0]
+    assert found.tolist() == [True] * 100 + [False] * 100
+    fill(cache, 100, 200)
+    assert cache.get(Named(), numbered(0, 200))[0].all()
+
+
+def test_only_old_orphans_are_cleared_by_a_write(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 0, 100)
+    folder = files(tmp_path)[0].parent
+    old, young = folder / f"{'a' * 32}.vectors.npy", folder / f"{'b' * 32}.vectors.npy"
+    unfinished = folder / f"{'a' * 32}.keys.tmp"
+    for path in (old, young, unfinished):
+        path.write_bytes(b"orphan")
+    hours_ago = time.time() - 2 * 3600
+    os.utime(old, (hours_ago, hours_ago))
+    os.utime(unfinished, (hours_ago, hours_ago))
+    fill(cache, 100, 200)
+    assert (old.exists(), unfinished.exists(), young.exists()) == (False, False, True)
+    assert cache.get(Named(), numbered(0, 200))[0].all()
+
+
+def test_the_folder_comes_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "mine"))
+    assert EmbeddingCache().folder == tmp_path / "mine"
+
+
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="XDG is for other systems")
+def test_the_folder_is_else_in_the_users_cache(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("PROTORYNET_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert EmbeddingCache().folder == tmp_path / "protorynet" / "embeddings"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert EmbeddingCache().folder == tmp_path / ".cache" / "protorynet" / "embeddings"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("500MB", 500_000_000),
+        ("4GB", 4_000_000_000),
+        ("1.5 GiB", 3 * 2**29),
+        ("10k", 10_000),
+        ("0", 0),
+        ("", 4 * 2**30),
+    ],
+)
+def test_the_limit_comes_from_the_environment(
+    text: str, size: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PROTORYNET_CACHE_LIMIT", text)
+    assert EmbeddingCache(tmp_path).limit_bytes == size
+
+
+@pytest.mark.parametrize("text", ["lots", "-1GB", "4 parsecs", "GB", "1e9", "４GB"])
+def test_a_nonsensical_limit_is_refused(
+    text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PROTORYNET_CACHE_LIMIT", text)
+    with pytest.raises(InputError, match="write it like '500MB'"):
+        EmbeddingCache(tmp_path)
+
+
+def test_a_negative_limit_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="limit_bytes=-1"):
+        EmbeddingCache(tmp_path, limit_bytes=-1)

@@ -1,0 +1,249 @@
+"""A movie-review model with two classes and an encyclopaedia model with four, as views see them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from protorynet.explain import Evaluation, Explanation, Measure, SentenceExplanation
+from protorynet.prototypes import Prototype, Prototypes
+from protorynet.report import ModelStory
+
+# id, sentence, usage, score for positive, observed rate of positive
+_MOVIE_PROTOTYPES = [
+    (3, "This is one of the best films I have seen in years.", 0.081, 0.981, 0.94),
+    (14, "I loved every minute of it and would gladly watch it again.", 0.064, 0.968, 0.91),
+    (8, "The performances are superb, especially the lead actress.", 0.092, 0.934, 0.83),
+    (21, "Beautifully photographed, with a score that stays with you.", 0.058, 0.902, 0.79),
+    (5, "It's funny, it's sad, and it feels true from beginning to end.", 0.061, 0.871, 0.76),
+    (30, "The story follows a young man who returns to his home town.", 0.214, 0.561, 0.53),
+    (17, "I saw this at a festival with a friend who knows the director.", 0.143, 0.482, 0.49),
+    (11, "It starts well, but the second half drags on far too long.", 0.071, 0.213, 0.31),
+    (26, "The dialogue is wooden and none of the jokes land.", 0.068, 0.094, 0.17),
+    (2, "I kept looking at my watch and waiting for something to happen.", 0.049, 0.061, 0.12),
+    (19, "A complete waste of time and money; avoid it at all costs.", 0.056, 0.022, 0.05),
+    (23, "Without doubt the worst film I have ever seen.", 0.043, 0.014, 0.04),
+]
+
+_GOOD_REVIEW = [
+    ("I went in expecting very little, since a friend dragged me along.", 17, 0.47, 0.71),
+    ("The plot is simple: a widowed baker comes back to the village she left.", 30, 0.55, 0.66),
+    ("Then the first twenty minutes are, frankly, slow.", 11, 0.24, 0.69),
+    ("But Marta Ruiz is a revelation, and every scene with her daughter rings true.", 8, 0.68, 0.8),
+    ("The light over the harbour alone is worth the ticket.", 21, 0.83, 0.74),
+    ("I laughed, I cried, and I walked home smiling.", 5, 0.92, 0.77),
+    ("One of the finest films of the year.", 3, 0.972, 0.91),
+]
+_BAD_REVIEW = [
+    ("I wanted to like this, I really did.", 14, 0.88, 0.52),
+    ("The trailer promised a clever thriller about a bank robbery.", 30, 0.74, 0.63),
+    ("What we get instead is two hours of men shouting into phones.", 26, 0.31, 0.58),
+    ("By the end I was counting the exit signs.", 2, 0.06, 0.71),
+]
+_PERSON = [
+    ("Ada Marwick (born 1931) is a Scottish botanist and painter.", 1, (0.93, 0.03, 0.02, 0.02)),
+    ("She described eleven species of alpine moss.", 4, (0.55, 0.31, 0.02, 0.12)),
+    ("Her studio stood in the old customs house of Leith.", 6, (0.58, 0.11, 0.24, 0.07)),
+    ("She received the Neill Medal in 1978.", 2, (0.961, 0.019, 0.011, 0.009)),
+]
+_PLACES = ("Person", "Animal", "Building", "NaturalPlace")
+_PLACE_PROTOTYPES = [
+    (1, "He was born in Leeds and studied law.", 0.18, (0.96, 0.01, 0.02, 0.01)),
+    (2, "She won the award three times.", 0.15, (0.94, 0.02, 0.02, 0.02)),
+    (4, "The species was first described in 1897.", 0.17, (0.03, 0.92, 0.01, 0.04)),
+    (5, "It is found in moist lowland forests.", 0.14, (0.01, 0.78, 0.02, 0.19)),
+    (6, "The house was built in 1884 in the Gothic style.", 0.2, (0.02, 0.01, 0.95, 0.02)),
+    (9, "The river rises in the hills and flows north.", 0.16, (0.01, 0.03, 0.02, 0.94)),
+]
+
+
+def two_class_explanation(steps: list[tuple[str, int, float, float]]) -> Explanation:
+    """Build an explanation from sentences, prototype ids, running probabilities, similarities."""
+    known = {row[0]: row for row in _MOVIE_PROTOTYPES}
+    document = " ".join(step[0] for step in steps)
+    label = "positive" if steps[-1][2] >= 0.5 else "negative"
+    sentences = []
+    before, start = 0.5, 0
+    for text, prototype, running, similarity in steps:
+        change = running - before if label == "positive" else before - running
+        _, sentence, _, positive, _ = known[prototype]
+        sentences.append(
+            SentenceExplanation(
+                text=text,
+                start=start,
+                end=start + len(text),
+                prototype=prototype,
+                prototype_sentence=sentence,
+                similarity=similarity,
+                runner_up=30 if prototype != 30 else 17,
+                runner_up_similarity=similarity - 0.08,
+                scores={"negative": 1 - positive, "positive": positive},
+                running={"negative": 1 - running, "positive": running},
+                effect=0.7 * change,
+            )
+        )
+        before, start = running, start + len(text) + 1
+    return Explanation(document, label, sentences[-1].running, tuple(sentences))
+
+
+@pytest.fixture
+def movie_prototypes() -> Prototypes:
+    return Prototypes(
+        tuple(
+            Prototype(
+                id=number,
+                sentence=sentence,
+                row=number * 31,
+                usage=usage,
+                scores={"negative": 1 - positive, "positive": positive},
+                class_rate={"negative": 1 - rate, "positive": rate},
+            )
+            for number, sentence, usage, positive, rate in sorted(_MOVIE_PROTOTYPES)
+        ),
+        ("negative", "positive"),
+    )
+
+
+@pytest.fixture
+def good_review() -> Explanation:
+    return two_class_explanation(_GOOD_REVIEW)
+
+
+@pytest.fixture
+def bad_review() -> Explanation:
+    return two_class_explanation(_BAD_REVIEW)
+
+
+@pytest.fixture
+def long_review() -> Explanation:
+    return two_class_explanation((_GOOD_REVIEW + _BAD_REVIEW) * 27 + _GOOD_REVIEW[:3])
+
+
+@pytest.fixture
+def one_sentence() -> Explanation:
+    return two_class_explanation(_GOOD_REVIEW[-1:])
+
+
+@pytest.fixture
+def hostile_review() -> Explanation:
+    """Markup of every kind, control characters, an emoji, right-to-left text and a surrogate."""
+    texts = [
+        "<script>alert(\"x\")</script> & 'quotes' {{ 7 * 7 }}",
+        "[bold]not bold[/bold] [link=x]y[/link] :smile: \x1b[31mnot red\x00",
+        "סרט נפלא, אהבתי כל רגע 🎬 \ud800 \u202eevil",
+    ]
+    return two_class_explanation([(text, 3, 0.9, 0.8) for text in texts])
+
+
+@pytest.fixture
+def place_prototypes() -> Prototypes:
+    return Prototypes(
+        tuple(
+            Prototype(
+                id=number,
+                sentence=sentence,
+                row=number,
+                usage=usage,
+                scores=dict(zip(_PLACES, scores, strict=True)),
+                class_rate=dict(zip(_PLACES, scores, strict=True)),
+            )
+            for number, sentence, usage, scores in _PLACE_PROTOTYPES
+        ),
+        _PLACES,
+    )
+
+
+@pytest.fixture
+def person(place_prototypes: Prototypes) -> Explanation:
+    known = {item.id: item for item in place_prototypes}
+    sentences = tuple(
+        SentenceExplanation(
+            text=text,
+            start=0,
+            end=len(text),
+            prototype=prototype,
+            prototype_sentence=known[prototype].sentence,
+            similarity=0.7,
+            runner_up=9,
+            runner_up_similarity=0.6,
+            scores=known[prototype].scores,
+            running=dict(zip(_PLACES, running, strict=True)),
+            effect=0.1,
+        )
+        for text, prototype, running in _PERSON
+    )
+    document = " ".join(text for text, _, _ in _PERSON)
+    return Explanation(document, "Person", sentences[-1].running, sentences)
+
+
+@pytest.fixture
+def several_labels(person: Explanation) -> Explanation:
+    """A multi-label prediction: probabilities do not add up to one."""
+    probabilities = {"Person": 0.97, "Animal": 0.62, "Building": 0.1, "Natural place": 0.2}
+    sentences = tuple(
+        replace(step, scores=probabilities, running=probabilities) for step in person.sentences
+    )
+    return Explanation(person.document, "Person, Animal", probabilities, sentences)
+
+
+@pytest.fixture
+def evaluation() -> Evaluation:
+    return Evaluation(
+        accuracy=0.887,
+        macro_f1=0.8864,
+        n_documents=2500,
+        n_prototypes=12,
+        measures=(
+            Measure(
+                "ids_only_accuracy",
+                0.883,
+                "Accuracy when the reader sees only which prototype each sentence was matched to. "
+                "Far below the accuracy, the explanation would leave out what decides.",
+            ),
+            Measure(
+                "substitution_agreement",
+                0.971,
+                "Share of documents whose label stays when every sentence is replaced by its "
+                "prototype. Low would mean that the prototypes do not stand for the sentences.",
+            ),
+            Measure(
+                "match_quality",
+                0.684,
+                "Mean similarity between a sentence and its prototype. Near 0, sentences are "
+                "matched to prototypes that they hardly resemble.",
+            ),
+            Measure(
+                "usage_perplexity",
+                9.83,
+                "How many prototypes are in effect used. 1 would mean that all sentences are "
+                "matched to the same one.",
+            ),
+            Measure("score_calibration", None, "Correlation of scores and observed class rates."),
+        ),
+    )
+
+
+@pytest.fixture
+def story(
+    movie_prototypes: Prototypes,
+    evaluation: Evaluation,
+    good_review: Explanation,
+    bad_review: Explanation,
+) -> ModelStory:
+    return ModelStory(
+        title="Movie reviews, read sentence by sentence",
+        subtitle="A model that judges 2,500 reviews by 12 sentences anyone can read.",
+        facts=(
+            ("Accuracy", "88.7%"),
+            ("Prototypes", "12"),
+            ("Training reviews", "22,500"),
+            ("Training time", "3 min 12 s"),
+        ),
+        prototypes=movie_prototypes,
+        evaluation=evaluation,
+        examples=(
+            ("A review the model gets right (true label: positive)", good_review),
+            ("A review that changes its mind (true label: negative)", bad_review),
+        ),
+    )
