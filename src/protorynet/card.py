@@ -17,7 +17,7 @@ def model_card(model: Model) -> str:
     exact = (
         "Each prototype's vector is the embedding of the sentence shown."
         if model.settings.exact
-        else "The sentences shown are only the nearest to the prototypes' vectors (`exact = false`)."
+        else "The sentences shown are only those nearest to the prototypes (`exact = false`)."
     )
     lines = [
         "# ProtoryNet model",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,7 +26,6 @@ from protorynet.encoders import (
 from protorynet.errors import EncoderError, InputError, ProtoryNetError
 from protorynet.explain import (
     Evaluation,
-    Explanation,
     Judge,
     evaluate_model,
     explain_documents,
@@ -46,7 +47,7 @@ __all__ = ["NotFittedError", "ProtoryNetClassifier"]
 PRECOMPUTED = "precomputed"
 
 
-class NotFittedError(ProtoryNetError, SklearnNotFittedError):
+class NotFittedError(ProtoryNetError, SklearnNotFittedError):  # type: ignore[misc]
     """The classifier was asked for results before `fit` or `load`."""
 
 
@@ -149,11 +150,10 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             Go on from that state, if there is one, to the same result.
         """
         settings = self._settings()
-        documents = _documents(X, self.encoder)
-        if y is None:
-            raise InputError("fit needs labels: pass y, one label per document.")
-        if len(documents) != len(y):
-            raise InputError(f"{len(documents)} documents but {len(y)} labels.")
+        if resume and checkpoint is None:
+            raise InputError("resume=True needs checkpoint=…, the folder to resume from.")
+        documents = self._documents(X)
+        _check_labels(documents, y)
         if len(documents) == 0:
             raise InputError("there are no documents to train on.")
         labels = learn_labels(y)
@@ -163,14 +163,16 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         filled = sentences.lengths > 0
         sentences = _without_empty(sentences, filled)
         tunable = _tunable(encoder) if settings.encoder_training == "full" else None
-        name = str(self.encoder) if isinstance(self.encoder, str | Path) else encoder_name(encoder)
+        record = EncoderRecord(
+            encoder_name(encoder), _fingerprint(encoder), tuned=tunable is not None
+        )
         model = fit_model(
             sentences,
             embeddings,
             targets[filled],
             labels,
             settings=settings,
-            encoder=EncoderRecord(name, _fingerprint(encoder)),
+            encoder=record,
             splitter=self.splitter,
             seed=self._seed(),
             unit_length=encoder is not None,
@@ -180,14 +182,15 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             resume=resume,
             progress=self.verbose,
         )
-        self._install(model, tunable or encoder, tuned=tunable)
+        model = replace(model, prototypes=_with_rows(model.prototypes, np.flatnonzero(filled)))
+        self._install(model, encoder, tuned=tunable)
         self.n_skipped_ = int((~filled).sum())
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:  # noqa: N803
         """Return the probability of each class for each document."""
         model = self._fitted()
-        sentences, embeddings = self._prepare(_documents(X, self.encoder), self._encoder)
+        sentences, embeddings = self._prepare(self._documents(X), self._encoder)
         filled = sentences.lengths > 0
         frequencies = np.array(model.training.class_frequencies, np.float32)
         result = np.tile(frequencies, (sentences.n_documents, 1))
@@ -210,7 +213,7 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         single = isinstance(X, str) or (self._precomputed() and getattr(X, "ndim", 0) == 2)
         model = self._fitted()
-        documents = _documents([X] if single else X, self.encoder)
+        documents = self._documents([X] if single else X)
         sentences, embeddings = self._prepare(documents, self._encoder, on_empty="error")
         texts = [doc if isinstance(doc, str) else _steps_text(len(doc)) for doc in documents]
         explanations = explain_documents(model, texts, sentences, embeddings)
@@ -228,9 +231,8 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             embedded one, or word pieces (TF-IDF) for a model made with the embedded one.
         """
         model = self._fitted()
-        documents = _documents(X, self.encoder)
-        if len(documents) != len(y):
-            raise InputError(f"{len(documents)} documents but {len(y)} labels.")
+        documents = self._documents(X)
+        _check_labels(documents, y)
         targets = model.labels.encode(y)
         sentences, embeddings = self._prepare(documents, self._encoder)
         filled = sentences.lengths > 0
@@ -287,7 +289,7 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         model, folder = load_model(Path(path), device=_device(device))
         record = model.encoder
         self = cls(
-            encoder or record.name,
+            record.name if encoder is None else encoder,
             settings=model.settings,
             splitter=model.splitter,
             random_state=model.training.seed,
@@ -323,7 +325,9 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         }
         settings = load_settings(self.settings)
         most = changes.get("max_prototypes", settings.max_prototypes)
-        return settings.replace(**changes, min_prototypes=min(settings.min_prototypes, most))
+        if isinstance(most, Integral) and 2 <= int(most) < settings.min_prototypes:
+            changes["min_prototypes"] = most
+        return settings.replace(**changes)
 
     def _seed(self) -> int:
         seed = self.random_state
@@ -333,6 +337,9 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _precomputed(self) -> bool:
         return isinstance(self.encoder, str) and self.encoder == PRECOMPUTED
+
+    def _documents(self, X: Any) -> list[Any]:  # noqa: N803
+        return _documents(X, precomputed=self._precomputed())
 
     def _load_encoder(
         self, settings: Settings, *, folder: Path | None = None, fetch: bool = True
@@ -377,9 +384,10 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             a, b = judging.encode(sentences), judging.encode(prototypes)
             centre = a.mean(axis=0)
             a, b = a - centre, b - centre
-            a /= np.linalg.norm(a, axis=1, keepdims=True)
-            b /= np.linalg.norm(b, axis=1, keepdims=True)
-            return a @ b.T
+            a /= np.maximum(np.linalg.norm(a, axis=1, keepdims=True), 1e-12)
+            b /= np.maximum(np.linalg.norm(b, axis=1, keepdims=True), 1e-12)
+            alike: NDArray[np.float32] = a @ b.T
+            return alike
 
         return likeness, judging.name
 
@@ -403,7 +411,16 @@ def _tunable(encoder: Encoder | None) -> TransformerEncoder:
     return encoder
 
 
-def _documents(X: Any, encoder: Any) -> list[Any]:  # noqa: N803
+def _check_labels(documents: list[Any], y: Any) -> None:
+    if y is None:
+        raise InputError("labels are missing: pass y, one label per document.")
+    if not hasattr(y, "__len__") or isinstance(y, str):
+        raise InputError(f"expected a sequence of labels, but got {type(y).__name__}.")
+    if len(documents) != len(y):
+        raise InputError(f"{len(documents)} documents but {len(y)} labels.")
+
+
+def _documents(X: Any, *, precomputed: bool) -> list[Any]:  # noqa: N803
     """Return the documents as a list, refusing what is plainly not one."""
     if isinstance(X, str):
         raise InputError("expected a sequence of texts, but got one text; wrap it in a list.")
@@ -412,7 +429,7 @@ def _documents(X: Any, encoder: Any) -> list[Any]:  # noqa: N803
             f"expected one column of texts, but got a table with columns "
             f"{', '.join(map(str, X.columns))}; choose one, as in table['text']."
         )
-    if getattr(X, "ndim", 1) == 2 and isinstance(encoder, str) and encoder != PRECOMPUTED:
+    if getattr(X, "ndim", 1) == 2 and not precomputed:
         if X.shape[1] != 1:
             raise InputError(f"expected a flat sequence of texts, but got shape {X.shape}.")
         X = X[:, 0]  # noqa: N806
@@ -420,6 +437,12 @@ def _documents(X: Any, encoder: Any) -> list[Any]:  # noqa: N803
         return list(X)
     except TypeError:
         raise InputError(f"expected a sequence of texts, but got {type(X).__name__}.") from None
+
+
+def _with_rows(prototypes: Prototypes, rows: NDArray[np.int64]) -> Prototypes:
+    """Count the rows of the prototypes' documents as the user does, empty documents included."""
+    items = tuple(replace(item, row=int(rows[item.row])) for item in prototypes)
+    return replace(prototypes, items=items)
 
 
 def _without_empty(sentences: Sentences, filled: NDArray[np.bool_]) -> Sentences:
@@ -465,4 +488,10 @@ def _device(device: str) -> str:
 
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError):
+        raise InputError(
+            f"device={device!r} cannot be used on this machine; try 'auto' or 'cpu'."
+        ) from None
     return device

@@ -1,4 +1,4 @@
-"""Writing files and directories so that a crash, a full disk or Ctrl-C leaves the old ones whole."""
+"""Writing files and directories so that a crash, a full disk or Ctrl-C leaves old ones whole."""
 
 from __future__ import annotations
 
@@ -35,21 +35,30 @@ def replaced_directory(path: Path) -> Iterator[Path]:
     The old directory is moved aside before the new one takes its name and removed after, so at
     every moment at least one of them is complete on disk.
     """
+    path = path.resolve()  # a link stays a link; what it points to is replaced
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     fresh.chmod(0o777 & ~_umask())
     try:
         yield fresh
         if path.exists():
-            old = fresh.with_name(fresh.name + ".old")
-            path.rename(old)
-            fresh.rename(path)
-            shutil.rmtree(old)
+            _swap(path, fresh)
         else:
             fresh.rename(path)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
+
+
+def _swap(path: Path, fresh: Path) -> None:
+    old = fresh.with_name(fresh.name + ".old")
+    path.rename(old)
+    try:
+        fresh.rename(path)
+    except BaseException:
+        old.rename(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _umask() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.errors import InputError
-from protorynet.network.losses import Task
+from protorynet.network import Task
 
 __all__ = ["LabelCode", "learn_labels"]
 
 Scalar = str | int | float | bool
+_SETS = (tuple, list, set, frozenset, np.ndarray)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LabelCode:
         """Return one-hot or multi-hot rows; a label that is no class is refused by name."""
         if self.task == "multilabel":
             return self._encode_sets(labels)
-        column = {label: place for place, label in enumerate(self.classes)}
+        column = self._columns()
         plain = _plain_list(labels)
         unseen = sorted({str(label) for label in plain if label not in column})
         if unseen:
@@ -57,7 +57,8 @@ class LabelCode:
         """Return the predicted class of each row, or a 0/1 matrix for a multi-label task."""
         if self.task == "multilabel":
             return (probabilities >= 0.5).astype(np.int64)
-        return self.array()[probabilities.argmax(axis=1)]
+        predicted: NDArray[Any] = self.array()[probabilities.argmax(axis=1)]
+        return predicted
 
     def array(self) -> NDArray[Any]:
         """Return the classes as scikit-learn's `classes_`."""
@@ -73,12 +74,15 @@ class LabelCode:
     def _encode_sets(self, labels: Any) -> NDArray[np.float32]:
         matrix = _matrix(labels)
         if matrix is None:
-            column = {name: place for place, name in enumerate(self.classes)}
+            column = self._columns()
             matrix = np.zeros((len(labels), len(self.classes)), np.float32)
             for row, chosen in enumerate(labels):
-                for name in chosen:
+                for name in _plain_set(chosen):
                     if name not in column:
-                        raise InputError(f"label {name!r} was not seen in training.")
+                        raise InputError(
+                            f"label {str(name)!r} was not seen in training; "
+                            f"the classes are {', '.join(map(repr, self.names[:10]))}."
+                        )
                     matrix[row, column[name]] = 1
         if matrix.shape[1] != len(self.classes):
             raise InputError(
@@ -86,6 +90,9 @@ class LabelCode:
                 f"{len(self.classes)} classes."
             )
         return matrix
+
+    def _columns(self) -> dict[Scalar, int]:
+        return {label: place for place, label in enumerate(self.classes)}
 
 
 def learn_labels(labels: Any) -> LabelCode:
@@ -106,17 +113,18 @@ def learn_labels(labels: Any) -> LabelCode:
     """
     matrix = _matrix(labels)
     if matrix is not None:
-        named = getattr(labels, "columns", range(matrix.shape[1]))
-        return LabelCode(tuple(_plain(name) for name in named), "multilabel")
-    if len(labels) and all(isinstance(entry, tuple | list | set) for entry in labels):
-        names = sorted({str(name) for entry in labels for name in entry})
-        if not names:
+        named = tuple(_plain(name) for name in getattr(labels, "columns", range(matrix.shape[1])))
+        if len({str(name) for name in named}) < len(named):
+            raise InputError(f"the label columns {', '.join(map(repr, named))} share a name.")
+        return LabelCode(named, "multilabel")
+    if len(labels) and all(isinstance(entry, _SETS) for entry in labels):
+        together = {name for entry in labels for name in _plain_set(entry)}
+        if not together:
             raise InputError("no document has any label.")
-        return LabelCode(tuple(names), "multilabel")
+        return LabelCode(_sorted(together), "multilabel")
     plain = _plain_list(labels)
     distinct = set(plain)
-    if len({type(label) is str for label in distinct}) > 1:
-        raise InputError("the labels mix text and numbers; make them all of one kind.")
+    classes = _sorted(distinct)
     if len(distinct) < 2:
         shown = repr(next(iter(distinct))) if distinct else "none"
         raise InputError(
@@ -128,7 +136,14 @@ def learn_labels(labels: Any) -> LabelCode:
             f"{len(distinct)} distinct labels for {len(plain)} documents look like values, not "
             "classes. Choose a column of classes with label=… (--label COLUMN)."
         )
-    return LabelCode(tuple(sorted(distinct)), "multiclass")  # type: ignore[type-var]
+    return LabelCode(classes, "multiclass")
+
+
+def _sorted(distinct: set[Scalar]) -> tuple[Scalar, ...]:
+    if len({isinstance(label, str) for label in distinct}) > 1:
+        raise InputError("the labels mix text and numbers; make them all of one kind.")
+    ordered: list[Any] = list(distinct)
+    return tuple(sorted(ordered))
 
 
 def _matrix(labels: Any) -> NDArray[np.float32] | None:
@@ -154,9 +169,15 @@ def _plain_list(labels: Any) -> list[Scalar]:
     return [_plain(label) for label in labels]
 
 
+def _plain_set(labels: Any) -> list[Scalar]:
+    if not isinstance(labels, _SETS):
+        raise InputError(f"expected a tuple of labels for each document, but got {labels!r}.")
+    return _plain_list(labels)
+
+
 def _plain(label: Any) -> Scalar:
     value = label.item() if isinstance(label, np.generic) else label
-    if isinstance(value, str | int | float | bool) and value == value:  # noqa: PLR0124
+    if isinstance(value, str | int) or (isinstance(value, float) and np.isfinite(value)):
         return value
     raise InputError(
         f"the label {value!r} is not a text, a number or true/false. Remove or mend its document."

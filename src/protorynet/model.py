@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from protorynet.encoders import Embeddings
+from protorynet.errors import InputError
 from protorynet.labels import LabelCode
 from protorynet.network import (
     Adapter,
@@ -78,13 +79,6 @@ class TrainingRecord:
         """Return plain values for JSON."""
         return {**vars(self), "curve": [vars(point) for point in self.curve]}
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> TrainingRecord:
-        """Read back what `to_dict` gave."""
-        curve = tuple(PruningPoint(**point) for point in values["curve"])
-        frequencies = tuple(values["class_frequencies"])
-        return cls(**{**values, "curve": curve, "class_frequencies": frequencies})
-
 
 @dataclass(frozen=True)
 class Model:
@@ -122,6 +116,11 @@ class Model:
     @torch.inference_mode()
     def embed(self, vectors: NDArray[np.float32]) -> torch.Tensor:
         """Map the encoder's vectors (n, d) into the space of the prototypes."""
+        if len(vectors) and vectors.shape[1] != len(self.centring.mean):
+            raise InputError(
+                f"the vectors have {vectors.shape[1]} components, but the model was trained on "
+                f"vectors of {len(self.centring.mean)}."
+            )
         base = self.centring(torch.from_numpy(vectors).to(self.device))
         embedded: torch.Tensor = base if self.adapter is None else self.adapter(base)
         return embedded

@@ -4,19 +4,21 @@
 20
 >>> preset("paper").psi_squared
 10.0
->>> Settings(selection="argmax")
+>>> Settings(distance="taxicab")
 Traceback (most recent call last):
 ...
-protorynet.errors.SettingsError: selection='argmax' is not one of 'straight_through', 'paper', 'dense'.
+protorynet.errors.SettingsError: distance='taxicab' is not one of 'euclidean', 'cosine'.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -89,7 +91,8 @@ class Settings:
         The metric d and the constant ψ² of the similarity exp(−d / ψ²).
     selection
         How a sentence gets its one prototype: ``"straight_through"`` (exact one-hot forward, soft
-        gradient backward), ``"paper"`` (softmax with γ), ``"dense"`` (all prototypes, for ablation).
+        gradient backward), ``"paper"`` (softmax with γ), ``"dense"`` (all prototypes, for
+        ablation).
     gamma, temperature
         γ of the paper's softmax; temperature of the straight-through gradient.
     encoder_training
@@ -177,7 +180,7 @@ class Settings:
         for name, hint in get_type_hints(type(self)).items():
             value = getattr(self, name)
             if choices := get_args(hint):
-                if value not in choices:
+                if not isinstance(value, str) or value not in choices:
                     listed = ", ".join(repr(choice) for choice in choices)
                     raise SettingsError(f"{name}={value!r} is not one of {listed}.")
             elif hint is bool:
@@ -191,16 +194,16 @@ class Settings:
                 f"max_prototypes={self.max_prototypes}."
             )
 
-    def _check_number(self, name: str, value: object, *, whole: bool) -> None:
-        kinds = (int,) if whole else (int, float)
+    def _check_number(self, name: str, value: Any, *, whole: bool) -> None:
+        # NumPy's numbers are welcome, since searches over settings draw them from arrays.
+        kinds: Any = Integral if whole else Real
         if isinstance(value, bool) or not isinstance(value, kinds):
             kind = "a whole number" if whole else "a number"
             raise SettingsError(f"{name}={value!r} should be {kind}.")
         low, high = _RANGES[name]
         if not low <= value <= high:
             raise SettingsError(f"{name}={value!r} should be between {low:g} and {high:g}.")
-        if not whole:
-            object.__setattr__(self, name, float(value))
+        object.__setattr__(self, name, int(value) if whole else float(value))
 
     def replace(self, **changes: Any) -> Settings:
         """Return a copy with some values changed; unknown names are refused.
@@ -275,6 +278,10 @@ def load_settings(source: str | Path | Settings) -> Settings:
     """
     if isinstance(source, Settings):
         return source
+    if not isinstance(source, str | os.PathLike):
+        raise SettingsError(
+            f"settings should be a preset's name, a file or a Settings, not {source!r}."
+        )
     if str(source) in _PRESETS:
         return preset(str(source))
     path = Path(source)
@@ -286,7 +293,7 @@ def load_settings(source: str | Path | Settings) -> Settings:
         raise SettingsError(
             f"{str(source)!r} is neither a preset ({listed}) nor a settings file that exists."
         ) from None
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(f"the settings file {path} cannot be read: {error}") from None
     if not isinstance(values, dict):
         raise SettingsError(f"the settings file {path} should hold a table of names and values.")

@@ -14,12 +14,13 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
+from torch import nn
 
 from protorynet.card import model_card
 from protorynet.errors import InputError, ModelFormatError, SettingsError
@@ -28,7 +29,9 @@ from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
 from protorynet.prototypes import Prototype, Prototypes
+from protorynet.records import read_record
 from protorynet.settings import Settings
+from protorynet.text import Splitter
 
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
@@ -43,6 +46,8 @@ _CONFIG, _WEIGHTS, _PROTOTYPES, _CARD, _ENCODER = (
     "README.md",
     "encoder",
 )
+# What reading a damaged or hand-made file may raise.
+_DAMAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 _LARGEST_JSON = 64 * 2**20
 _LARGEST_WEIGHTS = 4 * 2**30
 
@@ -71,15 +76,20 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | None = N
         "splitter": model.splitter,
         "settings": model.settings.to_dict(),
         "training": model.training.to_dict(),
-        "sha256": {_WEIGHTS: _sha256(weights), _PROTOTYPES: _sha256(prototypes)},
     }
     with replaced_directory(path) as fresh:
         (fresh / _WEIGHTS).write_bytes(weights)
         (fresh / _PROTOTYPES).write_bytes(prototypes)
-        (fresh / _CONFIG).write_bytes(_json(config))
         (fresh / _CARD).write_text(model_card(model), encoding="utf-8")
         if tuned is not None:
             tuned.save(fresh / _ENCODER)
+        checksums = {
+            _CONFIG: _config_sha256(config),
+            _WEIGHTS: _sha256(weights),
+            _PROTOTYPES: _sha256(prototypes),
+            _ENCODER: None if tuned is None else _folder_sha256(fresh / _ENCODER),
+        }
+        (fresh / _CONFIG).write_bytes(_json({**config, "sha256": checksums}))
 
 
 def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
@@ -91,7 +101,7 @@ def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
     """
     if not path.is_dir():
         raise ModelFormatError(f"there is no model directory {path}.")
-    config = _read_json(path / _CONFIG)
+    config = _json_object(path / _CONFIG, _read(path / _CONFIG, _LARGEST_JSON))
     version = config.get("format_version")
     if version != FORMAT_VERSION:
         raise ModelFormatError(
@@ -99,59 +109,90 @@ def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
             "Load it with the release that wrote it, or train again."
         )
     try:
+        checksums = config["sha256"]
+        if _config_sha256(config) != checksums[_CONFIG]:
+            raise _changed(path / _CONFIG)
         model = _build(config, path)
     except SettingsError as error:
         raise ModelFormatError(f"{path / _CONFIG} is not valid: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+    except _DAMAGE as error:
+        reason = " ".join(str(error).split())
         raise ModelFormatError(
-            f"{path} is not a valid model directory ({type(error).__name__}: {error}). "
+            f"{path} is not a valid model directory ({type(error).__name__}: {reason}). "
             "Restore it from a copy, or train again."
         ) from None
     _move(model, device)
     folder = path / _ENCODER if model.encoder.tuned else None
-    if folder is not None and not folder.is_dir():
-        raise ModelFormatError(f"{path} lacks its fine-tuned encoder (the folder {_ENCODER}/).")
+    if folder is not None and _folder_sha256(folder) != checksums[_ENCODER]:
+        raise _changed(folder)
     return model, folder
 
 
 def is_model_directory(path: Path) -> bool:
     """Say whether a path looks like a model directory."""
-    return path.is_dir() and (path / _CONFIG).is_file() and (path / _WEIGHTS).is_file()
+    # All three are asked for: an encoder's folder, too, holds config.json and model.safetensors.
+    return all((path / name).is_file() for name in (_CONFIG, _WEIGHTS, _PROTOTYPES))
 
 
 def _build(config: dict[str, Any], path: Path) -> Model:
     checksums = config["sha256"]
     tensors = _read_weights(path / _WEIGHTS, checksums[_WEIGHTS])
-    listed = _read_json(path / _PROTOTYPES, checksums[_PROTOTYPES])
-    labels = LabelCode(tuple(config["classes"]), config["task"])
-    if labels.task not in ("multiclass", "multilabel") or len(labels.classes) < 1:
-        raise ValueError(f"task {labels.task!r} with {len(labels.classes)} classes")
-    settings = Settings.from_dict(config["settings"])
-    prototypes = Prototypes(
-        tuple(Prototype(**entry) for entry in listed["prototypes"]), labels.names
+    listed = _json_object(
+        path / _PROTOTYPES, _unchanged(path / _PROTOTYPES, _LARGEST_JSON, checksums[_PROTOTYPES])
     )
+    labels = _labels(config)
+    settings = Settings.from_dict(config["settings"])
     centring = Centring(tensors["centring.mean"], float(tensors["centring.scale"]))
-    adapter = _adapter(tensors, settings, centring) if _has(tensors, "adapter.") else None
-    network = _network(tensors, settings, len(labels.classes))
-    if len(network.prototypes) != len(prototypes):
-        raise ValueError(f"{len(network.prototypes)} vectors for {len(prototypes)} prototypes")
-    return Model(
+    model = Model(
         centring=centring,
-        adapter=adapter,
-        network=network.eval().requires_grad_(False),
-        prototypes=prototypes,
+        adapter=_adapter(tensors, settings, centring) if _has(tensors, "adapter.") else None,
+        network=_network(tensors, settings, len(labels.classes)),
+        prototypes=Prototypes(
+            tuple(read_record(Prototype, entry) for entry in listed["prototypes"]), labels.names
+        ),
         labels=labels,
-        encoder=EncoderRecord(**config["encoder"]),
+        encoder=read_record(EncoderRecord, config["encoder"]),
         splitter=config["splitter"],
         settings=settings,
-        training=TrainingRecord.from_dict(config["training"]),
+        training=read_record(TrainingRecord, config["training"]),
     )
+    _check_agreement(model)
+    return model
+
+
+def _labels(config: dict[str, Any]) -> LabelCode:
+    classes, task = config["classes"], config["task"]
+    if task not in ("multiclass", "multilabel") or not isinstance(classes, list):
+        raise ValueError(f"task {task!r} with classes {classes!r}")
+    kinds = {str if isinstance(label, str) else float for label in classes}
+    plain = all(isinstance(label, str | int | float) for label in classes)
+    labels = LabelCode(tuple(classes), task)
+    if not plain or len(kinds) != 1 or len(set(labels.names)) < len(classes):
+        raise ValueError(f"classes {classes!r} should be different texts or numbers")
+    return labels
+
+
+def _check_agreement(model: Model) -> None:
+    """Refuse parts that are each valid but do not belong together."""
+    vectors, names = model.network.prototypes, model.labels.names
+    if model.splitter not in get_args(Splitter):
+        raise ValueError(f"splitter {model.splitter!r} is unknown")
+    if vectors.shape != (len(model.prototypes), len(model.centring.mean)):
+        raise ValueError(f"prototypes of shape {tuple(vectors.shape)}")
+    if len({item.id for item in model.prototypes}) < len(model.prototypes):
+        raise ValueError("two prototypes have the same id")
+    if any(
+        names != tuple(of) for item in model.prototypes for of in (item.scores, item.class_rate)
+    ):
+        raise ValueError("the prototypes have other classes than the model")
+    if len(model.training.class_frequencies) != len(names):
+        raise ValueError(f"{len(model.training.class_frequencies)} class frequencies")
 
 
 def _tensors(model: Model) -> dict[str, torch.Tensor]:
-    parts = {"centring": model.centring, "network": model.network}
+    parts: dict[str, nn.Module] = {"centring": model.centring, "network": model.network}
     if model.adapter is not None:
-        parts["adapter"] = model.adapter  # type: ignore[assignment]
+        parts["adapter"] = model.adapter
     return {
         f"{part}.{name}": tensor.detach().cpu().contiguous()
         for part, module in parts.items()
@@ -159,12 +200,12 @@ def _tensors(model: Model) -> dict[str, torch.Tensor]:
     }
 
 
-def _adapter(
-    tensors: dict[str, torch.Tensor], settings: Settings, centring: Centring
-) -> Adapter:
-    dimension = len(tensors["centring.mean"])
-    adapter = Adapter(dimension, settings.adapter_size, unit_length=centring.unit_length)
-    adapter.load_state_dict(_below(tensors, "adapter."))
+def _adapter(tensors: dict[str, torch.Tensor], settings: Settings, centring: Centring) -> Adapter:
+    dimension = len(centring.mean)
+    # Built without memory, so that a wrong size in the settings costs nothing before it is seen.
+    with torch.device("meta"):
+        adapter = Adapter(dimension, settings.adapter_size, unit_length=centring.unit_length)
+    adapter.load_state_dict(_below(tensors, "adapter."), assign=True)
     return adapter.eval().requires_grad_(False)
 
 
@@ -172,16 +213,17 @@ def _network(
     tensors: dict[str, torch.Tensor], settings: Settings, n_classes: int
 ) -> ProtoryNetwork:
     vectors = tensors["network.prototypes"]
-    reader = Reader(
-        len(vectors),
-        n_classes,
-        hidden=settings.reader_size,
-        layers=settings.reader_layers,
-        dropout=settings.reader_dropout,
-    )
-    network = ProtoryNetwork(vectors.clone(), reader, settings)
-    network.load_state_dict(_below(tensors, "network."))
-    return network
+    with torch.device("meta"):
+        reader = Reader(
+            len(vectors),
+            n_classes,
+            hidden=settings.reader_size,
+            layers=settings.reader_layers,
+            dropout=settings.reader_dropout,
+        )
+    network = ProtoryNetwork(vectors, reader, settings)
+    network.load_state_dict(_below(tensors, "network."), assign=True)
+    return network.eval().requires_grad_(False)
 
 
 def _move(model: Model, device: str) -> None:
@@ -192,25 +234,28 @@ def _move(model: Model, device: str) -> None:
 
 
 def _read_weights(path: Path, checksum: str) -> dict[str, torch.Tensor]:
-    content = _read(path, _LARGEST_WEIGHTS)
-    _check(path, content, checksum)
     try:
-        return load_tensors(content)
+        tensors = load_tensors(_unchanged(path, _LARGEST_WEIGHTS, checksum))
     except SafetensorError as error:
         raise ModelFormatError(f"{path} is damaged: {error}.") from None
+    for name, tensor in tensors.items():
+        if tensor.dtype != torch.float32 or not bool(tensor.isfinite().all()):
+            raise ModelFormatError(f"{path} holds {name}, which is not of finite float32 numbers.")
+    return tensors
 
 
-def _read_json(path: Path, checksum: str | None = None) -> dict[str, Any]:
-    content = _read(path, _LARGEST_JSON)
-    if checksum is not None:
-        _check(path, content, checksum)
+def _json_object(path: Path, content: bytes) -> dict[str, Any]:
     try:
-        values = json.loads(content)
-    except ValueError as error:
+        values = json.loads(content, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
         raise ModelFormatError(f"{path} is not valid JSON: {error}.") from None
     if not isinstance(values, dict):
         raise ModelFormatError(f"{path} should hold a JSON object.")
     return values
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
 
 
 def _read(path: Path, largest: int) -> bytes:
@@ -224,12 +269,18 @@ def _read(path: Path, largest: int) -> bytes:
         ) from None
 
 
-def _check(path: Path, content: bytes, checksum: str) -> None:
+def _unchanged(path: Path, largest: int, checksum: str) -> bytes:
+    content = _read(path, largest)
     if _sha256(content) != checksum:
-        raise ModelFormatError(
-            f"{path} was changed or cut off after the model was saved (its sha256 differs from "
-            f"{_CONFIG}). Restore it from a copy, or train again."
-        )
+        raise _changed(path)
+    return content
+
+
+def _changed(path: Path) -> ModelFormatError:
+    return ModelFormatError(
+        f"{path} was changed or cut off after the model was saved (its sha256 differs from the "
+        f"one in {_CONFIG}). Restore it from a copy, or train again."
+    )
 
 
 def _has(tensors: dict[str, torch.Tensor], prefix: str) -> bool:
@@ -246,3 +297,18 @@ def _json(values: dict[str, Any]) -> bytes:
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def _config_sha256(config: dict[str, Any]) -> str:
+    """Digest the values of a configuration, however they are laid out in the file."""
+    values = {name: value for name, value in config.items() if name != "sha256"}
+    return _sha256(json.dumps(values, sort_keys=True).encode())
+
+
+def _folder_sha256(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            inner = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(f"{path.relative_to(folder).as_posix()} {inner}\n".encode())
+    return digest.hexdigest()

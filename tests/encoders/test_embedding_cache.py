@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from protorynet.encoders import EmbeddingCache
+from protorynet.encoders.segments import Segment
 from protorynet.errors import InputError
 
 
@@ -70,6 +71,22 @@ def test_a_lookup_never_gives_another_sentences_vector(
     assert found.tolist() == [number < 300 for number in asked]
     known = [text for text, here in zip(sentences, found, strict=True) if here]
     assert vectors.tolist() == vectors_of(known).tolist()
+
+
+def test_a_lookup_opens_each_segment_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    for first in range(0, 1000, 200):
+        fill(cache, first, first + 200)
+    opened = []
+    read = Segment.vectors
+
+    def counted(segment: Segment, rows: NDArray[np.int64]) -> NDArray[np.float32] | None:
+        opened.append(segment.id)
+        return read(segment, rows)
+
+    monkeypatch.setattr(Segment, "vectors", counted)
+    assert cache.get(Named(), numbered(0, 1000))[0].all()
+    assert len(opened) == len(set(opened)) == 5
 
 
 def test_an_empty_cache_finds_nothing(tmp_path: Path) -> None:

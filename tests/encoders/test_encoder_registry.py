@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +140,7 @@ def test_a_folder_is_found_by_its_name_in_the_listed_ones(
     monkeypatch: pytest.MonkeyPatch, make_folder: Callable[..., Path], tmp_path: Path
 ) -> None:
     make_folder(name="mine")
-    monkeypatch.setenv(
-        "PROTORYNET_ENCODERS", f"/nowhere{':' if sys.platform != 'win32' else ';'}{tmp_path}"
-    )
+    monkeypatch.setenv("PROTORYNET_ENCODERS", f"/nowhere{os.pathsep}{tmp_path}")
     assert load_encoder("mine", device="cpu").name == "mine"
 
 
@@ -208,6 +211,78 @@ def test_without_a_network_fetching_says_so_in_one_line(
     assert "\n" not in str(caught.value)
     notice = "Fetching the encoder 'org/absent' from Hugging Face, as named…\n"
     assert capsys.readouterr() == ("", notice)
+
+
+@pytest.fixture
+def hub(make_folder: Callable[..., Path]) -> Iterator[str]:
+    """A hub on this machine that offers the repository org/tiny, and its address."""
+    folder = make_folder(name="offered", pooling={"pooling_mode": "cls"})
+    (folder / "pytorch_model.bin").write_bytes(b"never fetched")
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "extra.json").write_text("{}")
+
+    class Hub(BaseHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            headers, content = self.answer()
+            self.send_response(200 if headers else 404)
+            for key, value in {**headers, "Content-Length": str(len(content))}.items():
+                self.send_header(key, value)
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(content)
+
+        do_HEAD = do_GET
+
+        def answer(self) -> tuple[dict[str, str], bytes]:
+            paths = [path for path in folder.rglob("*") if path.is_file()]
+            names = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+            if self.path.startswith("/api/models/org/tiny/tree"):
+                tree = [
+                    {"type": "file", "path": name, "size": len(content), "oid": "c" * 40}
+                    for name, content in names.items()
+                ]
+                return {"Content-Type": "application/json"}, json.dumps(tree).encode()
+            if self.path.startswith("/api/models/org/tiny"):
+                siblings = [{"rfilename": name} for name in names]
+                about = {"id": "org/tiny", "sha": "b" * 40, "siblings": siblings}
+                return {"Content-Type": "application/json"}, json.dumps(about).encode()
+            if self.path.startswith("/org/tiny/resolve/"):
+                name = self.path.split("/", 5)[5].partition("?")[0]
+                etag = hashlib.sha1(names[name]).hexdigest()
+                return {"ETag": f'"{etag}"', "X-Repo-Commit": "b" * 40}, names[name]
+            return {}, b""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_hub_name_is_fetched_once_without_pickles(hub: str, tmp_path: Path) -> None:
+    script = (
+        "from protorynet.encoders import load_encoder\n"
+        "first = load_encoder('org/tiny')\n"
+        "second = load_encoder('org/tiny')\n"
+        "assert first.fingerprint == second.fingerprint and first.network.pooling == ('cls',)\n"
+    )
+    kept = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=kept | {"HF_ENDPOINT": hub, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == "Fetching the encoder 'org/tiny' from Hugging Face, as named…\n"
+    fetched = {path.name for path in (tmp_path / "home").rglob("snapshots/**/*")}
+    assert {"model.safetensors", "modules.json", "1_Pooling"} <= fetched
+    assert not {"pytorch_model.bin", "extra.json"} & fetched
 
 
 class Complete:

@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from protorynet.encoders import TransformerEncoder, WindowedEncoder, load_encoder
+from protorynet.encoders.transformer import _groups
 from protorynet.errors import EncoderError
 
 SENTENCES = [
@@ -85,6 +88,24 @@ def test_results_keep_the_given_order(make_folder: Callable[..., Path]) -> None:
     texts = [f"{text} {'a' * (i % 7)}" for i, text in enumerate(texts)]
     alone = np.concatenate([encoder.encode([text]) for text in texts])
     np.testing.assert_allclose(encoder.encode(texts), alone, atol=1e-5)
+
+
+@given(
+    lengths=st.lists(st.integers(0, 300), max_size=200),
+    most=st.integers(1, 5000),
+    spare=st.integers(0, 500),
+)
+def test_batches_hold_every_row_once_within_their_bounds(
+    lengths: list[int], most: int, spare: int
+) -> None:
+    falling = np.array(sorted(lengths, reverse=True), dtype=np.int64)
+    groups = list(_groups(falling, most, spare))
+    assert [row for start, stop in groups for row in range(start, stop)] == [*range(len(lengths))]
+    for start, stop in groups:
+        padded = int(max(falling[start], 1)) * (stop - start)
+        assert stop - start == 1 or padded <= most
+        padding = padded - falling[start:stop].sum()
+        assert stop - start == 1 or padding <= max(spare, 0.05 * padded)
 
 
 def test_embeddings_are_contiguous_float32(make_folder: Callable[..., Path]) -> None:

@@ -77,7 +77,9 @@ class EmbeddingCache:
         index = self._index(encoder)
         places = index.find(_hashes(sentences))
         wanted = np.flatnonzero(places >= 0)
-        by_segment = wanted[np.argsort(places[wanted], kind="stable")]
+        # By segment, and within it in the order of the file, so that each is read once and forward.
+        keys = (index.rows[places[wanted]], index.owners[places[wanted]])
+        by_segment = wanted[np.lexsort(keys)]
         owners = index.owners[places[by_segment]]
         vectors = np.empty((0, 0), dtype=np.float32)
         cuts = np.flatnonzero(np.diff(owners)) + 1

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from protorynet.encoders.folder import file_sha256
 from protorynet.encoders.protocol import Encoder
@@ -24,8 +24,14 @@ _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 _MINILM_NAMES = {"minilm", "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"}
 _HUB_ALIASES = {"gte-small": "thenlper/gte-small"}
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
-_HUB_FILES = ["*.json", "*.txt", "*.safetensors", "tokenizer*", "*.model"]
-_HUB_LEFT_OUT = ["onnx/*", "openvino/*"]
+_HUB_PATTERNS: dict[str, Any] = {
+    "allow_patterns": ["*.json", "*.txt", "*.safetensors", "tokenizer*"],
+    "ignore_patterns": ["onnx/*", "openvino/*"],
+}
+_REMEDY = (
+    "give the path of a folder that holds it, or list that folder's parent in the environment "
+    "variable PROTORYNET_ENCODERS."
+)
 
 
 def load_encoder(
@@ -123,37 +129,43 @@ def _is_folder(path: Path) -> bool:
 
 
 def _hub_folder(name: str, *, fetch: bool) -> Path:
-    from huggingface_hub import snapshot_download
-
     from protorynet.encoders.quiet import quiet_transformers
 
     with quiet_transformers():
-        try:
-            folder = Path(snapshot_download(name, local_files_only=True))
-            if (folder / "model.safetensors").exists() and (folder / "tokenizer.json").exists():
-                return folder
-        except (OSError, ValueError):
-            pass  # not on this machine, or only in part
+        cached = _cached_folder(name)
+        # A tool that wants no embeddings leaves modules.json, and so the pooling, on the hub.
+        if cached is not None and (not fetch or (cached / "modules.json").exists()):
+            return cached
         if not fetch:
             raise EncoderError(
                 f"the encoder {name!r} is not on this machine and fetching is off; {_REMEDY}"
             )
         print(f"Fetching the encoder {name!r} from Hugging Face, as named…", file=sys.stderr)
-        try:
-            return Path(
-                snapshot_download(name, allow_patterns=_HUB_FILES, ignore_patterns=_HUB_LEFT_OUT)
-            )
-        except Exception as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-            raise EncoderError(
-                f"the encoder {name!r} cannot be fetched ({reason}); {_REMEDY}"
-            ) from None
+        return _fetched_folder(name)
 
 
-_REMEDY = (
-    "give the path of a folder that holds it, or list that folder's parent in the environment "
-    "variable PROTORYNET_ENCODERS."
-)
+def _cached_folder(name: str) -> Path | None:
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(name, local_files_only=True, **_HUB_PATTERNS))
+    except (OSError, ValueError):
+        return None
+    complete = all((folder / file).exists() for file in ("model.safetensors", "tokenizer.json"))
+    return folder if complete else None
+
+
+def _fetched_folder(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, **_HUB_PATTERNS))
+    except Exception as error:
+        # The hub's client raises its own, its transport's and the system's errors.
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise EncoderError(
+            f"the encoder {name!r} cannot be fetched ({reason}); {_REMEDY}"
+        ) from None
 
 
 def _unknown(spec: str) -> str:

@@ -29,11 +29,12 @@ from protorynet.files import replaced_directory
 __all__ = ["TransformerEncoder"]
 
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
-# Tokens of one batch, padding included, and the least share of a batch's longest row that its
-# other rows must fill. On a CPU the time goes with the padded tokens, whatever the size of the
-# batch, so little padding wins; a GPU wants few large batches.
-_CPU_BATCH = (8_192, 0.9)
-_GPU_BATCH = (131_072, 0.5)
+# Most tokens of one batch, padding included, and the padding that is cheaper than another batch.
+# On a CPU the time goes with the padded tokens, whatever the size of the batch, and starting one
+# costs as much as some dozens of tokens; a GPU wants few large batches.
+_CPU_BATCH = (4_096, 64)
+_GPU_BATCH = (131_072, 32_768)
+_PADDING_SHARE = 0.05
 _TOKENIZED_AT_ONCE = 10_000
 
 
@@ -156,12 +157,12 @@ class TransformerEncoder:
         self, tokens: list[list[int]]
     ) -> tuple[NDArray[np.int64], Iterator[tuple[torch.Tensor, torch.Tensor]]]:
         device = next(self.network.parameters()).device
-        most, share = _CPU_BATCH if device.type == "cpu" else _GPU_BATCH
+        most, spare = _CPU_BATCH if device.type == "cpu" else _GPU_BATCH
         lengths = np.array([len(row) for row in tokens], dtype=np.int64)
         order = np.argsort(-lengths, kind="stable")
 
         def batches() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-            for start, stop in _groups(lengths[order], most, share):
+            for start, stop in _groups(lengths[order], most, spare):
                 ids, mask = self._padded([tokens[row] for row in order[start:stop]])
                 yield torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
 
@@ -185,12 +186,15 @@ class TransformerEncoder:
         return tuple(parameter._version for parameter in self.network.parameters())
 
 
-def _groups(lengths: NDArray[np.int64], most: int, share: float) -> Iterator[tuple[int, int]]:
-    """Cut falling lengths into runs of like length, each of at most so many padded tokens."""
+def _groups(lengths: NDArray[np.int64], most: int, spare: int) -> Iterator[tuple[int, int]]:
+    """Cut falling lengths into runs of at most so many padded tokens, little of it padding."""
     start = 0
     while start < len(lengths):
         longest = max(int(lengths[start]), 1)
-        alike = int(np.searchsorted(-lengths, -share * longest, side="right"))
-        stop = min(start + max(1, most // longest), max(alike, start + 1))
+        run = lengths[start : start + max(1, most // longest)]
+        padded = longest * np.arange(1, len(run) + 1)
+        too_much = padded - np.cumsum(run) > np.maximum(spare, _PADDING_SHARE * padded)
+        # The first row pads nothing, so no run is empty, unless it is a text without tokens.
+        stop = start + (max(1, int(np.argmax(too_much))) if too_much.any() else len(run))
         yield start, stop
         start = stop

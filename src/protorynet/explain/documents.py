@@ -64,35 +64,30 @@ def leave_one_out_effects(
     offsets = trajectory.offsets
     only = trajectory.lengths == 1
     effects[offsets[:-1][only]] = whole[only] - frequencies[leading[only]]
-    for documents in _groups(trajectory.lengths):
-        kept, lengths, left_out = _left_out(documents, offsets)
+    document = np.repeat(np.arange(len(trajectory.lengths)), trajectory.lengths)
+    for left_out in _groups(trajectory.lengths[document] - 1):
+        its = document[left_out]
+        lengths = trajectory.lengths[its] - 1
+        kept = _others(left_out, offsets[its], lengths)
         without = model.read(_pick(trajectory, kept, lengths)).probabilities
-        document = np.repeat(documents, trajectory.lengths[documents])
-        classes = leading[document]
-        effects[left_out] = whole[document] - without[np.arange(len(document)), classes]
+        effects[left_out] = whole[its] - without[np.arange(len(its)), leading[its]]
     return effects
 
 
-def _groups(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Group documents of two or more sentences so that each group is quick to read."""
-    documents = np.flatnonzero(lengths > 1)
-    cost = np.cumsum(lengths[documents] * (lengths[documents] - 1)) // _STEPS_AT_ONCE
-    for group in np.unique(cost):
-        yield documents[cost == group]
+def _groups(others: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Group the sentences that have others beside them, so that each group is quick to read."""
+    sentences = np.flatnonzero(others > 0)
+    group = np.cumsum(others[sentences]) // _STEPS_AT_ONCE
+    yield from np.split(sentences, np.flatnonzero(np.diff(group)) + 1) if len(group) else ()
 
 
-def _left_out(
-    documents: NDArray[np.int64], offsets: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the sentences kept in each variant, the variants' lengths, and what each leaves out."""
-    kept, lengths, left_out = [], [], []
-    for document in documents:
-        places = np.arange(offsets[document], offsets[document + 1])
-        others = ~np.eye(len(places), dtype=bool)
-        kept.append(np.broadcast_to(places, others.shape)[others])
-        lengths.append(np.full(len(places), len(places) - 1))
-        left_out.append(places)
-    return np.concatenate(kept), np.concatenate(lengths), np.concatenate(left_out)
+def _others(
+    left_out: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return, for each sentence left out, the places of all others of its document in turn."""
+    first = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    places = first + np.arange(len(first))
+    return places + (places >= np.repeat(left_out, lengths))
 
 
 def _pick(

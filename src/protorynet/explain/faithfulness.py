@@ -55,7 +55,7 @@ def evaluate_model(
 
     trajectory = model.trace(embeddings, sentences.lengths)
     predicted = _labels(model, trajectory)
-    truth = _truth(model, targets)
+    truth = _decided(model, targets)
     measures = [
         _ids_only(model, trajectory, truth),
         *([_substitution(model, trajectory, predicted, encode)] if encode else []),
@@ -161,9 +161,7 @@ def _match_quality(
     return Measure("match_quality", float((own > best_other).mean()), meaning)
 
 
-def _calibration(
-    model: Model, trajectory: Trajectory, targets: NDArray[np.float32]
-) -> Measure:
+def _calibration(model: Model, trajectory: Trajectory, targets: NDArray[np.float32]) -> Measure:
     meaning = (
         "Correlation, over the prototypes, of the model's score with the share of the class among "
         "the documents of the sentences matched to it. Near 0: the scores mean nothing."
@@ -181,9 +179,7 @@ def _calibration(
     return Measure("score_calibration", float(np.corrcoef(rates, scores)[0, 1]), meaning)
 
 
-def _shuffled(
-    model: Model, trajectory: Trajectory, truth: NDArray[np.int64], seed: int
-) -> Measure:
+def _shuffled(model: Model, trajectory: Trajectory, truth: NDArray[np.int64], seed: int) -> Measure:
     random = np.random.default_rng(seed)
     document = np.repeat(np.arange(len(trajectory.lengths)), trajectory.lengths)
     order = np.lexsort((random.random(len(document)), document))
@@ -228,16 +224,15 @@ def _usage(model: Model, trajectory: Trajectory) -> list[Measure]:
 
 
 def _labels(model: Model, trajectory: Trajectory) -> NDArray[np.int64]:
-    probabilities = model.read(trajectory).probabilities
-    if model.labels.task == "multilabel":
-        return (probabilities >= 0.5).astype(np.int64)
-    return probabilities.argmax(axis=1)
+    return _decided(model, model.read(trajectory).probabilities)
 
 
-def _truth(model: Model, targets: NDArray[np.float32]) -> NDArray[np.int64]:
+def _decided(model: Model, values: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the class of each row, or a 0/1 matrix for several labels."""
     if model.labels.task == "multilabel":
-        return targets.astype(np.int64)
-    return targets.argmax(axis=1)
+        return (values >= 0.5).astype(np.int64)
+    classes: NDArray[np.int64] = values.argmax(axis=1)
+    return classes
 
 
 def _agreement(predicted: NDArray[np.int64], truth: NDArray[np.int64]) -> float:

@@ -14,6 +14,7 @@ __all__ = ["faster_pam", "k_medoids", "mean_distance_to_nearest"]
 _SAMPLE = 4096  # points clustered at once; more changes the objective by under one per cent
 _JUDGES = 20_000  # points on which the medoids of several samples are compared
 _SAMPLES = 3
+_LEAST_GAIN = 1e-5  # a smaller gain is a rounding error of single precision
 
 
 def faster_pam(
@@ -43,33 +44,82 @@ def faster_pam(
     n, k = len(distances), len(medoids)
     if k == 1:
         return distances.sum(axis=1).argmin(keepdims=True)
-    medoids = medoids.copy()
-    nearest, near, second = _nearest_two(distances, medoids)
-    removal = _removal_loss(nearest, near, second, k)
-    last_swap = candidate = steps = 0
+    state = _Assignment(distances, medoids.copy())
     is_medoid = np.zeros(n, dtype=bool)
     is_medoid[medoids] = True
-    while steps < max_passes * n:
+    since_swap = 0
+    for step in range(max_passes * n):
+        candidate = step % n
+        since_swap += 1
         if not is_medoid[candidate]:
-            to_candidate = distances[candidate]
-            change = np.minimum(to_candidate, second) - second
-            closer = to_candidate < near
-            # Points that prefer the candidate leave their cluster whichever medoid goes.
-            gain = float((to_candidate[closer] - near[closer]).sum())
-            change[closer] = near[closer] - second[closer]
-            loss = removal + np.bincount(nearest, weights=change, minlength=k)
-            worst = int(loss.argmin())
-            if loss[worst] + gain < -1e-6:
-                is_medoid[[medoids[worst], candidate]] = [False, True]
-                medoids[worst] = candidate
-                nearest, near, second = _nearest_two(distances, medoids)
-                removal = _removal_loss(nearest, near, second, k)
-                last_swap = steps
-        candidate = (candidate + 1) % n
-        steps += 1
-        if steps - last_swap > n:
+            change, worst = state.best_swap(candidate)
+            if change < -_LEAST_GAIN:
+                is_medoid[[state.medoids[worst], candidate]] = [False, True]
+                state.swap(worst, candidate)
+                since_swap = 0
+        if since_swap >= n:
             break
-    return medoids
+    return state.medoids
+
+
+class _Assignment:
+    """Each point's nearest and second-nearest medoid, kept up to date through swaps."""
+
+    def __init__(self, distances: NDArray[np.float32], medoids: NDArray[np.int64]) -> None:
+        self.distances = distances
+        self.medoids = medoids
+        points = np.arange(len(distances))
+        self.nearest, self.near, self.other, self.second = self._two_nearest(points)
+        self.removal = self._removal_loss()
+
+    def best_swap(self, candidate: int) -> tuple[float, int]:
+        """Return the change of the objective by the best swap with a point, and for which medoid."""
+        to_candidate = self.distances[candidate]
+        change = np.minimum(to_candidate - self.second, 0)
+        closer = np.flatnonzero(to_candidate < self.near)
+        # Points that prefer the candidate leave their cluster whichever medoid goes.
+        gain = float((to_candidate[closer] - self.near[closer]).sum())
+        change[closer] = self.near[closer] - self.second[closer]
+        loss = self.removal + np.bincount(
+            self.nearest, weights=change, minlength=len(self.medoids)
+        )
+        worst = int(loss.argmin())
+        return float(loss[worst]) + gain, worst
+
+    def swap(self, position: int, candidate: int) -> None:
+        """Put a point in the place of a medoid."""
+        self.medoids[position] = candidate
+        to_candidate = self.distances[candidate]
+        lost = (self.nearest == position) | (self.other == position)
+        first = ~lost & (to_candidate < self.near)
+        self.other[first], self.second[first] = self.nearest[first], self.near[first]
+        self.nearest[first], self.near[first] = position, to_candidate[first]
+        second = ~lost & ~first & (to_candidate < self.second)
+        self.other[second], self.second[second] = position, to_candidate[second]
+        again = np.flatnonzero(lost)
+        self.nearest[again], self.near[again], self.other[again], self.second[again] = (
+            self._two_nearest(again)
+        )
+        self.removal = self._removal_loss()
+
+    def _two_nearest(
+        self, points: NDArray[np.int64]
+    ) -> tuple[
+        NDArray[np.int64], NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]
+    ]:
+        to_medoids = self.distances[np.ix_(points, self.medoids)]
+        rows = np.arange(len(points))
+        nearest = to_medoids.argmin(axis=1)
+        near = to_medoids[rows, nearest]
+        to_medoids[rows, nearest] = np.inf
+        other = to_medoids.argmin(axis=1)
+        return nearest, near, other, to_medoids[rows, other]
+
+    def _removal_loss(self) -> NDArray[np.float64]:
+        """Return, for each medoid, how much the objective rises when it is taken away."""
+        return np.bincount(
+            self.nearest, weights=self.second - self.near, minlength=len(self.medoids)
+        )
 
 
 def k_medoids(
@@ -145,22 +195,3 @@ def _spread_start(
         medoids.append(chosen)
         nearest = np.minimum(nearest, distances[chosen])
     return np.array(medoids, dtype=np.int64)
-
-
-def _nearest_two(
-    distances: NDArray[np.float32], medoids: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return each point's nearest medoid (as a position), and its two smallest distances."""
-    to_medoids = distances[medoids].astype(np.float64)
-    points = np.arange(len(distances))
-    nearest = to_medoids.argmin(axis=0)
-    near = to_medoids[nearest, points]
-    to_medoids[nearest, points] = np.inf
-    return nearest, near, to_medoids.min(axis=0)
-
-
-def _removal_loss(
-    nearest: NDArray[np.int64], near: NDArray[np.float64], second: NDArray[np.float64], k: int
-) -> NDArray[np.float64]:
-    """Return, for each medoid, how much the objective rises when it is taken away."""
-    return np.bincount(nearest, weights=second - near, minlength=k)

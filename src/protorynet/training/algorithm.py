@@ -39,7 +39,8 @@ from protorynet.training.sources import FineTunedSource, FrozenSource, SentenceS
 
 __all__ = ["Run", "Trained", "train_protorynet"]
 
-_PRUNE_PATIENCE = 2  # readers that only help to choose a number need not be perfect
+# Readers that only help to choose a number need not be perfect.
+_PRUNE_EPOCHS, _PRUNE_PATIENCE, _PRUNE_DOCUMENTS = 12, 2, 4096
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,7 @@ def prune(
     settings = run.settings
     prototypes = run.source.all_rows(rows) if settings.exact else network.prototypes.data
     fixed = _with_fixed_embeddings(run)
+    fixed = replace(fixed, train=fixed.train.subset(_some_documents(run)))
     usage = usage_of(ProtoryNetwork(prototypes, network.reader, settings), fixed)
     order = np.argsort(-usage, kind="stable")
     sizes = sizes_to_try(int((usage > 0).sum()), settings.max_prototypes)
@@ -195,7 +197,11 @@ def prune(
             torch.manual_seed(_seed(run.seed, f"prune {size}"))
             networks[size] = _network(prototypes[kept].clone(), run)
             score = train_reader(
-                networks[size], fixed, stage=f"prune {size}", patience=_PRUNE_PATIENCE
+                networks[size],
+                fixed,
+                stage=f"prune {size}",
+                epochs=_PRUNE_EPOCHS,
+                patience=_PRUNE_PATIENCE,
             )
             points.append(PruningPoint(size, float(usage[order[size - 1]]), score.accuracy))
             advance(1)
@@ -206,7 +212,9 @@ def prune(
     return networks[best], rows[kept], tuple(points)
 
 
-def train_reader(network: ProtoryNetwork, run: Run, *, stage: str, patience: int) -> Score:
+def train_reader(
+    network: ProtoryNetwork, run: Run, *, stage: str, epochs: int, patience: int
+) -> Score:
     """Train the reader alone: prototypes and embeddings stay as they are."""
     network.prototypes.requires_grad_(False)
     optimiser = torch.optim.Adam(network.reader.parameters(), lr=run.settings.learning_rate)
@@ -216,7 +224,7 @@ def train_reader(network: ProtoryNetwork, run: Run, *, stage: str, patience: int
         lambda epoch: _train_one_epoch(network, run, optimiser, stage, epoch),
         lambda: validate(network, run),
         stage=stage,
-        epochs=run.settings.retrain_epochs,
+        epochs=epochs,
         patience=patience,
         checkpoint=run.checkpoint,
         progress=run.progress and stage == "retrain",
@@ -232,7 +240,13 @@ def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
     settings = run.settings
     if settings.retrain == "reader" or isinstance(run.source, FrozenSource):
         fixed = replace(_with_fixed_embeddings(run), progress=run.progress)
-        return train_reader(network, fixed, stage="retrain", patience=settings.patience)
+        return train_reader(
+            network,
+            fixed,
+            stage="retrain",
+            epochs=settings.retrain_epochs,
+            patience=settings.patience,
+        )
 
     def run_epoch(epoch: int) -> None:
         _train_one_epoch(network, run, optimiser, "retrain", epoch, tied_rows=rows)
@@ -365,6 +379,12 @@ def _with_fixed_embeddings(run: Run) -> Run:
         source=fixed,
         progress=False,
     )
+
+
+def _some_documents(run: Run) -> NDArray[np.int64]:
+    """Choose the training documents on which numbers of prototypes are compared."""
+    random = np.random.default_rng(_seed(run.seed, "prune"))
+    return np.sort(random.permutation(len(run.train))[:_PRUNE_DOCUMENTS])
 
 
 def _adam(module: nn.ModuleDict, run: Run) -> torch.optim.Adam:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from protorynet.errors import CheckpointError
 from protorynet.files import write_atomically
 
 __all__ = ["Checkpoint", "optimiser_tensors", "restore_optimiser"]
+
+_SUFFIX = ".checkpoint.safetensors"
 
 
 class Checkpoint:
@@ -46,7 +48,7 @@ class Checkpoint:
         if not path.exists():
             return None
         try:
-            with safe_open(path, framework="pt") as file:  # type: ignore[no-untyped-call]
+            with safe_open(path, framework="pt") as file:
                 metadata = file.metadata()
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             facts: dict[str, Any] = json.loads(metadata["facts"])
@@ -62,11 +64,15 @@ class Checkpoint:
         return tensors, facts
 
     def clear(self) -> None:
-        """Remove the whole checkpoint."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove the whole checkpoint, and nothing else that lies in its folder."""
+        for path in self.folder.glob(f"*{_SUFFIX}"):
+            path.unlink(missing_ok=True)
+        # It stays where the user keeps other files in it.
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
 
     def _path(self, stage: str) -> Path:
-        return self.folder / f"{stage}.safetensors"
+        return self.folder / f"{stage}{_SUFFIX}"
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -75,6 +75,8 @@ def fit_model(
     """
     if len(targets) < 4:
         raise InputError(f"{len(targets)} documents are too few to train on; give at least 4.")
+    if labels.task == "multiclass" and np.count_nonzero(targets.any(axis=0)) < 2:
+        raise InputError("the documents that hold a sentence are all of one class.")
     texts = _distinct_texts(sentences, embeddings)
     centring = _centring(embeddings, unit_length=unit_length).to(device)
     with torch.inference_mode():
@@ -182,9 +184,7 @@ def _source(
         return FineTunedSource(base, tunable, centring, texts)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        adapter = Adapter(
-            base.shape[1], settings.adapter_size, unit_length=centring.unit_length
-        )
+        adapter = Adapter(base.shape[1], settings.adapter_size, unit_length=centring.unit_length)
     return AdaptedSource(base, adapter)
 
 

@@ -110,8 +110,7 @@ class FineTunedSource(SentenceSource):
             padding_value=self._pad,
         ).to(device)
         mask = (
-            torch.arange(ids.shape[1], device=device)
-            < self._lengths[rows].to(device)[:, None]
+            torch.arange(ids.shape[1], device=device) < self._lengths[rows].to(device)[:, None]
         ).long()
         embedded: Tensor = self._centring[0](self.network(ids, mask))
         return embedded

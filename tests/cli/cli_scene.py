@@ -1,0 +1,68 @@
+"""What the tests of commands share: a small table of reviews, and how a command ended."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+_GOOD = ["great", "wonderful", "superb", "moving", "brilliant"]
+_BAD = ["awful", "dreadful", "boring", "terrible", "clumsy"]
+_THINGS = ["acting", "story", "music", "photography"]
+SETTINGS = """\
+n_prototypes = 8
+min_prototypes = 2
+max_prototypes = 6
+epochs = 4
+retrain_epochs = 4
+patience = 4
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+Fails = Callable[..., str]
+
+
+def reviews() -> list[tuple[str, str]]:
+    """Return 40 reviews of two sentences, half of them positive."""
+    kinds = (("positive", _GOOD, "I loved it"), ("negative", _BAD, "I hated it"))
+    return [
+        (f"The {thing} was {word}. {verdict}, and the {word} {thing} is why!", label)
+        for thing in _THINGS
+        for good_and_bad in zip(_GOOD, _BAD, strict=True)
+        for (label, _, verdict), word in zip(kinds, good_and_bad, strict=True)
+    ]
+
+
+def write_csv(path: Path, header: list[str], rows: list[tuple[str, ...]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Return the content of every file below a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def the_error(ended: Ended, code: int) -> str:
+    """Check that a command failed with one line and nothing else, and return that line."""
+    lines = [line for line in ended.err.splitlines() if line.startswith("error: ")]
+    assert (ended.code, len(lines), ended.out) == (code, 1, ""), ended
+    assert ended.err.splitlines()[-1] == lines[0]
+    assert "Traceback" not in ended.err
+    return lines[0]

@@ -1,0 +1,327 @@
+"""Bad input: one clear line, the right exit code, and nothing that existed is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli_scene import Fails, Run, reviews, snapshot, write_csv
+
+LONG = 200_000
+
+
+@pytest.fixture
+def fit_fails(fails: Fails, quick: tuple[str, str], tmp_path: Path) -> Fails:
+    """Fit on a table that cannot be used, and check that nothing is left behind."""
+
+    def fit(source: Path, *options: str) -> str:
+        before = sorted(tmp_path.iterdir())
+        line = fails("fit", source, "-o", tmp_path / "m", *quick, *options)
+        assert sorted(tmp_path.iterdir()) == before
+        return line
+
+    return fit
+
+
+def test_empty_table(fit_fails: Fails, tmp_path: Path) -> None:
+    assert "holds no rows" in fit_fails(write_csv(tmp_path / "t.csv", ["text", "label"], []))
+
+
+def test_empty_file(fit_fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").touch()
+    assert "is empty" in fit_fails(tmp_path / "t.csv")
+
+
+def test_missing_file(fit_fails: Fails, tmp_path: Path) -> None:
+    assert "there is no file" in fit_fails(tmp_path / "t.csv")
+
+
+def test_missing_column_names_the_columns_there_are(fit_fails: Fails, table: Path) -> None:
+    line = fit_fails(table, "--text", "body")
+    assert "has no column 'body'; it has 'review', 'sentiment', 'split'" in line
+
+
+def test_missing_split_names_those_there_are(fit_fails: Fails, table: Path) -> None:
+    assert "it has 'test', 'train'" in fit_fails(table, "--split", "dev")
+
+
+def test_texts_that_are_missing(fit_fails: Fails, tmp_path: Path) -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(reviews(), columns=["text", "label"])
+    frame.loc[[3, 7], "text"] = np.nan
+    frame.to_parquet(tmp_path / "t.parquet")
+    line = fit_fails(tmp_path / "t.parquet")
+    assert "2 of 40 rows" in line
+    assert "rows 3, 7" in line
+
+
+def test_texts_without_a_sentence_are_named_by_their_row_in_the_file(
+    fit_fails: Fails, tmp_path: Path
+) -> None:
+    rows = [(text, label, "train") for text, label in reviews()]
+    rows[:0] = [("Not read.", "positive", "other"), ("<br />", "positive", "train")]
+    line = fit_fails(write_csv(tmp_path / "t.csv", ["text", "label", "split"], rows))
+    assert "row 1 (counted from 0)" in line
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_binary_garbage(fit_fails: Fails, tmp_path: Path, ending: str) -> None:
+    garbage = np.random.default_rng(0).bytes(5_000)
+    (tmp_path / f"t.{ending}").write_bytes(garbage)
+    fit_fails(tmp_path / f"t.{ending}")
+
+
+def test_one_class(fit_fails: Fails, tmp_path: Path) -> None:
+    rows = [(text, "only") for text, _ in reviews()]
+    line = fit_fails(write_csv(tmp_path / "t.csv", ["text", "label"], rows))
+    assert "only one class ('only')" in line
+
+
+def test_unknown_encoder(fit_fails: Fails, table: Path) -> None:
+    assert "there is no encoder 'word2vec'" in fit_fails(table, "--encoder", "word2vec")
+
+
+def test_unknown_setting(fit_fails: Fails, table: Path, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text("learning = 1")
+    assert "unknown setting(s) learning" in fit_fails(table, "--settings", str(tmp_path / "s.toml"))
+
+
+def test_label_unseen_in_training(fails: Fails, trained: Path, tmp_path: Path) -> None:
+    rows = [*reviews(), ("It was so-so. Neither good nor bad.", "mixed")]
+    source = write_csv(tmp_path / "t.csv", ["text", "label"], rows)
+    line = fails("evaluate", trained, source)
+    assert "'mixed'" in line
+    assert "the classes are 'negative', 'positive'" in line
+
+
+def test_a_very_long_document_is_predicted(run: Run, trained: Path, tmp_path: Path) -> None:
+    sentences = " ".join(text for text, _ in reviews())
+    document = (sentences * (LONG // len(sentences) + 1))[:LONG]
+    source = write_csv(tmp_path / "t.csv", ["text"], [(document,)])
+    assert run("predict", trained, source, "-o", tmp_path / "out.csv").code == 0
+
+
+def test_a_very_long_document_is_learnt_from(
+    run: Run, quick: tuple[str, str], tmp_path: Path
+) -> None:
+    rows = [*reviews(), (" ".join(["A word"] * (LONG // 7)), "positive")]
+    source = write_csv(tmp_path / "t.csv", ["text", "label"], rows)
+    ended = run("fit", source, "-o", tmp_path / "m", *quick, "--encoder-training", "none")
+    assert ended.code == 0
+
+
+def test_labels_with_spaces_and_unicode(run: Run, quick: tuple[str, str], tmp_path: Path) -> None:
+    names = {"positive": "très bien ✓", "negative": "sehr schlecht"}
+    rows = [(text, names[label]) for text, label in reviews()]
+    source = write_csv(tmp_path / "t.csv", ["text", "label"], rows)
+    assert run("fit", source, "-o", tmp_path / "m", *quick).code == 0
+    told = json.loads(run("explain", tmp_path / "m", "I loved it!", "--json").out)
+    assert set(told["probabilities"]) == {"sehr schlecht", "très bien ✓"}
+
+
+def test_a_table_of_twenty_documents(run: Run, tmp_path: Path) -> None:
+    source = write_csv(tmp_path / "t.csv", ["text", "label"], reviews()[:20])
+    assert run("fit", source, "-o", tmp_path / "m").code == 0
+    assert run("evaluate", tmp_path / "m", source, "--json").code == 0
+
+
+def test_a_table_of_four_classes(run: Run, quick: tuple[str, str], tmp_path: Path) -> None:
+    subjects = {0: "dog", 1: "planet", 2: "train", 3: "painter"}
+    rows = [
+        (f"This is about a {name}. The {name} was number {number}.", str(label))
+        for number in range(8)
+        for label, name in subjects.items()
+    ]
+    source = write_csv(tmp_path / "t.csv", ["text", "label"], rows)
+    assert run("fit", source, "-o", tmp_path / "m", *quick).code == 0
+    out = run("predict", tmp_path / "m", source).out
+    assert out.startswith('"row","prediction","probability","p_0","p_1","p_2","p_3","trajectory"')
+    assert run("prototypes", tmp_path / "m").code == 0
+
+
+def test_an_existing_model_is_not_replaced(fails: Fails, table: Path, model: Path) -> None:
+    before = snapshot(model)
+    assert "--force" in fails("fit", table, "-o", model)
+    assert snapshot(model) == before
+
+
+def test_force_replaces_nothing_but_models(fails: Fails, table: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    assert "no model directory" in fails("fit", table, "-o", tmp_path / "thesis", "--force")
+    assert (tmp_path / "thesis" / "chapter.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fit", "TABLE", "-o"),
+        ("predict", "MODEL", "TABLE", "-o"),
+        ("prototypes", "MODEL", "--html"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(
+    fails: Fails, table: Path, trained: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "file").touch()
+    known = {"TABLE": table, "MODEL": trained}
+    line = fails(*(known.get(word, word) for word in arguments), tmp_path / "file" / "out.csv")
+    assert "cannot be written" in line
+
+
+def test_output_of_an_unknown_kind(fails: Fails, trained: Path, table: Path) -> None:
+    assert ".parquet" in fails("predict", trained, table, "-o", "out.xlsx")
+
+
+def test_output_over_the_input(fails: Fails, trained: Path, tmp_path: Path) -> None:
+    source = write_csv(tmp_path / "t.csv", ["text"], [("It was great.",)])
+    before = source.read_bytes()
+    assert "is the input" in fails("predict", trained, source, "-o", source)
+    assert source.read_bytes() == before
+
+
+def test_columns_that_exist_already(fails: Fails, trained: Path, tmp_path: Path) -> None:
+    source = write_csv(tmp_path / "t.csv", ["text", "p_positive"], [("It was great.", "1")])
+    line = fails("predict", trained, source, "-o", tmp_path / "out.csv")
+    assert "'p_positive' already" in line.replace("(s)", "")
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "<br />"])
+def test_nothing_to_explain(fails: Fails, trained: Path, text: str) -> None:
+    assert "the text to explain" in fails("explain", trained, text)
+
+
+def test_two_things_to_explain(fails: Fails, trained: Path, table: Path) -> None:
+    assert "not both" in fails("explain", trained, "A text.", "--input", table)
+
+
+def test_two_kinds_of_output(fails: Fails, trained: Path) -> None:
+    assert "not both" in fails("prototypes", trained, "--json", "--html", "p.html")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit"], "Missing"),
+        (["fit", "t.csv"], "Missing option"),
+        (["fit", "t.csv", "-o", "m", "--seed", "x"], "--seed"),
+        (["fit", "t.csv", "-o", "m", "--splitter", "x"], "--splitter"),
+        (["fit", "t.csv", "-o", "m", "--nonsense"], "--nonsense"),
+        (["train"], "train"),
+    ],
+)
+def test_wrong_usage_points_to_the_help(fails: Fails, arguments: list[str], message: str) -> None:
+    line = fails(*arguments)
+    assert message in line
+    assert line.endswith("--help")
+
+
+MODEL_COMMANDS = {
+    "prototypes": lambda model, table: ("prototypes", model),
+    "explain": lambda model, table: ("explain", model, "It was great."),
+    "predict": lambda model, table: ("predict", model, table),
+    "evaluate": lambda model, table: ("evaluate", model, table),
+}
+
+
+@pytest.mark.parametrize("command", MODEL_COMMANDS)
+def test_no_model(fails: Fails, table: Path, tmp_path: Path, command: str) -> None:
+    line = fails(*MODEL_COMMANDS[command](tmp_path / "none", table))
+    assert "there is no model directory" in line
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "prototypes.json"])
+@pytest.mark.parametrize("damage", ["cut", "emptied", "removed", "garbled"])
+def test_a_damaged_model_is_refused(fails: Fails, model: Path, name: str, damage: str) -> None:
+    file = model / name
+    content = file.read_bytes()
+    if damage == "removed":
+        file.unlink()
+    else:
+        middle = len(content) // 2
+        left = {
+            "cut": content[:middle],
+            "emptied": b"",
+            "garbled": content[:middle] + b"\xff" + content[middle + 1 :],
+        }
+        file.write_bytes(left[damage])
+    before = snapshot(model)
+    fails("prototypes", model)
+    assert snapshot(model) == before
+
+
+def _set(*keys: Any, value: Any) -> Callable[[dict[str, Any]], None]:
+    def edit(config: dict[str, Any]) -> None:
+        for key in keys[:-1]:
+            config = config[key]
+        config[keys[-1]] = value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        _set("format_version", value=99),
+        _set("classes", value=["good", "bad"]),
+        _set("classes", value=["negative", "positive", "mixed"]),
+        _set("classes", value=[["negative"], ["positive"]]),
+        _set("classes", value="positive"),
+        _set("task", value="regression"),
+        _set("encoder", value=None),
+        _set("encoder", "name", value=7),
+        _set("splitter", value="words"),
+        _set("settings", "epochs", value=-1),
+        _set("settings", "reader_size", value=7),
+        _set("settings", "distance", value="manhattan"),
+        _set("training", value={}),
+        _set("training", "class_frequencies", value=[1.0]),
+        _set("training", "class_frequencies", value=["a", "b"]),
+        _set("training", "seed", value="zero"),
+        _set("sha256", value={}),
+    ],
+)
+@pytest.mark.parametrize("command", ["prototypes", "explain"])
+def test_a_model_edited_by_hand_is_refused(
+    fails: Fails, model: Path, edit: Callable[[dict[str, Any]], None], command: str, table: Path
+) -> None:
+    file = model / "config.json"
+    config = json.loads(file.read_text())
+    edit(config)
+    file.write_text(json.dumps(config))
+    fails(*MODEL_COMMANDS[command](model, table))
+
+
+@pytest.mark.parametrize("command", ["explain", "predict", "evaluate"])
+def test_a_model_made_with_another_encoder(
+    fails: Fails, model: Path, table: Path, command: str
+) -> None:
+    file = model / "config.json"
+    config = json.loads(file.read_text())
+    config["encoder"]["fingerprint"] = "0" * 64
+    file.write_text(json.dumps(config))
+    assert "made with another encoder" in fails(*MODEL_COMMANDS[command](model, table))
+
+
+def test_something_unexpected_is_one_line_that_names_it(
+    fails: Fails, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("1 / 0\nsecond line")
+
+    monkeypatch.setattr("protorynet.storage.load_model", explode)
+    line = fails("prototypes", trained, code=1)
+    assert "ZeroDivisionError: 1 / 0 second line" in line
+    assert "PROTORYNET_DEBUG=1" in line
+
+
+def test_debugging_shows_the_traceback(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROTORYNET_DEBUG", "1")
+    assert "Traceback" in run("prototypes", tmp_path / "none").err

@@ -1,0 +1,136 @@
+"""What all tests share: no trace in the user's cache, one thread, tiny data and a tiny BERT."""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hashing_encoder import HashingEncoder
+from protorynet.settings import Settings
+
+_cache = tempfile.TemporaryDirectory(prefix="protorynet-tests-")
+# At import, so that the doctests of the package, which see no fixtures, are kept away as well.
+os.environ["PROTORYNET_CACHE"] = _cache.name
+
+_NOUNS = ["room", "bed", "breakfast", "pool", "staff", "view", "lobby", "shower"]
+_GOOD = ["lovely", "clean", "wonderful", "perfect", "friendly"]
+_BAD = ["dirty", "awful", "broken", "noisy", "horrible"]
+_NEUTRAL = ["We stayed for {n} nights.", "The hotel has {n} floors.", "It is {n} miles from town."]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """Keep torch's threads from waiting for each other on a busy machine."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder() -> Iterator[Path]:
+    yield Path(_cache.name)
+    _cache.cleanup()
+
+
+@dataclass(frozen=True)
+class Reviews:
+    """Hotel reviews with their labels."""
+
+    texts: list[str]
+    labels: list[str]
+
+
+@pytest.fixture(scope="session")
+def reviews() -> Reviews:
+    """Sixty made-up reviews, half of them good."""
+    return make_reviews(60)
+
+
+@pytest.fixture(scope="session")
+def unseen_reviews() -> Reviews:
+    return make_reviews(40, seed=1)
+
+
+@pytest.fixture(scope="session")
+def encoder() -> HashingEncoder:
+    return HashingEncoder()
+
+
+@pytest.fixture(scope="session")
+def quick() -> Settings:
+    """Settings small enough to train in a fraction of a second."""
+    return Settings(
+        epochs=2,
+        retrain_epochs=2,
+        full_epochs=1,
+        n_prototypes=8,
+        min_prototypes=2,
+        max_prototypes=6,
+        reader_size=8,
+        adapter_size=8,
+        batch_size=16,
+        learning_rate=0.01,
+        validation_fraction=0.2,
+    )
+
+
+@pytest.fixture(scope="session")
+def tiny_bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A transformer of a few thousand weights that knows the words of the reviews."""
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel
+
+    words = sorted({word for text in make_reviews(60).texts for word in _words(text)})
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words]
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=32,
+    )
+    folder = tmp_path_factory.mktemp("bert") / "tiny"
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        BertModel(config).save_pretrained(folder)
+    tokens = {token: place for place, token in enumerate(vocabulary)}
+    tokenizer = Tokenizer(models.WordLevel(tokens, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def make_reviews(count: int, *, seed: int = 0) -> Reviews:
+    """Draw reviews of two to five sentences, by turns good and bad."""
+    draw = random.Random(seed)
+    labels = ["good" if place % 2 else "bad" for place in range(count)]
+    return Reviews([_review(label, draw) for label in labels], labels)
+
+
+def _review(label: str, draw: random.Random) -> str:
+    words = _GOOD if label == "good" else _BAD
+    sentences = [
+        f"The {draw.choice(_NOUNS)} was {draw.choice(words)}." for _ in range(draw.randint(1, 3))
+    ]
+    sentences += [
+        draw.choice(_NEUTRAL).format(n=draw.choice(["two", "three", "nine"]))
+        for _ in range(draw.randint(1, 2))
+    ]
+    draw.shuffle(sentences)
+    return " ".join(sentences)
+
+
+def _words(text: str) -> list[str]:
+    return text.lower().replace(".", " .").split()

@@ -1,0 +1,284 @@
+"""Every layer and loss against a slow version written from the paper's formula."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from protorynet.network import (
+    Adapter,
+    Centring,
+    accuracy_loss,
+    active_prototype,
+    anchor_loss,
+    diversity_loss,
+    pairwise_distance,
+    probabilities,
+    prototypicality_loss,
+    select,
+    similarity,
+)
+
+
+def random_tensor(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def slow_euclidean(a: list[float], b: list[float]) -> float:
+    return math.sqrt(sum((x - y) ** 2 for x, y in zip(a, b, strict=True)))
+
+
+def slow_cosine(a: list[float], b: list[float]) -> float:
+    dot = sum(x * y for x, y in zip(a, b, strict=True))
+    return 1 - dot / (math.hypot(*a) * math.hypot(*b))
+
+
+def slow_softmax(values: list[float]) -> list[float]:
+    powers = [math.exp(value - max(values)) for value in values]
+    return [power / sum(powers) for power in powers]
+
+
+def slow_sigmoid(value: float) -> float:
+    return 1 / (1 + math.exp(-value))
+
+
+@pytest.mark.parametrize(
+    ("metric", "slow"), [("euclidean", slow_euclidean), ("cosine", slow_cosine)]
+)
+def test_pairwise_distance_is_the_distance_of_every_pair(metric: str, slow: object) -> None:
+    a, b = random_tensor(7, 5), random_tensor(4, 5, seed=1)
+    expected = torch.tensor([[slow(x, y) for y in b.tolist()] for x in a.tolist()])
+    torch.testing.assert_close(pairwise_distance(a, b, metric), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_distance_of_a_vector_to_itself_has_a_finite_gradient(metric: str) -> None:
+    a = random_tensor(3, 5).requires_grad_()
+    pairwise_distance(a, a, metric).sum().backward()
+    assert a.grad.isfinite().all()
+
+
+def test_cosine_distance_of_a_zero_vector_is_one() -> None:
+    distance = pairwise_distance(torch.zeros(1, 3), random_tensor(2, 3), "cosine")
+    assert distance.tolist() == [[1.0, 1.0]]
+
+
+@pytest.mark.parametrize("psi_squared", [0.5, 1.0, 10.0])
+def test_similarity_is_the_exponential_of_minus_distance_over_psi_squared(
+    psi_squared: float,
+) -> None:
+    distances = random_tensor(6, 3).abs()
+    expected = [[math.exp(-d / psi_squared) for d in row] for row in distances.tolist()]
+    torch.testing.assert_close(similarity(distances, psi_squared), torch.tensor(expected))
+
+
+def test_paper_selection_is_the_softmax_with_gamma_times_the_similarity() -> None:
+    distances = random_tensor(5, 4).abs()
+    similarities = similarity(distances, 1.0)
+    expected = [
+        [w * s for w, s in zip(slow_softmax([20 * s for s in row]), row, strict=True)]
+        for row in similarities.tolist()
+    ]
+    selected = select(distances, similarities, "paper", gamma=20)
+    torch.testing.assert_close(selected, torch.tensor(expected))
+
+
+def test_paper_selection_with_large_gamma_keeps_only_the_active_prototype() -> None:
+    distances = random_tensor(50, 6).abs()
+    similarities = similarity(distances, 1.0)
+    selected = select(distances, similarities, "paper", gamma=1e6)
+    expected = torch.zeros_like(similarities)
+    for row, values in enumerate(similarities.tolist()):
+        best = values.index(max(values))
+        expected[row, best] = values[best]
+    torch.testing.assert_close(selected, expected, atol=1e-4, rtol=0)
+
+
+def test_dense_selection_changes_nothing() -> None:
+    distances = random_tensor(5, 4).abs()
+    similarities = similarity(distances, 1.0)
+    assert torch.equal(select(distances, similarities, "dense"), similarities)
+
+
+def test_straight_through_selection_is_exactly_one_hot_forward() -> None:
+    distances = random_tensor(200, 9).abs()
+    similarities = similarity(distances, 1.0)
+    selected = select(distances, similarities, "straight_through", temperature=0.1)
+    for row, values in enumerate(distances.tolist()):
+        best = values.index(min(values))
+        for column in range(9):
+            wanted = similarities[row, column] if column == best else torch.tensor(0.0)
+            assert selected[row, column] == pytest.approx(wanted.item(), abs=2e-7)
+
+
+def test_straight_through_gradient_reaches_the_choice() -> None:
+    """The gradient is that of softmax(−d² / temperature) ⊙ s around the hard choice."""
+    distances = random_tensor(3, 4).abs().double().requires_grad_()
+    weights = random_tensor(3, 4, seed=1).double()
+    temperature = 0.3
+    similarities = similarity(distances.detach(), 1.0)
+    selected = select(distances, similarities, "straight_through", temperature=temperature)
+    (selected * weights).sum().backward()
+    for row in range(3):
+        d = distances[row].tolist()
+        soft = slow_softmax([-(value**2) / temperature for value in d])
+        for j in range(4):
+            # ∂ softmax_k / ∂ d_j = softmax_k (1[k = j] − softmax_j) · (−2 d_j / temperature)
+            expected = sum(
+                weights[row, k].item()
+                * similarities[row, k].item()
+                * soft[k]
+                * ((k == j) - soft[j])
+                * (-2 * d[j] / temperature)
+                for k in range(4)
+            )
+            assert distances.grad[row, j].item() == pytest.approx(expected, abs=1e-9)
+
+
+def test_paper_selection_passes_no_gradient_to_prototypes_that_were_not_chosen() -> None:
+    distances = torch.tensor([[0.2, 0.9, 1.4]], requires_grad=True)
+    selected = select(distances, similarity(distances, 1.0), "paper", gamma=1e6)
+    selected.sum().backward()
+    assert distances.grad[0, 0] != 0
+    assert distances.grad[0, 1:].tolist() == [0.0, 0.0]
+
+
+def test_active_prototype_is_the_first_of_the_nearest() -> None:
+    assert active_prototype(torch.tensor([[2.0, 1.0, 1.0], [0.0, 0.0, 3.0]])).tolist() == [1, 0]
+
+
+def test_probabilities_are_a_softmax_for_one_class_and_sigmoids_for_several() -> None:
+    logits = random_tensor(4, 3)
+    softmax = torch.tensor([slow_softmax(row) for row in logits.tolist()])
+    sigmoid = torch.tensor([[slow_sigmoid(value) for value in row] for row in logits.tolist()])
+    torch.testing.assert_close(probabilities(logits, "multiclass"), softmax)
+    torch.testing.assert_close(probabilities(logits, "multilabel"), sigmoid)
+
+
+@pytest.mark.parametrize("task", ["multiclass", "multilabel"])
+def test_mse_loss_is_the_mean_over_documents_of_the_squared_norm(task: str) -> None:
+    logits = random_tensor(6, 3)
+    targets = (random_tensor(6, 3, seed=1) > 0).float()
+    predicted = probabilities(logits, task).tolist()
+    expected = sum(
+        sum((y - p) ** 2 for y, p in zip(truth, row, strict=True))
+        for truth, row in zip(targets.tolist(), predicted, strict=True)
+    ) / len(predicted)
+    assert accuracy_loss(logits, targets, task, "mse").item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_cross_entropy_is_minus_the_mean_log_probability_of_the_true_class() -> None:
+    logits = random_tensor(6, 3)
+    truth = [0, 2, 1, 1, 0, 2]
+    targets = torch.nn.functional.one_hot(torch.tensor(truth), 3).float()
+    expected = -sum(
+        math.log(slow_softmax(row)[label])
+        for row, label in zip(logits.tolist(), truth, strict=True)
+    ) / len(truth)
+    loss = accuracy_loss(logits, targets, "multiclass", "cross_entropy").item()
+    assert loss == pytest.approx(expected, abs=1e-6)
+
+
+def test_multilabel_cross_entropy_is_the_mean_over_documents_and_classes() -> None:
+    logits = random_tensor(5, 4)
+    targets = (random_tensor(5, 4, seed=1) > 0).float()
+    terms = []
+    for row, truth in zip(logits.tolist(), targets.tolist(), strict=True):
+        for value, y in zip(row, truth, strict=True):
+            p = slow_sigmoid(value)
+            terms.append(-(y * math.log(p) + (1 - y) * math.log(1 - p)))
+    loss = accuracy_loss(logits, targets, "multilabel", "cross_entropy").item()
+    assert loss == pytest.approx(sum(terms) / len(terms), abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
+@pytest.mark.parametrize("task", ["multiclass", "multilabel"])
+def test_accuracy_loss_is_finite_for_extreme_logits(loss: str, task: str) -> None:
+    logits = torch.tensor([[1e4, -1e4], [-1e4, 1e4]])
+    targets = torch.tensor([[0.0, 1.0], [0.0, 1.0]])
+    assert accuracy_loss(logits, targets, task, loss).isfinite()
+
+
+def test_diversity_loss_is_the_sigmoid_of_the_missing_distance_of_the_closest_pair() -> None:
+    prototypes = random_tensor(6, 4)
+    rows = prototypes.tolist()
+    closest = min(slow_euclidean(rows[i], rows[j]) for i in range(6) for j in range(6) if i != j)
+    loss = diversity_loss(prototypes, delta=1.5, eta=2.0).item()
+    assert loss == pytest.approx(slow_sigmoid(2.0 * (1.5 - closest)), abs=1e-5)
+
+
+def test_diversity_loss_of_a_single_prototype_is_zero() -> None:
+    assert diversity_loss(random_tensor(1, 4), delta=1.0, eta=1.0).item() == 0
+
+
+def test_diversity_loss_pushes_the_closest_pair_apart() -> None:
+    prototypes = torch.tensor([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0]], requires_grad=True)
+    diversity_loss(prototypes, delta=1.0, eta=1.0).backward()
+    moved = prototypes.detach() - 0.1 * prototypes.grad
+    assert (moved[0] - moved[1]).norm() > 0.1
+    assert prototypes.grad[2].tolist() == [0.0, 0.0]
+
+
+def test_prototypicality_loss_is_the_mean_over_sentences_of_the_nearest_distance() -> None:
+    sentences, prototypes = random_tensor(8, 3), random_tensor(4, 3, seed=1)
+    expected = sum(
+        min(slow_euclidean(x, p) for p in prototypes.tolist()) for x in sentences.tolist()
+    ) / len(sentences)
+    loss = prototypicality_loss(pairwise_distance(sentences, prototypes)).item()
+    assert loss == pytest.approx(expected, abs=1e-5)
+
+
+def test_anchor_loss_is_the_mean_cosine_distance_to_the_pretrained_embedding() -> None:
+    trained, pretrained = random_tensor(7, 5), random_tensor(7, 5, seed=1)
+    expected = sum(
+        slow_cosine(a, b) for a, b in zip(trained.tolist(), pretrained.tolist(), strict=True)
+    ) / len(trained)
+    assert anchor_loss(trained, pretrained).item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_anchor_loss_of_unmoved_embeddings_is_zero() -> None:
+    vectors = random_tensor(4, 5)
+    assert anchor_loss(vectors, vectors).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_centring_brings_text_embeddings_to_unit_length_around_the_mean() -> None:
+    raw, mean = random_tensor(6, 4), random_tensor(4, seed=1)
+    expected = []
+    for row in raw.tolist():
+        centred = [x - m for x, m in zip(row, mean.tolist(), strict=True)]
+        expected.append([x / math.hypot(*centred) for x in centred])
+    torch.testing.assert_close(Centring(mean)(raw), torch.tensor(expected))
+
+
+def test_centring_divides_given_vectors_by_one_scale() -> None:
+    raw, mean = random_tensor(6, 4), random_tensor(4, seed=1)
+    torch.testing.assert_close(Centring(mean, 2.5)(raw), (raw - mean) / 2.5)
+
+
+@pytest.mark.parametrize("unit_length", [True, False])
+def test_an_adapter_starts_by_changing_nothing(unit_length: bool) -> None:
+    base = Centring(torch.zeros(6))(random_tensor(5, 6))
+    adapter = Adapter(6, 3, unit_length=unit_length)
+    torch.testing.assert_close(adapter(base), base)
+
+
+def test_an_adapter_adds_a_small_network_and_keeps_unit_length() -> None:
+    base = Centring(torch.zeros(4))(random_tensor(5, 4))
+    adapter = Adapter(4, 3, unit_length=True)
+    torch.nn.init.normal_(adapter.up.weight, generator=torch.Generator().manual_seed(0))
+    for row, adapted in zip(base, adapter(base), strict=True):
+        hidden = [
+            0.5 * z * (1 + math.erf(z / math.sqrt(2)))
+            for z in (adapter.down.weight @ row + adapter.down.bias).tolist()
+        ]
+        moved = [
+            x + sum(w * h for w, h in zip(weights, hidden, strict=True)) + bias
+            for x, weights, bias in zip(
+                row.tolist(), adapter.up.weight.tolist(), adapter.up.bias.tolist(), strict=True
+            )
+        ]
+        expected = [x / math.hypot(*moved) for x in moved]
+        assert adapted.tolist() == pytest.approx(expected, abs=1e-5)

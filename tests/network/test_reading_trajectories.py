@@ -1,0 +1,252 @@
+"""Matching sentences to prototypes and reading the trajectory, against one document at a time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from protorynet.network import (
+    ProtoryNetwork,
+    Reader,
+    Trajectory,
+    at_last_sentence,
+    pad_documents,
+    probabilities,
+    read_trajectory,
+    trace,
+)
+from protorynet.network import network as network_module
+from protorynet.settings import Settings
+
+K, DIMENSION, CLASSES = 5, 6, 3
+
+
+def random_tensor(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def make_reader(*, layers: int = 1, dropout: float = 0.0) -> Reader:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return Reader(K, CLASSES, hidden=7, layers=layers, dropout=dropout)
+
+
+def make_network(prototypes: Tensor, **changes: object) -> ProtoryNetwork:
+    return ProtoryNetwork(prototypes, make_reader(), Settings(psi_squared=1.3, **changes))
+
+
+def random_trajectory(lengths: list[int], seed: int = 0) -> Trajectory:
+    random = np.random.default_rng(seed)
+    n = sum(lengths)
+    return Trajectory(
+        columns=random.integers(K, size=n),
+        similarities=random.random(n, dtype=np.float32),
+        runner_up=random.integers(K, size=n),
+        runner_up_similarities=random.random(n, dtype=np.float32),
+        lengths=np.array(lengths, np.int64),
+    )
+
+
+def slow_lstm(reader: Reader, steps: Tensor) -> list[list[float]]:
+    """Run a one-layer LSTM by its equations; return the logits after every step."""
+    lstm = reader.lstm
+    hidden = cell = torch.zeros(lstm.hidden_size)
+    logits = []
+    for step in steps:
+        gates = (
+            lstm.weight_ih_l0 @ step
+            + lstm.bias_ih_l0
+            + lstm.weight_hh_l0 @ hidden
+            + lstm.bias_hh_l0
+        )
+        enter, forget, candidate, output = gates.chunk(4)
+        cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
+        hidden = output.sigmoid() * cell.tanh()
+        logits.append((reader.head.weight @ hidden + reader.head.bias).tolist())
+    return logits
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=8))
+def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths: list[int]) -> None:
+    steps = random_tensor(sum(lengths), 3)
+    padded = pad_documents(steps, torch.tensor(lengths))
+    assert padded.shape == (len(lengths), max(lengths), 3)
+    start = 0
+    for row, length in enumerate(lengths):
+        assert torch.equal(padded[row, :length], steps[start : start + length])
+        assert not padded[row, length:].any()
+        start += length
+
+
+def test_padding_passes_gradients_back_to_every_step() -> None:
+    steps = random_tensor(6, 3).requires_grad_()
+    pad_documents(steps, torch.tensor([1, 3, 2])).sum().backward()
+    assert torch.equal(steps.grad, torch.ones(6, 3))
+
+
+def test_at_last_sentence_picks_the_last_real_sentence_of_each_document() -> None:
+    values = random_tensor(3, 4, 2)
+    picked = at_last_sentence(values, torch.tensor([1, 4, 2]))
+    assert torch.equal(picked, torch.stack([values[0, 0], values[1, 3], values[2, 1]]))
+
+
+@torch.no_grad()
+def test_the_reader_is_an_lstm_with_a_linear_head() -> None:
+    reader, steps = make_reader(), random_tensor(4, K)
+    torch.testing.assert_close(reader(steps[None])[0], torch.tensor(slow_lstm(reader, steps)))
+
+
+def test_steps_are_one_hot_similarities() -> None:
+    network = make_network(random_tensor(K, DIMENSION))
+    steps = network.steps(torch.tensor([[1.0, 0.5, 2.0, 3.0, 4.0]]))
+    expected = [0, math.exp(-0.5 / 1.3), 0, 0, 0]
+    assert steps[0].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_ids_only_steps_count_the_similarity_as_one() -> None:
+    network = make_network(random_tensor(K, DIMENSION))
+    distances = torch.tensor([[1.0, 0.5, 2.0, 3.0, 4.0]] * 2)
+    steps = network.steps(distances, ids_only=torch.tensor([True, False]))
+    assert steps[0].tolist() == pytest.approx([0, 1, 0, 0, 0])
+    assert steps[1, 1].item() == pytest.approx(math.exp(-0.5 / 1.3))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_trace_finds_the_two_nearest_prototypes_of_every_sentence(metric: str) -> None:
+    embedded, prototypes = random_tensor(20, DIMENSION), random_tensor(K, DIMENSION, seed=1)
+    rows = torch.arange(30) % 20
+    lengths = torch.tensor([10, 15, 5])
+    trajectory = trace(make_network(prototypes, distance=metric), embedded, rows, lengths)
+    for place, row in enumerate(rows.tolist()):
+        distances = [slow_distance(embedded[row], p, metric) for p in prototypes]
+        first, second = sorted(range(K), key=lambda column: distances[column])[:2]
+        assert trajectory.columns[place] == first
+        assert trajectory.runner_up[place] == second
+        assert trajectory.similarities[place] == pytest.approx(
+            math.exp(-distances[first] / 1.3), abs=1e-5
+        )
+        assert trajectory.runner_up_similarities[place] == pytest.approx(
+            math.exp(-distances[second] / 1.3), abs=1e-5
+        )
+    assert trajectory.lengths.tolist() == lengths.tolist()
+
+
+def slow_distance(a: Tensor, b: Tensor, metric: str) -> float:
+    if metric == "cosine":
+        return 1 - float(a @ b / (a.norm() * b.norm()))
+    return float((a - b).norm())
+
+
+def test_trace_in_blocks_equals_trace_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedded = random_tensor(23, DIMENSION)
+    network = make_network(random_tensor(K, DIMENSION, seed=1))
+    rows, lengths = torch.arange(23), torch.tensor([23])
+    whole = trace(network, embedded, rows, lengths)
+    monkeypatch.setattr(network_module, "_BLOCK", 4)
+    parts = trace(network, embedded, rows, lengths)
+    for name in ("columns", "similarities", "runner_up", "runner_up_similarities"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("length", [0.1, 1.0, 30.0])
+def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(
+    metric: str, length: float
+) -> None:
+    prototypes = length * torch.nn.functional.normalize(random_tensor(K, 384))
+    trajectory = trace(
+        make_network(prototypes, distance=metric),
+        prototypes.clone(),
+        torch.arange(K),
+        torch.ones(K),
+    )
+    assert trajectory.columns.tolist() == list(range(K))
+    assert (trajectory.similarities > 1 - 1e-5).all()
+    assert (trajectory.similarities <= 1).all()
+
+
+def test_a_single_prototype_is_its_own_runner_up() -> None:
+    reader = Reader(1, 2, hidden=3, layers=1, dropout=0.0)
+    network = ProtoryNetwork(random_tensor(1, DIMENSION), reader, Settings())
+    trajectory = trace(network, random_tensor(4, DIMENSION), torch.arange(4), torch.tensor([4]))
+    assert trajectory.columns.tolist() == trajectory.runner_up.tolist() == [0, 0, 0, 0]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.sampled_from([10, 1000]))
+@torch.no_grad()
+def test_reading_many_documents_equals_reading_each_alone(lengths: list[int], most: int) -> None:
+    reader, trajectory = make_reader(), random_trajectory(lengths)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(network_module, "_PADDED_STEPS", most)
+        prediction = read_trajectory(reader, trajectory, "multiclass")
+    start = 0
+    for document, length in enumerate(lengths):
+        steps = torch.zeros(length, K)
+        for place in range(length):
+            column = trajectory.columns[start + place]
+            steps[place, column] = float(trajectory.similarities[start + place])
+        alone = probabilities(torch.tensor(slow_lstm(reader, steps)), "multiclass").numpy()
+        np.testing.assert_allclose(prediction.running[start : start + length], alone, atol=1e-5)
+        np.testing.assert_allclose(prediction.probabilities[document], alone[-1], atol=1e-5)
+        start += length
+
+
+@pytest.mark.parametrize("task", ["multiclass", "multilabel"])
+def test_the_last_running_probabilities_are_the_final_ones(task: str) -> None:
+    trajectory = random_trajectory([3, 1, 6, 2])
+    prediction = read_trajectory(make_reader(), trajectory, task)
+    np.testing.assert_array_equal(
+        prediction.running[trajectory.offsets[1:] - 1], prediction.probabilities
+    )
+
+
+def test_reading_ignores_dropout_and_leaves_the_reader_in_its_mode() -> None:
+    reader, trajectory = make_reader(layers=2, dropout=0.9), random_trajectory([3, 4])
+    reader.train()
+    first = read_trajectory(reader, trajectory, "multiclass").probabilities
+    second = read_trajectory(reader, trajectory, "multiclass").probabilities
+    np.testing.assert_array_equal(first, second)
+    assert reader.training
+
+
+def test_reading_no_documents_gives_no_probabilities() -> None:
+    prediction = read_trajectory(make_reader(), random_trajectory([]), "multiclass")
+    assert prediction.probabilities.shape == prediction.running.shape == (0, CLASSES)
+
+
+def test_padded_batches_hold_every_document_once_and_stay_within_their_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(network_module, "_PADDED_STEPS", 50)
+    lengths = np.random.default_rng(0).integers(1, 80, size=200)
+    batches = network_module._batches_by_length(lengths)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(200))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * lengths[batch].max() <= 50
+
+
+def test_full_similarity_keeps_the_prototypes_and_sets_every_similarity_to_one() -> None:
+    trajectory = random_trajectory([2, 3])
+    full = trajectory.with_full_similarity()
+    assert full.columns.tolist() == trajectory.columns.tolist()
+    assert full.similarities.tolist() == [1.0] * 5
+
+
+def test_single_prototypes_are_documents_of_one_sentence_each() -> None:
+    alone = Trajectory.of_single_prototypes(3)
+    assert alone.columns.tolist() == [0, 1, 2]
+    assert alone.lengths.tolist() == [1, 1, 1]
+    assert alone.similarities.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_columns_used_says_which_prototypes_are_active() -> None:
+    trajectory = random_trajectory([4])
+    used = trajectory.columns_used(K + 1)
+    assert used.tolist() == [column in trajectory.columns for column in range(K + 1)]

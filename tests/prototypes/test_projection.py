@@ -1,0 +1,74 @@
+"""Projection of prototypes onto real sentences, against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from protorynet.prototypes import project, projection
+
+
+def random_tensor(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def slow_distance(a: Tensor, b: Tensor, metric: str) -> float:
+    if metric == "cosine":
+        return 1 - float(a.double() @ b.double() / (a.double().norm() * b.double().norm()))
+    return float((a.double() - b.double()).norm())
+
+
+def slow_projection(prototypes: Tensor, sentences: Tensor, metric: str) -> list[int]:
+    """Give away, again and again, the closest pair of a free prototype and a free sentence."""
+    pairs = sorted(
+        (slow_distance(p, s, metric), i, j)
+        for i, p in enumerate(prototypes)
+        for j, s in enumerate(sentences)
+    )
+    chosen: dict[int, int] = {}
+    for _, i, j in pairs:
+        if i not in chosen and j not in chosen.values():
+            chosen[i] = j
+    return [chosen[i] for i in range(len(prototypes))]
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("seed", range(10))
+def test_projection_gives_each_prototype_its_nearest_free_sentence(metric: str, seed: int) -> None:
+    prototypes, sentences = random_tensor(7, 3, seed=seed), random_tensor(9, 3, seed=seed + 100)
+    projected = project(prototypes, sentences, distance=metric)
+    assert projected.tolist() == slow_projection(prototypes, sentences, metric)
+
+
+def test_prototypes_that_want_different_sentences_get_their_nearest() -> None:
+    sentences = torch.eye(5)
+    prototypes = 0.9 * sentences[[3, 1, 4]] + 0.01
+    assert project(prototypes, sentences).tolist() == [3, 1, 4]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 1000), st.integers(1, 12), st.integers(0, 12))
+def test_no_sentence_is_given_to_two_prototypes(seed: int, k: int, more: int) -> None:
+    # Whole numbers, so that ties and equal vectors are common.
+    random = np.random.default_rng(seed)
+    prototypes = torch.from_numpy(random.integers(3, size=(k, 2)).astype(np.float32))
+    sentences = torch.from_numpy(random.integers(3, size=(k + more, 2)).astype(np.float32))
+    projected = project(prototypes, sentences).tolist()
+    assert len(set(projected)) == k
+    assert min(projected) >= 0
+
+
+def test_projection_in_blocks_equals_projection_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    prototypes, sentences = random_tensor(6, 3), random_tensor(40, 3, seed=1)
+    whole = project(prototypes, sentences).tolist()
+    monkeypatch.setattr(projection, "_BLOCK", 7)
+    assert project(prototypes, sentences).tolist() == whole
+
+
+def test_projecting_sentences_onto_themselves_changes_nothing() -> None:
+    sentences = random_tensor(8, 4)
+    assert project(sentences.clone(), sentences).tolist() == list(range(8))
