@@ -22,12 +22,19 @@ if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
     from protorynet.explain import Evaluation, Explanation
 
-__all__ = ["MOST_REVIEWS", "Reviews", "choose_reviews", "installed_reviews", "run_demo"]
+__all__ = [
+    "TEST_REVIEWS",
+    "TRAIN_REVIEWS",
+    "Reviews",
+    "choose_reviews",
+    "installed_reviews",
+    "run_demo",
+]
 
-MOST_REVIEWS = 4_600
-_TEST_REVIEWS = 1_000
+TRAIN_REVIEWS = 3_000
+TEST_REVIEWS = 1_000
 # Short reviews are quick to encode, and their sentences say more plainly what they think.
-_FEWEST_WORDS, _MOST_WORDS = 40, 150
+_FEWEST_WORDS, _MOST_WORDS = 40, 120
 _SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 _CLASSES = {"0": "negative", "1": "positive"}
 _SHORT = range(3, 8)  # sentences of a review whose trajectory fits on a screen
@@ -73,7 +80,7 @@ def installed_reviews() -> Reviews:
 
 
 def choose_reviews(
-    reviews: Reviews, n_train: int = MOST_REVIEWS, n_test: int = _TEST_REVIEWS
+    reviews: Reviews, n_train: int = TRAIN_REVIEWS, n_test: int = TEST_REVIEWS
 ) -> tuple[Reviews, Reviews]:
     """Choose short reviews, as many of either label, to learn from and to test on.
 
@@ -98,7 +105,13 @@ def choose_reviews(
     return reviews.take(np.concatenate(train)), reviews.take(np.concatenate(test))
 
 
-def run_demo(folder: Path, console: Console, *, n_reviews: int = MOST_REVIEWS) -> Evaluation:
+def run_demo(
+    folder: Path,
+    console: Console,
+    *,
+    n_train: int = TRAIN_REVIEWS,
+    n_test: int = TEST_REVIEWS,
+) -> Evaluation:
     """Learn from reviews, tell how well it went, and leave a model and a page in a folder.
 
     Parameters
@@ -107,11 +120,11 @@ def run_demo(folder: Path, console: Console, *, n_reviews: int = MOST_REVIEWS) -
         Gets ``model/`` and ``index.html``.
     console
         Where the story is told.
-    n_reviews
-        How many reviews to learn from.
+    n_train, n_test
+        How many reviews to learn from, and how many others to test on.
     """
     begin = time.perf_counter()
-    train, test = choose_reviews(installed_reviews(), n_reviews)
+    train, test = choose_reviews(installed_reviews(), n_train, n_test)
     console.print(
         f"Learning from {len(train):,} movie reviews of {_FEWEST_WORDS} to {_MOST_WORDS} words; "
         f"{len(test):,} others are kept to test on."

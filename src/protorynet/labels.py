@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.errors import InputError
-from protorynet.network import Task
 
-__all__ = ["LabelCode", "learn_labels"]
+__all__ = ["LabelCode", "Task", "learn_labels"]
+
+Task = Literal["multiclass", "multilabel"]
+"""One class of two or more (softmax), or any number of classes at once (sigmoid)."""
 
 Scalar = str | int | float | bool
 _SETS = (tuple, list, set, frozenset, np.ndarray)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +22,7 @@ _CURVES = st.lists(
 def test_sizes_to_try_fall_from_the_most_allowed(live: int, most: int) -> None:
     sizes = sizes_to_try(live, most)
     assert sizes[0] == min(live, most)
-    assert all(a > b for a, b in zip(sizes, sizes[1:], strict=False))
+    assert all(more > fewer for more, fewer in itertools.pairwise(sizes))
     assert sizes[-1] == min(2, live)
 
 

@@ -36,6 +36,6 @@ def demo(
     if output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file; give the name of a folder with -o.")
     check_writable(output / "model")
-    from protorynet.demo import MOST_REVIEWS, run_demo
+    from protorynet.demo import TRAIN_REVIEWS, run_demo
 
-    run_demo(output, result_console(), n_reviews=reviews or MOST_REVIEWS)
+    run_demo(output, result_console(), n_train=reviews or TRAIN_REVIEWS)

@@ -2,7 +2,6 @@
 
 from protorynet.network.distances import pairwise_distance, similarity
 from protorynet.network.losses import (
-    Task,
     accuracy_loss,
     anchor_loss,
     diversity_loss,
@@ -21,7 +20,6 @@ __all__ = [
     "Prediction",
     "ProtoryNetwork",
     "Reader",
-    "Task",
     "Trajectory",
     "accuracy_loss",
     "active_prototype",

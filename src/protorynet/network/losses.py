@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from protorynet.labels import Task
 from protorynet.network.distances import pairwise_distance
 from protorynet.settings import AccuracyLoss
 
 __all__ = [
-    "Task",
     "accuracy_loss",
     "anchor_loss",
     "diversity_loss",
     "probabilities",
     "prototypicality_loss",
 ]
-
-Task = Literal["multiclass", "multilabel"]
-"""One class of two or more (softmax), or any number of classes at once (sigmoid)."""
 
 
 def probabilities(logits: Tensor, task: Task) -> Tensor:

@@ -7,8 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from protorynet.labels import Task
 from protorynet.network.distances import pairwise_distance, similarity
-from protorynet.network.losses import Task, probabilities
+from protorynet.network.losses import probabilities
 from protorynet.network.reader import Reader, at_last_sentence
 from protorynet.network.selection import active_prototype, select
 from protorynet.network.trajectory import Prediction, Trajectory

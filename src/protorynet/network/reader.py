@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 __all__ = ["Reader", "at_last_sentence"]
 
@@ -36,6 +37,24 @@ class Reader(nn.Module):
         Padding at the end of a document cannot reach back, since the LSTM reads forward only.
         """
         hidden, _ = self.lstm(steps)
+        logits: Tensor = self.head(self.dropout(hidden))
+        return logits
+
+    def read_alone(self, steps: Tensor) -> Tensor:
+        """Map single sentences (n, K), each a document of its own, to logits (n, C).
+
+        The same as `forward` on documents of one sentence, but without the recurrent products,
+        which are zero at the first step.
+        """
+        hidden = steps
+        for layer in range(self.lstm.num_layers):
+            if layer:
+                hidden = functional.dropout(hidden, self.lstm.dropout, self.training)
+            weight = getattr(self.lstm, f"weight_ih_l{layer}")
+            bias = getattr(self.lstm, f"bias_ih_l{layer}") + getattr(self.lstm, f"bias_hh_l{layer}")
+            entry, _, content, output = functional.linear(hidden, weight, bias).chunk(4, dim=-1)
+            cell = torch.sigmoid(entry) * torch.tanh(content)
+            hidden = torch.sigmoid(output) * torch.tanh(cell)
         logits: Tensor = self.head(self.dropout(hidden))
         return logits
 

@@ -43,7 +43,7 @@ def faster_pam(
     """
     n, k = len(distances), len(medoids)
     if k == 1:
-        return distances.sum(axis=1).argmin(keepdims=True)
+        return np.array([distances.sum(axis=1).argmin()])
     state = _Assignment(distances, medoids.copy())
     is_medoid = np.zeros(n, dtype=bool)
     is_medoid[medoids] = True
@@ -73,16 +73,14 @@ class _Assignment:
         self.removal = self._removal_loss()
 
     def best_swap(self, candidate: int) -> tuple[float, int]:
-        """Return the change of the objective by the best swap with a point, and for which medoid."""
+        """Return the best swap with a point: the objective's change, and the medoid to go."""
         to_candidate = self.distances[candidate]
         change = np.minimum(to_candidate - self.second, 0)
         closer = np.flatnonzero(to_candidate < self.near)
         # Points that prefer the candidate leave their cluster whichever medoid goes.
         gain = float((to_candidate[closer] - self.near[closer]).sum())
         change[closer] = self.near[closer] - self.second[closer]
-        loss = self.removal + np.bincount(
-            self.nearest, weights=change, minlength=len(self.medoids)
-        )
+        loss = self.removal + np.bincount(self.nearest, weights=change, minlength=len(self.medoids))
         worst = int(loss.argmin())
         return float(loss[worst]) + gain, worst
 
@@ -104,9 +102,7 @@ class _Assignment:
 
     def _two_nearest(
         self, points: NDArray[np.int64]
-    ) -> tuple[
-        NDArray[np.int64], NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]
-    ]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
         to_medoids = self.distances[np.ix_(points, self.medoids)]
         rows = np.arange(len(points))
         nearest = to_medoids.argmin(axis=1)
@@ -117,9 +113,10 @@ class _Assignment:
 
     def _removal_loss(self) -> NDArray[np.float64]:
         """Return, for each medoid, how much the objective rises when it is taken away."""
-        return np.bincount(
+        rise = np.bincount(
             self.nearest, weights=self.second - self.near, minlength=len(self.medoids)
         )
+        return np.asarray(rise, dtype=np.float64)
 
 
 def k_medoids(

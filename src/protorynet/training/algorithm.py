@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from protorynet.labels import Task
 from protorynet.network import (
     ProtoryNetwork,
     Reader,
-    Task,
     Trajectory,
     read_trajectory,
     trace,
@@ -137,9 +137,7 @@ def initialise(run: Run) -> ProtoryNetwork:
     torch.manual_seed(_seed(run.seed, "initialise"))
     base = run.source.base[run.candidates]
     k = min(settings.n_prototypes, len(base))
-    medoids = k_medoids(
-        base.cpu().numpy(), k, seed=run.seed, memory_mb=settings.kmedoids_memory_mb
-    )
+    medoids = k_medoids(base.cpu().numpy(), k, seed=run.seed, memory_mb=settings.kmedoids_memory_mb)
     return _network(base[torch.from_numpy(medoids).to(base.device)].clone(), run)
 
 
@@ -205,9 +203,7 @@ def prune(
             )
             points.append(PruningPoint(size, float(usage[order[size - 1]]), score.accuracy))
             advance(1)
-    best = choose_size(
-        points, least=settings.min_prototypes, tolerance=settings.prune_tolerance
-    )
+    best = choose_size(points, least=settings.min_prototypes, tolerance=settings.prune_tolerance)
     kept = torch.from_numpy(np.sort(order[:best])).to(rows.device)
     return networks[best], rows[kept], tuple(points)
 
@@ -273,9 +269,7 @@ def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
     return score
 
 
-def drop_dead(
-    network: ProtoryNetwork, rows: Tensor, run: Run
-) -> tuple[ProtoryNetwork, Tensor]:
+def drop_dead(network: ProtoryNetwork, rows: Tensor, run: Run) -> tuple[ProtoryNetwork, Tensor]:
     """Remove prototypes that no training sentence is matched to; no prediction changes."""
     alive = np.flatnonzero(_trajectory(network, run.source, run.train).columns_used(len(rows)))
     if len(alive) == len(rows):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from protorynet.labels import Task
 from protorynet.network import (
     ProtoryNetwork,
-    Task,
     accuracy_loss,
     anchor_loss,
     at_last_sentence,
@@ -53,7 +53,7 @@ def batch_loss(
 
     loss = accuracy_loss(logits, batch.targets, task, settings.accuracy_loss)
     if settings.lone_sentences:
-        alone = network.reader(steps[:, None])[:, 0]
+        alone = network.reader.read_alone(steps)
         targets = batch.targets.repeat_interleave(batch.lengths, dim=0)
         lone = accuracy_loss(alone, targets, task, settings.accuracy_loss)
         loss = loss + settings.lone_sentences * lone

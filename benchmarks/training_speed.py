@@ -1,0 +1,88 @@
+"""Training speed against one optimiser step per document, measured in one run.
+
+The paper's public code takes one step per document. This measures seconds per document of both ways
+with the same network, on the same random embeddings and the same machine::
+
+    python benchmarks/training_speed.py [--documents 4096] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from protorynet.network import Adapter, ProtoryNetwork, Reader
+from protorynet.settings import Settings
+from protorynet.training.corpus import Corpus
+from protorynet.training.objective import batch_loss
+from protorynet.training.sources import AdaptedSource
+
+DIMENSION = 384
+
+
+def make_corpus(documents: int, seed: int) -> Corpus:
+    """Make documents of 1 to 24 sentences with random unit embeddings."""
+    random = np.random.default_rng(seed)
+    lengths = torch.from_numpy(random.integers(1, 25, documents))
+    vectors = torch.from_numpy(random.normal(size=(int(lengths.sum()), DIMENSION)).astype("f4"))
+    base = torch.nn.functional.normalize(vectors, dim=1)
+    labels = torch.from_numpy(random.integers(0, 2, documents))
+    targets = torch.nn.functional.one_hot(labels, 2).float()
+    return Corpus(base, torch.arange(len(base)), lengths, targets)
+
+
+def seconds_per_document(corpus: Corpus, settings: Settings, batch_size: int, most: int) -> float:
+    """Train for one epoch, or for `most` documents, and time it."""
+    torch.manual_seed(0)
+    source = AdaptedSource(corpus.base, Adapter(DIMENSION, settings.adapter_size, unit_length=True))
+    reader = Reader(
+        settings.n_prototypes,
+        2,
+        hidden=settings.reader_size,
+        layers=settings.reader_layers,
+        dropout=settings.reader_dropout,
+    )
+    network = ProtoryNetwork(corpus.base[: settings.n_prototypes].clone(), reader, settings)
+    optimiser = torch.optim.Adam([*network.parameters(), *source.parameters()])
+    done, start = 0, 0.0
+    for step, batch in enumerate(corpus.batches(batch_size, np.random.default_rng(0))):
+        if step == 1:  # the first step pays for allocations
+            done, start = 0, time.perf_counter()
+        loss = batch_loss(network, source, batch, "multiclass")
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        done += len(batch.lengths)
+        if step > 1 and done >= most:
+            break
+    return (time.perf_counter() - start) / done
+
+
+def main() -> None:
+    """Run both ways and print the ratio."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--documents", type=int, default=8192)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    settings = Settings()
+    corpus = make_corpus(options.documents, seed=0)
+    batched = seconds_per_document(corpus, settings, settings.batch_size, options.documents)
+    single = seconds_per_document(corpus, settings, 1, 300)
+    result = {
+        "batched_ms_per_document": batched * 1000,
+        "one_step_per_document_ms": single * 1000,
+        "ratio": single / batched,
+        "threads": torch.get_num_threads(),
+    }
+    print(json.dumps(result, indent=2))
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

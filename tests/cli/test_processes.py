@@ -1,0 +1,142 @@
+"""Commands as real processes: starting fast, being stopped, full disks and broken pipes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cli_scene import SETTINGS, Ended, Run, reviews, snapshot, the_error, write_csv
+
+from protorynet import ProtoryNetClassifier
+
+HEAVY = ("torch", "sklearn", "pandas", "pyarrow", "transformers", "numpy")
+START = "import sys; from protorynet.cli import main; sys.exit(main())"
+# A shell may have started the tests with Ctrl-C ignored, which children inherit.
+STOPPABLE = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {START}"
+SMALL_DISK = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000)); " + START
+posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and limits")
+
+
+def start(*arguments: object, code: str = START, **how: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, text=True, stderr=subprocess.PIPE, **how)  # type: ignore[call-overload]
+
+
+def finish(process: subprocess.Popen[str]) -> Ended:
+    out, err = process.communicate(timeout=120)
+    return Ended(process.returncode, out or "", err)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from protorynet.cli import main; main(['fit', '--help']); "
+        "print([name for name in sys.argv[1:] if name in sys.modules])"
+    )
+    ended = finish(start(*HEAVY, code=code, stdout=subprocess.PIPE))
+    assert ended.out.splitlines()[-1] == "[]"
+
+
+@posix_only
+def test_ctrl_c_loses_nothing_and_resume_gives_the_same_model(
+    run: Run, table: Path, tmp_path: Path
+) -> None:
+    settings = tmp_path / "long.toml"
+    settings.write_text(SETTINGS.replace("= 4", "= 150"))
+    arguments = ["fit", table, "--settings", settings, "-o"]
+    stopped, undisturbed = tmp_path / "stopped", tmp_path / "undisturbed"
+    checkpoint = tmp_path / "stopped.checkpoint"
+
+    process = start(*arguments, stopped, code=STOPPABLE, stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not list(checkpoint.glob("*.safetensors")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    ended = finish(process)
+    assert (ended.code, ended.out) == (130, "")
+    assert ended.err.splitlines()[-1].startswith(
+        "stopped. Go on with the same command and --resume"
+    )
+    assert "Traceback" not in ended.err
+    assert not stopped.exists()
+
+    assert run(*arguments, stopped, "--resume").code == 0
+    assert run(*arguments, undisturbed).code == 0
+    assert not checkpoint.exists()
+    assert (stopped / "model.safetensors").read_bytes() == (
+        undisturbed / "model.safetensors"
+    ).read_bytes()
+
+
+def test_a_checkpoint_of_another_run_is_refused(
+    run: Run, table: Path, quick: tuple[str, str], tmp_path: Path
+) -> None:
+    texts, labels = zip(*reviews(), strict=True)
+    checkpoint = tmp_path / "m.checkpoint"
+    classifier = ProtoryNetClassifier(settings=quick[1], random_state=1)
+    classifier.fit(texts, labels, checkpoint=checkpoint)
+    before = snapshot(checkpoint)
+    ended = run("fit", table, "-o", tmp_path / "m", "--resume", *quick)
+    assert "other data, settings, seed or encoder" in the_error(ended, 2)
+    assert snapshot(checkpoint) == before
+
+
+@posix_only
+@pytest.mark.parametrize("during", ["training", "saving"])
+def test_a_full_disk_leaves_the_old_model_whole(
+    table: Path, quick: tuple[str, str], model: Path, tmp_path: Path, during: str
+) -> None:
+    before = snapshot(model)
+    if during == "saving":
+        # All epochs are done already, so that the model is the first thing to be written.
+        train = [review for place, review in enumerate(reviews()) if place % 5]
+        texts, labels = zip(*train, strict=True)
+        classifier = ProtoryNetClassifier(settings=quick[1])
+        classifier.fit(texts, labels, checkpoint=f"{model}.checkpoint")
+    arguments = ["fit", table, "-o", model, "--force", "--resume", *quick]
+    ended = finish(start(*arguments, code=SMALL_DISK, stdout=subprocess.PIPE))
+    assert "the model was not saved (File too large" in the_error(ended, 1)
+    assert snapshot(model) == before
+    assert {path.name for path in tmp_path.iterdir()} <= {model.name, f"{model.name}.checkpoint"}
+
+
+@posix_only
+def test_a_full_disk_leaves_the_old_predictions_whole(
+    table: Path, trained: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out.csv"
+    output.write_text("of yesterday\n")
+    arguments = ["predict", trained, table, "-o", output]
+    ended = finish(start(*arguments, code=SMALL_DISK, stdout=subprocess.PIPE))
+    assert "File too large" in the_error(ended, 1)
+    assert output.read_text() == "of yesterday\n"
+    assert list(tmp_path.iterdir()) == [output]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_full_standard_output_is_one_line(trained: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = finish(start("prototypes", trained, "--json", stdout=full))
+    assert "No space left on device" in the_error(ended, 1)
+
+
+@posix_only
+def test_a_reader_that_stops_early_is_no_error(trained: Path, tmp_path: Path) -> None:
+    rows = [(text,) for text, _ in reviews()] * 40
+    source = write_csv(tmp_path / "t.csv", ["text"], rows)
+    process = start("predict", trained, source, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.read(5) == '"row"'
+    process.stdout.close()
+    assert process.stderr is not None
+    err = process.stderr.read()
+    process.stderr.close()
+    process.wait(timeout=60)
+    assert "error" not in err
+    assert "Broken pipe" not in err

@@ -1,0 +1,133 @@
+"""Files and directories are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from protorynet.files import replaced_directory, write_atomically
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def fail(*_: object, **__: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_file_is_written_with_its_parents(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "file.txt"
+    write_atomically(path, "Größe ☃")
+    assert path.read_text(encoding="utf-8") == "Größe ☃"
+    write_atomically(path, b"\x00\xff")
+    assert path.read_bytes() == b"\x00\xff"
+    assert listing(path.parent) == ["file.txt"]
+
+
+@pytest.mark.parametrize("moment", ["fsync", "replace"])
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+    monkeypatch.setattr(*{"fsync": (os, "fsync"), "replace": (Path, "replace")}[moment], fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert listing(tmp_path) == ["file.txt"]
+
+
+def test_an_interrupt_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert listing(tmp_path) == ["file.txt"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_files_and_directories_get_the_users_usual_permissions(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "file", "x")
+    with replaced_directory(tmp_path / "folder"):
+        pass
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o666 & ~mask
+    assert (tmp_path / "folder").stat().st_mode & 0o777 == 0o777 & ~mask
+
+
+def test_a_new_directory_appears_complete(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "model"
+    with replaced_directory(path) as fresh:
+        assert not path.exists()
+        (fresh / "file").write_text("new")
+    assert (path / "file").read_text() == "new"
+    assert listing(path.parent) == ["model"]
+
+
+def test_an_old_directory_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "old").write_text("old")
+    with replaced_directory(path) as fresh:
+        (fresh / "new").write_text("new")
+        assert listing(path) == ["old"]
+    assert listing(path) == ["new"]
+    assert listing(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_a_failure_in_the_block_leaves_the_old_directory(
+    tmp_path: Path, error: type[BaseException]
+) -> None:
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "old").write_text("old")
+    with pytest.raises(error), replaced_directory(path) as fresh:  # noqa: PT012
+        (fresh / "new").write_text("half")
+        raise error
+    assert (path / "old").read_text() == "old"
+    assert listing(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_failure_while_swapping_leaves_the_old_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "old").write_text("old")
+    real, calls = Path.rename, []
+
+    def rename(self: Path, target: Path) -> Path:
+        calls.append(self)
+        if len(calls) == failing:
+            fail()
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(OSError, match="No space left"), replaced_directory(path) as fresh:
+        (fresh / "new").write_text("new")
+    assert (path / "old").read_text() == "old"
+    assert listing(tmp_path) == ["model"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_link_stays_a_link_and_its_directory_is_replaced(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    with replaced_directory(link) as fresh:
+        (fresh / "new").write_text("new")
+    assert link.is_symlink()
+    assert (real / "new").read_text() == "new"
+    assert listing(tmp_path) == ["link", "real"]
