@@ -9,14 +9,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from hashing_encoder import HashingEncoder
 from protorynet.settings import Settings
 
+# They hold no doctests, and several modules of one name cannot be imported for these.
+collect_ignore_glob = ["conftest.py", "*/conftest.py"]
+
 _cache = tempfile.TemporaryDirectory(prefix="protorynet-tests-")
 # At import, so that the doctests of the package, which see no fixtures, are kept away as well.
 os.environ["PROTORYNET_CACHE"] = _cache.name
+
+# A busy machine is slow now and then; that is no failure.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 _NOUNS = ["room", "bed", "breakfast", "pool", "staff", "view", "lobby", "shower"]
 _GOOD = ["lovely", "clean", "wonderful", "perfect", "friendly"]

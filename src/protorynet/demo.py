@@ -144,27 +144,25 @@ def run_demo(
 def _examples(
     classifier: ProtoryNetClassifier, test: Reviews
 ) -> tuple[tuple[str, Explanation], ...]:
-    """Explain the surest right decision for either label, and the surest wrong one."""
+    """Explain a right decision for either label and a wrong one: those with most ups and downs."""
     from protorynet.text import split_documents
 
-    probabilities = classifier.predict_proba(test.texts)
-    predicted = classifier.classes_[probabilities.argmax(axis=1)]
     lengths = split_documents(test.texts).lengths
-    is_short = (lengths >= _SHORT.start) & (lengths < _SHORT.stop)
-    truth = np.array(test.labels)
+    short = test.take(np.flatnonzero((lengths >= _SHORT.start) & (lengths < _SHORT.stop)))
+    explained = list(zip(classifier.explain(short.texts), short.labels, strict=True))
+    right = [item for item, label in explained if item.label == label]
     kinds = {
-        "A positive review, read rightly": (truth == "positive") & (predicted == truth),
-        "A negative review, read rightly": (truth == "negative") & (predicted == truth),
-        "A review that it gets wrong": predicted != truth,
+        "A positive review, read rightly": [item for item in right if item.label == "positive"],
+        "A negative review, read rightly": [item for item in right if item.label == "negative"],
+        "A review that it gets wrong": [item for item, label in explained if item.label != label],
     }
-    chosen = []
-    for caption, wanted in kinds.items():
-        among = np.flatnonzero(wanted & is_short if (wanted & is_short).any() else wanted)
-        if len(among):
-            place = int(among[probabilities[among].max(axis=1).argmax()])
-            caption += "" if predicted[place] == truth[place] else f" (it is {truth[place]})"
-            chosen.append((caption, classifier.explain(test.texts[place])))
-    return tuple(chosen)
+    return tuple((caption, max(items, key=_swing)) for caption, items in kinds.items() if items)
+
+
+def _swing(explanation: Explanation) -> float:
+    """Return how far the probability of the label moved from sentence to sentence."""
+    course = [sentence.running[explanation.label] for sentence in explanation.sentences]
+    return max(course) - min(course)
 
 
 def _print_results(

@@ -81,14 +81,14 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | None = N
         (fresh / _WEIGHTS).write_bytes(weights)
         (fresh / _PROTOTYPES).write_bytes(prototypes)
         (fresh / _CARD).write_text(model_card(model), encoding="utf-8")
-        if tuned is not None:
-            tuned.save(fresh / _ENCODER)
         checksums = {
             _CONFIG: _config_sha256(config),
             _WEIGHTS: _sha256(weights),
             _PROTOTYPES: _sha256(prototypes),
-            _ENCODER: None if tuned is None else _folder_sha256(fresh / _ENCODER),
         }
+        if tuned is not None:
+            tuned.save(fresh / _ENCODER)
+            checksums[_ENCODER] = _folder_sha256(fresh / _ENCODER)
         (fresh / _CONFIG).write_bytes(_json({**config, "sha256": checksums}))
 
 
@@ -123,7 +123,7 @@ def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
         ) from None
     _move(model, device)
     folder = path / _ENCODER if model.encoder.tuned else None
-    if folder is not None and _folder_sha256(folder) != checksums[_ENCODER]:
+    if folder is not None and _folder_sha256(folder) != checksums.get(_ENCODER):
         raise _changed(folder)
     return model, folder
 

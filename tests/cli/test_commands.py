@@ -249,3 +249,22 @@ def test_cache_tells_where_it_is_and_can_be_cleared(
     assert "Limit   4.3 GB" in shown
     assert run("cache", "--clear").out.startswith("Removed 99")
     assert "Size    0 bytes" in run("cache").out
+
+
+def test_documents_may_have_several_labels(
+    run: Run, quick: tuple[str, str], tmp_path: Path
+) -> None:
+    lines = [
+        json.dumps({"text": text, "labels": [label, *(["music"] if "music" in text else [])]})
+        for text, label in reviews()
+    ]
+    source = tmp_path / "t.jsonl"
+    source.write_text("\n".join(lines))
+    assert run("fit", source, "-o", tmp_path / "m", *quick).code == 0
+    assert run("evaluate", tmp_path / "m", source, "--json").code == 0
+    assert run("explain", tmp_path / "m", TEXT).code == 0
+    header = run("predict", tmp_path / "m", source).out.splitlines()[0]
+    assert (
+        header
+        == '"row","prediction","probability","p_music","p_negative","p_positive","trajectory"'
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -169,6 +170,14 @@ def test_a_checkpoint_of_another_encoder_is_refused(
     clf = make().set_params(encoder=Other())
     with pytest.raises(CheckpointError, match="other data, settings, seed or encoder"):
         clf.fit(reviews.texts, reviews.labels, checkpoint=checkpoint, resume=True)
+
+
+def test_a_checkpoint_of_other_vectors_is_refused(quick: Settings, tmp_path: Path) -> None:
+    vectors = np.random.default_rng(0).normal(size=(8, 2, 3))
+    clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu")
+    clf.fit(vectors, [0, 1] * 4, checkpoint=tmp_path)
+    with pytest.raises(CheckpointError, match="other data, settings, seed or encoder"):
+        clf.fit(vectors + 1, [0, 1] * 4, checkpoint=tmp_path, resume=True)
 
 
 @pytest.mark.parametrize("stage", ["train", "retrain"])

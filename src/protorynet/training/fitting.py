@@ -93,7 +93,7 @@ def fit_model(
     is_held_out = np.zeros(len(targets), dtype=bool)
     is_held_out[held_out] = True
     train = corpus.subset(np.flatnonzero(~is_held_out))
-    data = _digest(sentences, targets)
+    data = _digest(sentences, targets, None if unit_length else embeddings.vectors)
     run = Run(
         train=train,
         validation=corpus.subset(held_out),
@@ -240,8 +240,13 @@ def _prototypes(
     return Prototypes(tuple(items), labels.names)
 
 
-def _digest(sentences: Sentences, targets: NDArray[np.float32]) -> str:
+def _digest(
+    sentences: Sentences, targets: NDArray[np.float32], vectors: NDArray[np.float32] | None
+) -> str:
+    """Digest the training data; `vectors` where the user gave these in place of texts."""
     digest = hashlib.sha256(targets.tobytes())
+    if vectors is not None:
+        digest.update(vectors.tobytes())
     digest.update(sentences.documents.tobytes())
     for text in sentences.texts:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\0")

@@ -1,0 +1,78 @@
+"""Models saved by earlier releases load for ever and predict what they predicted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from protorynet import ProtoryNetClassifier
+
+_MODELS = sorted(path.parent for path in Path(__file__).parent.glob("v*/*/expected.json"))
+_NAMES = [f"{path.parent.name}-{path.name}" for path in _MODELS]
+
+
+@pytest.fixture(params=_MODELS, ids=_NAMES)
+def folder(request: pytest.FixtureRequest) -> Path:
+    return Path(request.param)
+
+
+@pytest.fixture
+def clf(folder: Path, encoder: Any) -> ProtoryNetClassifier:
+    given = None if folder.name == "vectors" else encoder
+    return ProtoryNetClassifier.load(folder / "model", encoder=given, device="cpu", cache=False)
+
+
+@pytest.fixture
+def expected(folder: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+    values["inputs"] = [x if isinstance(x, str) else np.array(x) for x in values["inputs"]]
+    return values
+
+
+def test_there_are_models_of_every_format() -> None:
+    assert _NAMES == ["v1-texts", "v1-vectors"]
+
+
+def test_an_old_model_gives_the_probabilities_it_gave(
+    clf: ProtoryNetClassifier, expected: dict[str, Any]
+) -> None:
+    found = clf.predict_proba(expected["inputs"])
+    np.testing.assert_allclose(found, expected["probabilities"], atol=1e-5)
+    assert clf.predict(expected["inputs"]).tolist() == expected["predictions"]
+
+
+def test_an_old_model_explains_as_it_explained(
+    clf: ProtoryNetClassifier, expected: dict[str, Any]
+) -> None:
+    explanations = clf.explain(expected["inputs"])
+    for explanation, then in zip(explanations, expected["explanations"], strict=True):
+        assert explanation.label == then["label"]
+        for step, old in zip(explanation.sentences, then["sentences"], strict=True):
+            assert step.prototype == old["prototype"]
+            assert step.prototype_sentence == old["prototype_sentence"]
+            assert step.similarity == pytest.approx(old["similarity"], abs=1e-5)
+            assert step.effect == pytest.approx(old["effect"], abs=1e-5)
+
+
+@pytest.mark.parametrize("version", ["v1"])
+def test_an_old_models_prototypes_are_still_exact(version: str, encoder: Any) -> None:
+    path = Path(__file__).parent / version / "texts" / "model"
+    clf = ProtoryNetClassifier.load(path, encoder=encoder, device="cpu", cache=False)
+    vectors = clf.model_.embed(encoder.encode([item.sentence for item in clf.prototypes_]))
+    assert float((vectors - clf.model_.network.prototypes).abs().max()) < 1e-5
+
+
+def test_an_old_model_can_be_saved_anew(
+    clf: ProtoryNetClassifier, expected: dict[str, Any], tmp_path: Path
+) -> None:
+    clf.save(tmp_path / "model")
+    again = ProtoryNetClassifier.load(
+        tmp_path / "model", encoder=clf._encoder, device="cpu", cache=False
+    )
+    np.testing.assert_array_equal(
+        again.predict_proba(expected["inputs"]), clf.predict_proba(expected["inputs"])
+    )

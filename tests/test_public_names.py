@@ -1,0 +1,93 @@
+"""The names that users and the rooms rely on; a change here is a change of the contract."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+_NAMES = {
+    "protorynet": """
+        Evaluation Explanation NotFittedError ProtoryNetClassifier ProtoryNetError Prototype
+        Prototypes Settings read_table
+    """,
+    "protorynet.encoders": """
+        EmbeddingCache Embeddings Encoder TransformerEncoder WindowedEncoder encode_corpus
+        load_encoder stack_sequences
+    """,
+    "protorynet.errors": """
+        CheckpointError EmptyDocumentError EncoderError InputError MissingExtraError
+        ModelFormatError ProtoryNetError SettingsError TableError
+    """,
+    "protorynet.explain": """
+        Encode Evaluation Explanation Judge Measure SentenceExplanation evaluate_model
+        explain_documents tfidf_judge
+    """,
+    "protorynet.network": """
+        Adapter Centring Prediction ProtoryNetwork Reader Trajectory accuracy_loss
+        active_prototype anchor_loss at_last_sentence diversity_loss pad_documents
+        pairwise_distance probabilities prototypicality_loss read_trajectory select similarity
+        trace
+    """,
+    "protorynet.prototypes": """
+        Prototype Prototypes PruningPoint choose_size distinct_candidates faster_pam is_readable
+        k_medoids mean_distance_to_nearest project sizes_to_try
+    """,
+    "protorynet.report": """
+        ModelStory explanation_fragment explanation_page model_page print_evaluation
+        print_explanation print_prototypes prototypes_fragment prototypes_page trajectory_svg
+    """,
+    "protorynet.settings": """
+        AccuracyLoss Distance EncoderTraining Retrain Selection Settings load_settings preset
+    """,
+    "protorynet.storage": "FORMAT_VERSION is_model_directory load_model save_model",
+    "protorynet.text": """
+        Label Sentences Splitter Table TokenCounter read_table split_documents
+    """,
+    "protorynet.training": "fit_model validation_documents",
+}
+_HEAVY = ("torch", "transformers", "sklearn", "pandas", "pyarrow", "rich", "jinja2")
+
+
+@pytest.mark.parametrize("module", sorted(_NAMES))
+def test_a_module_exports_exactly_these_names(module: str) -> None:
+    assert importlib.import_module(module).__all__ == _NAMES[module].split()
+
+
+@pytest.mark.parametrize("module", sorted(_NAMES))
+def test_every_exported_name_is_there(module: str) -> None:
+    home = importlib.import_module(module)
+    assert all(hasattr(home, name) for name in home.__all__)
+
+
+def test_the_package_lists_its_names_and_refuses_others() -> None:
+    import protorynet
+
+    assert dir(protorynet) == protorynet.__all__
+    with pytest.raises(AttributeError, match="has no attribute 'Classifier'"):
+        protorynet.Classifier  # noqa: B018
+
+
+def imported_by(statement: str) -> set[str]:
+    """Return the heavy packages that a statement imports in a fresh interpreter."""
+    code = f"{statement}\nimport sys\nprint(*(name for name in {_HEAVY} if name in sys.modules))"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(run.stdout.split())
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    assert imported_by("import protorynet") == set()
+
+
+@pytest.mark.parametrize("room", ["errors", "files", "progress", "settings"])
+def test_light_modules_stay_light(room: str) -> None:
+    assert imported_by(f"import protorynet.{room}") == set()
+
+
+def test_rooms_without_a_network_do_not_import_torch() -> None:
+    found = imported_by("import protorynet.text, protorynet.encoders")
+    assert not found & {"torch", "transformers", "sklearn"}
