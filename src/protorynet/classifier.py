@@ -27,16 +27,25 @@ from protorynet.errors import EncoderError, InputError, ProtoryNetError
 from protorynet.explain import (
     Evaluation,
     Judge,
+    encoder_judge,
     evaluate_model,
     explain_documents,
     tfidf_judge,
 )
 from protorynet.labels import learn_labels
 from protorynet.model import EncoderRecord, Model
+from protorynet.network import Trajectory
 from protorynet.prototypes import Prototypes
 from protorynet.settings import EncoderTraining, Settings, load_settings
 from protorynet.storage import load_model, save_model
-from protorynet.text import Sentences, Splitter, split_documents
+from protorynet.text import (
+    Sentences,
+    Splitter,
+    document_list,
+    sequence_sentences,
+    sequence_text,
+    split_documents,
+)
 from protorynet.training import fit_model
 
 if TYPE_CHECKING:
@@ -160,8 +169,8 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         targets = labels.encode(y)
         encoder = self._load_encoder(settings)
         sentences, embeddings = self._prepare(documents, encoder)
-        filled = sentences.lengths > 0
-        sentences = _without_empty(sentences, filled)
+        filled = sentences.filled
+        sentences = sentences.without_empty()
         tunable = _tunable(encoder) if settings.encoder_training == "full" else None
         record = EncoderRecord(
             encoder_name(encoder), _fingerprint(encoder), tuned=tunable is not None
@@ -190,19 +199,29 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def predict_proba(self, X: Any) -> NDArray[np.float32]:  # noqa: N803
         """Return the probability of each class for each document."""
         model = self._fitted()
-        sentences, embeddings = self._prepare(self._documents(X), self._encoder)
-        filled = sentences.lengths > 0
+        trajectory, filled = self.trace(X)
         frequencies = np.array(model.training.class_frequencies, np.float32)
-        result = np.tile(frequencies, (sentences.n_documents, 1))
+        result = np.tile(frequencies, (len(filled), 1))
         if filled.any():
-            kept = _without_empty(sentences, filled)
-            result[filled] = model.read(model.trace(embeddings, kept.lengths)).probabilities
+            result[filled] = model.read(trajectory).probabilities
         return result
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Return the most probable class of each document, or a 0/1 matrix for several labels."""
         probabilities = self.predict_proba(X)
         return self._fitted().labels.decode(probabilities)
+
+    def trace(self, X: Any) -> tuple[Trajectory, NDArray[np.bool_]]:  # noqa: N803
+        """Match every sentence to its prototype.
+
+        Returns
+        -------
+        The trajectories of the documents that hold a sentence, and which documents those are.
+        """
+        model = self._fitted()
+        sentences, embeddings = self._prepare(self._documents(X), self._encoder)
+        lengths = sentences.lengths
+        return model.trace(embeddings, lengths[sentences.filled]), sentences.filled
 
     def explain(self, X: Any) -> Any:  # noqa: N803
         """Explain the prediction for one document, or for each of several.
@@ -215,7 +234,7 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         model = self._fitted()
         documents = self._documents([X] if single else X)
         sentences, embeddings = self._prepare(documents, self._encoder, on_empty="error")
-        texts = [doc if isinstance(doc, str) else _steps_text(len(doc)) for doc in documents]
+        texts = [doc if isinstance(doc, str) else sequence_text(len(doc)) for doc in documents]
         explanations = explain_documents(model, texts, sentences, embeddings)
         return explanations[0] if single else explanations
 
@@ -235,14 +254,14 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         _check_labels(documents, y)
         targets = model.labels.encode(y)
         sentences, embeddings = self._prepare(documents, self._encoder)
-        filled = sentences.lengths > 0
+        filled = sentences.filled
         if not filled.any():
             raise InputError("there are no documents with a sentence to evaluate on.")
         encoder = self._encoder
         judging, name = self._judge(judge)
         return evaluate_model(
             model,
-            _without_empty(sentences, filled),
+            sentences.without_empty(),
             embeddings,
             targets[filled],
             encode=None if encoder is None else encoder.encode,
@@ -339,7 +358,7 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return isinstance(self.encoder, str) and self.encoder == PRECOMPUTED
 
     def _documents(self, X: Any) -> list[Any]:  # noqa: N803
-        return _documents(X, precomputed=self._precomputed())
+        return document_list(X, are_texts=not self._precomputed())
 
     def _load_encoder(
         self, settings: Settings, *, folder: Path | None = None, fetch: bool = True
@@ -359,7 +378,7 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Split and encode documents."""
         if encoder is None:
             embeddings, lengths = stack_sequences(documents)
-            return _as_sentences(lengths), embeddings
+            return sequence_sentences(lengths), embeddings
         sentences = split_documents(
             documents,
             splitter=self.splitter,
@@ -377,19 +396,9 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if self._encoder is None:
             return None, ""
         if judge is None and self._fitted().encoder.name == "minilm":
-            return tfidf_judge, "word pieces"
+            return tfidf_judge, "word pieces: it sees spelling, not meaning"
         judging = load_encoder(judge or "minilm", device=self.device)
-
-        def likeness(sentences: list[str], prototypes: list[str]) -> NDArray[np.float32]:
-            a, b = judging.encode(sentences), judging.encode(prototypes)
-            centre = a.mean(axis=0)
-            a, b = a - centre, b - centre
-            a /= np.maximum(np.linalg.norm(a, axis=1, keepdims=True), 1e-12)
-            b /= np.maximum(np.linalg.norm(b, axis=1, keepdims=True), 1e-12)
-            alike: NDArray[np.float32] = a @ b.T
-            return alike
-
-        return likeness, judging.name
+        return encoder_judge(judging.encode), judging.name
 
 
 def encoder_name(encoder: Encoder | None) -> str:
@@ -420,67 +429,10 @@ def _check_labels(documents: list[Any], y: Any) -> None:
         raise InputError(f"{len(documents)} documents but {len(y)} labels.")
 
 
-def _documents(X: Any, *, precomputed: bool) -> list[Any]:  # noqa: N803
-    """Return the documents as a list, refusing what is plainly not one."""
-    if isinstance(X, str):
-        raise InputError("expected a sequence of texts, but got one text; wrap it in a list.")
-    if hasattr(X, "columns") and hasattr(X, "iloc"):
-        raise InputError(
-            f"expected one column of texts, but got a table with columns "
-            f"{', '.join(map(str, X.columns))}; choose one, as in table['text']."
-        )
-    if getattr(X, "ndim", 1) == 2 and not precomputed:
-        if X.shape[1] != 1:
-            raise InputError(f"expected a flat sequence of texts, but got shape {X.shape}.")
-        X = X[:, 0]  # noqa: N806
-    try:
-        return list(X)
-    except TypeError:
-        raise InputError(f"expected a sequence of texts, but got {type(X).__name__}.") from None
-
-
 def _with_rows(prototypes: Prototypes, rows: NDArray[np.int64]) -> Prototypes:
     """Count the rows of the prototypes' documents as the user does, empty documents included."""
     items = tuple(replace(item, row=int(rows[item.row])) for item in prototypes)
     return replace(prototypes, items=items)
-
-
-def _without_empty(sentences: Sentences, filled: NDArray[np.bool_]) -> Sentences:
-    """Renumber documents so that those without sentences are gone."""
-    if filled.all():
-        return sentences
-    number = np.cumsum(filled) - 1
-    return Sentences(
-        sentences.texts,
-        sentences.starts,
-        sentences.ends,
-        number[sentences.documents],
-        int(filled.sum()),
-    )
-
-
-def _as_sentences(lengths: NDArray[np.int64]) -> Sentences:
-    """Describe the steps of sequences that are not text."""
-    texts, starts, ends = [], [], []
-    for document, length in enumerate(lengths.tolist()):
-        whole, at = _steps_text(length).split("\n"), 0
-        for step, name in enumerate(whole, start=1):
-            texts.append(f"sequence {document}, step {step}")
-            starts.append(at)
-            ends.append(at + len(name))
-            at += len(name) + 1
-    documents = np.repeat(np.arange(len(lengths)), lengths)
-    return Sentences(
-        tuple(texts),
-        np.array(starts, np.int64),
-        np.array(ends, np.int64),
-        documents.astype(np.int64),
-        len(lengths),
-    )
-
-
-def _steps_text(length: int) -> str:
-    return "\n".join(f"step {step}" for step in range(1, length + 1))
 
 
 def _device(device: str) -> str:

@@ -121,6 +121,8 @@ class Model:
                 f"the vectors have {vectors.shape[1]} components, but the model was trained on "
                 f"vectors of {len(self.centring.mean)}."
             )
+        if not len(vectors):
+            return self.network.prototypes[:0]
         base = self.centring(torch.from_numpy(vectors).to(self.device))
         embedded: torch.Tensor = base if self.adapter is None else self.adapter(base)
         return embedded

@@ -147,7 +147,7 @@ class Settings:
     temperature: float = 0.1
 
     encoder_training: EncoderTraining = "adapter"
-    adapter_size: int = 256
+    adapter_size: int = 128
     reader_size: int = 64
     reader_layers: int = 1
     reader_dropout: float = 0.0
@@ -161,9 +161,9 @@ class Settings:
     lone_sentences: float = 0.1
     ids_only_share: float = 0.5
 
-    epochs: int = 30
-    retrain_epochs: int = 40
-    patience: int = 5
+    epochs: int = 20
+    retrain_epochs: int = 30
+    patience: int = 4
     batch_size: int = 128
     learning_rate: float = 1e-3
     full_epochs: int = 2

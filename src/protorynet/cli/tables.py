@@ -63,7 +63,9 @@ def predictions(
 ) -> tuple[pa.Table, NDArray[np.bool_]]:
     """Return the columns of predictions, and which documents hold a sentence and so have one."""
     model = classifier.model_
-    trajectory, filled = _traced(classifier, texts)
+    trajectory, filled = classifier.trace(texts)
+    if not filled.any():
+        raise InputError("there are no documents with a sentence to predict.")
     probabilities = model.read(trajectory).probabilities
     rounded = np.round(probabilities.astype(np.float64), _DECIMALS)
     columns = [
@@ -112,17 +114,6 @@ def _flat(table: pa.Table) -> pa.Table:
             ]
             table = table.set_column(place, field.name, pa.array(cells, pa.string()))
     return table
-
-
-def _traced(
-    classifier: ProtoryNetClassifier, texts: Sequence[str]
-) -> tuple[Trajectory, NDArray[np.bool_]]:
-    # The classifier's own preparation, so that these are the predictions of `predict_proba`.
-    sentences, embeddings = classifier._prepare(list(texts), classifier._encoder)
-    filled = sentences.lengths > 0
-    if not filled.any():
-        raise InputError("there are no documents with a sentence to predict.")
-    return classifier.model_.trace(embeddings, sentences.lengths[filled]), filled
 
 
 def _labels(labels: LabelCode, probabilities: NDArray[np.float32]) -> list[Any]:

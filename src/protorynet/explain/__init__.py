@@ -3,7 +3,13 @@
 from protorynet.explain.documents import explain_documents
 from protorynet.explain.evaluation import Evaluation, Measure
 from protorynet.explain.explanation import Explanation, SentenceExplanation
-from protorynet.explain.faithfulness import Encode, Judge, evaluate_model, tfidf_judge
+from protorynet.explain.faithfulness import (
+    Encode,
+    Judge,
+    encoder_judge,
+    evaluate_model,
+    tfidf_judge,
+)
 
 __all__ = [
     "Encode",
@@ -12,6 +18,7 @@ __all__ = [
     "Judge",
     "Measure",
     "SentenceExplanation",
+    "encoder_judge",
     "evaluate_model",
     "explain_documents",
     "tfidf_judge",

@@ -13,7 +13,7 @@ from protorynet.model import Model
 from protorynet.network import Trajectory
 from protorynet.text import Sentences
 
-__all__ = ["Encode", "Judge", "evaluate_model", "tfidf_judge"]
+__all__ = ["Encode", "Judge", "encoder_judge", "evaluate_model", "tfidf_judge"]
 
 Encode = Callable[[list[str]], NDArray[np.float32]]
 """Gives the vectors of sentences, as the model's own encoder does."""
@@ -72,6 +72,18 @@ def evaluate_model(
         n_prototypes=len(model.prototypes),
         measures=tuple(measures),
     )
+
+
+def encoder_judge(encode: Encode) -> Judge:
+    """Return a judge that compares by the cosine of an encoder's centred vectors."""
+
+    def judge(sentences: list[str], prototypes: list[str]) -> NDArray[np.float32]:
+        vectors, others = encode(sentences), encode(prototypes)
+        centre = vectors.mean(axis=0)
+        likeness: NDArray[np.float32] = _unit(vectors - centre) @ _unit(others - centre).T
+        return likeness
+
+    return judge
 
 
 def tfidf_judge(sentences: list[str], prototypes: list[str]) -> NDArray[np.float32]:
@@ -221,6 +233,10 @@ def _usage(model: Model, trajectory: Trajectory) -> list[Measure]:
             "Share of the prototypes that no sentence of these documents is matched to.",
         ),
     ]
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
 def _labels(model: Model, trajectory: Trajectory) -> NDArray[np.int64]:

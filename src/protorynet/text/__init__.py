@@ -1,5 +1,6 @@
 """Reading tables of documents, and splitting documents into sentences."""
 
+from protorynet.text.documents import document_list, sequence_sentences, sequence_text
 from protorynet.text.sentences import Sentences
 from protorynet.text.splitting import Splitter, TokenCounter, split_documents
 from protorynet.text.tables import Label, Table, read_table
@@ -10,6 +11,9 @@ __all__ = [
     "Splitter",
     "Table",
     "TokenCounter",
+    "document_list",
     "read_table",
+    "sequence_sentences",
+    "sequence_text",
     "split_documents",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,3 +39,16 @@ class Sentences:
     def lengths(self) -> NDArray[np.int64]:
         """Number of sentences of each document."""
         return np.bincount(self.documents, minlength=self.n_documents).astype(np.int64)
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """Which documents hold a sentence."""
+        return self.lengths > 0
+
+    def without_empty(self) -> Sentences:
+        """Renumber the documents so that those without a sentence are gone."""
+        filled = self.filled
+        if filled.all():
+            return self
+        number = np.cumsum(filled) - 1
+        return replace(self, documents=number[self.documents], n_documents=int(filled.sum()))

@@ -40,7 +40,7 @@ from protorynet.training.sources import FineTunedSource, FrozenSource, SentenceS
 __all__ = ["Run", "Trained", "train_protorynet"]
 
 # Readers that only help to choose a number need not be perfect.
-_PRUNE_EPOCHS, _PRUNE_PATIENCE, _PRUNE_DOCUMENTS = 12, 2, 4096
+_PRUNE_EPOCHS, _PRUNE_PATIENCE, _PRUNE_DOCUMENTS = 8, 2, 2048
 
 
 @dataclass(frozen=True)
