@@ -14,15 +14,15 @@ _NAMES = {
         Prototypes Settings read_table
     """,
     "protorynet.encoders": """
-        EmbeddingCache Embeddings Encoder TransformerEncoder WindowedEncoder encode_corpus
-        load_encoder stack_sequences
+        EmbeddingCache Embeddings Encoder TransformerEncoder WindowedEncoder choose_device
+        encode_corpus load_encoder stack_sequences
     """,
     "protorynet.errors": """
         CheckpointError EmptyDocumentError EncoderError InputError MissingExtraError
         ModelFormatError ProtoryNetError SettingsError TableError
     """,
     "protorynet.explain": """
-        Encode Evaluation Explanation Judge Measure SentenceExplanation evaluate_model
+        Encode Evaluation Explanation Judge Measure SentenceExplanation encoder_judge evaluate_model
         explain_documents tfidf_judge
     """,
     "protorynet.network": """
@@ -44,7 +44,8 @@ _NAMES = {
     """,
     "protorynet.storage": "FORMAT_VERSION is_model_directory load_model save_model",
     "protorynet.text": """
-        Label Sentences Splitter Table TokenCounter read_table split_documents
+        Label Sentences Splitter Table TokenCounter document_list read_columns read_table
+        sequence_sentences sequence_text split_documents
     """,
     "protorynet.training": "fit_model validation_documents",
 }

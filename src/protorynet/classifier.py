@@ -19,6 +19,7 @@ from protorynet.encoders import (
     Embeddings,
     Encoder,
     WindowedEncoder,
+    choose_device,
     encode_corpus,
     load_encoder,
     stack_sequences,
@@ -32,7 +33,7 @@ from protorynet.explain import (
     explain_documents,
     tfidf_judge,
 )
-from protorynet.labels import learn_labels
+from protorynet.labels import check_labels, learn_labels
 from protorynet.model import EncoderRecord, Model
 from protorynet.network import Trajectory
 from protorynet.prototypes import Prototypes
@@ -162,7 +163,7 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if resume and checkpoint is None:
             raise InputError("resume=True needs checkpoint=…, the folder to resume from.")
         documents = self._documents(X)
-        _check_labels(documents, y)
+        check_labels(y, len(documents))
         if len(documents) == 0:
             raise InputError("there are no documents to train on.")
         labels = learn_labels(y)
@@ -186,12 +187,13 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             seed=self._seed(),
             unit_length=encoder is not None,
             tunable=tunable,
-            device=_device(self.device),
+            device=str(choose_device(self.device)),
             checkpoint=Path(checkpoint) if checkpoint else None,
             resume=resume,
             progress=self.verbose,
         )
-        model = replace(model, prototypes=_with_rows(model.prototypes, np.flatnonzero(filled)))
+        rows = np.flatnonzero(filled)
+        model = replace(model, prototypes=model.prototypes.with_rows(rows))
         self._install(model, encoder, tuned=tunable)
         self.n_skipped_ = int((~filled).sum())
         return self
@@ -251,7 +253,7 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         model = self._fitted()
         documents = self._documents(X)
-        _check_labels(documents, y)
+        check_labels(y, len(documents))
         targets = model.labels.encode(y)
         sentences, embeddings = self._prepare(documents, self._encoder)
         filled = sentences.filled
@@ -305,7 +307,7 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         device, cache, verbose
             As for the class.
         """
-        model, folder = load_model(Path(path), device=_device(device))
+        model, folder = load_model(Path(path), device=str(choose_device(device)))
         record = model.encoder
         self = cls(
             record.name if encoder is None else encoder,
@@ -418,32 +420,3 @@ def _tunable(encoder: Encoder | None) -> TransformerEncoder:
             "encoder_training='full' needs a transformer encoder; use 'adapter' or 'none'."
         )
     return encoder
-
-
-def _check_labels(documents: list[Any], y: Any) -> None:
-    if y is None:
-        raise InputError("labels are missing: pass y, one label per document.")
-    if not hasattr(y, "__len__") or isinstance(y, str):
-        raise InputError(f"expected a sequence of labels, but got {type(y).__name__}.")
-    if len(documents) != len(y):
-        raise InputError(f"{len(documents)} documents but {len(y)} labels.")
-
-
-def _with_rows(prototypes: Prototypes, rows: NDArray[np.int64]) -> Prototypes:
-    """Count the rows of the prototypes' documents as the user does, empty documents included."""
-    items = tuple(replace(item, row=int(rows[item.row])) for item in prototypes)
-    return replace(prototypes, items=items)
-
-
-def _device(device: str) -> str:
-    import torch
-
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError):
-        raise InputError(
-            f"device={device!r} cannot be used on this machine; try 'auto' or 'cpu'."
-        ) from None
-    return device

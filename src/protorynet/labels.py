@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from protorynet.errors import InputError
 
-__all__ = ["LabelCode", "Task", "learn_labels"]
+__all__ = ["LabelCode", "Task", "check_labels", "learn_labels"]
 
 Task = Literal["multiclass", "multilabel"]
 """One class of two or more (softmax), or any number of classes at once (sigmoid)."""
@@ -95,6 +95,16 @@ class LabelCode:
 
     def _columns(self) -> dict[Scalar, int]:
         return {label: place for place, label in enumerate(self.classes)}
+
+
+def check_labels(labels: Any, n_documents: int) -> None:
+    """Refuse what is not one label per document."""
+    if labels is None:
+        raise InputError("labels are missing: pass y, one label per document.")
+    if not hasattr(labels, "__len__") or isinstance(labels, str):
+        raise InputError(f"expected a sequence of labels, but got {type(labels).__name__}.")
+    if len(labels) != n_documents:
+        raise InputError(f"{n_documents} documents but {len(labels)} labels.")
 
 
 def learn_labels(labels: Any) -> LabelCode:

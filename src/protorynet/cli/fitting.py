@@ -200,8 +200,7 @@ def _seconds(reading: float, fitting: float, classifier: ProtoryNetClassifier) -
 def _count_rows_as_in_file(classifier: ProtoryNetClassifier, table: Table) -> None:
     """Let prototypes name the rows of the file, of which only some may have been read."""
     model = classifier.model_
-    items = tuple(replace(item, row=int(table.rows[item.row])) for item in model.prototypes)
-    classifier.model_ = replace(model, prototypes=replace(model.prototypes, items=items))
+    classifier.model_ = replace(model, prototypes=model.prototypes.with_rows(table.rows))
 
 
 def _summary(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from protorynet.cli.output import note
 from protorynet.errors import InputError
 from protorynet.files import write_atomically
-from protorynet.text.sources import load
+from protorynet.text import read_columns
 
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
@@ -41,10 +41,10 @@ _DECIMALS = 6
 
 def columns_of(source: Path) -> pa.Table:
     """Return all columns of a file, as they are."""
-    loaded = load(source, None)
-    for name in loaded.mixed:
+    table, mixed = read_columns(source)
+    for name in mixed:
         note(f"column {name!r} mixes values of several kinds and is left out")
-    return loaded.table
+    return table
 
 
 def prediction_names(classes: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from protorynet.encoders.protocol import Encoder, WindowedEncoder
 from protorynet.encoders.registry import load_encoder
 
 if TYPE_CHECKING:
+    from protorynet.encoders.loading import choose_device
     from protorynet.encoders.transformer import TransformerEncoder
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Encoder",
     "TransformerEncoder",
     "WindowedEncoder",
+    "choose_device",
     "encode_corpus",
     "load_encoder",
     "stack_sequences",
@@ -30,4 +32,8 @@ def __getattr__(name: str) -> Any:
         from protorynet.encoders.transformer import TransformerEncoder
 
         return TransformerEncoder
+    if name == "choose_device":
+        from protorynet.encoders.loading import choose_device
+
+        return choose_device
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

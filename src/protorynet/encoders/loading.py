@@ -20,7 +20,7 @@ from protorynet.encoders.folder import (
 )
 from protorynet.encoders.pooling import Dense, Normalize, SentenceNetwork
 from protorynet.encoders.quiet import quiet_transformers
-from protorynet.errors import EncoderError
+from protorynet.errors import EncoderError, InputError
 
 __all__ = [
     "choose_device",
@@ -57,8 +57,8 @@ def choose_device(device: str) -> torch.device:
     try:
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise EncoderError(
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError) as error:
+        raise InputError(
             f"the device {device!r} cannot be used ({_line(error)}); try 'auto' or 'cpu'."
         ) from None
     return chosen

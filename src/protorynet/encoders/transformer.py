@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -180,6 +181,13 @@ class TransformerEncoder:
     def _dimension(self, hidden_size: int) -> int:
         dense = [head for head in self.network.heads if isinstance(head, Dense)]
         return dense[-1].linear.out_features if dense else hidden_size * len(self.network.pooling)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TransformerEncoder:
+        copied = copy.copy(self)
+        copied.network = copy.deepcopy(self.network, memo)
+        # The copy's tensors count their writes anew, so it must be told what it starts from.
+        copied._fingerprints = {copied._weights_version(): self.fingerprint}
+        return copied
 
     def _weights_version(self) -> tuple[int, ...]:
         # torch counts the writes to each tensor, so a training step shows without hashing.

@@ -236,7 +236,9 @@ def _usage(model: Model, trajectory: Trajectory) -> list[Measure]:
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True).astype(np.float32)
+    unit: NDArray[np.float32] = vectors / np.maximum(lengths, np.float32(1e-12))
+    return unit
 
 
 def _labels(model: Model, trajectory: Trajectory) -> NDArray[np.int64]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["Prototype", "Prototypes"]
 
@@ -76,6 +79,11 @@ class Prototypes:
         """Return the prototypes by falling score for a class (the last class if none is named)."""
         by = self.classes[-1] if label is None else label
         return sorted(self.items, key=lambda item: (-item.scores[by], item.id))
+
+    def with_rows(self, rows: Sequence[int] | NDArray[np.int64]) -> Prototypes:
+        """Return the prototypes with the row of each one's document looked up in `rows`."""
+        items = tuple(replace(item, row=int(rows[item.row])) for item in self.items)
+        return replace(self, items=items)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet prototypes --json` prints them."""

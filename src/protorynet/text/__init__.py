@@ -3,7 +3,7 @@
 from protorynet.text.documents import document_list, sequence_sentences, sequence_text
 from protorynet.text.sentences import Sentences
 from protorynet.text.splitting import Splitter, TokenCounter, split_documents
-from protorynet.text.tables import Label, Table, read_table
+from protorynet.text.tables import Label, Table, read_columns, read_table
 
 __all__ = [
     "Label",
@@ -12,6 +12,7 @@ __all__ = [
     "Table",
     "TokenCounter",
     "document_list",
+    "read_columns",
     "read_table",
     "sequence_sentences",
     "sequence_text",

@@ -40,12 +40,12 @@ def document_list(documents: Any, *, are_texts: bool = True) -> list[Any]:
 
 
 def sequence_text(length: int) -> str:
-    """Return a text that stands for a sequence of steps that are not text.
+    r"""Return a text that stands for a sequence of steps that are not text.
 
     Examples
     --------
     >>> sequence_text(2)
-    'step 1\\nstep 2'
+    'step 1\nstep 2'
     """
     return "\n".join(f"step {step}" for step in range(1, length + 1))
 

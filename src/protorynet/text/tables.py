@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Label", "Table", "read_table"]
+__all__ = ["Label", "Table", "read_columns", "read_table"]
 
 Label = str | int | float | bool | tuple[str, ...]
 
@@ -101,3 +102,14 @@ def read_table(
     texts, rows = kept_texts(loaded, text_column, rows, skip_empty, notes)
     labels = read_labels(loaded, label_column, rows) if label_column is not None else None
     return Table(texts, labels, rows, text_column, label_column, tuple(notes))
+
+
+def read_columns(source: object) -> tuple[Any, tuple[str, ...]]:
+    """Return all columns of a table as a pyarrow Table, and the names of those left out.
+
+    A column whose values no one type can hold is left out.
+    """
+    from protorynet.text.sources import load
+
+    loaded = load(source, None)
+    return loaded.table, loaded.mixed
