@@ -178,22 +178,22 @@ def prune(
 ) -> tuple[ProtoryNetwork, Tensor, tuple[PruningPoint, ...]]:
     """Keep the most used prototypes: the fewest that keep validation accuracy.
 
-    Every number tried gets a reader of its own, trained with the prototypes fixed.
+    Every number tried gets a reader of its own, which starts from the one trained with all of
+    them and learns on with the prototypes fixed.
     """
     settings = run.settings
     prototypes = run.source.all_rows(rows) if settings.exact else network.prototypes.data
     fixed = _with_fixed_embeddings(run)
     fixed = replace(fixed, train=fixed.train.subset(_some_documents(run)))
-    usage = usage_of(ProtoryNetwork(prototypes, network.reader, settings), fixed)
+    whole = ProtoryNetwork(prototypes, network.reader, settings)
+    usage = usage_of(whole, fixed)
     order = np.argsort(-usage, kind="stable")
     sizes = sizes_to_try(int((usage > 0).sum()), settings.max_prototypes)
     points: list[PruningPoint] = []
     networks: dict[int, ProtoryNetwork] = {}
     with progress_bar("Prune", len(sizes), enabled=run.progress) as advance:
         for size in sizes:
-            kept = torch.from_numpy(np.sort(order[:size])).to(prototypes.device)
-            torch.manual_seed(_seed(run.seed, f"prune {size}"))
-            networks[size] = _network(prototypes[kept].clone(), run)
+            networks[size] = keep_columns(whole, np.sort(order[:size]), run)
             score = train_reader(
                 networks[size],
                 fixed,
@@ -206,6 +206,16 @@ def prune(
     best = choose_size(points, least=settings.min_prototypes, tolerance=settings.prune_tolerance)
     kept = torch.from_numpy(np.sort(order[:best])).to(rows.device)
     return networks[best], rows[kept], tuple(points)
+
+
+def keep_columns(network: ProtoryNetwork, columns: NDArray[np.int64], run: Run) -> ProtoryNetwork:
+    """Return a copy of the network with some of its prototypes; the reader keeps what it knows."""
+    kept = torch.from_numpy(columns).to(network.prototypes.device)
+    smaller = _network(network.prototypes.data[kept].clone(), run)
+    state = dict(network.reader.state_dict())
+    state["lstm.weight_ih_l0"] = state["lstm.weight_ih_l0"][:, kept]
+    smaller.reader.load_state_dict(state)
+    return smaller
 
 
 def train_reader(
@@ -274,12 +284,7 @@ def drop_dead(network: ProtoryNetwork, rows: Tensor, run: Run) -> tuple[ProtoryN
     alive = np.flatnonzero(_trajectory(network, run.source, run.train).columns_used(len(rows)))
     if len(alive) == len(rows):
         return network, rows
-    kept = torch.from_numpy(alive).to(rows.device)
-    smaller = _network(network.prototypes.data[kept].clone(), run)
-    state = network.reader.state_dict()
-    state["lstm.weight_ih_l0"] = state["lstm.weight_ih_l0"][:, kept]
-    smaller.reader.load_state_dict(state)
-    return smaller, rows[kept]
+    return keep_columns(network, alive, run), rows[torch.from_numpy(alive).to(rows.device)]
 
 
 def score_prototypes(
