@@ -46,6 +46,7 @@ def test_the_room_exports_exactly_these_names() -> None:
         "Encoder",
         "TransformerEncoder",
         "WindowedEncoder",
+        "choose_device",
         "encode_corpus",
         "load_encoder",
         "stack_sequences",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import shutil
@@ -18,7 +19,7 @@ from safetensors.torch import save_file
 
 from protorynet.encoders import TransformerEncoder, WindowedEncoder, load_encoder
 from protorynet.encoders.transformer import _groups
-from protorynet.errors import EncoderError
+from protorynet.errors import EncoderError, InputError
 
 SENTENCES = [
     "The room was clean.",
@@ -394,8 +395,19 @@ def test_gte_small_loads_from_a_plain_folder() -> None:
     assert near > far
 
 
-def test_an_unusable_device_is_an_encoder_error(make_folder: Callable[..., Path]) -> None:
-    with pytest.raises(EncoderError, match="'warp' cannot be used"):
+def test_a_copy_of_a_changed_encoder_keeps_its_changed_fingerprint(
+    make_folder: Callable[..., Path],
+) -> None:
+    encoder = tiny(make_folder())
+    published = encoder.fingerprint
+    with torch.no_grad():
+        next(encoder.network.parameters()).add_(1.0)
+    copied = copy.deepcopy(encoder)
+    assert published != encoder.fingerprint == copied.fingerprint
+
+
+def test_an_unusable_device_is_an_input_error(make_folder: Callable[..., Path]) -> None:
+    with pytest.raises(InputError, match="'warp' cannot be used"):
         TransformerEncoder(make_folder(), name="tiny", device="warp")
 
 

@@ -240,11 +240,14 @@ def train_reader(
 def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
     """Train on, with every prototype tied to the embedding of its sentence.
 
-    With `retrain="reader"`, and wherever embeddings are frozen, only the reader learns, as in the
-    paper.
+    With `retrain="reader"`, and wherever embeddings are frozen or prototypes free, only the reader
+    learns, as in the paper.
     """
     settings = run.settings
-    if settings.retrain == "reader" or isinstance(run.source, FrozenSource):
+    free = (
+        not settings.exact
+    )  # prototypes that are only displayed as sentences are not tied to them
+    if free or settings.retrain == "reader" or isinstance(run.source, FrozenSource):
         fixed = replace(_with_fixed_embeddings(run), progress=run.progress)
         return train_reader(
             network,
