@@ -244,10 +244,8 @@ def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
     learns, as in the paper.
     """
     settings = run.settings
-    free = (
-        not settings.exact
-    )  # prototypes that are only displayed as sentences are not tied to them
-    if free or settings.retrain == "reader" or isinstance(run.source, FrozenSource):
+    reader_only = settings.retrain == "reader" or not settings.exact
+    if reader_only or isinstance(run.source, FrozenSource):
         fixed = replace(_with_fixed_embeddings(run), progress=run.progress)
         return train_reader(
             network,
