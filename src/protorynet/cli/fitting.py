@@ -241,6 +241,6 @@ def _print_summary(
     for words in (
         f"prototypes {model}",
         f'explain {model} "Write a text here."',
-        f"evaluate {model} {quote(str(train))} --split test",
+        f"evaluate {model} UNSEEN{train.suffix}",
     ):
         console.print(Text(f"  protorynet {words}", style="bold"), soft_wrap=True)

@@ -6,6 +6,8 @@ with the prototypes at their sentences, score. Each step is a function of its ow
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
 from dataclasses import dataclass, replace
 
@@ -39,6 +41,7 @@ from protorynet.training.sources import FineTunedSource, FrozenSource, SentenceS
 
 __all__ = ["Run", "Trained", "train_protorynet"]
 
+_SMALLEST_BATCH, _FEWEST_STEPS = 4, 16  # of an epoch, however small the corpus
 # Readers that only help to choose a number need not be perfect.
 _PRUNE_EPOCHS, _PRUNE_PATIENCE, _PRUNE_DOCUMENTS = 8, 2, 2048
 
@@ -338,13 +341,22 @@ def _train_one_epoch(
     epoch: int,
     tied_rows: Tensor | None = None,
 ) -> None:
-    """Take one optimiser step per batch; all randomness comes from seed, stage and epoch."""
+    """Take one optimiser step per batch; all randomness comes from seed, stage and epoch.
+
+    A small corpus is cut into smaller batches and read several times, so that an epoch is always
+    long enough to learn something.
+    """
     seed = _seed(run.seed, f"{stage} {epoch}")
     torch.manual_seed(seed)
-    size = run.settings.full_batch_size if run.full else run.settings.batch_size
+    random = np.random.default_rng(seed)
+    most = run.settings.full_batch_size if run.full else run.settings.batch_size
+    size = min(most, max(_SMALLEST_BATCH, len(run.train) // 8))
+    passes = max(1, math.ceil(_FEWEST_STEPS * size / len(run.train)))
     network.train()
     run.source.train()
-    for batch in run.train.batches(size, np.random.default_rng(seed)):
+    for batch in itertools.chain.from_iterable(
+        run.train.batches(size, random) for _ in range(passes)
+    ):
         loss = batch_loss(network, run.source, batch, run.task, tied_rows=tied_rows)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
