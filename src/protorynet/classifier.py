@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -344,11 +343,7 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             for name in ("n_prototypes", "max_prototypes", "encoder_training")
             if getattr(self, name) is not None
         }
-        settings = load_settings(self.settings)
-        most = changes.get("max_prototypes", settings.max_prototypes)
-        if isinstance(most, Integral) and 2 <= int(most) < settings.min_prototypes:
-            changes["min_prototypes"] = most
-        return settings.replace(**changes)
+        return load_settings(self.settings).replace(**changes)
 
     def _seed(self) -> int:
         seed = self.random_state

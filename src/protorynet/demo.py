@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from protorynet.errors import InputError, MissingExtraError
+from protorynet.files import write_atomically
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from protorynet.explain import Evaluation, Explanation
 
 __all__ = [
+    "MARK",
     "TEST_REVIEWS",
     "TRAIN_REVIEWS",
     "Reviews",
@@ -31,6 +33,7 @@ __all__ = [
     "run_demo",
 ]
 
+MARK = ".protorynet-demo"  # a file that tells a folder which a demo may fill again
 TRAIN_REVIEWS = 3_000
 TEST_REVIEWS = 1_000
 # Short reviews are quick to encode, and their sentences say more plainly what they think.
@@ -132,6 +135,7 @@ def run_demo(
     from protorynet.classifier import ProtoryNetClassifier
 
     classifier = ProtoryNetClassifier(verbose=True).fit(train.texts, train.labels)
+    write_atomically(folder / MARK, "")
     classifier.save(folder / "model")
     evaluation = classifier.evaluate(test.texts, test.labels)
     examples = _examples(classifier, test)

@@ -70,7 +70,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "project_every": (1, 100_000),
     "validation_fraction": (0.01, 0.5),
     "prune_tolerance": (0.0, 1.0),
-    "kmedoids_memory_mb": (16, 1_000_000),
+    "kmedoids_memory_mb": (1, 1_000_000),
 }
 
 
@@ -86,7 +86,7 @@ class Settings:
         K, the number of prototypes before pruning.
     min_prototypes, max_prototypes
         The fewest and the most prototypes pruning may leave. Two prototypes often classify as
-        well as twenty, but a trajectory over two says little.
+        well as twenty, but a trajectory over two says little. The floor is never above the most.
     distance, psi_squared
         The metric d and the constant ψ² of the similarity exp(−d / ψ²).
     selection
@@ -174,7 +174,7 @@ class Settings:
     exact: bool = True
     validation_fraction: float = 0.1
     prune_tolerance: float = 0.005
-    kmedoids_memory_mb: int = 1024
+    kmedoids_memory_mb: int = 64
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self)).items():
@@ -188,11 +188,8 @@ class Settings:
                     raise SettingsError(f"{name}={value!r} should be true or false.")
             else:
                 self._check_number(name, value, whole=hint is int)
-        if self.min_prototypes > self.max_prototypes:
-            raise SettingsError(
-                f"min_prototypes={self.min_prototypes} should be at most "
-                f"max_prototypes={self.max_prototypes}."
-            )
+        # Who asks for few prototypes at most need not lower the floor as well.
+        object.__setattr__(self, "min_prototypes", min(self.min_prototypes, self.max_prototypes))
 
     def _check_number(self, name: str, value: Any, *, whole: bool) -> None:
         # NumPy's numbers are welcome, since searches over settings draw them from arrays.

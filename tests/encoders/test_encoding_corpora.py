@@ -65,7 +65,8 @@ def test_vectors_stand_in_the_order_of_first_appearance(length_encoder: Any) -> 
 @settings(max_examples=50, deadline=None)
 @given(texts=st.lists(st.text(max_size=8), min_size=1, max_size=60))
 def test_expanding_gives_every_sentence_its_own_vector(texts: list[str]) -> None:
-    expanded = encode_corpus(LengthEncoder(), texts).expand()
+    embeddings = encode_corpus(LengthEncoder(), texts)
+    expanded = embeddings.vectors[embeddings.rows]
     np.testing.assert_array_equal(expanded, LengthEncoder().encode(texts))
 
 

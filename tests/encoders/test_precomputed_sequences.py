@@ -17,7 +17,7 @@ def test_sequences_are_stacked_in_order(lengths: list[int], width: int) -> None:
     sequences = [rng.normal(size=(length, width)).astype(np.float32) for length in lengths]
     embeddings, found = stack_sequences(sequences)
     assert found.tolist() == lengths
-    np.testing.assert_array_equal(embeddings.expand(), np.concatenate(sequences))
+    np.testing.assert_array_equal(embeddings.vectors[embeddings.rows], np.concatenate(sequences))
 
 
 def test_vectors_become_float32() -> None:

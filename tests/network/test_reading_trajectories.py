@@ -239,13 +239,6 @@ def test_full_similarity_keeps_the_prototypes_and_sets_every_similarity_to_one()
     assert full.similarities.tolist() == [1.0] * 5
 
 
-def test_single_prototypes_are_documents_of_one_sentence_each() -> None:
-    alone = Trajectory.of_single_prototypes(3)
-    assert alone.columns.tolist() == [0, 1, 2]
-    assert alone.lengths.tolist() == [1, 1, 1]
-    assert alone.similarities.tolist() == [1.0, 1.0, 1.0]
-
-
 def test_columns_used_says_which_prototypes_are_active() -> None:
     trajectory = random_trajectory([4])
     used = trajectory.columns_used(K + 1)

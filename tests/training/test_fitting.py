@@ -13,7 +13,10 @@ from torch import Tensor
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.encoders import load_encoder
 from protorynet.errors import InputError
+from protorynet.labels import LabelCode
 from protorynet.model import Model
+from protorynet.network import at_last_sentence, pad_documents, pairwise_distance
+from protorynet.training import validation_documents
 
 
 def tensors(model: Model) -> dict[str, Tensor]:
@@ -251,3 +254,27 @@ def test_scores_and_usage_are_what_the_model_says(
         alone = clf.predict_proba([item.sentence])[0]
         assert list(item.scores.values()) == pytest.approx(alone.tolist(), abs=1e-4)
     assert sum(item.usage for item in clf.prototypes_) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("selection", ["straight_through", "paper", "dense"])
+def test_predictions_are_what_the_network_computes_in_training(
+    selection: Any, encoder: Any, quick: Settings, reviews: Any
+) -> None:
+    clf = make(encoder, quick.replace(selection=selection)).fit(reviews.texts, reviews.labels)
+    trajectory, _ = clf.trace(reviews.texts)
+    network, lengths = clf.model_.network, torch.from_numpy(trajectory.lengths)
+    _, embeddings = clf._prepare(list(reviews.texts), clf._encoder)
+    embedded = clf.model_.embed(embeddings.vectors[embeddings.rows])
+    steps = network.steps(pairwise_distance(embedded, network.prototypes))
+    logits = at_last_sentence(network.reader(pad_documents(steps, lengths)), lengths)
+    expected = torch.softmax(logits, dim=-1).numpy()
+    np.testing.assert_allclose(clf.predict_proba(reviews.texts), expected, atol=1e-3)
+
+
+def test_a_label_that_one_document_has_is_never_held_out_of_several() -> None:
+    targets = np.zeros((20, 2), np.float32)
+    targets[:, 0] = 1
+    targets[7, 1] = 1
+    code = LabelCode(("common", "rare"), "multilabel")
+    for seed in range(50):
+        assert 7 not in validation_documents(targets, code, 0.1, seed)

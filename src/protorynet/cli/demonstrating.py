@@ -35,7 +35,12 @@ def demo(
     """
     if output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file; give the name of a folder with -o.")
-    check_writable(output / "model")
-    from protorynet.demo import TRAIN_REVIEWS, run_demo
+    from protorynet.demo import MARK, TRAIN_REVIEWS, run_demo
 
+    made_by_demo = (output / MARK).exists()
+    if not made_by_demo and any((output / name).exists() for name in ("model", "index.html")):
+        raise InputError(
+            f"{output} holds a model or a page that no demo made; choose another folder with -o."
+        )
+    check_writable(output / "model")
     run_demo(output, result_console(), n_train=reviews or TRAIN_REVIEWS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -153,7 +152,9 @@ def fit(
     except OSError as error:
         reason = f"{error.strerror or error}: {error.filename or output}."
         raise WorkFailed(f"the model was not saved ({reason[:-1]}).{_kept(checkpoint)}") from error
-    shutil.rmtree(checkpoint, ignore_errors=True)
+    from protorynet.training import clear_checkpoint
+
+    clear_checkpoint(checkpoint)
     if classifier.n_skipped_:
         note(f"left out {classifier.n_skipped_:,} documents that hold no sentence")
     if as_json:

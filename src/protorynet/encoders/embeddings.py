@@ -32,7 +32,3 @@ class Embeddings:
     def dimension(self) -> int:
         """Number of components of a vector."""
         return int(self.vectors.shape[1])
-
-    def expand(self) -> NDArray[np.float32]:
-        """Return one vector per sentence, repeats included."""
-        return self.vectors[self.rows]

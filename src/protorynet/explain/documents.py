@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from protorynet.text import Sentences
 __all__ = ["explain_documents", "leave_one_out_effects"]
 
 _STEPS_AT_ONCE = 1_000_000  # sentences read together when each is left out in turn
+_MOST_RUNS = 256  # variants of one document that are read to find its sentences' effects
 
 
 def explain_documents(
@@ -55,51 +57,60 @@ def leave_one_out_effects(
 ) -> NDArray[np.float32]:
     """Return, per sentence, the fall of the leading class's probability without that sentence.
 
-    A document's only sentence is compared with the share of that class in the training data.
+    A document's only sentence is compared with the share of that class in the training data. In
+    a very long document several sentences are left out together and share the fall equally.
     """
     leading = prediction.probabilities.argmax(axis=1)
     whole = prediction.probabilities.max(axis=1)
     frequencies = np.array(model.training.class_frequencies, np.float32)
     effects = np.empty(len(trajectory.columns), np.float32)
-    offsets = trajectory.offsets
     only = trajectory.lengths == 1
-    effects[offsets[:-1][only]] = whole[only] - frequencies[leading[only]]
-    document = np.repeat(np.arange(len(trajectory.lengths)), trajectory.lengths)
-    for left_out in _groups(trajectory.lengths[document] - 1):
-        its = document[left_out]
-        lengths = trajectory.lengths[its] - 1
-        kept = _others(left_out, offsets[its], lengths)
-        without = model.read(_pick(trajectory, kept, lengths)).probabilities
-        effects[left_out] = whole[its] - without[np.arange(len(its)), leading[its]]
+    effects[trajectory.offsets[:-1][only]] = whole[only] - frequencies[leading[only]]
+    for run in _groups(_runs(trajectory)):
+        lengths = trajectory.lengths[run.document] - run.size
+        kept = _others(run, trajectory.offsets[run.document], lengths)
+        without = model.read(trajectory.take(kept, lengths)).probabilities
+        fall = whole[run.document] - without[np.arange(len(lengths)), leading[run.document]]
+        places = np.repeat(run.start - (np.cumsum(run.size) - run.size), run.size)
+        effects[places + np.arange(len(places))] = np.repeat(fall / run.size, run.size)
     return effects
 
 
-def _groups(others: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Group the sentences that have others beside them, so that each group is quick to read."""
-    sentences = np.flatnonzero(others > 0)
-    group = np.cumsum(others[sentences]) // _STEPS_AT_ONCE
-    yield from np.split(sentences, np.flatnonzero(np.diff(group)) + 1) if len(group) else ()
+class _Run(NamedTuple):
+    """Sentences left out together: of which document, from which place on, and how many."""
+
+    document: NDArray[np.int64]
+    start: NDArray[np.int64]
+    size: NDArray[np.int64]
 
 
-def _others(
-    left_out: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return, for each sentence left out, the places of all others of its document in turn."""
+def _runs(trajectory: Trajectory) -> _Run:
+    """Cut every document of two or more sentences into runs; of one sentence each if it can be."""
+    lengths, offsets = trajectory.lengths, trajectory.offsets
+    size = -(-lengths // _MOST_RUNS)
+    counts = np.where(lengths > 1, -(-lengths // size), 0)
+    document = np.repeat(np.arange(len(lengths)), counts)
+    number = np.arange(len(document)) - np.repeat(np.cumsum(counts) - counts, counts)
+    start = offsets[document] + number * size[document]
+    return _Run(document, start, np.minimum(size[document], offsets[document + 1] - start))
+
+
+def _groups(runs: _Run) -> Iterator[_Run]:
+    """Group runs so that each group is read at once in bounded memory."""
+    if not len(runs.size):
+        return
+    lengths = np.bincount(runs.document, weights=runs.size)[runs.document]
+    group = np.cumsum(lengths) // _STEPS_AT_ONCE
+    for part in np.split(np.arange(len(group)), np.flatnonzero(np.diff(group)) + 1):
+        yield _Run(*(values[part] for values in runs))
+
+
+def _others(run: _Run, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, for each run left out, the places of all other sentences of its document in turn."""
     first = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
     places = first + np.arange(len(first))
-    return places + (places >= np.repeat(left_out, lengths))
-
-
-def _pick(
-    trajectory: Trajectory, places: NDArray[np.int64], lengths: NDArray[np.int64]
-) -> Trajectory:
-    return Trajectory(
-        trajectory.columns[places],
-        trajectory.similarities[places],
-        trajectory.runner_up[places],
-        trajectory.runner_up_similarities[places],
-        lengths,
-    )
+    behind = places >= np.repeat(run.start, lengths)
+    return places + behind * np.repeat(run.size, lengths)
 
 
 def _step(

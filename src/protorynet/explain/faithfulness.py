@@ -112,13 +112,7 @@ def _substitution(
     vectors = encode([item.sentence for item in model.prototypes])
     k = len(vectors)
     again = model.trace(Embeddings(vectors, np.arange(k)), np.ones(k, np.int64))
-    replaced = Trajectory(
-        again.columns[trajectory.columns],
-        again.similarities[trajectory.columns],
-        again.runner_up[trajectory.columns],
-        again.runner_up_similarities[trajectory.columns],
-        trajectory.lengths,
-    )
+    replaced = again.take(trajectory.columns, trajectory.lengths)
     return Measure(
         "substitution_agreement",
         _agreement(_labels(model, replaced), predicted),
@@ -195,13 +189,7 @@ def _shuffled(model: Model, trajectory: Trajectory, truth: NDArray[np.int64], se
     random = np.random.default_rng(seed)
     document = np.repeat(np.arange(len(trajectory.lengths)), trajectory.lengths)
     order = np.lexsort((random.random(len(document)), document))
-    shuffled = Trajectory(
-        trajectory.columns[order],
-        trajectory.similarities[order],
-        trajectory.runner_up[order],
-        trajectory.runner_up_similarities[order],
-        trajectory.lengths,
-    )
+    shuffled = trajectory.take(order, trajectory.lengths)
     return Measure(
         "shuffled_accuracy",
         _agreement(_labels(model, shuffled), truth),

@@ -83,8 +83,10 @@ def trace(network: ProtoryNetwork, embedded: Tensor, rows: Tensor, lengths: Tens
     lengths
         Number of sentences of each document.
     """
+    is_dense = network.settings.selection == "dense"
     columns = torch.empty((len(embedded), 2), dtype=torch.long)
     similarities = torch.empty((len(embedded), 2))
+    dense = torch.empty((len(embedded), len(network.prototypes) if is_dense else 0))
     # In double precision a prototype's own sentence is at distance zero, not at 3e-4.
     prototypes = network.prototypes.double()
     for start in range(0, len(embedded), _BLOCK):
@@ -98,6 +100,8 @@ def trace(network: ProtoryNetwork, embedded: Tensor, rows: Tensor, lengths: Tens
         columns[block] = two.cpu()
         near = similarity(distances.gather(1, two), network.settings.psi_squared)
         similarities[block] = near.float().cpu()
+        if is_dense:
+            dense[block] = similarity(distances, network.settings.psi_squared).float().cpu()
     where = rows.cpu()
     return Trajectory(
         columns=columns[where, 0].numpy(),
@@ -105,6 +109,7 @@ def trace(network: ProtoryNetwork, embedded: Tensor, rows: Tensor, lengths: Tens
         runner_up=columns[where, 1].numpy(),
         runner_up_similarities=similarities[where, 1].numpy(),
         lengths=lengths.cpu().numpy(),
+        dense=dense[where].numpy() if is_dense else None,
     )
 
 
@@ -121,16 +126,23 @@ def read_trajectory(reader: Reader, trajectory: Trajectory, task: Task) -> Predi
     for documents in _batches_by_length(trajectory.lengths):
         places = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in documents])
         lengths = torch.from_numpy(trajectory.lengths[documents]).to(device)
-        steps = torch.zeros(len(places), width, device=device)
-        columns = torch.from_numpy(trajectory.columns[places]).to(device)
-        values = torch.from_numpy(trajectory.similarities[places]).to(device)
-        steps.scatter_(1, columns[:, None], values[:, None])
+        steps = _steps(trajectory, places, width).to(device)
         outputs = probabilities(reader(pad_documents(steps, lengths)), task)
         final[documents] = at_last_sentence(outputs, lengths).cpu().numpy()
         inside = torch.arange(outputs.shape[1], device=device)[None] < lengths[:, None]
         running[places] = outputs[inside].cpu().numpy()
     reader.train(training)
     return Prediction(final, running)
+
+
+def _steps(trajectory: Trajectory, places: NDArray[np.int64], width: int) -> Tensor:
+    """Return what the reader sees of some sentences, (n, K)."""
+    if trajectory.dense is not None:
+        return torch.from_numpy(trajectory.dense[places])
+    steps = torch.zeros(len(places), width)
+    columns = torch.from_numpy(trajectory.columns[places])
+    values = torch.from_numpy(trajectory.similarities[places])
+    return steps.scatter_(1, columns[:, None], values[:, None])
 
 
 def _batches_by_length(lengths: NDArray[np.int64]) -> list[NDArray[np.int64]]:

@@ -24,6 +24,9 @@ class Trajectory:
         The same for the second-nearest prototype; equal to the first where there is only one.
     lengths
         Number of sentences of each document.
+    dense
+        The similarities to all prototypes, (sentences, K), where the reader sees them all (the
+        ablation `selection="dense"`); None where it sees the active one only.
     """
 
     columns: NDArray[np.int64]
@@ -31,18 +34,23 @@ class Trajectory:
     runner_up: NDArray[np.int64]
     runner_up_similarities: NDArray[np.float32]
     lengths: NDArray[np.int64]
+    dense: NDArray[np.float32] | None = None
 
     @property
     def offsets(self) -> NDArray[np.int64]:
         """Where each document starts among the sentences; one more than there are documents."""
         return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
 
-    @classmethod
-    def of_single_prototypes(cls, k: int) -> Trajectory:
-        """Return `k` documents of one sentence each: every prototype itself, alone."""
-        columns = np.arange(k)
-        ones = np.ones(k, np.float32)
-        return cls(columns, ones, columns, ones, np.ones(k, np.int64))
+    def take(self, places: NDArray[np.int64], lengths: NDArray[np.int64]) -> Trajectory:
+        """Return documents of these lengths made of the sentences at these places."""
+        return Trajectory(
+            self.columns[places],
+            self.similarities[places],
+            self.runner_up[places],
+            self.runner_up_similarities[places],
+            lengths,
+            None if self.dense is None else self.dense[places],
+        )
 
     def columns_used(self, k: int) -> NDArray[np.bool_]:
         """Say for each of `k` prototypes whether it is active anywhere."""

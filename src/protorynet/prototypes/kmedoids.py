@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.errors import InputError
+
 __all__ = ["faster_pam", "k_medoids", "mean_distance_to_nearest"]
 
-_SAMPLE = 4096  # points clustered at once; more changes the objective by under one per cent
 _JUDGES = 20_000  # points on which the medoids of several samples are compared
 _SAMPLES = 3
 _LEAST_GAIN = 1e-5  # a smaller gain is a rounding error of single precision
@@ -124,7 +125,7 @@ def k_medoids(
     k: int,
     *,
     seed: int,
-    memory_mb: int = 1024,
+    memory_mb: int = 64,
 ) -> NDArray[np.int64]:
     """Choose `k` distinct rows of `vectors` that lie close to all others (Euclidean).
 
@@ -140,7 +141,12 @@ def k_medoids(
         Largest distance matrix to hold, in megabytes.
     """
     random = np.random.default_rng(seed)
-    size = max(k, min(len(vectors), _SAMPLE, int((memory_mb * 2**20 / 4) ** 0.5)))
+    size = min(len(vectors), int((memory_mb * 2**20 / 4) ** 0.5))
+    if k > size:
+        raise InputError(
+            f"{k} medoids need a distance matrix larger than {memory_mb} MB; ask for fewer "
+            "prototypes or raise kmedoids_memory_mb."
+        )
     if size == len(vectors):
         distances = _distances(vectors, vectors)
         return faster_pam(distances, _spread_start(distances, k, random))

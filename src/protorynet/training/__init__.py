@@ -1,5 +1,6 @@
 """Training: Algorithm 1 of the paper, with checkpoints."""
 
+from protorynet.training.checkpoint import clear_checkpoint
 from protorynet.training.fitting import fit_model, validation_documents
 
-__all__ = ["fit_model", "validation_documents"]
+__all__ = ["clear_checkpoint", "fit_model", "validation_documents"]

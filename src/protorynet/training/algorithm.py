@@ -296,7 +296,9 @@ def score_prototypes(
 ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
     """Feed each prototype to the reader alone; count the training sentences matched to it."""
     k = len(network.prototypes)
-    alone = read_trajectory(network.reader, Trajectory.of_single_prototypes(k), run.task)
+    each = torch.arange(k)
+    itself = trace(network, network.prototypes.data, each, torch.ones_like(each))
+    alone = read_trajectory(network.reader, itself, run.task)
     trajectory = _trajectory(network, run.source, run.train)
     counts = np.bincount(trajectory.columns, minlength=k)
     targets = run.train.targets.cpu().numpy().astype(np.float64)

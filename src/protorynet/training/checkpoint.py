@@ -15,7 +15,7 @@ from torch import Tensor
 from protorynet.errors import CheckpointError
 from protorynet.files import write_atomically
 
-__all__ = ["Checkpoint", "optimiser_tensors", "restore_optimiser"]
+__all__ = ["Checkpoint", "clear_checkpoint", "optimiser_tensors", "restore_optimiser"]
 
 _SUFFIX = ".checkpoint.safetensors"
 
@@ -63,16 +63,17 @@ class Checkpoint:
             )
         return tensors, facts
 
-    def clear(self) -> None:
-        """Remove the whole checkpoint, and nothing else that lies in its folder."""
-        for path in self.folder.glob(f"*{_SUFFIX}"):
-            path.unlink(missing_ok=True)
-        # It stays where the user keeps other files in it.
-        with contextlib.suppress(OSError):
-            self.folder.rmdir()
-
     def _path(self, stage: str) -> Path:
         return self.folder / f"{stage}{_SUFFIX}"
+
+
+def clear_checkpoint(folder: Path) -> None:
+    """Remove a checkpoint, and nothing else that lies in its folder."""
+    for path in folder.glob(f"*{_SUFFIX}"):
+        path.unlink(missing_ok=True)
+    # It stays where the user keeps other files in it.
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -22,7 +22,7 @@ from protorynet.prototypes import Prototype, Prototypes, distinct_candidates
 from protorynet.settings import Settings
 from protorynet.text import Sentences, Splitter
 from protorynet.training.algorithm import Run, Trained, train_protorynet
-from protorynet.training.checkpoint import Checkpoint
+from protorynet.training.checkpoint import Checkpoint, clear_checkpoint
 from protorynet.training.corpus import Corpus
 from protorynet.training.sources import (
     AdaptedSource,
@@ -138,8 +138,7 @@ def validation_documents(
     """
     random = np.random.default_rng([seed, 1])
     if labels.task == "multilabel":
-        count = max(1, round(fraction * len(targets)))
-        return np.sort(random.permutation(len(targets))[:count])
+        return _held_out_of_sets(targets, fraction, random)
     chosen = []
     for column in range(targets.shape[1]):
         documents = random.permutation(np.flatnonzero(targets[:, column] > 0))
@@ -147,6 +146,23 @@ def validation_documents(
         chosen.append(documents[: max(count, 0)])
     held_out = np.sort(np.concatenate(chosen))
     return held_out if len(held_out) else np.array([0], dtype=np.int64)
+
+
+def _held_out_of_sets(
+    targets: NDArray[np.float32], fraction: float, random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Hold out documents of several labels each: of no label more than its share, nor its last."""
+    wanted = max(1, round(fraction * len(targets)))
+    positives = targets.sum(axis=0)
+    room = np.minimum(np.ceil(fraction * positives), positives - 1)
+    held_out: list[int] = []
+    for document in random.permutation(len(targets)).tolist():
+        if (room >= targets[document]).all():
+            held_out.append(document)
+            room -= targets[document]
+        if len(held_out) == wanted:
+            break
+    return np.array(sorted(held_out) or [0], dtype=np.int64)
 
 
 def _distinct_texts(sentences: Sentences, embeddings: Embeddings) -> list[str]:
@@ -205,11 +221,11 @@ def _checkpoint(
 ) -> Checkpoint | None:
     if folder is None:
         return None
-    facts = [settings.to_dict(), encoder.fingerprint, data, seed]
+    facts = [settings.to_dict(), encoder.fingerprint, data, seed, _versions()]
     run = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     checkpoint = Checkpoint(folder, run)
     if not resume:
-        checkpoint.clear()
+        clear_checkpoint(folder)
     return checkpoint
 
 
