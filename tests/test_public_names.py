@@ -47,7 +47,7 @@ _NAMES = {
         Label Sentences Splitter Table TokenCounter document_list read_columns read_table
         sequence_sentences sequence_text split_documents
     """,
-    "protorynet.training": "clear_checkpoint fit_model validation_documents",
+    "protorynet.training": "clear_checkpoint fit_model tunable_encoder validation_documents",
 }
 _HEAVY = ("torch", "transformers", "sklearn", "pandas", "pyarrow", "rich", "jinja2")
 

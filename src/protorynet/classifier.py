@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from protorynet.explain import (
     tfidf_judge,
 )
 from protorynet.labels import check_labels, learn_labels
-from protorynet.model import EncoderRecord, Model
+from protorynet.model import PRECOMPUTED, EncoderRecord, Model
 from protorynet.network import Trajectory
 from protorynet.prototypes import Prototypes
 from protorynet.settings import EncoderTraining, Settings, load_settings
@@ -46,14 +46,9 @@ from protorynet.text import (
     sequence_text,
     split_documents,
 )
-from protorynet.training import fit_model
-
-if TYPE_CHECKING:
-    from protorynet.encoders import TransformerEncoder
+from protorynet.training import fit_model, tunable_encoder
 
 __all__ = ["NotFittedError", "ProtoryNetClassifier"]
-
-PRECOMPUTED = "precomputed"
 
 
 class NotFittedError(ProtoryNetError, SklearnNotFittedError):  # type: ignore[misc]
@@ -168,13 +163,11 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         labels = learn_labels(y)
         targets = labels.encode(y)
         encoder = self._load_encoder(settings)
+        tunable = tunable_encoder(encoder) if settings.encoder_training == "full" else None
         sentences, embeddings = self._prepare(documents, encoder)
         filled = sentences.filled
         sentences = sentences.without_empty()
-        tunable = _tunable(encoder) if settings.encoder_training == "full" else None
-        record = EncoderRecord(
-            encoder_name(encoder), _fingerprint(encoder), tuned=tunable is not None
-        )
+        record = EncoderRecord.of(encoder, tuned=tunable is not None)
         model = fit_model(
             sentences,
             embeddings,
@@ -318,11 +311,12 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             verbose=verbose,
         )
         loaded = self._load_encoder(model.settings, folder=folder, fetch=False)
-        if not record.tuned and _fingerprint(loaded) != record.fingerprint:
+        given = EncoderRecord.of(loaded).fingerprint
+        if not record.tuned and given != record.fingerprint:
             raise EncoderError(
                 f"the model in {path} was made with another encoder: {record.name!r} had the "
-                f"fingerprint {record.fingerprint[:12]}…, this one has "
-                f"{_fingerprint(loaded)[:12]}…. Give the right one with encoder=… (--encoder)."
+                f"fingerprint {record.fingerprint[:12]}…, this one has {given[:12]}…. "
+                "Give the right one with encoder=… (--encoder)."
             )
         self._install(model, loaded, tuned=loaded if record.tuned else None)
         return self
@@ -396,22 +390,3 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             return tfidf_judge, "word pieces: it sees spelling, not meaning"
         judging = load_encoder(judge or "minilm", device=self.device)
         return encoder_judge(judging.encode), judging.name
-
-
-def encoder_name(encoder: Encoder | None) -> str:
-    """Return the name a model records for its encoder."""
-    return PRECOMPUTED if encoder is None else encoder.name
-
-
-def _fingerprint(encoder: Encoder | None) -> str:
-    return PRECOMPUTED if encoder is None else encoder.fingerprint
-
-
-def _tunable(encoder: Encoder | None) -> TransformerEncoder:
-    from protorynet.encoders import TransformerEncoder
-
-    if not isinstance(encoder, TransformerEncoder):
-        raise InputError(
-            "encoder_training='full' needs a transformer encoder; use 'adapter' or 'none'."
-        )
-    return encoder

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protorynet.encoders import Embeddings
+from protorynet.encoders import Embeddings, Encoder
 from protorynet.errors import InputError
 from protorynet.labels import LabelCode
 from protorynet.network import (
@@ -25,7 +25,10 @@ from protorynet.prototypes import Prototypes, PruningPoint
 from protorynet.settings import Settings
 from protorynet.text import Splitter
 
-__all__ = ["EncoderRecord", "Model", "TrainingRecord"]
+__all__ = ["PRECOMPUTED", "EncoderRecord", "Model", "TrainingRecord"]
+
+PRECOMPUTED = "precomputed"
+"""The name that stands for an encoder where users give vectors in place of texts."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,13 @@ class EncoderRecord:
     name: str
     fingerprint: str
     tuned: bool = False
+
+    @classmethod
+    def of(cls, encoder: Encoder | None, *, tuned: bool = False) -> EncoderRecord:
+        """Describe an encoder; None stands for vectors that the user gives."""
+        if encoder is None:
+            return cls(PRECOMPUTED, PRECOMPUTED)
+        return cls(encoder.name, encoder.fingerprint, tuned)
 
 
 @dataclass(frozen=True)

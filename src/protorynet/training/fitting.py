@@ -29,6 +29,7 @@ from protorynet.training.sources import (
     FineTunedSource,
     FrozenSource,
     SentenceSource,
+    tunable_encoder,
 )
 
 if TYPE_CHECKING:
@@ -192,12 +193,7 @@ def _source(
     if settings.encoder_training == "none":
         return FrozenSource(base)
     if settings.encoder_training == "full":
-        if tunable is None:
-            raise InputError(
-                "encoder_training='full' needs a transformer encoder; "
-                "use 'adapter' or 'none' with this one."
-            )
-        return FineTunedSource(base, tunable, centring, texts)
+        return FineTunedSource(base, tunable_encoder(tunable), centring, texts)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         adapter = Adapter(base.shape[1], settings.adapter_size, unit_length=centring.unit_length)

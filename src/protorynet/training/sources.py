@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
+from protorynet.errors import InputError
 from protorynet.network import Adapter, Centring
 
 if TYPE_CHECKING:
-    from protorynet.encoders import TransformerEncoder
+    from protorynet.encoders import Encoder, TransformerEncoder
 
-__all__ = ["AdaptedSource", "FineTunedSource", "FrozenSource", "SentenceSource"]
+__all__ = [
+    "AdaptedSource",
+    "FineTunedSource",
+    "FrozenSource",
+    "SentenceSource",
+    "tunable_encoder",
+]
 
 _BLOCK = 65_536
 _TOKENS_PER_BLOCK = 16_384
 
 
-class SentenceSource(nn.Module):
+def tunable_encoder(encoder: Encoder | None) -> TransformerEncoder:
+    """Return the encoder if its weights can be trained."""
+    from protorynet.encoders import TransformerEncoder
+
+    if not isinstance(encoder, TransformerEncoder):
+        raise InputError(
+            "encoder_training='full' needs a transformer encoder; use 'adapter' or 'none'."
+        )
+    return encoder
+
+
+class SentenceSource(nn.Module, ABC):
     """Gives the embeddings of distinct sentences by their row.
 
     Parameters
@@ -32,9 +51,9 @@ class SentenceSource(nn.Module):
         super().__init__()
         self.base = base  # a plain attribute: data, not state to be saved
 
+    @abstractmethod
     def forward(self, rows: Tensor) -> Tensor:
         """Return the embeddings of some sentences, (n, d)."""
-        raise NotImplementedError  # abstract
 
     @torch.no_grad()
     def all_rows(self, rows: Tensor) -> Tensor:
