@@ -13,6 +13,8 @@ _NAMES = {
         Evaluation Explanation NotFittedError ProtoryNetClassifier ProtoryNetError Prototype
         Prototypes Settings read_table
     """,
+    "protorynet.baselines": "BagOfWords BlackBox fit_bag_of_words fit_black_box",
+    "protorynet.bench": "Plan main run_plan write_results",
     "protorynet.encoders": """
         EmbeddingCache Embeddings Encoder TransformerEncoder WindowedEncoder choose_device
         encode_corpus load_encoder stack_sequences
@@ -23,17 +25,17 @@ _NAMES = {
     """,
     "protorynet.explain": """
         Encode Evaluation Explanation Judge Measure SentenceExplanation encoder_judge evaluate_model
-        explain_documents tfidf_judge
+        explain_documents pretrained_encode tfidf_judge
     """,
     "protorynet.network": """
         Adapter Centring Prediction ProtoryNetwork Reader Trajectory accuracy_loss
-        active_prototype anchor_loss at_last_sentence diversity_loss pad_documents
+        active_prototype anchor_loss at_last_sentence balance_loss diversity_loss pad_documents
         pairwise_distance probabilities prototypicality_loss read_trajectory select similarity
         trace
     """,
     "protorynet.prototypes": """
-        Prototype Prototypes PruningPoint choose_size distinct_candidates faster_pam is_readable
-        k_medoids mean_distance_to_nearest project sizes_to_try
+        Prototype Prototypes PruningPoint choose_size cluster_means distinct_candidates
+        faster_pam is_complete is_readable k_medoids mean_distance_to_nearest project sizes_to_try
     """,
     "protorynet.report": """
         ModelStory explanation_fragment explanation_page model_page print_evaluation

@@ -30,6 +30,7 @@ from protorynet.explain import (
     encoder_judge,
     evaluate_model,
     explain_documents,
+    pretrained_encode,
     tfidf_judge,
 )
 from protorynet.labels import check_labels, learn_labels
@@ -259,6 +260,7 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             embeddings,
             targets[filled],
             encode=None if encoder is None else encoder.encode,
+            pretrained=pretrained_encode(model.encoder, self.encoder, device=self.device),
             judge=judging,
             judge_name=name,
         )

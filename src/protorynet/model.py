@@ -73,6 +73,8 @@ class TrainingRecord:
         Time taken by each step.
     versions
         Versions of the packages used.
+    free_accuracy
+        Accuracy on the documents held out before the prototypes were projected and pruned.
     """
 
     seed: int
@@ -84,6 +86,7 @@ class TrainingRecord:
     class_frequencies: tuple[float, ...]
     seconds: dict[str, float]
     versions: dict[str, str]
+    free_accuracy: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 __all__ = ["read_record"]
@@ -35,6 +36,8 @@ def read_record(kind: type[_Record], values: Any) -> _Record:
 
 def _read(name: str, value: Any, hint: Any) -> Any:
     origin, inner = get_origin(hint), get_args(hint)
+    if origin is UnionType:  # only ever "or None"
+        return None if value is None else _read(name, value, inner[0])
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return read_record(hint, value)
     if origin is tuple and isinstance(value, list):

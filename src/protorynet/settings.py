@@ -57,6 +57,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "delta": (0.0, 1e6),
     "eta": (1e-6, 1e6),
     "anchor": (0.0, 1e6),
+    "balance": (0.0, 1e6),
+    "typicality": (0.0, 1e6),
     "lone_sentences": (0.0, 1e6),
     "ids_only_share": (0.0, 1.0),
     "epochs": (1, 100_000),
@@ -64,8 +66,10 @@ _RANGES: dict[str, tuple[float, float]] = {
     "patience": (1, 100_000),
     "batch_size": (1, 1_000_000),
     "learning_rate": (1e-8, 10.0),
+    "retrain_rounds": (1, 100),
     "full_epochs": (1, 100_000),
     "full_batch_size": (1, 1_000_000),
+    "full_anchor": (0.0, 1e6),
     "encoder_learning_rate": (1e-9, 1.0),
     "project_every": (1, 100_000),
     "validation_fraction": (0.01, 0.5),
@@ -108,6 +112,11 @@ class Settings:
         Weight of the prototypicality loss.
     anchor
         Weight of the semantic anchor, which keeps trained embeddings near the pre-trained ones.
+    balance
+        Weight of the balance loss, which keeps a few prototypes from taking most sentences.
+    typicality
+        How much a sentence that is to stand for a prototype should be typical, in the pre-trained
+        space, of the sentences matched to it; at 0 the nearest one is taken, as in the paper.
     lone_sentences
         Weight of the accuracy loss with every sentence read alone under its document's label, so
         that the score of a prototype read alone means something.
@@ -118,11 +127,14 @@ class Settings:
         Most epochs of training and of retraining the reader; epochs without improvement allowed.
     batch_size, learning_rate
         Documents per step, and Adam's learning rate.
-    full_epochs, full_batch_size, encoder_learning_rate
-        The same with ``encoder_training="full"``: most epochs, documents per step, and the
-        learning rate of the encoder itself.
+    full_epochs, full_batch_size, full_anchor, encoder_learning_rate
+        The same with ``encoder_training="full"``: epochs of each stage, most documents per step,
+        the anchor's weight, and the highest learning rate of the encoder itself.
     project_every
         Epochs between projections of the prototypes onto real sentences.
+    retrain_rounds
+        Rounds of retraining with tied prototypes; before each but the first, the sentences of the
+        prototypes are chosen anew.
     retrain
         What learns after pruning: ``"reader"`` alone, as in the paper, or ``"together"`` with the
         adapter or encoder, while every prototype stays tied to its sentence's embedding.
@@ -138,7 +150,7 @@ class Settings:
     """
 
     n_prototypes: int = 100
-    min_prototypes: int = 15
+    min_prototypes: int = 20
     max_prototypes: int = 20
     distance: Distance = "euclidean"
     psi_squared: float = 1.0
@@ -158,6 +170,8 @@ class Settings:
     eta: float = 1.0
     beta: float = 0.1
     anchor: float = 0.3
+    balance: float = 0.1
+    typicality: float = 1.0
     lone_sentences: float = 0.1
     ids_only_share: float = 0.5
 
@@ -167,13 +181,15 @@ class Settings:
     batch_size: int = 128
     learning_rate: float = 1e-3
     full_epochs: int = 2
-    full_batch_size: int = 16
-    encoder_learning_rate: float = 2e-5
+    full_batch_size: int = 32
+    full_anchor: float = 0.1
+    encoder_learning_rate: float = 5e-5
     project_every: int = 10
+    retrain_rounds: int = 2
     retrain: Retrain = "together"
     exact: bool = True
     validation_fraction: float = 0.1
-    prune_tolerance: float = 0.005
+    prune_tolerance: float = 0.002
     kmedoids_memory_mb: int = 64
 
     def __post_init__(self) -> None:
@@ -247,6 +263,9 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "alpha": 0.1,
         "beta": 1e-4,
         "anchor": 0.0,
+        "full_anchor": 0.0,
+        "balance": 0.0,
+        "typicality": 0.0,
         "lone_sentences": 0.0,
         "ids_only_share": 0.0,
         "retrain": "reader",

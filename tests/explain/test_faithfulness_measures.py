@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,29 +16,6 @@ from protorynet import Evaluation, ProtoryNetClassifier, Settings
 from protorynet.errors import InputError
 from protorynet.explain import faithfulness, tfidf_judge
 from protorynet.network import Trajectory
-
-
-@pytest.fixture(scope="module")
-def clf(reviews: Any, encoder: Any, quick: Settings) -> ProtoryNetClassifier:
-    settings = quick.replace(epochs=8, retrain_epochs=8, min_prototypes=5, max_prototypes=8)
-    return ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False).fit(
-        reviews.texts, reviews.labels
-    )
-
-
-@pytest.fixture(scope="module")
-def evaluation(clf: ProtoryNetClassifier, unseen_reviews: Any, encoder: Any) -> Evaluation:
-    return clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
-
-
-@pytest.fixture(scope="module")
-def trajectories(clf: ProtoryNetClassifier, unseen_reviews: Any) -> list[list[tuple[int, float]]]:
-    """Per document, its steps: column of the prototype, similarity."""
-    columns = {item.id: column for column, item in enumerate(clf.prototypes_)}
-    return [
-        [(columns[step.prototype], step.similarity) for step in explanation.sentences]
-        for explanation in clf.explain(unseen_reviews.texts)
-    ]
 
 
 def measure(evaluation: Evaluation, name: str) -> float | None:
@@ -187,6 +166,30 @@ def test_measures_that_cannot_be_computed_say_so(clf: ProtoryNetClassifier, enco
     assert measure(found, "score_calibration") is None
 
 
+def test_projection_drop_is_the_validation_accuracy_lost_since_the_prototypes_were_free(
+    clf: ProtoryNetClassifier, encoder: Any
+) -> None:
+    values = []
+    for free in (0.95, None):
+        record = replace(clf.model_.training, validation_accuracy=0.9, free_accuracy=free)
+        other = copy.copy(clf)
+        other.model_ = replace(clf.model_, training=record)
+        found = other.evaluate(["The room was clean."], ["good"], judge=encoder)
+        values.append(measure(found, "projection_drop"))
+    assert values == [pytest.approx(0.05), None]
+
+
+def test_vectors_without_texts_leave_out_what_needs_texts(reviews: Any, quick: Settings) -> None:
+    random = np.random.default_rng(0)
+    signs = [1 if label == "good" else -1 for label in reviews.labels]
+    sequences = [random.normal(sign, 1, (3, 4)).astype(np.float32) for sign in signs]
+    clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu", cache=False)
+    found = clf.fit(sequences, reviews.labels).evaluate(sequences, reviews.labels)
+    names = {m.name for m in found.measures}
+    assert {"ids_only_accuracy", "comprehensiveness", "sufficiency"} <= names
+    assert not {"match_quality", "semantic_similarity", "duplicate_prototypes"} & names
+
+
 def test_every_measure_explains_itself_in_a_sentence(evaluation: Evaluation) -> None:
     assert all(m.meaning.endswith(".") and len(m.meaning) > 40 for m in evaluation.measures)
 
@@ -195,12 +198,21 @@ def test_json_has_the_keys_that_other_programs_read(evaluation: Evaluation) -> N
     values = json.loads(json.dumps(evaluation.to_dict()))
     assert set(values) >= {"accuracy", "macro_f1", "n_documents", "n_prototypes", "faithfulness"}
     assert set(values["faithfulness"]) >= {
+        "comprehensiveness",
+        "duplicate_prototypes",
         "ids_only_accuracy",
-        "substitution_agreement",
         "match_quality",
+        "match_quality_untrained",
+        "projection_drop",
+        "prototype_error",
         "score_calibration",
+        "semantic_limit",
+        "semantic_similarity",
         "shuffled_accuracy",
+        "substitution_agreement",
+        "sufficiency",
         "top_usage",
+        "unused_prototypes",
         "usage_perplexity",
     }
 

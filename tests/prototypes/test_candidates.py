@@ -6,9 +6,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protorynet.prototypes import distinct_candidates, is_readable
+from protorynet.prototypes import distinct_candidates, is_complete, is_readable
 
 _ANY_TEXT = st.text(st.characters(), max_size=60)  # lone surrogates included
+# Any text, and text that gets as far as the rules for English.
+_WORDY = _ANY_TEXT | st.lists(
+    st.sampled_from(
+        (
+            "The",
+            "we",
+            "you",
+            "who",
+            "that",
+            "is",
+            "been",
+            "room",
+            "rooms",
+            "looked",
+            "made",
+            ",",
+            "3",
+        )
+    ),
+    max_size=9,
+).map(lambda words: "The " + " ".join(words) + ".")
 
 
 def bare(sentence: str) -> str:
@@ -50,9 +71,171 @@ def test_fragments_numbers_markup_and_paragraphs_are_not(sentence: str) -> None:
     assert not is_readable(sentence)
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The room was clean and quiet.",
+        "The room we booked was not ready!",
+        "My husband ordered the soup, and I had the fish.",
+        "When we arrived, the pool was closed.",
+        "In the evening, we walked along the harbour.",
+        "Overall I would stay at this hotel again.",
+        "I would never stay here again.",
+        "This book is dull from start to end.",
+        "The plot drags on for two hours.",
+        "The actors never seem to care.",
+        "Everyone at the front desk was helpful.",
+        "It's the worst film of the year.",
+        "This is a great place for breakfast.",
+        "I would not recommend this hotel to anyone.",
+        "There was hair in the bathtub.",
+        "Mr. Hill is a Canadian painter (born 1950).",
+        "“Night Train” is a thriller about a lost suitcase.",
+        "He played college football in Nebraska.",
+        "The desk closes at 10:30 in the evening.",
+    ],
+)
+def test_english_statements_are_complete(sentence: str) -> None:
+    assert is_complete(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Das Frühstück war reichlich und lecker.",
+        "Le personnel était très accueillant !",
+        "La habitación era pequeña pero limpia.",
+        "O quarto estava limpo e arrumado.",
+        "Il personale è stato molto gentile.",
+        "Het hotel ligt vlak bij het station.",
+        "Номер был чистым и уютным.",
+        "Το δωμάτιο ήταν πολύ καθαρό.",
+        "Pokój był czysty i cichy.",
+        "Oda çok temiz ve sessizdi.",
+        "الغرفة نظيفة والموظفون لطفاء جدا.",
+        "होटल का कमरा बहुत साफ था।",
+        "호텔 직원들이 정말 친절하고 좋았습니다.",
+        "სასტუმროს ოთახი იყო ძალიან სუფთა.",
+        "这家酒店的房间非常干净。",
+        "部屋はとても清潔でした。",
+    ],
+)
+def test_statements_in_other_languages_are_complete(sentence: str) -> None:
+    assert is_complete(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Thank you for your feedback and for staying with us.",
+        "Thanks so much for the kind review!",
+        "We are sorry to hear about your stay.",
+    ],
+)
+def test_boilerplate_is_complete_so_that_leaks_stay_visible(sentence: str) -> None:
+    assert is_complete(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Great location and friendly staff.",
+        "The best hotel we ever stayed in.",
+        "A film that was shot in two weeks.",
+        "A comedy based on a true story.",
+        "Stayed two nights with my family.",
+        "Would stay here again any time.",
+        "When we came back to the room.",
+        "No more, no less.",
+    ],
+)
+def test_english_without_a_main_clause_is_not_complete(sentence: str) -> None:
+    assert not is_complete(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "And, of course, someone does get shot.",
+        "Well they exist, in many forms.",
+        "However, the staff was friendly.",
+        "In fact, the pool was closed.",
+        "The movie told us none of that.",
+        "He did it for them.",
+        "This cost us a whole day.",
+        "This caused the whole bill to double.",
+        "All were tasty and fresh.",
+        "The waiter was rude too.",
+    ],
+)
+def test_english_that_hangs_on_another_sentence_is_not_complete(sentence: str) -> None:
+    assert not is_complete(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Does anyone know where the pool is?",
+        "War das Zimmer wirklich sauber？",
+        "Do not stay at this hotel.",
+        "Check the price before you book.",
+        "Was für ein schönes Hotel ist das?",
+    ],
+)
+def test_questions_and_commands_are_not_complete(sentence: str) -> None:
+    assert not is_complete(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "",
+        "Mr.",
+        "Whatever.) .",
+        "the room was clean and quiet.",
+        "The room was clean and quiet",
+        "The room was clean and quiet...",
+        "- The room was clean and quiet.",
+        "3. The room was clean and quiet.",
+        "The room (and the bath was clean.",
+        'The "room was clean and quiet.',
+        "The room was sooo clean and quiet.",
+        "The room was clean and quiet!!!",
+        "THE ROOM WAS CLEAN AND QUIET.",
+        "The Room Was Clean Quiet Bright.",
+        "The room is shown on www.example.org today.",
+        "The room is <b>clean</b> and quiet.",
+        "The address is someone@example.org for all.",
+        "The room was clean.The staff was kind.",
+        "The room was 12 34 56 78 90 12.",
+        "The clean and quiet building is the house of St.",
+        "the room, Pros: clean and quiet.",
+        "I like it but i hate the price.",
+        "The room was " + "very " * 22 + "clean.",
+        "Und das Zimmer war auch schmutzig.",
+        "Mais la chambre était très sale.",
+        "但是这家酒店的房间非常脏。",
+        "酒店好。",
+    ],
+)
+def test_pieces_lists_shouts_and_markup_are_not_complete(sentence: str) -> None:
+    assert not is_complete(sentence)
+
+
 @given(_ANY_TEXT)
 def test_any_text_gets_an_answer(sentence: str) -> None:
     assert is_readable(sentence) in (True, False)
+    assert is_complete(sentence) in (True, False)
+
+
+@given(_WORDY, st.text(" \t\n\u3000", max_size=4))
+def test_space_after_a_sentence_changes_nothing(sentence: str, space: str) -> None:
+    assert is_complete(sentence + space) == is_complete(sentence)
+
+
+@given(_WORDY)
+def test_only_readable_sentences_are_complete(sentence: str) -> None:
+    assert is_readable(sentence) or not is_complete(sentence)
 
 
 @given(st.lists(_ANY_TEXT | st.sampled_from(["I love it!", "i love IT", "I love it"]), max_size=20))
@@ -77,3 +260,29 @@ def test_there_is_always_a_candidate(sentences: list[str]) -> None:
 
 def test_unreadable_sentences_serve_where_there_is_nothing_better() -> None:
     assert distinct_candidates(["Mr.", "mr", "!!", "Dr."]).tolist() == [0, 2, 3]
+
+
+def complete(count: int) -> list[str]:
+    names = [first + second + third for first in "BGJKVXZ" for second in "aeo" for third in "lmnrs"]
+    pairs = [f"{one} {two}" for one in names for two in names]
+    return [f"The actor {pair} was good in it." for pair in pairs[:count]]
+
+
+def test_two_hundred_complete_sentences_keep_the_others_out() -> None:
+    sentences = ["No more, no less.", *complete(200)]
+    assert distinct_candidates(sentences).tolist() == list(range(1, 201))
+
+
+def test_fewer_complete_sentences_let_readable_ones_in() -> None:
+    sentences = ["No more, no less.", "Mr.", *complete(199)]
+    assert distinct_candidates(sentences).tolist() == [0, *range(2, 201)]
+
+
+def test_a_tiny_share_of_complete_sentences_lets_readable_ones_in() -> None:
+    plain = [sentence.lower().rstrip(".") for sentence in complete(10_500)[250:]]
+    assert len(distinct_candidates([*complete(200), *plain])) == 200 + len(plain)
+
+
+def test_a_complete_form_is_preferred_to_an_earlier_careless_one() -> None:
+    careless = [sentence.lower() for sentence in complete(200)]
+    assert distinct_candidates([*careless, *complete(200)]).tolist() == list(range(200, 400))

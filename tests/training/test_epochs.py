@@ -11,7 +11,7 @@ from torch import nn
 
 from protorynet.labels import LabelCode
 from protorynet.training import validation_documents
-from protorynet.training.loop import Score, train_epochs
+from protorynet.training.loop import Score, Stage, train_epochs
 
 
 class Counted(nn.Module):
@@ -36,9 +36,7 @@ def run(losses: list[float], *, epochs: int, patience: int) -> tuple[int, int, S
         torch.optim.Adam(module.parameters()),
         run_epoch,
         lambda: Score(losses[ran], accuracy=ran / 100),
-        stage="train",
-        epochs=epochs,
-        patience=patience,
+        stage=Stage("train", epochs, patience),
     )
     return ran, int(module.weight.item()), score
 

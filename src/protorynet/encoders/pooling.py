@@ -7,6 +7,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from protorynet.encoders.packing import Packing, can_pack, packed_attention
+
 __all__ = ["Dense", "Normalize", "SentenceNetwork"]
 
 
@@ -62,6 +64,33 @@ class SentenceNetwork(nn.Module):
         result: Tensor = self.heads(pooled)
         return result
 
+    def forward_packed(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Return one embedding per sentence of a row of tokens without padding.
+
+        The same as `forward`, but nothing is computed for padding, and a few large matrix
+        products take the place of many small ones.
+
+        Parameters
+        ----------
+        tokens
+            Token ids of all sentences, one sentence after the other.
+        lengths
+            Tokens of each sentence; none without any.
+        """
+        packing = Packing(lengths)
+        if not can_pack(self.backbone):
+            inside = torch.arange(packing.longest, device=tokens.device) < lengths[:, None]
+            ids = torch.zeros(inside.shape, dtype=tokens.dtype, device=tokens.device)
+            return self.forward(ids.masked_scatter(inside, tokens), inside.long())
+        with packed_attention(self.backbone):
+            output = self.backbone(
+                input_ids=tokens[None], position_ids=packing.positions[None], packing=packing
+            )
+        states = output.last_hidden_state[0].float()
+        pooled = torch.cat([_pool_packed(mode, states, packing) for mode in self.pooling], dim=-1)
+        result: Tensor = self.heads(pooled)
+        return result
+
 
 def _pool(mode: str, tokens: Tensor, mask: Tensor) -> Tensor:
     if mode == "cls":
@@ -71,3 +100,12 @@ def _pool(mode: str, tokens: Tensor, mask: Tensor) -> Tensor:
     total = (tokens * mask).sum(dim=1)
     count = mask.sum(dim=1).clamp(min=1.0)
     return total / (count if mode == "mean" else count.sqrt())
+
+
+def _pool_packed(mode: str, states: Tensor, packing: Packing) -> Tensor:
+    if mode == "cls":
+        return states[packing.bounds[:-1]]
+    if mode == "mean_sqrt_len":
+        root = packing.lengths.sqrt()[:, None]
+        return root * _pool_packed("mean", states, packing)
+    return torch.segment_reduce(states, mode, lengths=packing.lengths, axis=0, unsafe=True)

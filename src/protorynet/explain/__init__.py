@@ -3,13 +3,9 @@
 from protorynet.explain.documents import explain_documents
 from protorynet.explain.evaluation import Evaluation, Measure
 from protorynet.explain.explanation import Explanation, SentenceExplanation
-from protorynet.explain.faithfulness import (
-    Encode,
-    Judge,
-    encoder_judge,
-    evaluate_model,
-    tfidf_judge,
-)
+from protorynet.explain.faithfulness import evaluate_model
+from protorynet.explain.judging import Judge, encoder_judge, tfidf_judge
+from protorynet.explain.pretrained import Encode, pretrained_encode
 
 __all__ = [
     "Encode",
@@ -21,5 +17,6 @@ __all__ = [
     "encoder_judge",
     "evaluate_model",
     "explain_documents",
+    "pretrained_encode",
     "tfidf_judge",
 ]

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.encoders import Embeddings
+from protorynet.explain.erasure import erasure_measures
 from protorynet.explain.evaluation import Evaluation, Measure
+from protorynet.explain.judging import Judge, judged_sentences, match_qualities
+from protorynet.explain.pretrained import (
+    Encode,
+    duplicate_prototypes,
+    pretrained_space,
+    semantic_measures,
+)
 from protorynet.model import Model
 from protorynet.network import Trajectory
 from protorynet.text import Sentences
 
-__all__ = ["Encode", "Judge", "encoder_judge", "evaluate_model", "tfidf_judge"]
-
-Encode = Callable[[list[str]], NDArray[np.float32]]
-"""Gives the vectors of sentences, as the model's own encoder does."""
-
-Judge = Callable[[list[str], list[str]], NDArray[np.float32]]
-"""Gives the likeness of every sentence of a first list to every one of a second."""
-
-_JUDGED_SENTENCES = 1000
+__all__ = ["evaluate_model"]
 
 
 def evaluate_model(
@@ -31,6 +29,7 @@ def evaluate_model(
     targets: NDArray[np.float32],
     *,
     encode: Encode | None,
+    pretrained: Encode | None = None,
     judge: Judge | None,
     judge_name: str = "",
     seed: int = 0,
@@ -46,6 +45,9 @@ def evaluate_model(
     encode
         The model's encoder, to encode the prototypes' sentences again; None for vectors that the
         user gave, whose prototypes cannot be encoded again.
+    pretrained
+        A fine-tuned encoder as it was before training (see `pretrained_encode`); without it what
+        needs it is not known. For all other models `encode` is that already.
     judge, judge_name
         An independent judge of likeness, and what it is called in the report.
     seed
@@ -56,12 +58,27 @@ def evaluate_model(
     trajectory = model.trace(embeddings, sentences.lengths)
     predicted = _labels(model, trajectory)
     truth = _decided(model, targets)
-    measures = [
-        _ids_only(model, trajectory, truth),
-        *([_substitution(model, trajectory, predicted, encode)] if encode else []),
-        *([_exactness(model, encode)] if encode else []),
-        *([_match_quality(model, sentences, trajectory, judge, judge_name, seed)] if judge else []),
+    measures, space = [_ids_only(model, trajectory, truth)], None
+    if encode is not None:
+        shown = encode([item.sentence for item in model.prototypes])
+        judged = judged_sentences(np.random.default_rng(seed), len(sentences))
+        space = pretrained_space(
+            model, sentences, embeddings, shown, judged=judged, pretrained=pretrained, seed=seed
+        )
+        measures += [
+            _substitution(model, trajectory, predicted, shown),
+            _exactness(model, shown),
+            duplicate_prototypes(model, space),
+            *semantic_measures(space, trajectory),
+        ]
+    if judge is not None:
+        measures += match_qualities(
+            model, sentences, trajectory, space, judge, judge_name=judge_name, seed=seed
+        )
+    measures += [
+        _projection_drop(model),
         _calibration(model, trajectory, targets),
+        *erasure_measures(model, trajectory, seed),
         _shuffled(model, trajectory, truth, seed),
         *_usage(model, trajectory),
     ]
@@ -72,28 +89,6 @@ def evaluate_model(
         n_prototypes=len(model.prototypes),
         measures=tuple(measures),
     )
-
-
-def encoder_judge(encode: Encode) -> Judge:
-    """Return a judge that compares by the cosine of an encoder's centred vectors."""
-
-    def judge(sentences: list[str], prototypes: list[str]) -> NDArray[np.float32]:
-        vectors, others = encode(sentences), encode(prototypes)
-        centre = vectors.mean(axis=0)
-        likeness: NDArray[np.float32] = _unit(vectors - centre) @ _unit(others - centre).T
-        return likeness
-
-    return judge
-
-
-def tfidf_judge(sentences: list[str], prototypes: list[str]) -> NDArray[np.float32]:
-    """Judge likeness by shared pieces of words (TF-IDF of 3 to 5 characters, cosine)."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
-    vectors = vectorizer.fit_transform([*sentences, *prototypes])
-    likeness = vectors[: len(sentences)] @ vectors[len(sentences) :].T
-    return np.asarray(likeness.todense(), dtype=np.float32)
 
 
 def _ids_only(model: Model, trajectory: Trajectory, truth: NDArray[np.int64]) -> Measure:
@@ -107,11 +102,13 @@ def _ids_only(model: Model, trajectory: Trajectory, truth: NDArray[np.int64]) ->
 
 
 def _substitution(
-    model: Model, trajectory: Trajectory, predicted: NDArray[np.int64], encode: Encode
+    model: Model,
+    trajectory: Trajectory,
+    predicted: NDArray[np.int64],
+    shown: NDArray[np.float32],
 ) -> Measure:
-    vectors = encode([item.sentence for item in model.prototypes])
-    k = len(vectors)
-    again = model.trace(Embeddings(vectors, np.arange(k)), np.ones(k, np.int64))
+    k = len(shown)
+    again = model.trace(Embeddings(shown, np.arange(k)), np.ones(k, np.int64))
     replaced = again.take(trajectory.columns, trajectory.lengths)
     return Measure(
         "substitution_agreement",
@@ -122,9 +119,8 @@ def _substitution(
     )
 
 
-def _exactness(model: Model, encode: Encode) -> Measure:
-    vectors = model.embed(encode([item.sentence for item in model.prototypes]))
-    error = (vectors - model.network.prototypes).abs().max()
+def _exactness(model: Model, shown: NDArray[np.float32]) -> Measure:
+    error = (model.embed(shown) - model.network.prototypes).abs().max()
     return Measure(
         "prototype_error",
         float(error),
@@ -133,38 +129,15 @@ def _exactness(model: Model, encode: Encode) -> Measure:
     )
 
 
-def _match_quality(
-    model: Model,
-    sentences: Sentences,
-    trajectory: Trajectory,
-    judge: Judge,
-    judge_name: str,
-    seed: int,
-) -> Measure:
+def _projection_drop(model: Model) -> Measure:
     meaning = (
-        "How often an independent judge"
-        + (f" ({judge_name})" if judge_name else "")
-        + " finds the sentence more like its prototype than like two random others. One third "
-        "would be chance."
+        "Validation accuracy lost when the prototypes that training had left free became real "
+        "sentences. Well above 0: the sentences shown say less than what the model had learnt."
     )
-    live = np.unique(trajectory.columns)
-    if len(live) < 3:
-        return Measure("match_quality", None, meaning + " Needs three prototypes in use.")
-    random = np.random.default_rng(seed)
-    count = min(_JUDGED_SENTENCES, len(sentences))
-    sample = np.sort(random.choice(len(sentences), count, replace=False))
-    likeness = judge(
-        [sentences.texts[place] for place in sample],
-        [model.prototypes[int(column)].sentence for column in live],
-    )
-    active = np.searchsorted(live, trajectory.columns[sample])
-    # Two different other prototypes for each sentence: the two smallest of random numbers.
-    order = random.random(likeness.shape)
-    order[np.arange(len(sample)), active] = np.inf
-    others = np.argsort(order, axis=1)[:, :2]
-    own = likeness[np.arange(len(sample)), active]
-    best_other = np.take_along_axis(likeness, others, axis=1).max(axis=1)
-    return Measure("match_quality", float((own > best_other).mean()), meaning)
+    free = model.training.free_accuracy
+    if free is None:
+        return Measure("projection_drop", None, meaning + " It was not recorded for this model.")
+    return Measure("projection_drop", free - model.training.validation_accuracy, meaning)
 
 
 def _calibration(model: Model, trajectory: Trajectory, targets: NDArray[np.float32]) -> Measure:
@@ -221,12 +194,6 @@ def _usage(model: Model, trajectory: Trajectory) -> list[Measure]:
             "Share of the prototypes that no sentence of these documents is matched to.",
         ),
     ]
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True).astype(np.float32)
-    unit: NDArray[np.float32] = vectors / np.maximum(lengths, np.float32(1e-12))
-    return unit
 
 
 def _labels(model: Model, trajectory: Trajectory) -> NDArray[np.int64]:

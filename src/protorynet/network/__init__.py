@@ -4,6 +4,7 @@ from protorynet.network.distances import pairwise_distance, similarity
 from protorynet.network.losses import (
     accuracy_loss,
     anchor_loss,
+    balance_loss,
     diversity_loss,
     probabilities,
     prototypicality_loss,
@@ -25,6 +26,7 @@ __all__ = [
     "active_prototype",
     "anchor_loss",
     "at_last_sentence",
+    "balance_loss",
     "diversity_loss",
     "pad_documents",
     "pairwise_distance",

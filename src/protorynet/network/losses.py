@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -13,6 +15,7 @@ from protorynet.settings import AccuracyLoss
 __all__ = [
     "accuracy_loss",
     "anchor_loss",
+    "balance_loss",
     "diversity_loss",
     "probabilities",
     "prototypicality_loss",
@@ -58,3 +61,20 @@ def anchor_loss(trained: Tensor, pretrained: Tensor) -> Tensor:
     no longer resembles the sentences matched to it.
     """
     return (1 - functional.cosine_similarity(trained, pretrained, dim=-1)).mean()
+
+
+def balance_loss(distances: Tensor, temperature: float) -> Tensor:
+    """Return how uneven the use of the prototypes is: 0 when all are used alike, log K at most.
+
+    It is log K less the entropy of the mean over sentences of Softmax(−d² / temperature), the
+    choice that the straight-through gradient sees. Without it a few prototypes take most of the
+    sentences, and trajectories say little.
+
+    Examples
+    --------
+    >>> float(balance_loss(torch.tensor([[0.0, 9.0], [9.0, 0.0]]), temperature=0.1))
+    0.0
+    """
+    share = torch.softmax(-distances.square() / temperature, dim=-1).mean(dim=0)
+    entropy: Tensor = torch.special.entr(share).sum()
+    return math.log(distances.shape[-1]) - entropy

@@ -1,8 +1,9 @@
 """Prototypes: where they start, which real sentences they become, which of them stay."""
 
 from protorynet.prototypes.candidates import distinct_candidates, is_readable
+from protorynet.prototypes.completeness import is_complete
 from protorynet.prototypes.kmedoids import faster_pam, k_medoids, mean_distance_to_nearest
-from protorynet.prototypes.projection import project
+from protorynet.prototypes.projection import cluster_means, project
 from protorynet.prototypes.prototype import Prototype, Prototypes
 from protorynet.prototypes.pruning import PruningPoint, choose_size, sizes_to_try
 
@@ -11,8 +12,10 @@ __all__ = [
     "Prototypes",
     "PruningPoint",
     "choose_size",
+    "cluster_means",
     "distinct_candidates",
     "faster_pam",
+    "is_complete",
     "is_readable",
     "k_medoids",
     "mean_distance_to_nearest",

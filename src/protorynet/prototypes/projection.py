@@ -6,11 +6,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from protorynet.network import pairwise_distance
 from protorynet.settings import Distance
 
-__all__ = ["project"]
+__all__ = ["cluster_means", "project"]
 
 _BLOCK = 65_536
 
@@ -55,6 +56,40 @@ def project(
     every_value = torch.cat(values, dim=1).cpu().numpy()
     every_position = torch.cat(positions, dim=1).cpu().numpy()
     return _assign_closest_first(every_value, every_position)
+
+
+@torch.inference_mode()
+def cluster_means(
+    base: Tensor, embedded: Tensor, prototypes: Tensor, distance: Distance = "euclidean"
+) -> Tensor:
+    """Return the mean direction, in another space, of the sentences nearest to each prototype.
+
+    Parameters
+    ----------
+    base
+        The sentences in the space of the result, (n, e).
+    embedded, prototypes, distance
+        Sentences (n, d) and prototypes (K, d) in the space where they are matched, and its metric.
+
+    Returns
+    -------
+    Means of unit length, (K, e); zero for a prototype that no sentence is nearest to.
+
+    Examples
+    --------
+    >>> base = torch.tensor([[1.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
+    >>> cluster_means(base, torch.tensor([[0.0], [5.0], [6.0]]), torch.tensor([[0.0], [5.0]]))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    k = len(prototypes)
+    sums = base.new_zeros(k, base.shape[1])
+    for start in range(0, len(base), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        nearest = pairwise_distance(embedded[block], prototypes, distance).argmin(dim=1)
+        # A product with one-hot rows: the same sum in the same order on every device.
+        sums += functional.one_hot(nearest, k).to(base.dtype).T @ base[block]
+    return functional.normalize(sums, dim=1)
 
 
 def _assign_closest_first(

@@ -6,8 +6,6 @@ with the prototypes at their sentences, score. Each step is a function of its ow
 
 from __future__ import annotations
 
-import itertools
-import math
 import time
 from dataclasses import dataclass, replace
 
@@ -16,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from protorynet.labels import Task
 from protorynet.network import (
     ProtoryNetwork,
     Reader,
@@ -28,56 +25,21 @@ from protorynet.progress import progress_bar
 from protorynet.prototypes import (
     PruningPoint,
     choose_size,
+    cluster_means,
     k_medoids,
     project,
     sizes_to_try,
 )
-from protorynet.settings import Settings
-from protorynet.training.checkpoint import Checkpoint
-from protorynet.training.corpus import Corpus
-from protorynet.training.loop import Score, train_epochs
+from protorynet.training.corpus import Batch, Corpus
+from protorynet.training.loop import Score, Stage, train_epochs
 from protorynet.training.objective import batch_loss
-from protorynet.training.sources import FineTunedSource, FrozenSource, SentenceSource
+from protorynet.training.run import Run, adam, derive_seed, train_one_epoch
+from protorynet.training.sources import FixedSource, FrozenSource, SentenceSource
 
-__all__ = ["Run", "Trained", "train_protorynet"]
+__all__ = ["Trained", "train_protorynet"]
 
-_SMALLEST_BATCH, _FEWEST_STEPS = 4, 16  # of an epoch, however small the corpus
 # Readers that only help to choose a number need not be perfect.
 _PRUNE_EPOCHS, _PRUNE_PATIENCE, _PRUNE_DOCUMENTS = 8, 2, 2048
-
-
-@dataclass(frozen=True)
-class Run:
-    """What every step of one training run shares.
-
-    Parameters
-    ----------
-    train, validation
-        The documents, over the same base embeddings.
-    candidates
-        Rows of the training sentences that may become prototypes.
-    source
-        Where embeddings come from; its parameters, if any, are trained.
-    settings, task, seed
-        Hyper-parameters, kind of labels and seed.
-    checkpoint, progress
-        Where to keep the state, and whether to show progress bars.
-    """
-
-    train: Corpus
-    validation: Corpus
-    candidates: Tensor
-    source: SentenceSource
-    settings: Settings
-    task: Task
-    seed: int
-    checkpoint: Checkpoint | None = None
-    progress: bool = False
-
-    @property
-    def full(self) -> bool:
-        """Whether the encoder itself is being trained."""
-        return isinstance(self.source, FineTunedSource)
 
 
 @dataclass(frozen=True)
@@ -92,8 +54,9 @@ class Trained:
         Row of each prototype's sentence among the distinct sentences.
     curve
         Validation accuracy for each number of prototypes tried.
-    validation
-        Score of the delivered network on the validation documents.
+    free, validation
+        Scores on the validation documents before the prototypes were projected, and of the
+        delivered network.
     scores
         Probability of each class for each prototype read alone, (K, C).
     usage, class_rate
@@ -106,6 +69,7 @@ class Trained:
     network: ProtoryNetwork
     rows: NDArray[np.int64]
     curve: tuple[PruningPoint, ...]
+    free: Score
     validation: Score
     scores: NDArray[np.float32]
     usage: NDArray[np.float64]
@@ -119,60 +83,76 @@ def train_protorynet(run: Run) -> Trained:
     with torch.random.fork_rng():
         network = initialise(run)
         clock.lap("initialise")
-        train(network, run)
+        free = train(network, run)
         clock.lap("train")
-        rows = project_prototypes(network, run)
-        network, rows, curve = prune(network, rows, run)
+        fixed, original = _with_fixed_embeddings(run)
+        places = project_prototypes(network, fixed)
+        clock.lap("project")
+        network, places, curve = prune(network, places, fixed)
+        rows = original[places]
         clock.lap("prune")
-        score = retrain(network, rows, run)
+        score, rows = retrain(network, rows, run)
         clock.lap("retrain")
-        network, rows = drop_dead(network, rows, run)
-        scores, usage, class_rate = score_prototypes(network, run)
+        network, rows, columns = drop_dead(network, rows, run)
+        scores, usage, class_rate = score_prototypes(network, columns, run)
         clock.lap("score")
     return Trained(
-        network, rows.cpu().numpy(), curve, score, scores, usage, class_rate, clock.seconds
+        network, rows.cpu().numpy(), curve, free, score, scores, usage, class_rate, clock.seconds
     )
 
 
 def initialise(run: Run) -> ProtoryNetwork:
     """Build a network whose prototypes are medoids of the training sentences."""
     settings = run.settings
-    torch.manual_seed(_seed(run.seed, "initialise"))
+    torch.manual_seed(derive_seed(run.seed, "initialise"))
     base = run.source.base[run.candidates]
     k = min(settings.n_prototypes, len(base))
     medoids = k_medoids(base.cpu().numpy(), k, seed=run.seed, memory_mb=settings.kmedoids_memory_mb)
     return _network(base[torch.from_numpy(medoids).to(base.device)].clone(), run)
 
 
-def train(network: ProtoryNetwork, run: Run) -> None:
+def train(network: ProtoryNetwork, run: Run) -> Score:
     """Train prototypes, reader and source with Adam, projecting every few epochs."""
     settings = run.settings
 
+    def loss(batch: Batch) -> Tensor:
+        return batch_loss(network, run.source, batch, run.task)
+
     def run_epoch(epoch: int) -> None:
-        _train_one_epoch(network, run, optimiser, "train", epoch)
+        train_one_epoch(module, run, optimiser, stage, epoch, loss)
         if (epoch + 1) % settings.project_every == 0:
             rows = project_prototypes(network, run)
             network.prototypes.data.copy_(run.source.all_rows(rows))
 
+    stage = run.stage("train")
     module = nn.ModuleDict({"network": network, "source": run.source})
-    optimiser = _adam(module, run)
-    train_epochs(
+    optimiser = adam(module, run)
+    return train_epochs(
         module,
         optimiser,
         run_epoch,
         lambda: validate(network, run),
-        stage="train",
-        epochs=settings.full_epochs if run.full else settings.epochs,
-        patience=settings.patience,
+        stage=stage,
         checkpoint=run.checkpoint,
         progress=run.progress,
     )
 
 
 def project_prototypes(network: ProtoryNetwork, run: Run) -> Tensor:
-    """Return the rows of the real sentences nearest to the prototypes, all different."""
+    """Return the rows of the real sentences that stand for the prototypes, all different.
+
+    The nearest sentence of the trained space may be an odd one. So it is also asked to lie near
+    the middle, in the pre-trained space, of the sentences matched to the prototype.
+    """
+    settings = run.settings
     embedded = run.source.all_rows(run.candidates)
-    nearest = project(network.prototypes.data, embedded, distance=run.settings.distance)
+    prototypes = network.prototypes.data
+    if settings.typicality:
+        base = run.source.base[run.candidates]
+        middles = settings.typicality * cluster_means(base, embedded, prototypes, settings.distance)
+        embedded = torch.cat([embedded, settings.typicality * base], dim=1)
+        prototypes = torch.cat([prototypes, middles], dim=1)
+    nearest = project(prototypes, embedded, distance=settings.distance)
     return run.candidates[torch.from_numpy(nearest).to(run.candidates.device)]
 
 
@@ -186,10 +166,9 @@ def prune(
     """
     settings = run.settings
     prototypes = run.source.all_rows(rows) if settings.exact else network.prototypes.data
-    fixed = _with_fixed_embeddings(run)
-    fixed = replace(fixed, train=fixed.train.subset(_some_documents(run)))
+    some = replace(run, train=run.train.subset(_some_documents(run)), progress=False)
     whole = ProtoryNetwork(prototypes, network.reader, settings)
-    usage = usage_of(whole, fixed)
+    usage = usage_of(whole, run)
     order = np.argsort(-usage, kind="stable")
     sizes = sizes_to_try(int((usage > 0).sum()), settings.max_prototypes)
     points: list[PruningPoint] = []
@@ -197,13 +176,8 @@ def prune(
     with progress_bar("Prune", len(sizes), enabled=run.progress) as advance:
         for size in sizes:
             networks[size] = keep_columns(whole, np.sort(order[:size]), run)
-            score = train_reader(
-                networks[size],
-                fixed,
-                stage=f"prune {size}",
-                epochs=_PRUNE_EPOCHS,
-                patience=_PRUNE_PATIENCE,
-            )
+            stage = Stage(f"prune {size}", _PRUNE_EPOCHS, _PRUNE_PATIENCE)
+            score = train_reader(networks[size], some, stage)
             points.append(PruningPoint(size, float(usage[order[size - 1]]), score.accuracy))
             advance(1)
     best = choose_size(points, least=settings.min_prototypes, tolerance=settings.prune_tolerance)
@@ -221,90 +195,104 @@ def keep_columns(network: ProtoryNetwork, columns: NDArray[np.int64], run: Run) 
     return smaller
 
 
-def train_reader(
-    network: ProtoryNetwork, run: Run, *, stage: str, epochs: int, patience: int
-) -> Score:
+def train_reader(network: ProtoryNetwork, run: Run, stage: Stage) -> Score:
     """Train the reader alone: prototypes and embeddings stay as they are."""
     network.prototypes.requires_grad_(False)
     optimiser = torch.optim.Adam(network.reader.parameters(), lr=run.settings.learning_rate)
+
+    def loss(batch: Batch) -> Tensor:
+        return batch_loss(network, run.source, batch, run.task)
+
     return train_epochs(
         network.reader,
         optimiser,
-        lambda epoch: _train_one_epoch(network, run, optimiser, stage, epoch),
+        lambda epoch: train_one_epoch(network, run, optimiser, stage, epoch, loss),
         lambda: validate(network, run),
         stage=stage,
-        epochs=epochs,
-        patience=patience,
         checkpoint=run.checkpoint,
-        progress=run.progress and stage == "retrain",
+        progress=run.progress,
     )
 
 
-def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
-    """Train on, with every prototype tied to the embedding of its sentence.
+def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> tuple[Score, Tensor]:
+    """Train on with the remaining prototypes, and return their rows as they are in the end.
 
     With `retrain="reader"`, and wherever embeddings are frozen or prototypes free, only the reader
-    learns, as in the paper.
+    learns, as in the paper. Else every prototype is tied to the embedding of its sentence while
+    all learn; between rounds the sentences are chosen anew, since what is matched to a prototype
+    has changed.
     """
     settings = run.settings
-    reader_only = settings.retrain == "reader" or not settings.exact
-    if reader_only or isinstance(run.source, FrozenSource):
-        fixed = replace(_with_fixed_embeddings(run), progress=run.progress)
-        return train_reader(
-            network,
-            fixed,
-            stage="retrain",
-            epochs=settings.retrain_epochs,
-            patience=settings.patience,
-        )
+    if settings.retrain == "reader" or not settings.exact or isinstance(run.source, FrozenSource):
+        run.source.settle()
+        fixed, _ = _with_fixed_embeddings(run)
+        stage = Stage("retrain", settings.retrain_epochs, settings.patience)
+        return train_reader(network, fixed, stage), rows
+    for round_ in range(settings.retrain_rounds):
+        if round_:
+            fixed, original = _with_fixed_embeddings(run)
+            rows = original[project_prototypes(network, fixed)]
+        score = train_tied(network, rows, run, run.stage(f"retrain {round_ + 1}"))
+    run.source.settle()
+    network.prototypes.data.copy_(run.source.all_rows(rows))
+    return score, rows
+
+
+def train_tied(network: ProtoryNetwork, rows: Tensor, run: Run, stage: Stage) -> Score:
+    """Train reader and source, with every prototype tied to the embedding of its sentence."""
+
+    def loss(batch: Batch) -> Tensor:
+        return batch_loss(network, run.source, batch, run.task, tied_rows=rows)
 
     def run_epoch(epoch: int) -> None:
-        _train_one_epoch(network, run, optimiser, "retrain", epoch, tied_rows=rows)
-        tie()
-
-    def tie() -> None:
+        train_one_epoch(module, run, optimiser, stage, epoch, loss)
         network.prototypes.data.copy_(run.source.all_rows(rows))
 
     network.prototypes.requires_grad_(False)
+    network.prototypes.data.copy_(run.source.all_rows(rows))
     module = nn.ModuleDict({"network": network, "source": run.source})
-    optimiser = _adam(module, run)
-    score = train_epochs(
+    optimiser = adam(module, run)
+    return train_epochs(
         module,
         optimiser,
         run_epoch,
         lambda: validate(network, run),
-        stage="retrain",
-        epochs=settings.full_epochs if run.full else settings.retrain_epochs,
-        patience=settings.patience,
+        stage=stage,
         checkpoint=run.checkpoint,
         progress=run.progress,
     )
-    tie()
-    return score
 
 
-def drop_dead(network: ProtoryNetwork, rows: Tensor, run: Run) -> tuple[ProtoryNetwork, Tensor]:
-    """Remove prototypes that no training sentence is matched to; no prediction changes."""
-    alive = np.flatnonzero(_trajectory(network, run.source, run.train).columns_used(len(rows)))
-    if len(alive) == len(rows):
-        return network, rows
-    return keep_columns(network, alive, run), rows[torch.from_numpy(alive).to(rows.device)]
+def drop_dead(
+    network: ProtoryNetwork, rows: Tensor, run: Run
+) -> tuple[ProtoryNetwork, Tensor, NDArray[np.int64]]:
+    """Remove prototypes that no training sentence is matched to; no prediction changes.
+
+    Returns
+    -------
+    The network, the rows of its prototypes, and the prototype of every training sentence.
+    """
+    trajectory = _trajectory(network, run.source, run.train)
+    alive = np.flatnonzero(trajectory.columns_used(len(rows)))
+    if len(alive) < len(rows):
+        network = keep_columns(network, alive, run)
+        rows = rows[torch.from_numpy(alive).to(rows.device)]
+    return network, rows, np.searchsorted(alive, trajectory.columns)
 
 
 def score_prototypes(
-    network: ProtoryNetwork, run: Run
+    network: ProtoryNetwork, columns: NDArray[np.int64], run: Run
 ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
     """Feed each prototype to the reader alone; count the training sentences matched to it."""
     k = len(network.prototypes)
     each = torch.arange(k)
     itself = trace(network, network.prototypes.data, each, torch.ones_like(each))
     alone = read_trajectory(network.reader, itself, run.task)
-    trajectory = _trajectory(network, run.source, run.train)
-    counts = np.bincount(trajectory.columns, minlength=k)
+    counts = np.bincount(columns, minlength=k)
     targets = run.train.targets.cpu().numpy().astype(np.float64)
-    per_sentence = np.repeat(targets, trajectory.lengths, axis=0)
+    per_sentence = np.repeat(targets, run.train.lengths.cpu().numpy(), axis=0)
     sums = np.zeros((k, targets.shape[1]))
-    np.add.at(sums, trajectory.columns, per_sentence)
+    np.add.at(sums, columns, per_sentence)
     class_rate = sums / np.maximum(counts, 1)[:, None]
     return alone.probabilities, counts / counts.sum(), class_rate
 
@@ -335,38 +323,6 @@ def _trajectory(network: ProtoryNetwork, source: SentenceSource, corpus: Corpus)
     return trace(network, source.all_rows(distinct), places, corpus.lengths)
 
 
-def _train_one_epoch(
-    network: ProtoryNetwork,
-    run: Run,
-    optimiser: torch.optim.Optimizer,
-    stage: str,
-    epoch: int,
-    tied_rows: Tensor | None = None,
-) -> None:
-    """Take one optimiser step per batch; all randomness comes from seed, stage and epoch.
-
-    A small corpus is cut into smaller batches and read several times, so that an epoch is always
-    long enough to learn something.
-    """
-    seed = _seed(run.seed, f"{stage} {epoch}")
-    torch.manual_seed(seed)
-    random = np.random.default_rng(seed)
-    most = run.settings.full_batch_size if run.full else run.settings.batch_size
-    size = min(most, max(_SMALLEST_BATCH, len(run.train) // 8))
-    passes = max(1, math.ceil(_FEWEST_STEPS * size / len(run.train)))
-    network.train()
-    run.source.train()
-    for batch in itertools.chain.from_iterable(
-        run.train.batches(size, random) for _ in range(passes)
-    ):
-        loss = batch_loss(network, run.source, batch, run.task, tied_rows=tied_rows)
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-    network.eval()
-    run.source.eval()
-
-
 def _network(prototypes: Tensor, run: Run) -> ProtoryNetwork:
     settings = run.settings
     reader = Reader(
@@ -379,42 +335,29 @@ def _network(prototypes: Tensor, run: Run) -> ProtoryNetwork:
     return ProtoryNetwork(prototypes, reader, settings).to(prototypes.device)
 
 
-def _with_fixed_embeddings(run: Run) -> Run:
-    """Return the run with every sentence's embedding computed once and frozen."""
-    distinct, places = torch.unique(
-        torch.cat([run.train.rows, run.validation.rows]), return_inverse=True
-    )
-    fixed = FrozenSource(run.source.all_rows(distinct))
+def _with_fixed_embeddings(run: Run) -> tuple[Run, Tensor]:
+    """Return the run with every sentence's embedding computed once and frozen.
+
+    Its rows count anew; the second result holds the old row of each.
+    """
+    every = torch.cat([run.train.rows, run.validation.rows])
+    distinct, places = torch.unique(every, return_inverse=True)
+    fixed = FixedSource(run.source.base[distinct], run.source.all_rows(distinct))
     train_places, validation_places = places.split([len(run.train.rows), len(run.validation.rows)])
-    return replace(
+    fixed_run = replace(
         run,
-        train=replace(run.train, base=fixed.base, rows=train_places),
-        validation=replace(run.validation, base=fixed.base, rows=validation_places),
+        train=replace(run.train, rows=train_places),
+        validation=replace(run.validation, rows=validation_places),
+        candidates=torch.searchsorted(distinct, run.candidates),
         source=fixed,
-        progress=False,
     )
+    return fixed_run, distinct
 
 
 def _some_documents(run: Run) -> NDArray[np.int64]:
     """Choose the training documents on which numbers of prototypes are compared."""
-    random = np.random.default_rng(_seed(run.seed, "prune"))
+    random = np.random.default_rng(derive_seed(run.seed, "prune"))
     return np.sort(random.permutation(len(run.train))[:_PRUNE_DOCUMENTS])
-
-
-def _adam(module: nn.ModuleDict, run: Run) -> torch.optim.Adam:
-    """Adam over what may learn; a fine-tuned encoder has a learning rate of its own."""
-    settings = run.settings
-    slow = settings.encoder_learning_rate if run.full else settings.learning_rate
-    groups = [
-        {"params": list(module["network"].parameters()), "lr": settings.learning_rate},
-        {"params": list(module["source"].parameters()), "lr": slow},
-    ]
-    return torch.optim.Adam(group for group in groups if group["params"])
-
-
-def _seed(seed: int, purpose: str) -> int:
-    """Derive a seed for one purpose, so that resumed and undisturbed runs draw the same."""
-    return int(np.random.SeedSequence([seed, *purpose.encode()]).generate_state(1)[0])
 
 
 class _Clock:

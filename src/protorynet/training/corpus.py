@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Batch", "Corpus"]
+__all__ = ["Batch", "Corpus", "consecutive"]
 
 _PADDED_STEPS = 32_768  # most sentences of a batch, padding included
 _SHUFFLED_TOGETHER = 32  # batches whose documents are sorted by length together
@@ -27,21 +26,18 @@ class Batch:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents as rows of base embeddings.
+    """Documents as rows of distinct sentences.
 
     Parameters
     ----------
-    base
-        Base embeddings of the distinct sentences, (m, d).
     rows
-        Row of `base` of every sentence.
+        Row of every sentence among the distinct ones.
     lengths
         Sentences per document.
     targets
         One-hot or multi-hot labels, (documents, C).
     """
 
-    base: Tensor
     rows: Tensor
     lengths: Tensor
     targets: Tensor
@@ -50,34 +46,43 @@ class Corpus:
         return len(self.lengths)
 
     def subset(self, documents: NDArray[np.int64]) -> Corpus:
-        """Return some of the documents; the base embeddings are shared."""
-        chosen = torch.from_numpy(documents).to(self.lengths.device)
-        rows = self.rows[self._places(chosen)]
-        return Corpus(self.base, rows, self.lengths[chosen], self.targets[chosen])
+        """Return some of the documents; the distinct sentences are shared."""
+        chosen = self.batch(documents)
+        return Corpus(chosen.rows, chosen.lengths, chosen.targets)
 
-    def batches(self, size: int, random: np.random.Generator) -> Iterator[Batch]:
-        """Yield all documents once in random batches of like length."""
+    def batches(self, size: int, random: np.random.Generator) -> list[NDArray[np.int64]]:
+        """Return all documents once, in random batches of like length."""
         lengths = self.lengths.cpu().numpy()
         order = random.permutation(len(lengths))
-        groups = []
+        batches = []
         for start in range(0, len(order), size * _SHUFFLED_TOGETHER):
             part = order[start : start + size * _SHUFFLED_TOGETHER]
             part = part[np.argsort(lengths[part], kind="stable")]
-            groups += _cut(part, lengths, size)
-        for group in random.permutation(len(groups)):
-            documents = torch.from_numpy(groups[group]).to(self.lengths.device)
-            yield Batch(
-                self.rows[self._places(documents)], self.lengths[documents], self.targets[documents]
-            )
+            batches += _cut(part, lengths, size)
+        return [batches[place] for place in random.permutation(len(batches))]
+
+    def batch(self, documents: NDArray[np.int64]) -> Batch:
+        """Return some of the documents as tensors."""
+        chosen = torch.from_numpy(documents).to(self.lengths.device)
+        return Batch(self.rows[self._places(chosen)], self.lengths[chosen], self.targets[chosen])
 
     def _places(self, documents: Tensor) -> Tensor:
         """Return the positions of the documents' sentences among all sentences."""
         starts = torch.cumsum(self.lengths, 0) - self.lengths
-        lengths = self.lengths[documents]
-        first = torch.repeat_interleave(starts[documents], lengths)
-        inside = torch.arange(len(first), device=lengths.device)
-        before = torch.repeat_interleave(torch.cumsum(lengths, 0) - lengths, lengths)
-        return first + inside - before
+        return consecutive(starts[documents], self.lengths[documents])
+
+
+def consecutive(starts: Tensor, lengths: Tensor) -> Tensor:
+    """Return runs of consecutive numbers, one after the other.
+
+    Examples
+    --------
+    >>> consecutive(torch.tensor([5, 0]), torch.tensor([3, 2])).tolist()
+    [5, 6, 7, 0, 1]
+    """
+    first = starts - torch.cumsum(lengths, 0) + lengths
+    runs = torch.repeat_interleave(first, lengths)
+    return runs + torch.arange(len(runs), device=runs.device)
 
 
 def _cut(

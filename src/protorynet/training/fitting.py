@@ -6,6 +6,7 @@ import hashlib
 import importlib.metadata
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,10 @@ from protorynet.network import Adapter, Centring
 from protorynet.prototypes import Prototype, Prototypes, distinct_candidates
 from protorynet.settings import Settings
 from protorynet.text import Sentences, Splitter
-from protorynet.training.algorithm import Run, Trained, train_protorynet
+from protorynet.training.algorithm import Trained, train_protorynet
 from protorynet.training.checkpoint import Checkpoint, clear_checkpoint
 from protorynet.training.corpus import Corpus
+from protorynet.training.run import Run
 from protorynet.training.sources import (
     AdaptedSource,
     FineTunedSource,
@@ -35,7 +37,7 @@ from protorynet.training.sources import (
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
 
-__all__ = ["fit_model", "validation_documents"]
+__all__ = ["Prepared", "fit_model", "prepare", "validation_documents"]
 
 
 def fit_model(
@@ -74,31 +76,23 @@ def fit_model(
     progress
         Show progress bars.
     """
-    if len(targets) < 4:
-        raise InputError(f"{len(targets)} documents are too few to train on; give at least 4.")
-    if labels.task == "multiclass" and np.count_nonzero(targets.any(axis=0)) < 2:
-        raise InputError("the documents that hold a sentence are all of one class.")
-    texts = _distinct_texts(sentences, embeddings)
-    centring = _centring(embeddings, unit_length=unit_length).to(device)
-    with torch.inference_mode():
-        base = centring(torch.from_numpy(embeddings.vectors).to(device))
-    base = base.clone()  # an ordinary tensor: inference tensors cannot enter training
-    source = _source(base, centring, texts, settings, tunable, seed).to(device)
-    corpus = Corpus(
-        base,
-        torch.from_numpy(embeddings.rows).to(device),
-        torch.from_numpy(sentences.lengths).to(device),
-        torch.from_numpy(targets).to(device),
+    prepared = prepare(
+        sentences,
+        embeddings,
+        targets,
+        labels,
+        settings=settings,
+        seed=seed,
+        unit_length=unit_length,
+        tunable=tunable,
+        device=device,
     )
-    held_out = validation_documents(targets, labels, settings.validation_fraction, seed)
-    is_held_out = np.zeros(len(targets), dtype=bool)
-    is_held_out[held_out] = True
-    train = corpus.subset(np.flatnonzero(~is_held_out))
+    texts, source = prepared.texts, prepared.source
     data = _digest(sentences, targets, None if unit_length else embeddings.vectors)
     run = Run(
-        train=train,
-        validation=corpus.subset(held_out),
-        candidates=_candidates(texts, train),
+        train=prepared.train,
+        validation=prepared.validation,
+        candidates=_candidates(texts, prepared.train),
         source=source,
         settings=settings,
         task=labels.task,
@@ -108,7 +102,7 @@ def fit_model(
     )
     trained = train_protorynet(run)
     return Model(
-        centring=centring,
+        centring=prepared.centring,
         adapter=source.adapter if isinstance(source, AdaptedSource) else None,
         network=trained.network.eval().requires_grad_(False),
         prototypes=_prototypes(trained, texts, sentences, embeddings, labels),
@@ -126,8 +120,70 @@ def fit_model(
             class_frequencies=tuple(float(share) for share in targets.mean(axis=0)),
             seconds=trained.seconds,
             versions=_versions(),
+            free_accuracy=trained.free.accuracy,
         ),
     )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Documents as tensors, ready for any network that reads sentence embeddings.
+
+    Parameters
+    ----------
+    texts
+        The distinct sentences, in the order of their rows.
+    centring
+        From the encoder's vectors to base embeddings.
+    source
+        Where embeddings come from; its parameters, if any, are trained.
+    train, validation
+        The documents to learn from, and those held out to stop and choose.
+    """
+
+    texts: list[str]
+    centring: Centring
+    source: SentenceSource
+    train: Corpus
+    validation: Corpus
+
+
+def prepare(
+    sentences: Sentences,
+    embeddings: Embeddings,
+    targets: NDArray[np.float32],
+    labels: LabelCode,
+    *,
+    settings: Settings,
+    seed: int,
+    unit_length: bool = True,
+    tunable: TransformerEncoder | None = None,
+    device: str = "cpu",
+) -> Prepared:
+    """Centre the embeddings, build their source and hold out validation documents.
+
+    Parameters are those of `fit_model`.
+    """
+    if len(targets) < 4:
+        raise InputError(f"{len(targets)} documents are too few to train on; give at least 4.")
+    if labels.task == "multiclass" and np.count_nonzero(targets.any(axis=0)) < 2:
+        raise InputError("the documents that hold a sentence are all of one class.")
+    texts = _distinct_texts(sentences, embeddings)
+    centring = _centring(embeddings, unit_length=unit_length).to(device)
+    with torch.inference_mode():
+        base = centring(torch.from_numpy(embeddings.vectors).to(device))
+    base = base.clone()  # an ordinary tensor: inference tensors cannot enter training
+    source = _source(base, centring, texts, settings, tunable, seed).to(device)
+    corpus = Corpus(
+        torch.from_numpy(embeddings.rows).to(device),
+        torch.from_numpy(sentences.lengths).to(device),
+        torch.from_numpy(targets).to(device),
+    )
+    held_out = validation_documents(targets, labels, settings.validation_fraction, seed)
+    is_held_out = np.zeros(len(targets), dtype=bool)
+    is_held_out[held_out] = True
+    train = corpus.subset(np.flatnonzero(~is_held_out))
+    return Prepared(texts, centring, source, train, corpus.subset(held_out))
 
 
 def validation_documents(

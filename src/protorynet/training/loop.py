@@ -11,9 +11,29 @@ from torch import Tensor, nn
 from protorynet.progress import progress_bar
 from protorynet.training.checkpoint import Checkpoint, optimiser_tensors, restore_optimiser
 
-__all__ = ["Score", "train_epochs"]
+__all__ = ["Score", "Stage", "train_epochs"]
 
 _LEAST_IMPROVEMENT = 1e-4
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One round of training.
+
+    Parameters
+    ----------
+    name
+        What it is called in the checkpoint and the progress bar.
+    epochs, patience
+        Most epochs, and most epochs in a row without improvement.
+    to_the_end
+        Do all epochs and keep the last, as befits learning rates that fall to zero.
+    """
+
+    name: str
+    epochs: int
+    patience: int
+    to_the_end: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,13 +50,11 @@ def train_epochs(
     run_epoch: Callable[[int], None],
     validate: Callable[[], Score],
     *,
-    stage: str,
-    epochs: int,
-    patience: int,
+    stage: Stage,
     checkpoint: Checkpoint | None = None,
     progress: bool = False,
 ) -> Score:
-    """Train until validation loss stops falling; leave `module` at its best epoch.
+    """Train until validation loss stops falling; leave `module` at the epoch to keep.
 
     Parameters
     ----------
@@ -48,9 +66,7 @@ def train_epochs(
     validate
         Scores the module on the validation documents.
     stage
-        Name of the stage in the checkpoint and the progress bar.
-    epochs, patience
-        Most epochs, and most epochs in a row without improvement.
+        Its name, most epochs and patience.
     checkpoint
         Where to keep, and from where to take up, the state after each epoch.
     progress
@@ -58,9 +74,9 @@ def train_epochs(
 
     Returns
     -------
-    The best score.
+    The score of the epoch that is kept: the best, or the last where the stage says so.
     """
-    kept = checkpoint.load(stage) if checkpoint else None
+    kept = checkpoint.load(stage.name) if checkpoint else None
     if kept is None:
         best, best_state, stale, start = validate(), _copy(module), 0, 0
     else:
@@ -69,14 +85,14 @@ def train_epochs(
         restore_optimiser(optimiser, _part(tensors, "optimiser."))
         best_state = _part(tensors, "best.")
         best, stale, start = Score(**facts["best"]), facts["stale"], facts["epoch"] + 1
-    with progress_bar(stage.capitalize(), epochs, enabled=progress) as advance:
+    with progress_bar(stage.name.capitalize(), stage.epochs, enabled=progress) as advance:
         advance(start)
-        for epoch in range(start, epochs):
-            if stale >= patience:
+        for epoch in range(start, stage.epochs):
+            if stale >= stage.patience:
                 break
             run_epoch(epoch)
             score = validate()
-            if score.loss < best.loss - _LEAST_IMPROVEMENT:
+            if stage.to_the_end or score.loss < best.loss - _LEAST_IMPROVEMENT:
                 best, best_state, stale = score, _copy(module), 0
             else:
                 stale += 1
@@ -86,7 +102,7 @@ def train_epochs(
                 moments = optimiser_tensors(optimiser)
                 tensors |= {f"optimiser.{name}": value for name, value in moments.items()}
                 facts = {"epoch": epoch, "stale": stale, "best": vars(best)}
-                checkpoint.save(stage, tensors, facts)
+                checkpoint.save(stage.name, tensors, facts)
             advance(1)
     module.load_state_dict(best_state)
     return best

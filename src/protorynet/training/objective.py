@@ -11,13 +11,14 @@ from protorynet.network import (
     accuracy_loss,
     anchor_loss,
     at_last_sentence,
+    balance_loss,
     diversity_loss,
     pad_documents,
     pairwise_distance,
     prototypicality_loss,
 )
 from protorynet.training.corpus import Batch
-from protorynet.training.sources import FrozenSource, SentenceSource
+from protorynet.training.sources import FineTunedSource, FrozenSource, SentenceSource
 
 __all__ = ["batch_loss"]
 
@@ -27,7 +28,6 @@ def batch_loss(
     source: SentenceSource,
     batch: Batch,
     task: Task,
-    *,
     tied_rows: Tensor | None = None,
 ) -> Tensor:
     """Return L = L_acc + α L_div + β L_proto, and what the settings add to it.
@@ -45,8 +45,11 @@ def batch_loss(
         embeddings at every step, so that they can never drift away from them.
     """
     settings = network.settings
-    embedded = source(batch.rows)
-    prototypes = network.prototypes if tied_rows is None else source(tied_rows)
+    if tied_rows is None:
+        embedded, prototypes = source(batch.rows), network.prototypes
+    else:
+        both = source(torch.cat([batch.rows, tied_rows]))
+        embedded, prototypes = both.split([len(batch.rows), len(tied_rows)])
     distances = pairwise_distance(embedded, prototypes, settings.distance)
     steps = network.steps(distances, ids_only=_ids_only(batch, settings.ids_only_share))
     logits = at_last_sentence(network.reader(pad_documents(steps, batch.lengths)), batch.lengths)
@@ -60,8 +63,11 @@ def batch_loss(
     if prototypes.requires_grad:
         diversity = diversity_loss(prototypes, delta=settings.delta, eta=settings.eta)
         loss = loss + settings.alpha * diversity + settings.beta * prototypicality_loss(distances)
-    if settings.anchor and not isinstance(source, FrozenSource):
-        loss = loss + settings.anchor * anchor_loss(embedded, source.base[batch.rows])
+    if settings.balance and distances.requires_grad:
+        loss = loss + settings.balance * balance_loss(distances, settings.temperature)
+    anchor = settings.full_anchor if isinstance(source, FineTunedSource) else settings.anchor
+    if anchor and not isinstance(source, FrozenSource):
+        loss = loss + anchor * anchor_loss(embedded, source.base[batch.rows])
     return loss
 
 

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from protorynet.errors import InputError
 from protorynet.network import Adapter, Centring
+from protorynet.training.corpus import consecutive
 
 if TYPE_CHECKING:
     from protorynet.encoders import Encoder, TransformerEncoder
+    from protorynet.encoders.pooling import SentenceNetwork
 
 __all__ = [
     "AdaptedSource",
     "FineTunedSource",
+    "FixedSource",
     "FrozenSource",
     "SentenceSource",
     "tunable_encoder",
 ]
 
 _BLOCK = 65_536
-_TOKENS_PER_BLOCK = 16_384
+# Most tokens that the encoder reads at once: memory on a GPU, cache on a CPU.
+_GPU_TOKENS, _CPU_TOKENS = 131_072, 8_192
 
 
 def tunable_encoder(encoder: Encoder | None) -> TransformerEncoder:
@@ -55,6 +62,9 @@ class SentenceSource(nn.Module, ABC):
     def forward(self, rows: Tensor) -> Tensor:
         """Return the embeddings of some sentences, (n, d)."""
 
+    def settle(self) -> None:
+        """Take leave of training: from here on embeddings are what the delivered model computes."""
+
     @torch.no_grad()
     def all_rows(self, rows: Tensor) -> Tensor:
         """Return the embeddings of many sentences, computed in blocks without gradients."""
@@ -73,6 +83,26 @@ class FrozenSource(SentenceSource):
         return self.base[rows]
 
 
+class FixedSource(SentenceSource):
+    """Trained embeddings, computed once and kept.
+
+    Parameters
+    ----------
+    base
+        Pre-trained, centred embeddings, (m, d).
+    embedded
+        What training made of them, (m, d).
+    """
+
+    def __init__(self, base: Tensor, embedded: Tensor) -> None:
+        super().__init__(base)
+        self._embedded = embedded
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return the embeddings of some sentences, (n, d)."""
+        return self._embedded[rows]
+
+
 class AdaptedSource(SentenceSource):
     """Pre-trained embeddings bent by an adapter."""
 
@@ -87,7 +117,10 @@ class AdaptedSource(SentenceSource):
 
 
 class FineTunedSource(SentenceSource):
-    """Embeddings computed anew by an encoder that is being fine-tuned."""
+    """Embeddings computed anew by an encoder that is being fine-tuned.
+
+    On a GPU the encoder computes in bfloat16 until `settle` is called.
+    """
 
     def __init__(
         self, base: Tensor, encoder: TransformerEncoder, centring: Centring, texts: Sequence[str]
@@ -95,41 +128,82 @@ class FineTunedSource(SentenceSource):
         super().__init__(base)
         self.network = encoder.network
         self._centring = [centring]  # in a list: fixed, and not part of the state
-        self._pad = encoder.pad_token_id
-        tokens = [torch.tensor(ids, dtype=torch.long) for ids in encoder.tokenize(list(texts))]
-        self._lengths = torch.tensor([len(ids) for ids in tokens])
-        self._tokens = tokens
+        self._packed = [_Packed(self.network)]
+        self._half = base.is_cuda
+        # A text without a single token still needs a place to look at.
+        tokens = [ids or [encoder.pad_token_id] for ids in encoder.tokenize(list(texts))]
+        flat = np.fromiter(itertools.chain.from_iterable(tokens), dtype=np.int64)
+        self._tokens = torch.from_numpy(flat).to(base.device)
+        self._lengths = torch.tensor([len(ids) for ids in tokens]).to(base.device)
+        self._starts = self._lengths.cumsum(0) - self._lengths
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return the embeddings of some sentences, (n, d); each distinct one is read once."""
-        distinct, where = torch.unique(rows.cpu(), return_inverse=True)
+        distinct, where = torch.unique(rows, return_inverse=True)
         order = torch.argsort(self._lengths[distinct], stable=True)
-        outputs = [self._encode(distinct[part]) for part in self._parts(distinct, order)]
-        back = torch.empty_like(order)
-        back[order] = torch.arange(len(order))
-        return torch.cat(outputs)[back[where].to(rows.device)]
+        outputs = [self._encode(part) for part in self._parts(distinct[order])]
+        places = torch.empty_like(order)
+        places[order] = torch.arange(len(order), device=order.device)
+        return torch.cat(outputs)[places[where]]
 
-    def _parts(self, distinct: Tensor, order: Tensor) -> list[Tensor]:
-        """Cut sentences sorted by length into parts of bounded size, padding included."""
-        lengths = self._lengths[distinct[order]]
-        parts, start = [], 0
-        while start < len(order):
-            stop = start + 1
-            while stop < len(order) and (stop + 1 - start) * lengths[stop] <= _TOKENS_PER_BLOCK:
-                stop += 1
-            parts.append(order[start:stop])
-            start = stop
-        return parts
+    def settle(self) -> None:
+        """Compute in full precision from here on, as the delivered model does."""
+        self._half = False
+
+    def tokens_of(self, rows: Tensor) -> int:
+        """Count the tokens of some sentences."""
+        return int(self._lengths[rows].sum())
+
+    def _parts(self, rows: Tensor) -> tuple[Tensor, ...]:
+        """Cut rows into parts of bounded numbers of tokens."""
+        until = self._lengths[rows].cumsum(0)
+        bound = _GPU_TOKENS if rows.is_cuda else _CPU_TOKENS
+        if len(rows) == 0 or until[-1] <= bound:
+            return (rows,)
+        return torch.split(rows, torch.bincount((until - 1) // bound).tolist())
 
     def _encode(self, rows: Tensor) -> Tensor:
-        device = self.base.device
-        ids = nn.utils.rnn.pad_sequence(
-            [self._tokens[row] for row in rows.tolist()],
-            batch_first=True,
-            padding_value=self._pad,
-        ).to(device)
-        mask = (
-            torch.arange(ids.shape[1], device=device) < self._lengths[rows].to(device)[:, None]
-        ).long()
-        embedded: Tensor = self._centring[0](self.network(ids, mask))
+        lengths = self._lengths[rows]
+        tokens = self._tokens[consecutive(self._starts[rows], lengths)]
+        embedded: Tensor = self._centring[0](self._read(tokens, lengths))
         return embedded
+
+    def _read(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Let the encoder read, in half precision with copies of its weights if so asked."""
+        if not self._half:
+            return self.network.forward_packed(tokens, lengths)
+        weights = dict(self.network.backbone.named_parameters())
+        copies = _Halved.apply(*weights.values())  # type: ignore[no-untyped-call]
+        halves = zip(weights, copies, strict=True)
+        substitutes = {f"network.backbone.{name}": half for name, half in halves}
+        encoded: Tensor = functional_call(self._packed[0], substitutes, (tokens, lengths))
+        return encoded
+
+
+class _Packed(nn.Module):
+    """An encoder that reads packed sentences when it is called."""
+
+    def __init__(self, network: SentenceNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        return self.network.forward_packed(tokens, lengths)
+
+
+class _Halved(torch.autograd.Function):
+    """Copies of weights in bfloat16, and their gradients back in float32, all in one go each."""
+
+    @staticmethod
+    def forward(ctx: Any, *weights: Tensor) -> tuple[Tensor, ...]:
+        halves = [torch.empty_like(weight, dtype=torch.bfloat16) for weight in weights]
+        torch._foreach_copy_(halves, weights)
+        return tuple(halves)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        given = [gradient for gradient in gradients if gradient is not None]
+        whole = [torch.empty_like(gradient, dtype=torch.float32) for gradient in given]
+        torch._foreach_copy_(whole, given)
+        results = iter(whole)
+        return tuple(None if gradient is None else next(results) for gradient in gradients)

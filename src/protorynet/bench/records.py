@@ -1,0 +1,215 @@
+"""The records of a benchmark: JSON lines that survive a kill, and what is read back from them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from protorynet.errors import InputError
+
+__all__ = ["Record", "Stability", "append_record", "read_records"]
+
+_JOB, _STABILITY = "job", "stability"
+_FIGURES = (
+    "accuracy",
+    "macro_f1",
+    "n_prototypes",
+    "validation_accuracy",
+    "n_train",
+    "n_test",
+    "fragment_prototypes",
+)
+_LARGEST = 1e9  # no figure is; what is beyond, or no number, was not measured
+# Time that is not training: reading, splitting and encoding before it, measuring after it.
+_NOT_TRAINING = ("prepare", "evaluate")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was measured in one job.
+
+    Parameters
+    ----------
+    set, encoder, model, seed
+        The job; the encoder is empty for a model without one.
+    figures
+        Accuracy, macro F1, numbers of documents and prototypes, and the faithfulness measures.
+    faithfulness
+        Names of those that measure faithfulness, in the order in which they came.
+    seconds
+        Time taken by each stage.
+    settings, recipe
+        Settings that differ from the defaults, and a digest of all.
+    prototypes
+        The prototypes as `protorynet prototypes --json` prints them.
+    judge, device, versions
+        Who judged the matches, where it ran, with which packages.
+    error
+        Why there are no figures; None where all went well.
+    """
+
+    set: str
+    encoder: str
+    model: str
+    seed: int
+    figures: dict[str, float] = field(default_factory=dict)
+    faithfulness: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    recipe: str = ""
+    prototypes: tuple[dict[str, Any], ...] = ()
+    judge: str = ""
+    device: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    error: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What tells one job from another."""
+        return self.set, self.encoder, self.model, self.seed
+
+    def figure(self, name: str) -> float | None:
+        """Return a figure, or one that follows from others; None where it was not measured."""
+        if name == "ids_only_gap":
+            accuracy, ids_only = self.figure("accuracy"), self.figure("ids_only_accuracy")
+            return None if accuracy is None or ids_only is None else accuracy - ids_only
+        if name == "training_seconds":
+            stages = [time for stage, time in self.seconds.items() if stage not in _NOT_TRAINING]
+            return sum(stages) if stages else None
+        return self.figures.get(name)
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How far the prototypes of several seeds agree.
+
+    Parameters
+    ----------
+    set, encoder, model, seeds
+        The models compared.
+    value
+        Mean share of a model's prototypes with a counterpart in another seed's model.
+    """
+
+    set: str
+    encoder: str
+    model: str
+    seeds: tuple[int, ...]
+    value: float
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells one comparison from another."""
+        return self.set, self.encoder, self.model
+
+
+def append_record(path: Path, values: Mapping[str, Any]) -> None:
+    """Add one line to a file of records, complete and on disk before this returns.
+
+    The torn line that a kill may have left at the end is cut off first.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = json.dumps(values, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
+    with path.open("a+b") as file:
+        _cut_torn_line(file)
+        file.write(line.encode("utf-8", "backslashreplace"))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_records(path: Path) -> tuple[list[Record], list[Stability]]:
+    """Return the latest record of every job in a file, and the latest stability of every group.
+
+    A line that is no record, such as one torn by a kill, is passed over.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return [], []
+    except OSError as error:
+        raise InputError(f"the records {path} cannot be read: {error}.") from None
+    records: dict[Any, Record] = {}
+    stabilities: dict[Any, Stability] = {}
+    for line in lines:
+        found = _parsed(line)
+        if isinstance(found, Record):
+            records[found.key] = found
+        elif isinstance(found, Stability):
+            stabilities[found.key] = found
+    return list(records.values()), list(stabilities.values())
+
+
+def _cut_torn_line(file: Any) -> None:
+    end = file.seek(0, os.SEEK_END)
+    if not end:
+        return
+    file.seek(end - 1)
+    if file.read(1) == b"\n":
+        return
+    file.seek(0)
+    file.truncate(file.read().rfind(b"\n") + 1)
+    file.seek(0, os.SEEK_END)
+
+
+def _parsed(line: bytes) -> Record | Stability | None:
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(values, dict):
+        return None
+    names = [values.get("set"), values.get("encoder") or "", values.get("model")]
+    if not all(isinstance(name, str) for name in names):
+        return None
+    data, encoder, model = names
+    if values.get("kind") == _JOB and type(values.get("seed")) is int:
+        return _record(str(data), str(encoder), str(model), values)
+    value, seeds = _number(values.get("value")), values.get("seeds")
+    if values.get("kind") == _STABILITY and value is not None and isinstance(seeds, list):
+        whole = tuple(seed for seed in seeds if type(seed) is int)
+        return Stability(str(data), str(encoder), str(model), whole, value)
+    return None
+
+
+def _record(data: str, encoder: str, model: str, values: dict[str, Any]) -> Record:
+    measures = _numbers(values.get("faithfulness"))
+    figures = _numbers({name: values.get(name) for name in _FIGURES})
+    listed = values.get("prototypes")
+    error = values.get("error")
+    return Record(
+        data,
+        encoder,
+        model,
+        values["seed"],
+        figures={**figures, **measures},
+        faithfulness=tuple(measures),
+        seconds=_numbers(values.get("seconds")),
+        settings=_mapping(values.get("settings")),
+        recipe=str(values.get("recipe") or ""),
+        prototypes=tuple(item for item in listed if isinstance(item, dict))
+        if isinstance(listed, list)
+        else (),
+        judge=str(values.get("judge") or ""),
+        device=str(values.get("device") or ""),
+        versions={name: str(value) for name, value in _mapping(values.get("versions")).items()},
+        error=None if error is None else str(error),
+    )
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _numbers(values: Any) -> dict[str, float]:
+    numbers = {name: _number(value) for name, value in _mapping(values).items()}
+    return {name: number for name, number in numbers.items() if number is not None}
+
+
+def _number(value: Any) -> float | None:
+    if type(value) not in (int, float) or not -_LARGEST <= value <= _LARGEST:
+        return None
+    return float(value)

@@ -1,0 +1,137 @@
+"""All records of a benchmark, ordered and grouped by what differs in the seed only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from protorynet.bench.catalogue import DATA_SETS, MODELS, ModelKind
+from protorynet.bench.figures import Figure, figure_of
+from protorynet.bench.records import Record, Stability, read_records
+from protorynet.errors import InputError
+
+__all__ = ["Group", "Results", "read_results"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The seeds of one model with one encoder on one data set.
+
+    Parameters
+    ----------
+    set, encoder, kind
+        What was measured.
+    records
+        One record per seed that went well, by rising seed.
+    stability
+        How far the prototypes of the seeds agree; None where it was not measured.
+    """
+
+    set: str
+    encoder: str
+    kind: ModelKind
+    records: tuple[Record, ...]
+    stability: float | None
+
+    def figure(self, name: str) -> Figure | None:
+        """Return a figure over the seeds."""
+        if name == "stability":
+            return None if self.stability is None else Figure(self.stability, None, 1)
+        return figure_of(record.figure(name) for record in self.records)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that was measured.
+
+    Parameters
+    ----------
+    groups
+        The groups, in the order of the tables.
+    failures
+        The records of jobs that failed.
+    """
+
+    groups: tuple[Group, ...]
+    failures: tuple[Record, ...]
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The data sets, those of the paper first and in its order."""
+        return tuple(dict.fromkeys(group.set for group in self.groups))
+
+    @property
+    def encoders(self) -> tuple[str, ...]:
+        """The encoders, by name."""
+        return tuple(sorted({group.encoder for group in self.groups if group.encoder}))
+
+    def group(self, name: str, encoder: str, model: str) -> Group | None:
+        """Return a group; None where nothing was measured."""
+        for group in self.groups:
+            same_encoder = group.encoder in (encoder, "")
+            if group.set == name and same_encoder and group.kind.name == model:
+                return group
+        return None
+
+    def of(self, name: str) -> tuple[Group, ...]:
+        """Return the groups of one data set."""
+        return tuple(group for group in self.groups if group.set == name)
+
+    def figure(self, name: str, encoder: str, model: str, measure: str) -> Figure | None:
+        """Return a figure of a group; None where it was not measured."""
+        group = self.group(name, encoder, model)
+        return None if group is None else group.figure(measure)
+
+    def ceiling_gap(self, name: str, encoder: str, training: str) -> Figure | None:
+        """Return the accuracy that our prototypes cost against the same encoder without any.
+
+        Compared seed by seed, since a seed stands for the same documents held out.
+        """
+        ours = self.group(name, encoder, training)
+        ceiling = self.group(name, encoder, f"ceiling-{training}")
+        if ours is None or ceiling is None:
+            return None
+        lost = []
+        for record in ours.records:
+            for other in ceiling.records:
+                mine, best = record.figure("accuracy"), other.figure("accuracy")
+                if record.seed == other.seed and mine is not None and best is not None:
+                    lost.append(best - mine)
+        return figure_of(lost)
+
+
+def read_results(folder: Path) -> Results:
+    """Read all records of a folder; a job that is in several files counts once."""
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; give the one that `run` wrote to.")
+    records: dict[Any, Record] = {}
+    stabilities: dict[Any, Stability] = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        found, compared = read_records(path)
+        records |= {record.key: record for record in found}
+        stabilities |= {each.key: each for each in compared}
+    return _grouped(records.values(), stabilities)
+
+
+def _grouped(records: Iterable[Record], stabilities: dict[Any, Stability]) -> Results:
+    kinds = {kind.name: kind for kind in MODELS}
+    known = sorted((record for record in records if record.model in kinds), key=_order)
+    members: dict[tuple[str, str, str], list[Record]] = {}
+    for record in known:
+        if record.error is None:
+            members.setdefault((record.set, record.encoder, record.model), []).append(record)
+    groups = []
+    for key, seeds in members.items():
+        stability = stabilities.get(key)
+        value = None if stability is None else stability.value
+        groups.append(Group(key[0], key[1], kinds[key[2]], tuple(seeds), value))
+    return Results(tuple(groups), tuple(record for record in known if record.error is not None))
+
+
+def _order(record: Record) -> tuple[Any, ...]:
+    sets = [each.name for each in DATA_SETS]
+    place = sets.index(record.set) if record.set in sets else len(sets)
+    model = [kind.name for kind in MODELS].index(record.model)
+    return place, record.set, record.encoder or "\uffff", model, record.seed

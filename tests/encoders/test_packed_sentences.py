@@ -1,0 +1,98 @@
+"""Sentences read end to end give what they give in padded rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from protorynet.encoders import TransformerEncoder
+from protorynet.encoders.packing import Packing
+from protorynet.encoders.pooling import SentenceNetwork
+
+_VOCABULARY = 15  # the fewest tokens that the tiny BERT knows
+
+
+def padded(network: SentenceNetwork, rows: list[list[int]]) -> Tensor:
+    """Read each sentence alone: no padding, no neighbours."""
+    each = [network(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.long)) for row in rows]
+    return torch.cat(each)
+
+
+def packed(network: SentenceNetwork, rows: list[list[int]]) -> Tensor:
+    tokens = torch.tensor([token for row in rows for token in row])
+    return network.forward_packed(tokens, torch.tensor([len(row) for row in rows]))
+
+
+@pytest.fixture(scope="module")
+def network(tiny_bert: Path) -> SentenceNetwork:
+    return TransformerEncoder(tiny_bert, name="tiny", device="cpu").network
+
+
+_ROWS = st.lists(
+    st.lists(st.integers(0, _VOCABULARY - 1), min_size=1, max_size=20), min_size=1, max_size=12
+)
+
+
+@given(_ROWS)
+def test_packed_sentences_do_not_see_each_other(
+    network: SentenceNetwork, rows: list[list[int]]
+) -> None:
+    with torch.no_grad():
+        torch.testing.assert_close(packed(network, rows), padded(network, rows))
+
+
+@pytest.mark.parametrize("mode", ["cls", "max", "mean", "mean_sqrt_len"])
+def test_packed_sentences_are_pooled_as_padded_ones(
+    make_folder: Callable[..., Path], mode: str
+) -> None:
+    folder = make_folder(pooling={"pooling_mode": mode})
+    network = TransformerEncoder(folder, name="tiny", device="cpu").network
+    rows = [[2, 5, 6, 3], [2, 3], [2, 7, 7, 8, 9, 3]]
+    with torch.no_grad():
+        torch.testing.assert_close(packed(network, rows), padded(network, rows))
+
+
+def test_gradients_of_packed_sentences_are_those_of_padded_ones(network: SentenceNetwork) -> None:
+    rows = [[2, 5, 6, 3], [2, 3], [2, 7, 7, 8, 9, 3]]
+    weight = network.backbone.get_parameter("encoder.layer.0.attention.self.query.weight")
+    gradients = []
+    for read in (packed, padded):
+        network.zero_grad()
+        read(network, rows)[:, 0].sum().backward()
+        assert weight.grad is not None
+        gradients.append(weight.grad.clone())
+    network.zero_grad()
+    torch.testing.assert_close(gradients[0], gradients[1])
+
+
+def test_a_packed_reading_leaves_the_transformer_as_it_was(network: SentenceNetwork) -> None:
+    config: Any = network.backbone.config
+    before = config._attn_implementation
+    with torch.no_grad():
+        packed(network, [[2, 3]])
+    assert config._attn_implementation == before
+
+
+def test_a_transformer_that_cannot_be_packed_reads_padded_rows(tmp_path: Path) -> None:
+    from transformers import DistilBertConfig, DistilBertModel
+
+    torch.manual_seed(0)
+    config = DistilBertConfig(vocab_size=30, dim=16, n_layers=1, n_heads=2, hidden_dim=32)
+    network = SentenceNetwork(DistilBertModel(config), ("mean",), []).eval()
+    rows = [[2, 5, 6, 3], [2, 3]]
+    with torch.no_grad():
+        torch.testing.assert_close(packed(network, rows), padded(network, rows))
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=50))
+def test_groups_of_like_length_hold_every_token_once(lengths: list[int]) -> None:
+    groups = Packing(torch.tensor(lengths)).groups
+    places = torch.cat([places[real] for places, real in groups])
+    assert sorted(places.tolist()) == list(range(sum(lengths)))
