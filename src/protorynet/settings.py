@@ -66,8 +66,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "patience": (1, 100_000),
     "batch_size": (1, 1_000_000),
     "learning_rate": (1e-8, 10.0),
-    "retrain_rounds": (1, 100),
     "full_epochs": (1, 100_000),
+    "full_retrain_epochs": (1, 100_000),
     "full_batch_size": (1, 1_000_000),
     "full_anchor": (0.0, 1e6),
     "encoder_learning_rate": (1e-9, 1.0),
@@ -127,14 +127,11 @@ class Settings:
         Most epochs of training and of retraining the reader; epochs without improvement allowed.
     batch_size, learning_rate
         Documents per step, and Adam's learning rate.
-    full_epochs, full_batch_size, full_anchor, encoder_learning_rate
-        The same with ``encoder_training="full"``: epochs of each stage, most documents per step,
-        the anchor's weight, and the highest learning rate of the encoder itself.
+    full_epochs, full_retrain_epochs, full_batch_size, full_anchor, encoder_learning_rate
+        The same with ``encoder_training="full"``: epochs, most documents per step, the anchor's
+        weight, and the highest learning rate of the encoder itself.
     project_every
         Epochs between projections of the prototypes onto real sentences.
-    retrain_rounds
-        Rounds of retraining with tied prototypes; before each but the first, the sentences of the
-        prototypes are chosen anew.
     retrain
         What learns after pruning: ``"reader"`` alone, as in the paper, or ``"together"`` with the
         adapter or encoder, while every prototype stays tied to its sentence's embedding.
@@ -181,11 +178,11 @@ class Settings:
     batch_size: int = 128
     learning_rate: float = 1e-3
     full_epochs: int = 2
-    full_batch_size: int = 32
+    full_retrain_epochs: int = 4
+    full_batch_size: int = 64
     full_anchor: float = 0.1
-    encoder_learning_rate: float = 5e-5
+    encoder_learning_rate: float = 7e-5
     project_every: int = 10
-    retrain_rounds: int = 2
     retrain: Retrain = "together"
     exact: bool = True
     validation_fraction: float = 0.1

@@ -27,7 +27,8 @@ def padded(network: SentenceNetwork, rows: list[list[int]]) -> Tensor:
 
 def packed(network: SentenceNetwork, rows: list[list[int]]) -> Tensor:
     tokens = torch.tensor([token for row in rows for token in row])
-    return network.forward_packed(tokens, torch.tensor([len(row) for row in rows]))
+    lengths = [len(row) for row in rows]
+    return network.forward_packed(tokens, torch.tensor(lengths), max(lengths))
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +94,6 @@ def test_a_transformer_that_cannot_be_packed_reads_padded_rows(tmp_path: Path) -
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=50))
 def test_groups_of_like_length_hold_every_token_once(lengths: list[int]) -> None:
-    groups = Packing(torch.tensor(lengths)).groups
+    groups = Packing(torch.tensor(lengths), max(lengths), sum(lengths)).groups
     places = torch.cat([places[real] for places, real in groups])
     assert sorted(places.tolist()) == list(range(sum(lengths)))

@@ -75,7 +75,7 @@ def slow_lstm(reader: Reader, steps: Tensor) -> list[list[float]]:
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=8))
 def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths: list[int]) -> None:
     steps = random_tensor(sum(lengths), 3)
-    padded = pad_documents(steps, torch.tensor(lengths))
+    padded = pad_documents(steps, torch.tensor(lengths), max(lengths))
     assert padded.shape == (len(lengths), max(lengths), 3)
     start = 0
     for row, length in enumerate(lengths):
@@ -86,7 +86,7 @@ def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths:
 
 def test_padding_passes_gradients_back_to_every_step() -> None:
     steps = random_tensor(6, 3).requires_grad_()
-    pad_documents(steps, torch.tensor([1, 3, 2])).sum().backward()
+    pad_documents(steps, torch.tensor([1, 3, 2]), 3).sum().backward()
     assert torch.equal(steps.grad, torch.ones(6, 3))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from protorynet.prototypes import project, projection
+from protorynet.prototypes import cluster_means, project, projection
 
 
 def random_tensor(*shape: int, seed: int = 0) -> Tensor:
@@ -72,3 +72,18 @@ def test_projection_in_blocks_equals_projection_at_once(monkeypatch: pytest.Monk
 def test_projecting_sentences_onto_themselves_changes_nothing() -> None:
     sentences = random_tensor(8, 4)
     assert project(sentences.clone(), sentences).tolist() == list(range(8))
+
+
+def test_cluster_means_are_those_of_the_sentences_nearest_to_each_prototype() -> None:
+    torch.manual_seed(0)
+    base, embedded, prototypes = torch.randn(50, 3), torch.randn(50, 4), torch.randn(5, 4)
+    nearest = torch.cdist(embedded, prototypes).argmin(dim=1)
+    means = cluster_means(base, embedded, prototypes)
+    for prototype in range(5):
+        expected = base[nearest == prototype].sum(dim=0)
+        torch.testing.assert_close(means[prototype], expected / expected.norm())
+
+
+def test_a_prototype_without_sentences_has_no_cluster_mean() -> None:
+    means = cluster_means(torch.ones(2, 3), torch.zeros(2, 1), torch.tensor([[0.0], [9.0]]))
+    assert means[1].tolist() == [0, 0, 0]

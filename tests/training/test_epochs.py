@@ -22,7 +22,9 @@ class Counted(nn.Module):
         self.weight = nn.Parameter(torch.zeros(()))
 
 
-def run(losses: list[float], *, epochs: int, patience: int) -> tuple[int, int, Score]:
+def run(
+    losses: list[float], *, epochs: int, patience: int, to_the_end: bool = False
+) -> tuple[int, int, Score]:
     """Train against given losses (the first before training); return epochs run and kept."""
     module, ran = Counted(), 0
 
@@ -36,7 +38,7 @@ def run(losses: list[float], *, epochs: int, patience: int) -> tuple[int, int, S
         torch.optim.Adam(module.parameters()),
         run_epoch,
         lambda: Score(losses[ran], accuracy=ran / 100),
-        stage=Stage("train", epochs, patience),
+        stage=Stage("train", epochs, patience, to_the_end),
     )
     return ran, int(module.weight.item()), score
 
@@ -57,6 +59,10 @@ def test_training_that_only_does_harm_is_undone() -> None:
 
 def test_an_improvement_resets_the_patience() -> None:
     assert run([9, 8, 9, 7, 9, 6, 9, 9, 9], epochs=8, patience=2)[:2] == (7, 5)
+
+
+def test_a_stage_to_the_end_keeps_its_last_epoch() -> None:
+    assert run([9, 3, 5, 6], epochs=3, patience=1, to_the_end=True)[:2] == (3, 3)
 
 
 def codes(classes: int, task: str = "multiclass") -> LabelCode:

@@ -266,7 +266,9 @@ def test_predictions_are_what_the_network_computes_in_training(
     _, embeddings = clf._prepare(list(reviews.texts), clf._encoder)
     embedded = clf.model_.embed(embeddings.vectors[embeddings.rows])
     steps = network.steps(pairwise_distance(embedded, network.prototypes))
-    logits = at_last_sentence(network.reader(pad_documents(steps, lengths)), lengths)
+    logits = at_last_sentence(
+        network.reader(pad_documents(steps, lengths, int(lengths.max()))), lengths
+    )
     expected = torch.softmax(logits, dim=-1).numpy()
     np.testing.assert_allclose(clf.predict_proba(reviews.texts), expected, atol=1e-3)
 

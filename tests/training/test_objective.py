@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from protorynet.network import Adapter, ProtoryNetwork, Reader
+from protorynet.network import Adapter, ProtoryNetwork, Reader, balance_loss
 from protorynet.settings import Settings
-from protorynet.training.corpus import Batch
+from protorynet.training.corpus import Batch, Corpus
 from protorynet.training.objective import batch_loss
 from protorynet.training.sources import AdaptedSource, FrozenSource, SentenceSource
 
@@ -36,7 +37,8 @@ def make_source(kind: str) -> SentenceSource:
 
 def make_batch(task: str) -> Batch:
     targets = torch.eye(CLASSES) if task == "multiclass" else torch.tensor([[1.0, 1, 0]] * 3)
-    return Batch(torch.randint(12, (9,)), torch.tensor([2, 4, 3]), targets)
+    corpus = Corpus(torch.randint(12, (9,)), torch.tensor([2, 4, 3]), targets)
+    return corpus.batch(np.arange(3))
 
 
 def gradients(network: ProtoryNetwork, source: SentenceSource) -> list[Tensor]:
@@ -77,12 +79,20 @@ def test_the_prototypes_learn_unless_they_are_tied() -> None:
 def test_sentences_equal_to_their_prototypes_give_finite_gradients() -> None:
     network, source = make_network(Settings()), make_source("adapted")
     network.prototypes.data.copy_(source.base[:K])
-    batch = Batch(torch.tensor([0, 1, 2, 3]), torch.tensor([2, 2]), torch.eye(CLASSES)[:2])
+    corpus = Corpus(torch.tensor([0, 1, 2, 3]), torch.tensor([2, 2]), torch.eye(CLASSES)[:2])
+    batch = corpus.batch(np.arange(2))
     batch_loss(network, source, batch, "multiclass").backward()
     assert all(gradient.isfinite().all() for gradient in gradients(network, source))
 
 
 def test_a_document_of_one_sentence_can_be_a_batch() -> None:
     network, source = make_network(Settings()), make_source("frozen")
-    batch = Batch(torch.tensor([4]), torch.tensor([1]), torch.eye(CLASSES)[:1])
+    corpus = Corpus(torch.tensor([4]), torch.tensor([1]), torch.eye(CLASSES)[:1])
+    batch = corpus.batch(np.arange(1))
     assert batch_loss(network, source, batch, "multiclass").isfinite()
+
+
+def test_evenly_used_prototypes_have_no_balance_loss_and_a_single_one_the_most() -> None:
+    even, one = torch.eye(4).mul(-9).add(9), torch.tensor([[0.0, 9, 9, 9]]).expand(4, 4)
+    assert balance_loss(even, temperature=0.1).item() == pytest.approx(0, abs=1e-6)
+    assert balance_loss(one, temperature=0.1).item() == pytest.approx(np.log(4))

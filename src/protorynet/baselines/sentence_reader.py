@@ -65,9 +65,8 @@ def train_sentence_reader(run: Run, labels: LabelCode) -> tuple[Reader, Score]:
 
 def _stage(run: Run) -> Stage:
     """Return one stage of as many epochs as Algorithm 1 has in all of its own."""
-    each = [run.stage("train")]
-    each += [run.stage("retrain")] * run.settings.retrain_rounds
-    return replace(each[0], epochs=sum(stage.epochs for stage in each))
+    first, second = run.stage("train"), run.stage("retrain")
+    return replace(first, epochs=first.epochs + second.epochs)
 
 
 def read_vectors(
@@ -81,7 +80,7 @@ def read_vectors(
 
 
 def _batch_loss(reader: Reader, run: Run, batch: Batch) -> Tensor:
-    steps = pad_documents(run.source(batch.rows), batch.lengths)
+    steps = pad_documents(run.source(batch.rows), batch.lengths, batch.longest)
     logits = at_last_sentence(reader(steps), batch.lengths)
     return accuracy_loss(logits, batch.targets, run.task, "cross_entropy")
 

@@ -138,6 +138,7 @@ _QUICK: dict[str, Any] = {
     "epochs": 3,
     "retrain_epochs": 3,
     "full_epochs": 1,
+    "full_retrain_epochs": 1,
     "patience": 3,
 }
 

@@ -16,7 +16,7 @@ from protorynet.bench.catalogue import Family
 from protorynet.bench.jobs import Job
 from protorynet.classifier import ProtoryNetClassifier
 from protorynet.encoders import EmbeddingCache, Encoder
-from protorynet.prototypes import is_readable
+from protorynet.prototypes import is_complete
 from protorynet.text import Table
 
 __all__ = ["Material", "measure"]
@@ -88,7 +88,7 @@ def _measure_protorynet(job: Job, material: Material) -> dict[str, Any]:
         "n_test": evaluation.n_documents,
         "faithfulness": {each.name: _finite(each.value) for each in evaluation.measures},
         "fragment_prototypes": float(
-            np.mean([not is_readable(item["sentence"]) for item in prototypes])
+            np.mean([not is_complete(item["sentence"]) for item in prototypes])
         ),
         "judge": material.judge_name,
         "validation_accuracy": record.validation_accuracy,

@@ -27,9 +27,14 @@ class Packing:
     ----------
     lengths
         Tokens of each sentence, in the order in which they lie.
+    longest, total
+        No sentence has more tokens; tokens of all sentences. Given, so that nothing has to wait
+        for a GPU to tell them.
     """
 
     lengths: Tensor
+    longest: int
+    total: int
 
     @cached_property
     def bounds(self) -> Tensor:
@@ -37,15 +42,10 @@ class Packing:
         return functional.pad(self.lengths.cumsum(0, dtype=torch.int32), (1, 0))
 
     @cached_property
-    def longest(self) -> int:
-        """Tokens of the longest sentence."""
-        return int(self.lengths.max())
-
-    @cached_property
     def positions(self) -> Tensor:
         """Place of each token in its sentence."""
-        starts = self.bounds[:-1].repeat_interleave(self.lengths)
-        return torch.arange(len(starts), device=starts.device) - starts
+        starts = self.bounds[:-1].repeat_interleave(self.lengths, output_size=self.total)
+        return torch.arange(self.total, device=starts.device) - starts
 
     @cached_property
     def groups(self) -> list[tuple[Tensor, Tensor]]:

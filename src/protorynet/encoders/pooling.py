@@ -64,7 +64,7 @@ class SentenceNetwork(nn.Module):
         result: Tensor = self.heads(pooled)
         return result
 
-    def forward_packed(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+    def forward_packed(self, tokens: Tensor, lengths: Tensor, longest: int) -> Tensor:
         """Return one embedding per sentence of a row of tokens without padding.
 
         The same as `forward`, but nothing is computed for padding, and a few large matrix
@@ -76,10 +76,12 @@ class SentenceNetwork(nn.Module):
             Token ids of all sentences, one sentence after the other.
         lengths
             Tokens of each sentence; none without any.
+        longest
+            The most tokens that any of them may have.
         """
-        packing = Packing(lengths)
+        packing = Packing(lengths, longest, len(tokens))
         if not can_pack(self.backbone):
-            inside = torch.arange(packing.longest, device=tokens.device) < lengths[:, None]
+            inside = torch.arange(int(lengths.max()), device=tokens.device) < lengths[:, None]
             ids = torch.zeros(inside.shape, dtype=tokens.dtype, device=tokens.device)
             return self.forward(ids.masked_scatter(inside, tokens), inside.long())
         with packed_attention(self.backbone):

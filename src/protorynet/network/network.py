@@ -57,10 +57,11 @@ class ProtoryNetwork(nn.Module):
         )
 
 
-def pad_documents(steps: Tensor, lengths: Tensor) -> Tensor:
+def pad_documents(steps: Tensor, lengths: Tensor, longest: int) -> Tensor:
     """Lay the steps (n, K) of consecutive documents out as (documents, longest, K), zero-padded."""
-    longest = int(lengths.max())
-    document = torch.repeat_interleave(torch.arange(len(lengths), device=steps.device), lengths)
+    each = torch.arange(len(lengths), device=steps.device)
+    # With the size given, nothing waits for a GPU.
+    document = torch.repeat_interleave(each, lengths, output_size=len(steps))
     starts = torch.cumsum(lengths, 0) - lengths
     place = torch.arange(len(steps), device=steps.device) - starts[document]
     padded = steps.new_zeros(len(lengths) * longest, steps.shape[-1])
@@ -127,7 +128,8 @@ def read_trajectory(reader: Reader, trajectory: Trajectory, task: Task) -> Predi
         places = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in documents])
         lengths = torch.from_numpy(trajectory.lengths[documents]).to(device)
         steps = _steps(trajectory, places, width).to(device)
-        outputs = probabilities(reader(pad_documents(steps, lengths)), task)
+        longest = int(trajectory.lengths[documents].max())
+        outputs = probabilities(reader(pad_documents(steps, lengths, longest)), task)
         final[documents] = at_last_sentence(outputs, lengths).cpu().numpy()
         inside = torch.arange(outputs.shape[1], device=device)[None] < lengths[:, None]
         running[places] = outputs[inside].cpu().numpy()

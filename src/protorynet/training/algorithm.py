@@ -91,7 +91,7 @@ def train_protorynet(run: Run) -> Trained:
         network, places, curve = prune(network, places, fixed)
         rows = original[places]
         clock.lap("prune")
-        score, rows = retrain(network, rows, run)
+        score = retrain(network, rows, run)
         clock.lap("retrain")
         network, rows, columns = drop_dead(network, rows, run)
         scores, usage, class_rate = score_prototypes(network, columns, run)
@@ -214,45 +214,34 @@ def train_reader(network: ProtoryNetwork, run: Run, stage: Stage) -> Score:
     )
 
 
-def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> tuple[Score, Tensor]:
-    """Train on with the remaining prototypes, and return their rows as they are in the end.
+def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
+    """Train on, with every prototype tied to the embedding of its sentence.
 
     With `retrain="reader"`, and wherever embeddings are frozen or prototypes free, only the reader
-    learns, as in the paper. Else every prototype is tied to the embedding of its sentence while
-    all learn; between rounds the sentences are chosen anew, since what is matched to a prototype
-    has changed.
+    learns, as in the paper.
     """
     settings = run.settings
     if settings.retrain == "reader" or not settings.exact or isinstance(run.source, FrozenSource):
         run.source.settle()
         fixed, _ = _with_fixed_embeddings(run)
-        stage = Stage("retrain", settings.retrain_epochs, settings.patience)
-        return train_reader(network, fixed, stage), rows
-    for round_ in range(settings.retrain_rounds):
-        if round_:
-            fixed, original = _with_fixed_embeddings(run)
-            rows = original[project_prototypes(network, fixed)]
-        score = train_tied(network, rows, run, run.stage(f"retrain {round_ + 1}"))
-    run.source.settle()
-    network.prototypes.data.copy_(run.source.all_rows(rows))
-    return score, rows
-
-
-def train_tied(network: ProtoryNetwork, rows: Tensor, run: Run, stage: Stage) -> Score:
-    """Train reader and source, with every prototype tied to the embedding of its sentence."""
+        return train_reader(
+            network, fixed, Stage("retrain", settings.retrain_epochs, settings.patience)
+        )
 
     def loss(batch: Batch) -> Tensor:
         return batch_loss(network, run.source, batch, run.task, tied_rows=rows)
 
     def run_epoch(epoch: int) -> None:
         train_one_epoch(module, run, optimiser, stage, epoch, loss)
+        tie()
+
+    def tie() -> None:
         network.prototypes.data.copy_(run.source.all_rows(rows))
 
     network.prototypes.requires_grad_(False)
-    network.prototypes.data.copy_(run.source.all_rows(rows))
     module = nn.ModuleDict({"network": network, "source": run.source})
-    optimiser = adam(module, run)
-    return train_epochs(
+    stage, optimiser = run.stage("retrain"), adam(module, run)
+    score = train_epochs(
         module,
         optimiser,
         run_epoch,
@@ -261,6 +250,9 @@ def train_tied(network: ProtoryNetwork, rows: Tensor, run: Run, stage: Stage) ->
         checkpoint=run.checkpoint,
         progress=run.progress,
     )
+    run.source.settle()
+    tie()
+    return score
 
 
 def drop_dead(

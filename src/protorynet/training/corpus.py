@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -17,11 +18,23 @@ _SHUFFLED_TOGETHER = 32  # batches whose documents are sorted by length together
 
 @dataclass(frozen=True)
 class Batch:
-    """Some documents: rows of their sentences, their lengths and their targets."""
+    """Some documents.
+
+    Parameters
+    ----------
+    rows, lengths, targets
+        As in `Corpus`.
+    document
+        For each sentence, the place of its document in the batch.
+    longest
+        Sentences of the longest document, known without asking a GPU for it.
+    """
 
     rows: Tensor
     lengths: Tensor
     targets: Tensor
+    document: Tensor
+    longest: int
 
 
 @dataclass(frozen=True)
@@ -52,7 +65,7 @@ class Corpus:
 
     def batches(self, size: int, random: np.random.Generator) -> list[NDArray[np.int64]]:
         """Return all documents once, in random batches of like length."""
-        lengths = self.lengths.cpu().numpy()
+        lengths = self._lengths
         order = random.permutation(len(lengths))
         batches = []
         for start in range(0, len(order), size * _SHUFFLED_TOGETHER):
@@ -63,26 +76,39 @@ class Corpus:
 
     def batch(self, documents: NDArray[np.int64]) -> Batch:
         """Return some of the documents as tensors."""
-        chosen = torch.from_numpy(documents).to(self.lengths.device)
-        return Batch(self.rows[self._places(chosen)], self.lengths[chosen], self.targets[chosen])
+        device = self.lengths.device
+        lengths = self._lengths[documents]
+        places = torch.from_numpy(consecutive(self._starts[documents], lengths)).to(device)
+        document = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(device)
+        chosen = torch.from_numpy(documents).to(device)
+        return Batch(
+            self.rows[places],
+            self.lengths[chosen],
+            self.targets[chosen],
+            document,
+            int(lengths.max()),
+        )
 
-    def _places(self, documents: Tensor) -> Tensor:
-        """Return the positions of the documents' sentences among all sentences."""
-        starts = torch.cumsum(self.lengths, 0) - self.lengths
-        return consecutive(starts[documents], self.lengths[documents])
+    @cached_property
+    def _lengths(self) -> NDArray[np.int64]:
+        lengths: NDArray[np.int64] = self.lengths.cpu().numpy()
+        return lengths
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        return np.cumsum(self._lengths) - self._lengths
 
 
-def consecutive(starts: Tensor, lengths: Tensor) -> Tensor:
+def consecutive(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return runs of consecutive numbers, one after the other.
 
     Examples
     --------
-    >>> consecutive(torch.tensor([5, 0]), torch.tensor([3, 2])).tolist()
+    >>> consecutive(np.array([5, 0]), np.array([3, 2])).tolist()
     [5, 6, 7, 0, 1]
     """
-    first = starts - torch.cumsum(lengths, 0) + lengths
-    runs = torch.repeat_interleave(first, lengths)
-    return runs + torch.arange(len(runs), device=runs.device)
+    runs: NDArray[np.int64] = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
+    return runs + np.arange(len(runs))
 
 
 def _cut(

@@ -52,13 +52,13 @@ def batch_loss(
         embedded, prototypes = both.split([len(batch.rows), len(tied_rows)])
     distances = pairwise_distance(embedded, prototypes, settings.distance)
     steps = network.steps(distances, ids_only=_ids_only(batch, settings.ids_only_share))
-    logits = at_last_sentence(network.reader(pad_documents(steps, batch.lengths)), batch.lengths)
+    padded = pad_documents(steps, batch.lengths, batch.longest)
+    logits = at_last_sentence(network.reader(padded), batch.lengths)
 
     loss = accuracy_loss(logits, batch.targets, task, settings.accuracy_loss)
     if settings.lone_sentences:
         alone = network.reader.read_alone(steps)
-        targets = batch.targets.repeat_interleave(batch.lengths, dim=0)
-        lone = accuracy_loss(alone, targets, task, settings.accuracy_loss)
+        lone = accuracy_loss(alone, batch.targets[batch.document], task, settings.accuracy_loss)
         loss = loss + settings.lone_sentences * lone
     if prototypes.requires_grad:
         diversity = diversity_loss(prototypes, delta=settings.delta, eta=settings.eta)
@@ -76,4 +76,4 @@ def _ids_only(batch: Batch, share: float) -> Tensor | None:
     if share == 0:
         return None
     chosen = torch.rand(len(batch.lengths), device=batch.lengths.device) < share
-    return chosen.repeat_interleave(batch.lengths)
+    return chosen[batch.document]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -57,13 +58,12 @@ class Run:
         """Whether the encoder itself is being trained."""
         return isinstance(self.source, FineTunedSource)
 
-    def stage(self, name: str) -> Stage:
+    def stage(self, name: Literal["train", "retrain"]) -> Stage:
         """Return a stage of training, with as many epochs as the settings say."""
         settings = self.settings
-        if self.full:
-            return Stage(name, settings.full_epochs, settings.patience, to_the_end=True)
-        epochs = settings.epochs if name == "train" else settings.retrain_epochs
-        return Stage(name, epochs, settings.patience)
+        full = "full_" if self.full else ""
+        epochs = getattr(settings, f"{full}epochs" if name == "train" else f"{full}retrain_epochs")
+        return Stage(name, epochs, settings.patience, to_the_end=self.full)
 
 
 def train_one_epoch(

@@ -14,7 +14,6 @@ from torch.func import functional_call
 
 from protorynet.errors import InputError
 from protorynet.network import Adapter, Centring
-from protorynet.training.corpus import consecutive
 
 if TYPE_CHECKING:
     from protorynet.encoders import Encoder, TransformerEncoder
@@ -135,6 +134,7 @@ class FineTunedSource(SentenceSource):
         flat = np.fromiter(itertools.chain.from_iterable(tokens), dtype=np.int64)
         self._tokens = torch.from_numpy(flat).to(base.device)
         self._lengths = torch.tensor([len(ids) for ids in tokens]).to(base.device)
+        self._longest = max(len(ids) for ids in tokens)
         self._starts = self._lengths.cumsum(0) - self._lengths
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -164,19 +164,23 @@ class FineTunedSource(SentenceSource):
 
     def _encode(self, rows: Tensor) -> Tensor:
         lengths = self._lengths[rows]
-        tokens = self._tokens[consecutive(self._starts[rows], lengths)]
+        first = self._starts[rows] - lengths.cumsum(0) + lengths
+        runs = torch.repeat_interleave(first, lengths)
+        tokens = self._tokens[runs + torch.arange(len(runs), device=rows.device)]
         embedded: Tensor = self._centring[0](self._read(tokens, lengths))
         return embedded
 
     def _read(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Let the encoder read, in half precision with copies of its weights if so asked."""
         if not self._half:
-            return self.network.forward_packed(tokens, lengths)
+            return self.network.forward_packed(tokens, lengths, self._longest)
         weights = dict(self.network.backbone.named_parameters())
         copies = _Halved.apply(*weights.values())  # type: ignore[no-untyped-call]
         halves = zip(weights, copies, strict=True)
         substitutes = {f"network.backbone.{name}": half for name, half in halves}
-        encoded: Tensor = functional_call(self._packed[0], substitutes, (tokens, lengths))
+        encoded: Tensor = functional_call(
+            self._packed[0], substitutes, (tokens, lengths, self._longest)
+        )
         return encoded
 
 
@@ -187,8 +191,8 @@ class _Packed(nn.Module):
         super().__init__()
         self.network = network
 
-    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        return self.network.forward_packed(tokens, lengths)
+    def forward(self, tokens: Tensor, lengths: Tensor, longest: int) -> Tensor:
+        return self.network.forward_packed(tokens, lengths, longest)
 
 
 class _Halved(torch.autograd.Function):
