@@ -70,6 +70,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "full_retrain_epochs": (1, 100_000),
     "full_batch_size": (1, 1_000_000),
     "full_anchor": (0.0, 1e6),
+    "full_balance": (0.0, 1e6),
     "encoder_learning_rate": (1e-9, 1.0),
     "project_every": (1, 100_000),
     "validation_fraction": (0.01, 0.5),
@@ -127,9 +128,11 @@ class Settings:
         Most epochs of training and of retraining the reader; epochs without improvement allowed.
     batch_size, learning_rate
         Documents per step, and Adam's learning rate.
-    full_epochs, full_retrain_epochs, full_batch_size, full_anchor, encoder_learning_rate
-        The same with ``encoder_training="full"``: epochs, most documents per step, the anchor's
-        weight, and the highest learning rate of the encoder itself.
+    full_epochs, full_retrain_epochs, full_batch_size, full_anchor, full_balance
+        The same with ``encoder_training="full"``: epochs, most documents per step, and the
+        weights of the anchor and of the balance loss.
+    encoder_learning_rate
+        The highest learning rate of the encoder itself.
     project_every
         Epochs between projections of the prototypes onto real sentences.
     retrain
@@ -167,7 +170,7 @@ class Settings:
     eta: float = 1.0
     beta: float = 0.1
     anchor: float = 0.3
-    balance: float = 0.1
+    balance: float = 0.03
     typicality: float = 1.0
     lone_sentences: float = 0.1
     ids_only_share: float = 0.5
@@ -181,6 +184,7 @@ class Settings:
     full_retrain_epochs: int = 4
     full_batch_size: int = 64
     full_anchor: float = 0.1
+    full_balance: float = 0.1
     encoder_learning_rate: float = 7e-5
     project_every: int = 10
     retrain: Retrain = "together"
@@ -261,11 +265,13 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "beta": 1e-4,
         "anchor": 0.0,
         "full_anchor": 0.0,
+        "full_balance": 0.0,
         "balance": 0.0,
         "typicality": 0.0,
         "lone_sentences": 0.0,
         "ids_only_share": 0.0,
         "retrain": "reader",
+        "batch_size": 16,
         "learning_rate": 1e-4,
         "project_every": 10,
         "exact": False,

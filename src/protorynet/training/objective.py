@@ -63,9 +63,11 @@ def batch_loss(
     if prototypes.requires_grad:
         diversity = diversity_loss(prototypes, delta=settings.delta, eta=settings.eta)
         loss = loss + settings.alpha * diversity + settings.beta * prototypicality_loss(distances)
-    if settings.balance and distances.requires_grad:
-        loss = loss + settings.balance * balance_loss(distances, settings.temperature)
-    anchor = settings.full_anchor if isinstance(source, FineTunedSource) else settings.anchor
+    anchor, balance = settings.anchor, settings.balance
+    if isinstance(source, FineTunedSource):
+        anchor, balance = settings.full_anchor, settings.full_balance
+    if balance and distances.requires_grad:
+        loss = loss + balance * balance_loss(distances, settings.temperature)
     if anchor and not isinstance(source, FrozenSource):
         loss = loss + anchor * anchor_loss(embedded, source.base[batch.rows])
     return loss
