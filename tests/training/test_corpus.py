@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protorynet.training import corpus as corpus_module
 from protorynet.training.corpus import Corpus
 
 _LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=60)
@@ -53,11 +51,10 @@ def test_batches_hold_every_document_whole_and_exactly_once(
 @settings(deadline=None)
 @given(_LENGTHS, st.integers(1, 20))
 def test_the_padded_size_of_a_batch_is_bounded(lengths: list[int], size: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus_module, "_PADDED_STEPS", 64)
-        for documents in make_corpus(lengths).batches(size, np.random.default_rng(0)):
-            padded = len(documents) * max(lengths[document] for document in documents)
-            assert padded <= 64 or len(documents) == 1
+    random = np.random.default_rng(0)
+    for documents in make_corpus(lengths).batches(size, random, most_sentences=64):
+        padded = len(documents) * max(lengths[document] for document in documents)
+        assert padded <= 64 or len(documents) == 1
 
 
 def test_the_same_generator_gives_the_same_batches_and_another_does_not() -> None:

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.encoders import load_encoder
-from protorynet.errors import InputError
+from protorynet.errors import InputError, ProtoryNetError
 from protorynet.labels import LabelCode
 from protorynet.model import Model
 from protorynet.network import at_last_sentence, pad_documents, pairwise_distance
-from protorynet.training import validation_documents
+from protorynet.training import fitting, validation_documents
 
 
 def tensors(model: Model) -> dict[str, Tensor]:
@@ -280,3 +280,14 @@ def test_a_label_that_one_document_has_is_never_held_out_of_several() -> None:
     code = LabelCode(("common", "rare"), "multilabel")
     for seed in range(50):
         assert 7 not in validation_documents(targets, code, 0.1, seed)
+
+
+def test_too_little_memory_names_the_setting_to_lower(
+    reviews: Any, encoder: Any, quick: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(run: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(fitting, "train_protorynet", exhausted)
+    with pytest.raises(ProtoryNetError, match="lower the setting batch_size"):
+        make(encoder, quick).fit(reviews.texts, reviews.labels)

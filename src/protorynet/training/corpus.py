@@ -12,7 +12,6 @@ from torch import Tensor
 
 __all__ = ["Batch", "Corpus", "consecutive"]
 
-_PADDED_STEPS = 32_768  # most sentences of a batch, padding included
 _SHUFFLED_TOGETHER = 32  # batches whose documents are sorted by length together
 
 
@@ -63,15 +62,26 @@ class Corpus:
         chosen = self.batch(documents)
         return Corpus(chosen.rows, chosen.lengths, chosen.targets)
 
-    def batches(self, size: int, random: np.random.Generator) -> list[NDArray[np.int64]]:
-        """Return all documents once, in random batches of like length."""
+    def batches(
+        self, size: int, random: np.random.Generator, *, most_sentences: int = 32_768
+    ) -> list[NDArray[np.int64]]:
+        """Return all documents once, in random batches of like length.
+
+        Parameters
+        ----------
+        size, most_sentences
+            Most documents of a batch, and most sentences, padding included; a document with more
+            is a batch of its own.
+        random
+            Decides which documents go together, and the order of the batches.
+        """
         lengths = self._lengths
         order = random.permutation(len(lengths))
         batches = []
         for start in range(0, len(order), size * _SHUFFLED_TOGETHER):
             part = order[start : start + size * _SHUFFLED_TOGETHER]
             part = part[np.argsort(lengths[part], kind="stable")]
-            batches += _cut(part, lengths, size)
+            batches += _cut(part, lengths, size, most_sentences)
         return [batches[place] for place in random.permutation(len(batches))]
 
     def batch(self, documents: NDArray[np.int64]) -> Batch:
@@ -112,7 +122,7 @@ def consecutive(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArra
 
 
 def _cut(
-    documents: NDArray[np.int64], lengths: NDArray[np.int64], size: int
+    documents: NDArray[np.int64], lengths: NDArray[np.int64], size: int, most_sentences: int
 ) -> list[NDArray[np.int64]]:
     """Cut documents sorted by length into batches bounded in documents and padded sentences."""
     groups, start = [], 0
@@ -121,7 +131,7 @@ def _cut(
         while (
             stop < len(documents)
             and stop - start < size
-            and (stop - start + 1) * lengths[documents[stop]] <= _PADDED_STEPS
+            and (stop - start + 1) * lengths[documents[stop]] <= most_sentences
         ):
             stop += 1
         groups.append(documents[start:stop])

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from protorynet.encoders import Embeddings
-from protorynet.errors import InputError
+from protorynet.errors import InputError, ProtoryNetError
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring
@@ -100,7 +100,14 @@ def fit_model(
         checkpoint=_checkpoint(checkpoint, resume, settings, encoder, data, seed),
         progress=progress,
     )
-    trained = train_protorynet(run)
+    try:
+        trained = train_protorynet(run)
+    except torch.OutOfMemoryError:
+        batch = "full_batch_size" if run.full else "batch_size"
+        raise ProtoryNetError(
+            f"the device {device!r} has too little memory; lower the setting {batch} (now "
+            f"{getattr(settings, batch)}), or train elsewhere with device='cpu'."
+        ) from None
     return Model(
         centring=prepared.centring,
         adapter=source.adapter if isinstance(source, AdaptedSource) else None,

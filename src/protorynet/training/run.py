@@ -21,7 +21,9 @@ from protorynet.training.sources import FineTunedSource, SentenceSource
 __all__ = ["Run", "adam", "derive_seed", "train_one_epoch"]
 
 _SMALLEST_BATCH, _FEWEST_STEPS = 4, 16  # of an epoch, however small the corpus
-_FULL_STEPS = 160  # of an epoch of full training, where there are documents enough
+# Of an epoch of full training, where there are documents enough; and most sentences of a batch,
+# for which an encoder of 384 dimensions needs some 8 GB.
+_FULL_STEPS, _FULL_SENTENCES = 160, 2_048
 _WARM_UP = 0.1  # share of a stage in which the learning rates of full training rise
 
 
@@ -91,12 +93,13 @@ def train_one_epoch(
     seed = derive_seed(run.seed, f"{stage.name} {epoch}")
     torch.manual_seed(seed)
     random = np.random.default_rng(seed)
-    most, steps = run.settings.batch_size, _FEWEST_STEPS // 2
+    most, steps, bound = run.settings.batch_size, _FEWEST_STEPS // 2, {}
     if run.full:
         most, steps = run.settings.full_batch_size, _FULL_STEPS
+        bound = {"most_sentences": _FULL_SENTENCES}
     size = min(most, max(_SMALLEST_BATCH, len(run.train) // steps))
     passes = max(1, math.ceil(_FEWEST_STEPS * size / len(run.train)))
-    batches = [batch for _ in range(passes) for batch in run.train.batches(size, random)]
+    batches = [batch for _ in range(passes) for batch in run.train.batches(size, random, **bound)]
     module.train()
     run.source.train()
     for step, documents in enumerate(batches):
