@@ -73,7 +73,8 @@ def frontier_svg(results: Results) -> str:
 
 def _scales(groups: Sequence[Group]) -> dict[str, Span]:
     """Return one scale per measure, so that the rows can be compared."""
-    accuracies = [accuracy for group in groups if (accuracy := _mean(group, "accuracy"))]
+    means = [_mean(group, "accuracy") for group in groups]
+    accuracies = [mean for mean in means if mean is not None]
     scales = {"accuracy": span_of(accuracies, always=max(accuracies))}
     for axis in _AXES:
         values = (point.value for point in _points(groups, axis))
