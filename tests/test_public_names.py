@@ -24,8 +24,10 @@ _NAMES = {
         ModelFormatError ProtoryNetError SettingsError TableError
     """,
     "protorynet.explain": """
-        Encode Evaluation Explanation Judge Measure SentenceExplanation encoder_judge evaluate_model
-        explain_documents pretrained_encode tfidf_judge
+        Audit Automaton Edge Encode Evaluation Explanation Finding Judge LabelledDocuments Measure
+        Pattern Rationale SentenceExplanation State WordEffect audit_model choose_judge class_place
+        encoder_judge evaluate_model explain_documents explain_match explain_matches explain_words
+        learn_automaton pretrained_encode tfidf_judge
     """,
     "protorynet.network": """
         Adapter Centring Prediction ProtoryNetwork Reader Trajectory accuracy_loss
@@ -34,12 +36,15 @@ _NAMES = {
         trace
     """,
     "protorynet.prototypes": """
-        Prototype Prototypes PruningPoint choose_size cluster_means distinct_candidates
-        faster_pam is_complete is_readable k_medoids mean_distance_to_nearest project sizes_to_try
+        Change EditEntry EditLog Edits PastState Prototype Prototypes PruningPoint Retraining
+        apply_edits choose_size cluster_means distinct_candidates faster_pam is_complete
+        is_readable k_medoids mean_distance_to_nearest project sizes_to_try
     """,
     "protorynet.report": """
-        ModelStory explanation_fragment explanation_page model_page print_evaluation
-        print_explanation print_prototypes prototypes_fragment prototypes_page trajectory_svg
+        ModelStory audit_fragment automaton_svg explanation_fragment explanation_page
+        explanation_svg model_page pattern_sentence picture_png print_audit print_automaton
+        print_evaluation print_explanation print_prototypes print_rationale printed
+        prototypes_fragment prototypes_page rationale_fragment trajectory_svg write_picture
     """,
     "protorynet.settings": """
         AccuracyLoss Distance EncoderTraining Retrain Selection Settings load_settings preset
@@ -49,7 +54,10 @@ _NAMES = {
         Label Sentences Splitter Table TokenCounter document_list read_columns read_table
         sequence_sentences sequence_text split_documents
     """,
-    "protorynet.training": "clear_checkpoint fit_model tunable_encoder validation_documents",
+    "protorynet.training": """
+        EditableMixin Labelled clear_checkpoint edit_model fit_model tunable_encoder
+        validation_documents
+    """,
 }
 _HEAVY = ("torch", "transformers", "sklearn", "pandas", "pyarrow", "rich", "jinja2")
 

@@ -542,3 +542,131 @@ def test_save_model_takes_a_model_alone(clf: ProtoryNetClassifier, tmp_path: Pat
     model, folder = load_model(tmp_path / "model")
     assert model.prototypes == clf.prototypes_
     assert folder is None
+
+
+# Edits
+
+
+@pytest.fixture(scope="module")
+def edited(
+    clf: ProtoryNetClassifier, reviews: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A model directory with two edits that stand and one that is undone."""
+    path = tmp_path_factory.mktemp("edited") / "model"
+    changed = copy.deepcopy(clf)
+    ids = changed.prototypes_.ids.tolist()
+    changed.edit(reviews.texts, reviews.labels, replace={ids[0]: "The pool was perfect."})
+    changed.edit(rename={ids[0]: "the pool"})
+    changed.undo_edit()
+    changed.edit(rename={ids[1]: "Zimmer ☃ <b>"})
+    changed.save(path)
+    return path
+
+
+@pytest.fixture
+def damaged(edited: Path, tmp_path: Path) -> Path:
+    """A copy of an edited model to damage."""
+    return Path(shutil.copytree(edited, tmp_path / "damaged"))
+
+
+def test_edits_come_back_with_the_model(edited: Path, tmp_path: Path) -> None:
+    assert set(listing(edited)) == {*_FILES, "edits.json", "edits.safetensors"}
+    model = load_model(edited)[0]
+    assert [entry.number for entry in model.edits.standing] == [1, 3]
+    assert [state.number for state in model.edits.states] == [1, 3]
+    assert model.prototypes[1].name == "Zimmer ☃ <b>"
+    save_model(model, tmp_path / "again")
+    assert listing(tmp_path / "again") == listing(edited)
+
+
+@pytest.mark.parametrize("name", ["edits.json", "edits.safetensors"])
+def test_a_tampered_log_of_edits_is_refused_by_name(damaged: Path, name: str) -> None:
+    content = (damaged / name).read_bytes()
+    for change in (content[:-1], content + b" ", content.replace(b"1", b"2", 1), b""):
+        (damaged / name).write_bytes(change)
+        with pytest.raises(ModelFormatError, match=name):
+            load_model(damaged)
+    (damaged / name).unlink()
+    with pytest.raises(ModelFormatError, match=name):
+        load_model(damaged)
+
+
+def test_a_log_of_edits_from_another_model_is_refused(edited: Path, broken: Path) -> None:
+    shutil.copy(edited / "edits.json", broken)
+    with pytest.raises(ModelFormatError, match=r"edits\.json does not belong to this model"):
+        load_model(broken)
+
+
+def test_a_log_of_edits_cannot_be_hidden(damaged: Path) -> None:
+    for name in ("edits.json", "edits.safetensors"):
+        (damaged / name).unlink()
+    edit_json(damaged, lambda config: config.pop("edits"))
+    with pytest.raises(ModelFormatError, match=r"config\.json was changed"):
+        load_model(damaged)
+
+
+def test_a_forged_log_of_edits_is_refused_or_of_use(damaged: Path) -> None:
+    original = json.loads((damaged / "edits.json").read_text(encoding="utf-8"))
+    ways = [way for way in leaves(original) if len(way) < 4 or (way[0], way[3]) == ("states", 0)]
+    for path in ways:
+        for value in (None, 3, "odd", [], {"a": 1}, "(gone)"):
+            log = copy.deepcopy(original)
+            if value == "(gone)":
+                remove(log, path)
+            else:
+                put(log, path, value)
+            replace_file(damaged, "edits.json", json.dumps(log).encode())
+            try:
+                model = load_model(damaged)[0]
+            except ModelFormatError:
+                continue
+            use(model.undone() if model.edits.states else model)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.clear(),
+        lambda t: t.pop("1.network.prototypes"),
+        lambda t: t.update({"1.network.more": torch.zeros(2)}),
+        lambda t: t.update({"3.network.prototypes": t["3.network.prototypes"][:-1]}),
+        lambda t: t.update({"3.network.prototypes": t["3.network.prototypes"] * torch.nan}),
+    ],
+)
+def test_forged_states_are_refused(damaged: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    tensors = load_tensors((damaged / "edits.safetensors").read_bytes())
+    change(tensors)
+    replace_file(damaged, "edits.safetensors", save_tensors(tensors))
+    with pytest.raises(ModelFormatError):
+        load_model(damaged)
+
+
+@pytest.mark.parametrize("count", [1, 4, -1, True, "3", [3]])
+def test_a_forged_number_of_edits_is_refused(damaged: Path, count: Any) -> None:
+    edit_json(damaged, lambda config: config.update(edits=count), sign=True)
+    with pytest.raises(ModelFormatError):
+        load_model(damaged)
+
+
+def test_edits_that_share_their_weights_are_saved(
+    clf: ProtoryNetClassifier, tmp_path: Path
+) -> None:
+    changed = copy.deepcopy(clf)
+    for number in range(12):
+        changed.edit(rename={changed.prototypes_[0].id: f"name {number}"})
+    changed.save(tmp_path / "model")
+    model = load_model(tmp_path / "model")[0]
+    assert (len(model.edits.entries), len(model.edits.states)) == (12, 10)
+    assert model.undone().prototypes[0].name == "name 10"
+
+
+def test_an_edited_model_whose_edits_are_all_undone_keeps_its_log(
+    clf: ProtoryNetClassifier, tmp_path: Path
+) -> None:
+    changed = copy.deepcopy(clf)
+    changed.edit(rename={changed.prototypes_[0].id: "a name"})
+    changed.undo_edit()
+    changed.save(tmp_path / "model")
+    model = load_model(tmp_path / "model")[0]
+    assert (len(model.edits.entries), model.edits.states) == (1, ())
+    assert model.prototypes == clf.prototypes_

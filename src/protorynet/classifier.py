@@ -25,13 +25,14 @@ from protorynet.encoders import (
 )
 from protorynet.errors import EncoderError, InputError, ProtoryNetError
 from protorynet.explain import (
+    Automaton,
     Evaluation,
-    Judge,
-    encoder_judge,
+    choose_judge,
     evaluate_model,
     explain_documents,
+    explain_words,
+    learn_automaton,
     pretrained_encode,
-    tfidf_judge,
 )
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import PRECOMPUTED, EncoderRecord, Model
@@ -47,7 +48,7 @@ from protorynet.text import (
     sequence_text,
     split_documents,
 )
-from protorynet.training import fit_model, tunable_encoder
+from protorynet.training import EditableMixin, Labelled, fit_model, tunable_encoder
 
 __all__ = ["NotFittedError", "ProtoryNetClassifier"]
 
@@ -56,7 +57,7 @@ class NotFittedError(ProtoryNetError, SklearnNotFittedError):  # type: ignore[mi
     """The classifier was asked for results before `fit` or `load`."""
 
 
-class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Text classifier whose every decision can be read.
 
     Each sentence of a document is matched to one prototype, a real training sentence; an LSTM
@@ -218,8 +219,10 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         lengths = sentences.lengths
         return model.trace(embeddings, lengths[sentences.filled]), sentences.filled
 
-    def explain(self, X: Any) -> Any:  # noqa: N803
+    def explain(self, X: Any, *, words: bool = False) -> Any:  # noqa: N803
         """Explain the prediction for one document, or for each of several.
+
+        With `words`, also say which words make each sentence like its prototype (slower).
 
         Returns
         -------
@@ -231,7 +234,14 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         sentences, embeddings = self._prepare(documents, self._encoder, on_empty="error")
         texts = [doc if isinstance(doc, str) else sequence_text(len(doc)) for doc in documents]
         explanations = explain_documents(model, texts, sentences, embeddings)
+        if words:
+            explanations = explain_words(model, self._encoder, explanations)
         return explanations[0] if single else explanations
+
+    def automaton(self, label: Any, X: Any, *, held_out: Any = None) -> Automaton:  # noqa: N803
+        """Summarise what the model does for one class, on some documents, as an automaton."""
+        other = None if held_out is None else self.trace(held_out)[0]
+        return learn_automaton(self._fitted(), self.trace(X)[0], label, held_out=other)
 
     def evaluate(self, X: Any, y: Any, *, judge: str | Encoder | None = None) -> Evaluation:  # noqa: N803
         """Measure accuracy and the faithfulness of the explanations together.
@@ -244,21 +254,14 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             An encoder that judges how well sentences and prototypes match. By default the
             embedded one, or word pieces (TF-IDF) for a model made with the embedded one.
         """
-        model = self._fitted()
-        documents = self._documents(X)
-        check_labels(y, len(documents))
-        targets = model.labels.encode(y)
-        sentences, embeddings = self._prepare(documents, self._encoder)
-        filled = sentences.filled
-        if not filled.any():
-            raise InputError("there are no documents with a sentence to evaluate on.")
+        model, labelled = self._fitted(), self._labelled(X, y)
         encoder = self._encoder
-        judging, name = self._judge(judge)
+        judging, name = choose_judge(model.encoder, judge, device=self.device)
         return evaluate_model(
             model,
-            sentences.without_empty(),
-            embeddings,
-            targets[filled],
+            labelled.sentences,
+            labelled.embeddings,
+            labelled.targets,
             encode=None if encoder is None else encoder.encode,
             pretrained=pretrained_encode(model.encoder, self.encoder, device=self.device),
             judge=judging,
@@ -385,10 +388,12 @@ class ProtoryNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             encoder, sentences.texts, cache=cache, progress=self.verbose
         )
 
-    def _judge(self, judge: str | Encoder | None) -> tuple[Judge | None, str]:
-        if self._encoder is None:
-            return None, ""
-        if judge is None and self._fitted().encoder.name == "minilm":
-            return tfidf_judge, "word pieces: it sees spelling, not meaning"
-        judging = load_encoder(judge or "minilm", device=self.device)
-        return encoder_judge(judging.encode), judging.name
+    def _labelled(self, X: Any, y: Any) -> Labelled:  # noqa: N803
+        documents = self._documents(X)
+        check_labels(y, len(documents))
+        targets = self._fitted().labels.encode(y)
+        sentences, embeddings = self._prepare(documents, self._encoder)
+        filled = sentences.filled
+        if not filled.any():
+            raise InputError("there are no documents with a sentence.")
+        return Labelled(sentences.without_empty(), embeddings, targets[filled])

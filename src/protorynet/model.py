@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from protorynet.network import (
     trace,
 )
 from protorynet.prototypes import Prototypes, PruningPoint
+from protorynet.prototypes.edit_log import EditLog
+from protorynet.prototypes.editing import apply_edits
+from protorynet.prototypes.edits import Edits
 from protorynet.settings import Settings
 from protorynet.text import Splitter
 
@@ -109,6 +113,8 @@ class Model:
         Which encoder gives the vectors.
     splitter, settings, training
         How texts are split, the hyper-parameters, and how training went.
+    edits
+        What was edited by hand since, and what the model was before.
     """
 
     centring: Centring
@@ -120,6 +126,7 @@ class Model:
     splitter: Splitter
     settings: Settings
     training: TrainingRecord
+    edits: EditLog = field(default_factory=EditLog)
 
     @property
     def device(self) -> torch.device:
@@ -149,3 +156,25 @@ class Model:
     def read(self, trajectory: Trajectory) -> Prediction:
         """Let the reader read trajectories."""
         return read_trajectory(self.network.reader, trajectory, self.labels.task)
+
+    def edited(self, edits: Edits, vectors: NDArray[np.float32]) -> Model:
+        """Return the model with its prototypes edited, and the edit logged.
+
+        Parameters
+        ----------
+        edits
+            What to do; it may be nothing, where only the reader is to be trained again.
+        vectors
+            The encoder's vectors of the sentences of `edits.replace`, (r, d).
+        """
+        network, prototypes, changes = apply_edits(
+            self.network, self.prototypes, edits, self.embed(vectors), self.labels.task
+        )
+        log = self.edits.added(changes, self.network, self.prototypes)
+        return replace(self, network=network, prototypes=prototypes, edits=log)
+
+    def undone(self) -> Model:
+        """Return the model as it was before the last edit, down to the last bit."""
+        log, state = self.edits.undone()
+        network = copy.deepcopy(state.network).to(self.device)
+        return replace(self, network=network, prototypes=state.prototypes, edits=log)

@@ -4,15 +4,18 @@
 
     config.json         format_version, classes, encoder, splitter, settings, training, checksums
     model.safetensors   corpus mean, adapter, prototypes, reader
-    prototypes.json     id, sentence, source row, usage, scores and class rates
+    prototypes.json     id, sentence, source row, usage, scores, class rates and name
     README.md           the model card
     encoder/            the fine-tuned encoder; only where training changed it
+    edits.json          edits made by hand, and the prototypes before the last ten; only if edited
+    edits.safetensors   prototypes' vectors and reader before the last ten edits; only if edited
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -29,6 +32,7 @@ from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
 from protorynet.prototypes import Prototype, Prototypes
+from protorynet.prototypes.edit_log import EditEntry, EditLog, PastState
 from protorynet.records import read_record
 from protorynet.settings import Settings
 from protorynet.text import Splitter
@@ -46,6 +50,7 @@ _CONFIG, _WEIGHTS, _PROTOTYPES, _CARD, _ENCODER = (
     "README.md",
     "encoder",
 )
+_EDITS, _STATES = "edits.json", "edits.safetensors"
 # What reading a damaged or hand-made file may raise.
 _DAMAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 _LARGEST_JSON = 64 * 2**20
@@ -77,15 +82,16 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | None = N
         "settings": model.settings.to_dict(),
         "training": model.training.to_dict(),
     }
+    files = {_WEIGHTS: weights, _PROTOTYPES: prototypes}
+    if model.edits.entries:
+        config["edits"] = len(model.edits.entries)
+        files |= _edit_files(model.edits)
     with replaced_directory(path) as fresh:
-        (fresh / _WEIGHTS).write_bytes(weights)
-        (fresh / _PROTOTYPES).write_bytes(prototypes)
+        for name, content in files.items():
+            (fresh / name).write_bytes(content)
         (fresh / _CARD).write_text(model_card(model), encoding="utf-8")
-        checksums = {
-            _CONFIG: _config_sha256(config),
-            _WEIGHTS: _sha256(weights),
-            _PROTOTYPES: _sha256(prototypes),
-        }
+        checksums = {name: _sha256(content) for name, content in files.items()}
+        checksums[_CONFIG] = _config_sha256(config)
         if tuned is not None:
             tuned.save(fresh / _ENCODER)
             checksums[_ENCODER] = _folder_sha256(fresh / _ENCODER)
@@ -147,9 +153,7 @@ def _build(config: dict[str, Any], path: Path) -> Model:
         centring=centring,
         adapter=_adapter(tensors, settings, centring) if _has(tensors, "adapter.") else None,
         network=_network(tensors, settings, len(labels.classes)),
-        prototypes=Prototypes(
-            tuple(read_record(Prototype, entry) for entry in listed["prototypes"]), labels.names
-        ),
+        prototypes=_prototypes(listed, labels),
         labels=labels,
         encoder=read_record(EncoderRecord, config["encoder"]),
         splitter=config["splitter"],
@@ -157,7 +161,56 @@ def _build(config: dict[str, Any], path: Path) -> Model:
         training=read_record(TrainingRecord, config["training"]),
     )
     _check_agreement(model)
-    return model
+    return replace(model, edits=_edits(config, path, model))
+
+
+def _prototypes(listed: dict[str, Any], labels: LabelCode) -> Prototypes:
+    items = tuple(read_record(Prototype, entry) for entry in listed["prototypes"])
+    return Prototypes(items, labels.names)
+
+
+def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
+    """Read the log of edits, and check that each past state is one of this model."""
+    count, checksums = config.get("edits", 0), config["sha256"]
+    if not count:
+        if strange := [name for name in (_EDITS, _STATES) if (path / name).exists()]:
+            raise ModelFormatError(
+                f"{path / strange[0]} does not belong to this model: {_CONFIG} knows of no edits. "
+                "Remove it, or restore the directory from a copy."
+            )
+        return EditLog()
+    values = _json_object(
+        path / _EDITS, _unchanged(path / _EDITS, _LARGEST_JSON, checksums[_EDITS])
+    )
+    entries = tuple(read_record(EditEntry, entry) for entry in values["entries"])
+    if len(entries) != count:
+        raise ValueError(f"{len(entries)} edits in {_EDITS}, but {count!r} in {_CONFIG}")
+    tensors = _read_weights(path / _STATES, checksums[_STATES])
+    states = []
+    for entry in values["states"]:
+        number, n_classes = int(entry["number"]), len(model.labels.classes)
+        state = PastState(
+            number,
+            _network(_below(tensors, f"{number}."), model.settings, n_classes),
+            _prototypes(entry, model.labels),
+        )
+        _check_agreement(replace(model, network=state.network, prototypes=state.prototypes))
+        states.append(state)
+    return EditLog(entries, tuple(states))
+
+
+def _edit_files(log: EditLog) -> dict[str, bytes]:
+    values = {
+        "entries": [entry.to_dict() for entry in log.entries],
+        "states": [{"number": state.number, **state.prototypes.to_dict()} for state in log.states],
+    }
+    # States between which only names changed share their weights; safetensors wants copies.
+    tensors = {
+        f"{state.number}.network.{name}": tensor.detach().cpu().contiguous().clone()
+        for state in log.states
+        for name, tensor in state.network.state_dict().items()
+    }
+    return {_EDITS: _json(values), _STATES: save_tensors(tensors)}
 
 
 def _labels(config: dict[str, Any]) -> LabelCode:

@@ -210,6 +210,28 @@ def test_explain_writes_a_page(run: Run, trained: Path, tmp_path: Path) -> None:
     assert "The story was boring." in (tmp_path / "page.html").read_text()
 
 
+def test_explain_names_words_where_asked(run: Run, trained: Path) -> None:
+    assert "words: " in run("explain", trained, TEXT, "--words").out
+    assert "words: " not in run("explain", trained, TEXT).out
+
+
+def test_explain_json_with_words_has_them_for_both_sentences(
+    run: Run, trained: Path, table: Path
+) -> None:
+    out = run("explain", trained, "--input", table, "--words", "--json", "--limit", 2).out
+    told = [json.loads(line) for line in out.splitlines()]
+    assert len(told) == 2
+    for step in (step for document in told for step in document["sentences"]):
+        for text, words in (("text", "words"), ("prototype_sentence", "prototype_words")):
+            spans = [step[text][word["start"] : word["end"]] for word in step[words]]
+            assert spans == [word["text"] for word in step[words]]
+
+
+def test_explain_marks_words_on_a_page(run: Run, trained: Path, tmp_path: Path) -> None:
+    run("explain", trained, TEXT, "--words", "--html", tmp_path / "page.html")
+    assert "<mark " in (tmp_path / "page.html").read_text()
+
+
 def test_prototypes_are_listed(run: Run, trained: Path) -> None:
     listed = json.loads((trained / "prototypes.json").read_text())["prototypes"]
     out = run("prototypes", trained).out

@@ -126,6 +126,14 @@ def one_sentence() -> Explanation:
 
 
 @pytest.fixture
+def tied(good_review: Explanation) -> Explanation:
+    """A document between two classes, of which the first is predicted."""
+    even = {"negative": 0.5, "positive": 0.5}
+    steps = tuple(replace(step, scores=even, running=even) for step in good_review.sentences)
+    return replace(good_review, label="negative", probabilities=even, sentences=steps)
+
+
+@pytest.fixture
 def hostile_review() -> Explanation:
     """Markup of every kind, control characters, an emoji, right-to-left text and a surrogate."""
     texts = [

@@ -14,12 +14,14 @@ import pytest
 
 import protorynet.report
 from protorynet.errors import InputError
+from protorynet.explain import Rationale, WordEffect
 from protorynet.report import (
     explanation_fragment,
     explanation_page,
     model_page,
     prototypes_fragment,
     prototypes_page,
+    rationale_fragment,
 )
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -196,3 +198,66 @@ def test_exported_names_are_sorted_and_exist():
 def test_importing_the_room_loads_neither_rich_nor_jinja2():
     code = "import sys, protorynet.report; sys.exit(bool({'rich', 'jinja2'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.fixture
+def worded(good_review):
+    """The last sentence has a word that matters, one that does little, and one against."""
+    step = good_review.sentences[-1]
+    words = (
+        WordEffect("One", 0, 3, 0.01),
+        WordEffect("finest", 11, 17, 0.2),
+        WordEffect("films", 18, 23, 0.07),
+        WordEffect("year", 31, 35, -0.3),
+    )
+    found = replace(step, words=words, prototype_words=(WordEffect("best", 19, 23, 0.15),))
+    return replace(good_review, sentences=(*good_review.sentences[:-1], found))
+
+
+def marks(html: str) -> list[tuple[str, str]]:
+    return re.findall(r'<mark class="pn-word pn-word-(\d)"[^>]*>([^<]*)</mark>', html)
+
+
+def test_words_are_marked_by_how_much_they_matter(worded):
+    assert marks(explanation_fragment(worded)) == [("3", "finest"), ("2", "films"), ("3", "best")]
+
+
+def test_marked_sentences_read_as_before(worded):
+    fragment = explanation_fragment(worded)
+    plain = unescape(re.sub(r"</?mark[^>]*>", "", fragment))
+    assert f'<p class="pn-text pn-marked" dir="auto">{worded.sentences[-1].text}</p>' in plain
+    assert worded.sentences[-1].prototype_sentence in plain
+
+
+def test_the_key_tells_of_words_only_where_they_are_marked(good_review, worded):
+    assert "Marked words" in explanation_fragment(worded)
+    assert "Marked words" not in explanation_fragment(good_review)
+
+
+def test_a_rationale_shows_both_sentences_escaped():
+    sentence, prototype = "<b>Bad</b> & 'so'", "</p><script>"
+    hostile = Rationale(
+        sentence,
+        3,
+        prototype,
+        0.5,
+        (WordEffect("Bad</b> & 'so'", 3, len(sentence), 0.1),),
+        (WordEffect(prototype, 0, len(prototype), 0.1),),
+    )
+    fragment = rationale_fragment(hostile)
+    outline(fragment)
+    assert "<b>Bad" not in fragment
+    assert "<script" not in fragment
+    assert marks(fragment)[1] == ("3", "&lt;/p&gt;&lt;script&gt;")
+    assert hostile._repr_html_() == fragment
+
+
+def test_the_runner_up_is_named(good_review):
+    step = good_review.sentences[0]
+    assert f"(next: {step.runner_up}, 0.63)" in explanation_fragment(good_review)
+
+
+def test_classes_of_the_same_probability_are_told(tied):
+    fragment = explanation_fragment(tied)
+    assert "level with <bdi>positive</bdi>" in fragment
+    assert '<span class="pn-verdict pn-hue-1"><bdi>negative</bdi>' in fragment

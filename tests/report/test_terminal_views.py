@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from protorynet.report import print_evaluation, print_explanation, print_prototypes
+from protorynet.explain import Rationale, WordEffect
+from protorynet.report import (
+    print_evaluation,
+    print_explanation,
+    print_prototypes,
+    print_rationale,
+)
 
 WIDTHS = [60, 80, 120]
 
@@ -56,6 +63,52 @@ def test_bars_of_two_classes_grow_from_the_middle_to_either_side(bad_review):
 
 def test_the_verdict_comes_last(bad_review):
     assert printed(print_explanation, bad_review).splitlines()[-1] == "Verdict: negative 94%"
+
+
+def test_similarity_and_runner_up_are_told(good_review):
+    text = flat(printed(print_explanation, good_review))
+    assert "(similarity 0.71; next: prototype 30, 0.63)" in text
+
+
+def test_classes_of_the_same_probability_are_told(tied):
+    last = printed(print_explanation, tied).splitlines()[-1]
+    assert last == "Verdict: negative 50%, level with positive: nothing tips the scale"
+
+
+def test_an_explanation_prints_itself(good_review):
+    assert str(good_review).splitlines() == [
+        line.rstrip() for line in printed(print_explanation, good_review, width=100).splitlines()
+    ]
+
+
+RATIONALE = Rationale(
+    "A  [b]great\nfilm[/b]!",
+    7,
+    "What a \x1bfilm.",
+    0.8,
+    (WordEffect("great", 6, 11, 0.25), WordEffect("film", 12, 16, 0.1), WordEffect("A", 0, 1, -1)),
+    (WordEffect("film", 8, 12, 0.004),),
+)
+
+
+def test_a_rationale_names_the_words_that_matter():
+    assert printed(print_rationale, RATIONALE).splitlines() == [
+        "A [b]great film[/b]!",
+        "like prototype 7: What a �film. (similarity 0.80)",
+        "words: great +0.25, film +0.10; in the prototype: none stands out",
+    ]
+
+
+def test_a_terminal_marks_the_words_that_matter():
+    text = printed(print_rationale, RATIONALE, force_terminal=True, color_system="truecolor")
+    assert "\x1b[1;4mgreat\x1b[0m" in text
+
+
+def test_words_are_printed_below_their_sentence(good_review):
+    step = replace(good_review.sentences[0], words=RATIONALE.words)
+    text = flat(printed(print_explanation, replace(good_review, sentences=(step,))))
+    assert "words: great +0.25, film +0.10; in the prototype: none stands out score 0.48" in text
+    assert "The words named are those" in text
 
 
 def test_several_classes_show_the_strongest_class_and_the_running_leader(person):

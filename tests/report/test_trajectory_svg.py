@@ -112,3 +112,8 @@ def test_colours_come_from_the_surroundings(good_review):
 def test_a_picture_too_small_to_read_is_refused(good_review):
     with pytest.raises(InputError, match="100 × 50 pixels is too small"):
         trajectory_svg(good_review, width=100, height=50)
+
+
+def test_two_classes_level_at_one_half_are_drawn(tied):
+    shown = texts(ElementTree.fromstring(trajectory_svg(tied)))
+    assert {"positive", "negative", "50%"} <= set(shown)

@@ -10,8 +10,11 @@ from typing import Annotated
 import typer
 
 from protorynet import __version__
+from protorynet.cli.auditing import audit
+from protorynet.cli.automating import automaton
 from protorynet.cli.caching import cache
 from protorynet.cli.demonstrating import demo
+from protorynet.cli.editing import EditCommand, edit
 from protorynet.cli.evaluating import evaluate
 from protorynet.cli.explaining import explain, prototypes
 from protorynet.cli.failures import end_badly, silence_output
@@ -59,6 +62,9 @@ app.command(rich_help_panel="Make and use a model")(predict)
 app.command(rich_help_panel="Make and use a model")(evaluate)
 app.command(rich_help_panel=_READ)(explain)
 app.command(rich_help_panel=_READ)(prototypes)
+app.command(rich_help_panel=_READ)(automaton)
+app.command(rich_help_panel=_READ)(audit)
+app.command(cls=EditCommand, rich_help_panel="Upkeep")(edit)
 app.command(rich_help_panel="Upkeep")(cache)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -24,6 +25,7 @@ from protorynet.cli.places import check_writable
 from protorynet.errors import EmptyDocumentError, InputError
 
 if TYPE_CHECKING:
+    from protorynet.classifier import ProtoryNetClassifier
     from protorynet.explain import Explanation
     from protorynet.text import Splitter
 
@@ -31,6 +33,7 @@ __all__ = ["explain", "prototypes"]
 
 _SHOWN = 10
 _AT_ONCE = 1_000  # texts whose explanations are held in memory together
+_AT_ONCE_WITH_WORDS = 20  # each of their sentences is encoded anew without each of its words
 
 
 def explain(
@@ -56,6 +59,12 @@ def explain(
             rich_help_panel="The table",
         ),
     ] = None,
+    words: Annotated[
+        bool,
+        typer.Option(
+            "--words", help="Also show which words make each sentence like its prototype (slower)."
+        ),
+    ] = False,
     encoder: EncoderElsewhere = None,
     as_json: AsJson = False,
     html: AsHtml = None,
@@ -70,13 +79,14 @@ def explain(
     if source is None:
         if text or split or limit or skip_empty:
             raise InputError("--text, --split, --limit and --skip-empty need --input FILE.")
-        explanations: Iterable[Explanation] = [_explain_text(model, _read_text(document), encoder)]
+        read = _read_text(document)
+        explanations: Iterable[Explanation] = [_explain_text(model, read, words, encoder)]
     elif document is not None:
         raise InputError("give either a TEXT or --input FILE, not both.")
     else:
         most = None if as_json else _SHOWN
         explanations = _explain_table(
-            model, source, text, split, skip_empty, limit or most, encoder
+            model, source, text, split, skip_empty, limit or most, words, encoder
         )
     _show(explanations, as_json=as_json, as_lines=source is not None, html=html)
 
@@ -125,12 +135,12 @@ def _read_text(document: str | None) -> str:
         raise InputError("standard input is not UTF-8 text.") from None
 
 
-def _explain_text(model: Path, document: str, encoder: str | None) -> Explanation:
+def _explain_text(model: Path, document: str, words: bool, encoder: str | None) -> Explanation:
     if not document or document.isspace():
         raise InputError('the text to explain is empty: give a "TEXT", --input FILE, or a pipe.')
     classifier = load_classifier(model, encoder=encoder, verbose=False)
     try:
-        explanation: Explanation = classifier.explain(document)
+        explanation: Explanation = _explainer(classifier, words)(document)
     except EmptyDocumentError:
         raise InputError("the text to explain holds no sentence.") from None
     return explanation
@@ -143,6 +153,7 @@ def _explain_table(
     split: str | None,
     skip_empty: bool,
     limit: int | None,
+    words: bool,
     encoder: str | None,
 ) -> Iterator[Explanation]:
     table = read_documents(source, text=text, split=split, labelled=False, skip_empty=skip_empty)
@@ -151,8 +162,13 @@ def _explain_table(
     classifier = load_classifier(model, encoder=encoder)
     with naming_rows(table):
         texts = _with_sentences(table.texts[:limit], classifier.splitter, skip_empty=skip_empty)
-    for start in range(0, len(texts), _AT_ONCE):
-        yield from classifier.explain(texts[start : start + _AT_ONCE])
+    explain, at_once = _explainer(classifier, words), _AT_ONCE_WITH_WORDS if words else _AT_ONCE
+    for start in range(0, len(texts), at_once):
+        yield from explain(texts[start : start + at_once])
+
+
+def _explainer(classifier: ProtoryNetClassifier, words: bool) -> Callable[[Any], Any]:
+    return partial(classifier.explain, words=True) if words else classifier.explain
 
 
 def _with_sentences(texts: Sequence[str], splitter: Splitter, *, skip_empty: bool) -> list[str]:

@@ -138,6 +138,7 @@ def _step(
         scores=dict(active.scores),
         running=_by_class(model, prediction.running[place]),
         effect=float(effects[place]),
+        runner_up_sentence=None if alone else second.sentence,
     )
 
 

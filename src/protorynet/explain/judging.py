@@ -7,13 +7,21 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.encoders import Encoder, load_encoder
 from protorynet.explain.evaluation import Measure
 from protorynet.explain.pretrained import NOT_AT_HAND, Encode, PretrainedSpace, unit_vectors
-from protorynet.model import Model
+from protorynet.model import PRECOMPUTED, EncoderRecord, Model
 from protorynet.network import Trajectory
 from protorynet.text import Sentences
 
-__all__ = ["Judge", "encoder_judge", "judged_sentences", "match_qualities", "tfidf_judge"]
+__all__ = [
+    "Judge",
+    "choose_judge",
+    "encoder_judge",
+    "judged_sentences",
+    "match_qualities",
+    "tfidf_judge",
+]
 
 Judge = Callable[[list[str], list[str]], NDArray[np.float32]]
 """Gives the likeness of every sentence of a first list to every one of a second."""
@@ -43,6 +51,28 @@ def tfidf_judge(sentences: list[str], prototypes: list[str]) -> NDArray[np.float
     vectors = vectorizer.fit_transform([*sentences, *prototypes])
     likeness = vectors[: len(sentences)] @ vectors[len(sentences) :].T
     return np.asarray(likeness.todense(), dtype=np.float32)
+
+
+def choose_judge(
+    record: EncoderRecord, judge: str | Encoder | None, *, device: str
+) -> tuple[Judge | None, str]:
+    """Return a judge that is not the model's own encoder, and what to call it.
+
+    Parameters
+    ----------
+    record
+        The model's encoder. Vectors that the user gives cannot be judged.
+    judge
+        The encoder to ask; by default the embedded one, or word pieces for a model made with it.
+    device
+        Where that encoder computes.
+    """
+    if record.name == PRECOMPUTED:
+        return None, ""
+    if judge is None and record.name == "minilm":
+        return tfidf_judge, "word pieces: it sees spelling, not meaning"
+    judging = load_encoder(judge or "minilm", device=device)
+    return encoder_judge(judging.encode), judging.name
 
 
 def judged_sentences(random: np.random.Generator, count: int) -> NDArray[np.int64]:

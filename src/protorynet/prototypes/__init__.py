@@ -2,15 +2,25 @@
 
 from protorynet.prototypes.candidates import distinct_candidates, is_readable
 from protorynet.prototypes.completeness import is_complete
+from protorynet.prototypes.edit_log import EditEntry, EditLog, PastState, Retraining
+from protorynet.prototypes.editing import apply_edits
+from protorynet.prototypes.edits import Change, Edits
 from protorynet.prototypes.kmedoids import faster_pam, k_medoids, mean_distance_to_nearest
 from protorynet.prototypes.projection import cluster_means, project
 from protorynet.prototypes.prototype import Prototype, Prototypes
 from protorynet.prototypes.pruning import PruningPoint, choose_size, sizes_to_try
 
 __all__ = [
+    "Change",
+    "EditEntry",
+    "EditLog",
+    "Edits",
+    "PastState",
     "Prototype",
     "Prototypes",
     "PruningPoint",
+    "Retraining",
+    "apply_edits",
     "choose_size",
     "cluster_means",
     "distinct_candidates",

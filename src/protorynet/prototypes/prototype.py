@@ -14,30 +14,43 @@ __all__ = ["Prototype", "Prototypes"]
 
 @dataclass(frozen=True)
 class Prototype:
-    """A real training sentence that stands for many like it.
+    """A real training sentence, or one typed by hand, that stands for many like it.
 
     Parameters
     ----------
     id
-        A stable number, never reused after an edit.
+        A stable number, never changed nor reused by an edit; it is no position.
     sentence
-        The sentence as it stands in the training data.
+        The sentence as it stands in the training data, or as it was typed.
     row
-        Position, counted from 0, of the training document it comes from.
+        Position, counted from 0, of the training document it comes from; None if it was typed.
     usage
         Share of the training sentences matched to it.
     scores
         The model's probability of each class for this prototype read alone.
     class_rate
         Share of each class among the documents of the sentences matched to it.
+    name
+        What a person calls it; only shown, never computed with.
+
+    Examples
+    --------
+    >>> Prototype(3, "It took an hour.", 8, 0.1, {}, {}, name="slow service").caption
+    'slow service: It took an hour.'
     """
 
     id: int
     sentence: str
-    row: int
+    row: int | None
     usage: float
     scores: dict[str, float]
     class_rate: dict[str, float]
+    name: str | None = None
+
+    @property
+    def caption(self) -> str:
+        """The sentence, after the name where it has one."""
+        return self.sentence if self.name is None else f"{self.name}: {self.sentence}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet prototypes --json` prints them."""
@@ -48,6 +61,7 @@ class Prototype:
             "usage": self.usage,
             "scores": dict(self.scores),
             "class_rate": dict(self.class_rate),
+            "name": self.name,
         }
 
 
@@ -75,6 +89,11 @@ class Prototypes:
     def __getitem__(self, position: int) -> Prototype:
         return self.items[position]
 
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The ids in the order of the columns."""
+        return np.array([item.id for item in self.items], dtype=np.int64)
+
     def ranked(self, label: str | None = None) -> list[Prototype]:
         """Return the prototypes by falling score for a class (the last class if none is named)."""
         by = self.classes[-1] if label is None else label
@@ -82,7 +101,10 @@ class Prototypes:
 
     def with_rows(self, rows: Sequence[int] | NDArray[np.int64]) -> Prototypes:
         """Return the prototypes with the row of each one's document looked up in `rows`."""
-        items = tuple(replace(item, row=int(rows[item.row])) for item in self.items)
+        items = tuple(
+            item if item.row is None else replace(item, row=int(rows[item.row]))
+            for item in self.items
+        )
         return replace(self, items=items)
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,6 +119,7 @@ class Prototypes:
             [
                 {
                     "id": item.id,
+                    "name": item.name,
                     "sentence": item.sentence,
                     "row": item.row,
                     "usage": item.usage,

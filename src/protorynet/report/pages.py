@@ -13,11 +13,12 @@ from markupsafe import Markup
 from protorynet.errors import InputError
 from protorynet.files import write_atomically
 from protorynet.report import wording
+from protorynet.report.marking import marked
 from protorynet.report.scale import HUES, ranked, scale_of_explanation, scale_of_prototypes
-from protorynet.report.trajectory import trajectory_svg
+from protorynet.report.trajectory import trajectory_svg, verdict_reading
 
 if TYPE_CHECKING:
-    from protorynet.explain import Explanation
+    from protorynet.explain import Explanation, Rationale
     from protorynet.prototypes import Prototypes
     from protorynet.report.story import ModelStory
 
@@ -27,6 +28,7 @@ __all__ = [
     "model_page",
     "prototypes_fragment",
     "prototypes_page",
+    "rationale_fragment",
 ]
 
 
@@ -51,6 +53,19 @@ def explanation_page(explanations: Sequence[Explanation], path: Path) -> None:
     if not explanations:
         raise InputError("there is no explanation to show; give at least one document.")
     _write(path, _render("explanation_page.html", explanations=list(explanations)))
+
+
+def rationale_fragment(rationale: Rationale) -> str:
+    """Return a sentence and a prototype with the words marked that make them alike.
+
+    Examples
+    --------
+    >>> from protorynet.explain import Rationale, WordEffect
+    >>> words = (WordEffect("joy", 2, 5, 0.31),)
+    >>> ">joy</mark>" in rationale_fragment(Rationale("A joy!", 7, "Joyful.", 0.8, words, ()))
+    True
+    """
+    return _render("rationale_fragment.html", rationale=rationale)
 
 
 def prototypes_fragment(prototypes: Prototypes) -> str:
@@ -103,10 +118,12 @@ def _environment() -> Environment:
     )
     environment.globals.update(
         hues=HUES,
+        marked=marked,
         ranked=ranked,
         scale_of_explanation=scale_of_explanation,
         scale_of_prototypes=scale_of_prototypes,
         trajectory=_trajectory,
+        verdict_reading=verdict_reading,
     )
     environment.filters.update(
         measure_title=wording.measure_title,
@@ -114,6 +131,7 @@ def _environment() -> Environment:
         percent=wording.percent,
         points=_points,
         score=wording.score,
+        signed=_signed,
     )
     return environment
 
@@ -125,6 +143,10 @@ def _trajectory(explanation: Explanation, width: int, height: int) -> Markup:
 
 def _points(effect: float) -> str:
     return wording.points(effect).replace("-", "\N{MINUS SIGN}")
+
+
+def _signed(effect: float) -> str:
+    return wording.signed(effect).replace("-", "\N{MINUS SIGN}")
 
 
 def _writable(value: object) -> object:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import io
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.cells import cell_len
@@ -17,6 +19,7 @@ from protorynet.report.scale import (
     scale_of_explanation,
     scale_of_prototypes,
 )
+from protorynet.report.trajectory import verdict_reading
 from protorynet.report.wording import (
     measure_title,
     measure_value,
@@ -25,6 +28,7 @@ from protorynet.report.wording import (
     printable,
     score,
 )
+from protorynet.report.words import marked_line, print_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,10 +36,19 @@ if TYPE_CHECKING:
     from protorynet.explain import Evaluation, Explanation, SentenceExplanation
     from protorynet.prototypes import Prototypes
 
-__all__ = ["print_evaluation", "print_explanation", "print_prototypes"]
+__all__ = ["print_evaluation", "print_explanation", "print_prototypes", "printed"]
 
 _NARROW = 76  # below, a table would leave too little room for the sentences
 _MOST_CLASSES = 6
+
+
+def printed(show: Callable[[Any, Console], None], thing: Any) -> str:
+    """Return what a view prints, as plain text of 100 columns."""
+    from rich.console import Console
+
+    page = io.StringIO()
+    show(thing, Console(file=page, width=100, color_system=None, highlight=False))
+    return page.getvalue().rstrip("\n")
 
 
 def print_explanation(explanation: Explanation, console: Console) -> None:
@@ -51,13 +64,14 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
     >>> print_explanation(Explanation("A joy!", "positive", sure, (step,)), Console(width=60))
     Each sentence is matched to the prototype it resembles most. ...
     1  A joy!
-       like prototype 7: What a delight.
+       like prototype 7: What a delight. (similarity 0.80)
        score 0.93 ··········│█████████·  so far  93%  effect +43
     <BLANKLINE>
     Verdict: positive 93%
     """
     scale = scale_of_explanation(explanation)
-    print_hanging(console, Text(), Text(_legend(scale, console), style="dim"))
+    legend = _legend(scale, console) + (_WORDS_LEGEND if explanation.has_words else "")
+    print_hanging(console, Text(), Text(legend, style="dim"))
     indent = len(str(len(explanation.sentences))) + 2
     for number, sentence in enumerate(explanation.sentences, start=1):
         console.print()
@@ -132,13 +146,21 @@ def print_evaluation(evaluation: Evaluation, console: Console) -> None:
 
 
 def _print_step(sentence: SentenceExplanation, scale: Scale, lead: Text, console: Console) -> None:
-    encoding = console.encoding
     indent = Text(" " * lead.cell_len)
-    print_hanging(console, lead, Text(printable(sentence.text, encoding), style="bold"))
+    # Where words are marked, the rest of the sentence stands back.
+    style = "" if sentence.words else "bold"
+    text = marked_line(sentence.text, sentence.words, sentence, console, style)
+    print_hanging(console, lead, text)
     like = Text(f"like prototype {sentence.prototype}: ", style="dim")
-    like.append(printable(sentence.prototype_sentence, encoding), style="italic")
+    shown, words = sentence.prototype_sentence, sentence.prototype_words
+    like.append_text(marked_line(shown, words, sentence, console, "italic"))
+    second = ""
+    if sentence.runner_up is not None and sentence.runner_up_similarity is not None:
+        second = f"; next: prototype {sentence.runner_up}, {score(sentence.runner_up_similarity)}"
+    like.append(f" (similarity {score(sentence.similarity)}{second})", style="dim")
     print_hanging(console, indent, like)
-
+    if sentence.words:
+        print_words(sentence, indent, console)
     print_hanging(console, indent, _figures(sentence, scale, console, len(indent)))
 
 
@@ -168,9 +190,12 @@ def _print_verdict(explanation: Explanation, scale: Scale, console: Console) -> 
     verdict = Text("Verdict: ", style="bold")
     # The label of a multi-label model may join several classes, or none.
     probability = explanation.probabilities.get(explanation.label)
-    verdict.append(label, style=bold(scale.shown(explanation.probabilities)))
+    verdict.append(label, style=bold(verdict_reading(explanation, scale)))
     if probability is not None:
         verdict.append(f" {percent(probability)}", style="bold")
+    if explanation.level_with:
+        others = printable(" and ".join(explanation.level_with), console.encoding)
+        verdict.append(f", level with {others}: nothing tips the scale")
     print_hanging(console, Text(), verdict)
     if scale.pole is None:
         _print_classes(explanation, scale, console)
@@ -227,6 +252,12 @@ def _prototype_score(reading: Reading, scale: Scale, console: Console, *, betwee
     if scale.pole is not None:
         return cell
     return Text.assemble(printable(reading.label, console.encoding), between, cell)
+
+
+_WORDS_LEGEND = (
+    " The words named are those without which sentence and prototype would be least alike, with "
+    "what the similarity loses when each is left out."
+)
 
 
 def _legend(scale: Scale, console: Console) -> str:

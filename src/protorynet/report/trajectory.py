@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,11 @@ from protorynet.report.wording import clean, percent, score, shorten
 if TYPE_CHECKING:
     from protorynet.explain import Explanation, SentenceExplanation
 
-__all__ = ["trajectory_svg"]
+__all__ = ["FONTS", "picture_names", "trajectory_parts", "trajectory_svg", "verdict_reading"]
 
 _SMALLEST = (240, 120)
 _FONT = 12
+FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif"
 
 
 def trajectory_svg(explanation: Explanation, *, width: int = 640, height: int = 220) -> str:
@@ -49,27 +51,44 @@ def trajectory_svg(explanation: Explanation, *, width: int = 640, height: int = 
             f"give at least {_SMALLEST[0]} × {_SMALLEST[1]}."
         )
     scale = scale_of_explanation(explanation)
-    frame = frame_of(scale, len(explanation.sentences), width=width, height=height)
-    draw = _two_ends if scale.pole is not None else _several_classes
     return element(
         "svg",
-        *_names(explanation, scale),
-        *grid(frame, scale),
-        *ticks(frame),
-        *legend(frame, scale),
-        *(draw(explanation, scale, frame) if explanation.sentences else ()),
+        *picture_names(explanation, scale),
+        *trajectory_parts(explanation, scale, width=width, height=height),
         xmlns="http://www.w3.org/2000/svg",
         class_="pn-trajectory",
         viewBox=f"0 0 {width} {height}",
         width=width,
         height=height,
         role="img",
-        font_family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
+        font_family=FONTS,
         font_size=_FONT,
     )
 
 
-def _names(explanation: Explanation, scale: Scale) -> tuple[str, str]:
+def trajectory_parts(
+    explanation: Explanation, scale: Scale, *, width: int, height: int
+) -> list[str]:
+    """Return the elements of a trajectory, for a picture of one's own."""
+    frame = frame_of(scale, len(explanation.sentences), width=width, height=height)
+    draw = _two_ends if scale.pole is not None else _several_classes
+    drawn = draw(explanation, scale, frame) if explanation.sentences else []
+    return [*grid(frame, scale), *ticks(frame), *legend(frame, scale), *drawn]
+
+
+def verdict_reading(explanation: Explanation, scale: Scale) -> Reading:
+    """Return the predicted class in the hue of its side, which at one half is no other's."""
+    probability = explanation.probabilities.get(explanation.label)
+    if probability is None:
+        return scale.shown(explanation.probabilities)
+    reading = scale.reading(explanation.label, probability)
+    if scale.pole is None:
+        return reading
+    return replace(reading, hue=0 if explanation.label == scale.pole else 1)
+
+
+def picture_names(explanation: Explanation, scale: Scale) -> tuple[str, str]:
+    """Return title and description, which screen readers read out."""
     shown = explanation.probabilities.get(explanation.label)
     verdict = explanation.label or "no class"
     if shown is not None:

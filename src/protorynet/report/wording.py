@@ -8,6 +8,7 @@ import unicodedata
 __all__ = [
     "clean",
     "columns",
+    "lines",
     "measure_title",
     "measure_value",
     "percent",
@@ -15,6 +16,7 @@ __all__ = [
     "printable",
     "score",
     "shorten",
+    "signed",
 ]
 
 # XML and HTML cannot carry these, not even escaped; a lone surrogate cannot even be written.
@@ -41,6 +43,17 @@ def percent(value: float) -> str:
 def score(value: float) -> str:
     """Return a score or a similarity with two decimals."""
     return f"{value:.2f}"
+
+
+def signed(effect: float) -> str:
+    """Return a difference of similarities with its sign and two decimals, or three if small.
+
+    Examples
+    --------
+    >>> signed(0.314), signed(-0.05), signed(0.0042)
+    ('+0.31', '-0.05', '+0.004')
+    """
+    return f"{effect:+.2f}" if abs(effect) >= 0.01 else f"{effect:+.3f}"
 
 
 def points(effect: float) -> str:
@@ -120,3 +133,37 @@ def shorten(text: str, limit: int) -> str:
     while text and columns(text) > limit - 1:
         text = text[:-1]
     return text.rstrip() + "…"
+
+
+def lines(text: str, limit: int, most: int) -> list[str]:
+    """Return the text broken into lines of at most `limit` columns, the last one cut if need be.
+
+    Examples
+    --------
+    >>> lines("The light over the harbour alone is worth the ticket.", 20, most=2)
+    ['The light over the', 'harbour alone is wo…']
+    """
+    broken, line = [], ""
+    for word in text.split():
+        joined = f"{line} {word}" if line else word
+        if columns(joined) <= limit:
+            line = joined
+            continue
+        if line:
+            broken.append(line)
+        *full, line = _cut(word, limit)
+        broken += full
+    broken.append(line)
+    if len(broken) > most:
+        broken[most - 1 :] = [shorten(" ".join(broken[most - 1 : most + 1]), limit)]
+    return broken
+
+
+def _cut(word: str, limit: int) -> list[str]:
+    """Cut a word, or a text without spaces, that is too long for a line."""
+    parts = [""]
+    for mark in word:
+        if parts[-1] and columns(parts[-1] + mark) > limit:
+            parts.append("")
+        parts[-1] += mark
+    return parts

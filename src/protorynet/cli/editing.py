@@ -1,0 +1,274 @@
+"""`protorynet edit`: prototypes dropped, merged, replaced and renamed by hand, and that undone."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from protorynet.cli.documents import load_classifier, naming_rows, read_documents
+from protorynet.cli.options import (
+    AsJson,
+    EncoderElsewhere,
+    LabelColumn,
+    ModelFolder,
+    SkipEmpty,
+    SplitName,
+    TextColumn,
+)
+from protorynet.cli.output import print_json, result_console
+from protorynet.cli.places import check_writable
+from protorynet.errors import InputError
+
+if TYPE_CHECKING:
+    from protorynet.model import Model
+    from protorynet.prototypes.edit_log import EditEntry, EditLog
+
+__all__ = ["EditCommand", "edit"]
+
+_EDITS = "Edits"
+_PAIRS = ("--replace", "--rename")
+_BETWEEN = "\0"  # which no word of a command line can hold
+
+
+class EditCommand(TyperCommand):
+    """A command some of whose options, which may be repeated, take an id and a text."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Join each id with its text, for Typer has no repeated options of two values."""
+        joined: list[str] = []
+        words = iter(args)
+        for word in words:
+            joined.append(word)
+            if word in _PAIRS:
+                pair = list(islice(words, 2))
+                joined += [_BETWEEN.join(pair)] if pair else []
+        return super().parse_args(ctx, joined)
+
+
+def edit(
+    model: ModelFolder,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="Remove a prototype; its sentences go to the nearest that remain.",
+            rich_help_panel=_EDITS,
+        ),
+    ] = None,
+    merge: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID,ID",
+            help="Let the first speak for all of them, and remove the others.",
+            rich_help_panel=_EDITS,
+        ),
+    ] = None,
+    replace: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID SENTENCE", help="Put any sentence in its place.", rich_help_panel=_EDITS
+        ),
+    ] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID NAME",
+            help="Give it a name to show; '' takes the name away.",
+            rich_help_panel=_EDITS,
+        ),
+    ] = None,
+    undo: Annotated[
+        bool,
+        typer.Option(
+            "--undo",
+            help="Undo the last edit, exactly. The last ten can be undone, one by one.",
+            rich_help_panel=_EDITS,
+        ),
+    ] = False,
+    retrain: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DATA",
+            help="Table of labelled texts, best those of the training: the reader learns from "
+            "them, and accuracy before and after is measured on some that are held out.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="OTHER_MODEL",
+            help="Model directory to make; by default MODEL itself is changed.",
+        ),
+    ] = None,
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    split: SplitName = None,
+    skip_empty: SkipEmpty = False,
+    encoder: EncoderElsewhere = None,
+    as_json: AsJson = False,
+) -> None:
+    """Edit a model's prototypes by hand, or list the edits made so far.
+
+    Every option may be given more than once. Ids never change. Without --retrain the reader stays
+    as it was; train it later with --retrain alone. Rows with split 'train' are used where the
+    table has such.
+
+    **Example:** `protorynet edit model --drop 7 --rename 3 "slow service" --retrain reviews.csv`
+    """
+    edits: dict[str, Any] = {
+        "drop": [number for given in drop or [] for number in _ids(given, "--drop")],
+        "merge": [_ids(given, "--merge") for given in merge or []],
+        "replace": [_pair(given, "--replace") for given in replace or []],
+        "rename": [_pair(given, "--rename") for given in rename or []],
+    }
+    is_edit = any(edits.values())
+    if retrain is None and (text or label or split or skip_empty):
+        raise InputError("--text, --label, --split and --skip-empty need --retrain DATA.")
+    if undo and (is_edit or retrain):
+        raise InputError("--undo goes alone: undo first, then edit.")
+    if not (undo or is_edit or retrain):
+        if output is not None:
+            raise InputError("there is no edit to save: name one, or leave -o out.")
+        _show_log(model, as_json=as_json)
+        return
+    _check_output(output)
+    table = None
+    if retrain is not None:
+        table = read_documents(
+            retrain,
+            text=text,
+            label=label,
+            split=split,
+            prefer_split="train",
+            skip_empty=skip_empty,
+        )
+    classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
+    if undo:
+        entry = classifier.undo_edit()
+    elif table is None:
+        entry = classifier.edit(**edits)
+    else:
+        with naming_rows(table):
+            entry = classifier.edit(table.texts, table.labels, **edits)
+    saved = output or model
+    classifier.save(saved)
+    if as_json:
+        print_json(_summary(saved, classifier.model_, entry))
+    else:
+        _print_summary(saved, classifier.model_, entry)
+
+
+def _ids(given: str, option: str) -> list[int]:
+    try:
+        return [int(number) for number in given.split(",")]
+    except ValueError:
+        raise InputError(
+            f"{option} {given!r} should be prototype ids, as in {option} 3,5."
+        ) from None
+
+
+def _pair(given: str, option: str) -> tuple[int, str]:
+    number, between, text = given.partition(_BETWEEN)
+    try:
+        if between:
+            return int(number), text
+    except ValueError:
+        pass
+    shown = given.replace(_BETWEEN, " ")
+    raise InputError(f'{option} {shown!r} should be an id and a text, as in {option} 4 "A text."')
+
+
+def _check_output(output: Path | None) -> None:
+    if output is None:
+        return
+    if output.exists() or output.is_symlink():
+        raise InputError(f"{output} exists already. Choose another name.")
+    check_writable(output)
+
+
+def _show_log(model: Path, *, as_json: bool) -> None:
+    from protorynet.storage import load_model
+
+    log = load_model(model)[0].edits
+    if as_json:
+        entries = [entry.to_dict() for entry in log.entries]
+        print_json({"edits": entries, "undoable": len(log.states)})
+        return
+    if not log.entries:
+        _print("No edits so far.")
+    for entry in log.entries:
+        _print(f"{entry.number}. {entry.when}{f', undone {entry.undone}' * bool(entry.undone)}")
+        _print_entry(entry)
+    _print_what_next(model, log)
+
+
+def _summary(saved: Path, model: Model, entry: EditEntry) -> dict[str, Any]:
+    return {
+        "model": str(saved),
+        "edit": entry.to_dict(),
+        "n_prototypes": len(model.prototypes),
+        "reader_is_behind": model.edits.reader_is_behind,
+        "undoable": len(model.edits.states),
+    }
+
+
+def _print_summary(saved: Path, model: Model, entry: EditEntry) -> None:
+    _print(f"Edit {entry.number}{' is undone' * bool(entry.undone)}:")
+    _print_entry(entry)
+    record = entry.retraining
+    if record and not entry.undone and record.data_sha256 != model.training.data_sha256:
+        _print(
+            "These are not the documents that the model was trained on: it may have learned from "
+            "some that are held out here."
+        )
+    _print(f"The model has {len(model.prototypes)} prototypes.")
+    _print_what_next(saved, model.edits)
+
+
+def _print_entry(entry: EditEntry) -> None:
+    record = entry.retraining
+    for change in entry.changes:
+        _print(str(change), indent=2)
+        moved = record.moved.get(str(change.id)) if record else None
+        if moved and change.kind != "rename":
+            _print(f"its sentences are now at {_shares(moved)}", indent=4)
+    if record:
+        _print(
+            f"Accuracy {record.accuracy_before:.1%} before, {record.accuracy_edited:.1%} edited, "
+            f"{record.accuracy_after:.1%} with the reader retrained ({record.seconds:.1f} s), on "
+            f"{record.n_held_out:,} held-out documents, which also told when to stop.",
+            indent=2,
+        )
+
+
+def _shares(shares: dict[str, float]) -> str:
+    shown = [f"{number} ({share:.0%})" for number, share in list(shares.items())[:3]]
+    return ", ".join(shown) + (f" and {len(shares) - 3} more" if len(shares) > 3 else "")
+
+
+def _print_what_next(saved: Path, log: EditLog) -> None:
+    command = f"protorynet edit {quote(str(saved))}"
+    if log.reader_is_behind:
+        _print(
+            "The reader has not been retrained, and usage and class rates are those from before "
+            f"the edit. Retrain with: {command} --retrain DATA"
+        )
+    if log.states:
+        _print(f"Undo edit {log.states[-1].number} with: {command} --undo")
+
+
+def _print(line: str, *, indent: int = 0) -> None:
+    from rich.text import Text
+
+    from protorynet.report.wording import printable
+
+    console = result_console()
+    text = Text(" " * indent + printable(line, console.encoding))
+    console.print(text, soft_wrap=True)

@@ -1,0 +1,214 @@
+"""The documents of an audit: both splits in one row, as the model reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.encoders import Embeddings
+from protorynet.explain.audit_words import WordSequences, copied_texts, read_words
+from protorynet.explain.findings import quoted
+from protorynet.model import Model
+from protorynet.network import Prediction, Trajectory
+from protorynet.text import Sentences
+
+__all__ = ["PASSAGE", "AuditCorpus", "LabelledDocuments", "read_corpus"]
+
+# People write formulas of eight words ("one of the worst films I have ever seen"), seldom of
+# twelve: of film reviews one sentence in a thousand, of management replies one in five.
+_FORMULA = 8
+PASSAGE = 12
+"""How many words in a row, shared by three documents, are more than a formula."""
+
+
+@dataclass(frozen=True)
+class LabelledDocuments:
+    """Documents of one split, prepared for a model.
+
+    Parameters
+    ----------
+    texts
+        The original texts, those without a sentence included.
+    rows
+        Where each stands in its table, counted from 0.
+    sentences, embeddings
+        Their sentences, and the encoder's vectors of these.
+    targets
+        One-hot or multi-hot labels, a row per text.
+    """
+
+    texts: Sequence[str]
+    rows: NDArray[np.int64]
+    sentences: Sentences
+    embeddings: Embeddings
+    targets: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class AuditCorpus:
+    """All documents that hold a sentence, those of training first, with what the model says.
+
+    Parameters
+    ----------
+    model
+        The model.
+    texts, rows, is_test
+        Each document's text, its row in the table and its split.
+    sentences, documents
+        All sentences, and the document of each.
+    trajectory, prediction
+        The model's matches and probabilities.
+    truth
+        Which classes each document has.
+    n_empty
+        Documents without a sentence, in training and in test.
+    """
+
+    model: Model
+    texts: list[str]
+    rows: NDArray[np.int64]
+    is_test: NDArray[np.bool_]
+    sentences: list[str]
+    documents: NDArray[np.int64]
+    trajectory: Trajectory
+    prediction: Prediction
+    truth: NDArray[np.bool_]
+    n_empty: tuple[int, int]
+
+    @cached_property
+    def words(self) -> WordSequences:
+        """The words of each sentence."""
+        return read_words(self.sentences)
+
+    @cached_property
+    def document_words(self) -> WordSequences:
+        """The words of each document."""
+        return self.words.joined(self.trajectory.lengths)
+
+    @cached_property
+    def same_document(self) -> NDArray[np.int64]:
+        """A number per document; documents of the same words share one."""
+        keys = self.document_words.keys()
+        return _numbered([key or text for key, text in zip(keys, self.texts, strict=True)])
+
+    @cached_property
+    def same_sentence(self) -> NDArray[np.int64]:
+        """A number per sentence; sentences of the same words share one, questions apart."""
+        # "Really?" does not say what "Really" says.
+        return _numbered(
+            [
+                (key or text, text.endswith("?"))
+                for key, text in zip(self.words.keys(), self.sentences, strict=True)
+            ]
+        )
+
+    @cached_property
+    def is_first(self) -> NDArray[np.bool_]:
+        """Which documents are the first of their words, so that copies do not count twice."""
+        first = np.zeros(len(self.texts), np.bool_)
+        first[np.unique(self.same_document, return_index=True)[1]] = True
+        return first
+
+    @cached_property
+    def formulas(self) -> NDArray[np.bool_]:
+        """Which sentences are runs of eight words that three documents share, or more."""
+        return copied_texts(self.words, self.trajectory.lengths, self.is_first, _FORMULA)
+
+    @cached_property
+    def passages(self) -> NDArray[np.bool_]:
+        """Which sentences are part of longer passages that three documents share, or more."""
+        return copied_texts(self.words, self.trajectory.lengths, self.is_first, PASSAGE)
+
+    @cached_property
+    def predicted(self) -> NDArray[np.bool_]:
+        """Which classes the model gives each document."""
+        return self.decided(self.prediction.probabilities)
+
+    @property
+    def in_test(self) -> NDArray[np.bool_]:
+        """Which sentences are of test documents."""
+        return self.is_test[self.documents]
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Which documents have all their classes right."""
+        right: NDArray[np.bool_] = (self.predicted == self.truth).all(axis=1)
+        return right
+
+    def decided(self, probabilities: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Return which classes are predicted at these probabilities."""
+        if self.model.labels.task == "multilabel":
+            return probabilities >= 0.5
+        chosen = np.zeros(probabilities.shape, np.bool_)
+        chosen[np.arange(len(chosen)), probabilities.argmax(axis=1)] = True
+        return chosen
+
+    def part(self, chosen: NDArray[np.bool_]) -> Trajectory:
+        """Return the trajectories of some documents."""
+        places = np.flatnonzero(chosen[self.documents])
+        return self.trajectory.take(places, self.trajectory.lengths[chosen])
+
+    def example(self, document: int) -> dict[str, Any]:
+        """Return where a document stands and how it begins, as evidence."""
+        return {
+            "split": "test" if self.is_test[document] else "train",
+            "row": int(self.rows[document]),
+            "text": quoted(self.texts[document]),
+        }
+
+    def label(self, document: int) -> str:
+        """Return a document's label in words."""
+        return self.model.labels.name_of(self.truth[document].astype(np.float32))
+
+
+def read_corpus(model: Model, train: LabelledDocuments, test: LabelledDocuments) -> AuditCorpus:
+    """Let the model read both splits."""
+    splits = (train, test)
+    filled = [split.sentences.filled for split in splits]
+    parts = [split.sentences.without_empty() for split in splits]
+    traced = [
+        model.trace(split.embeddings, part.lengths)
+        for split, part in zip(splits, parts, strict=True)
+    ]
+    trajectory = _joined(traced)
+    return AuditCorpus(
+        model=model,
+        texts=[
+            text
+            for split, full in zip(splits, filled, strict=True)
+            for text, is_full in zip(split.texts, full, strict=True)
+            if is_full
+        ],
+        rows=np.concatenate([s.rows[full] for s, full in zip(splits, filled, strict=True)]),
+        is_test=np.repeat([False, True], [part.n_documents for part in parts]),
+        sentences=[text for part in parts for text in part.texts],
+        documents=np.repeat(np.arange(len(trajectory.lengths)), trajectory.lengths),
+        trajectory=trajectory,
+        prediction=model.read(trajectory),
+        truth=np.concatenate(
+            [s.targets[full] > 0.5 for s, full in zip(splits, filled, strict=True)]
+        ),
+        n_empty=(int((~filled[0]).sum()), int((~filled[1]).sum())),
+    )
+
+
+def _joined(parts: list[Trajectory]) -> Trajectory:
+    dense = [part.dense for part in parts if part.dense is not None]
+    return Trajectory(
+        np.concatenate([part.columns for part in parts]),
+        np.concatenate([part.similarities for part in parts]),
+        np.concatenate([part.runner_up for part in parts]),
+        np.concatenate([part.runner_up_similarities for part in parts]),
+        np.concatenate([part.lengths for part in parts]),
+        np.concatenate(dense) if dense else None,
+    )
+
+
+def _numbered(keys: Sequence[object]) -> NDArray[np.int64]:
+    number: dict[object, int] = {}
+    return np.array([number.setdefault(key, len(number)) for key in keys], np.int64)

@@ -1,0 +1,131 @@
+"""What an audit tells: findings, each a plain sentence with its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["Audit", "Finding", "Severity", "counted", "quoted", "share_of"]
+
+Severity = Literal["note", "warning", "serious"]
+
+_RANK = {"serious": 0, "warning": 1, "note": 2}
+_QUOTED = 120
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know before trusting a model.
+
+    Parameters
+    ----------
+    kind
+        Its key in JSON, such as ``"shared_texts"``.
+    severity
+        ``"serious"`` (figures cannot be trusted before it is mended), ``"warning"`` (look at it)
+        or ``"note"`` (good to know).
+    message
+        Plain sentences: what was found, why it matters and what to do.
+    evidence
+        The figures behind it. ``"examples"``, where there, is a list of dictionaries that name
+        sentences, rows (counted from 0) and prototypes.
+    """
+
+    kind: str
+    severity: Severity
+    message: str
+    evidence: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as `protorynet audit --json` prints them."""
+        return {
+            "kind": self.kind,
+            "severity": self.severity,
+            "message": self.message,
+            "evidence": self.evidence,
+        }
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What a careful colleague would tell about a model and its data.
+
+    Parameters
+    ----------
+    findings
+        The findings, most serious first.
+    n_train, n_test
+        How many documents of each split were read.
+    """
+
+    findings: tuple[Finding, ...]
+    n_train: int
+    n_test: int
+
+    @classmethod
+    def of(cls, findings: list[Finding], *, n_train: int, n_test: int) -> Audit:
+        """Return the findings ordered by how serious they are.
+
+        Examples
+        --------
+        >>> found = [Finding("a", "note", "", {}), Finding("b", "serious", "", {})]
+        >>> [f.kind for f in Audit.of(found, n_train=2, n_test=1).findings]
+        ['b', 'a']
+        """
+        ordered = sorted(findings, key=lambda finding: _RANK[finding.severity])
+        return cls(tuple(ordered), n_train, n_test)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as `protorynet audit --json` prints them."""
+        return {
+            "findings": [finding.to_dict() for finding in self.findings],
+            "n_train": self.n_train,
+            "n_test": self.n_test,
+        }
+
+    def _repr_html_(self) -> str:
+        from protorynet.report.auditing import audit_fragment
+
+        return audit_fragment(self)
+
+
+def share_of(part: float, whole: float) -> str:
+    """Return a share for reading; small ones keep a decimal, and none is rounded to all.
+
+    Examples
+    --------
+    >>> share_of(567, 3606), share_of(16, 902), share_of(1, 5000), share_of(566, 567)
+    ('16%', '1.8%', '0.02%', '>99%')
+    """
+    value = 100 * part / whole if whole else 0.0
+    if 99.5 <= value < 100:
+        return ">99%"
+    if value >= 9.95 or value == 0:
+        return f"{value:.0f}%"
+    return f"{value:.1f}%" if value >= 0.095 else f"{value:.2g}%"
+
+
+def counted(count: int, thing: str, things: str | None = None) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "text"), counted(1200, "text"), counted(2, "class", "classes")
+    ('1 text', '1,200 texts', '2 classes')
+    """
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
+def quoted(text: str, limit: int = _QUOTED) -> str:
+    """Return the beginning of a text on one line.
+
+    Examples
+    --------
+    >>> quoted("It was a long" + " way" * 9, 20)
+    'It was a long way…'
+    """
+    # A very long text is cut first, so that little of it is read.
+    line = " ".join(text[: 4 * limit].split())
+    if len(line) <= limit and len(text) <= 4 * limit:
+        return line
+    return line[: limit - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"

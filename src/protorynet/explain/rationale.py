@@ -1,0 +1,182 @@
+"""Why a sentence is like a prototype: the words without which it would be less so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from protorynet.encoders import Encoder
+from protorynet.errors import InputError
+from protorynet.explain.explanation import Explanation, Rationale, WordEffect
+from protorynet.explain.pretrained import Encode
+from protorynet.explain.words import Span, left_out, word_spans
+from protorynet.model import Model
+from protorynet.network import pairwise_distance, similarity
+from protorynet.text.segmenting import paper_reading
+
+__all__ = ["explain_match", "explain_matches", "explain_words"]
+
+_MOST_WORDS = 40  # of one text; the words of a longer one are left out in groups
+
+
+def explain_match(model: Model, encode: Encode, sentence: str, prototype_id: int) -> Rationale:
+    """Find the words that make a sentence and a prototype alike.
+
+    Each word in turn is left out of the sentence, and of the prototype's sentence, and what
+    remains is compared anew. So the effects are the model's own, whatever the encoder; they need
+    not add up, since words that say the same can each be spared.
+
+    Parameters
+    ----------
+    model
+        The model.
+    encode
+        Its encoder's function from texts to vectors.
+    sentence
+        Any text that holds more than space.
+    prototype_id
+        The id of one of the model's prototypes.
+
+    Examples
+    --------
+    >>> from protorynet import ProtoryNetClassifier
+    >>> from protorynet.encoders import load_encoder
+    >>> texts = ["I loved it. Great film!", "Awful. I hated every minute."] * 10
+    >>> clf = ProtoryNetClassifier().fit(texts, ["good", "bad"] * 10)
+    >>> nearest = clf.explain("A great film.").sentences[0].prototype
+    >>> why = explain_match(clf.model_, load_encoder("minilm").encode, "A great film.", nearest)
+    >>> [word.text for word in why.words]
+    ['A', 'great', 'film']
+    """
+    return explain_matches(model, encode, [(sentence, prototype_id)])[0]
+
+
+def explain_matches(
+    model: Model, encode: Encode, matches: Sequence[tuple[str, int]]
+) -> list[Rationale]:
+    """Find the words of many pairs of a sentence and a prototype's id at once.
+
+    All texts go through the encoder in one call, each distinct one once.
+    """
+    columns = {item.id: column for column, item in enumerate(model.prototypes)}
+    for sentence, prototype_id in matches:
+        _check(model, sentence, prototype_id, columns)
+    shown = {item.id: _Variants.of(item.sentence) for item in model.prototypes}
+    pairs = [
+        (columns[number], _Variants.of(sentence), shown[number]) for sentence, number in matches
+    ]
+    space = _Space.holding(model, encode, [side for _, *both in pairs for side in both])
+    return [_rationale(model, space, *pair) for pair in pairs]
+
+
+def explain_words(
+    model: Model, encoder: Encoder | None, explanations: Sequence[Explanation]
+) -> list[Explanation]:
+    """Return explanations with the words that make each sentence like its prototype."""
+    if encoder is None:
+        raise InputError(
+            "a model of precomputed vectors knows no words: it cannot say which of them make a "
+            "sentence like its prototype. Explain without words."
+        )
+    steps = [step for explanation in explanations for step in explanation.sentences]
+    matches = list(dict.fromkeys((step.text, step.prototype) for step in steps))
+    found = dict(zip(matches, explain_matches(model, encoder.encode, matches), strict=True))
+    explained = []
+    for explanation in explanations:
+        reasons = [found[step.text, step.prototype] for step in explanation.sentences]
+        sentences = tuple(
+            replace(step, words=why.words, prototype_words=why.prototype_words)
+            for step, why in zip(explanation.sentences, reasons, strict=True)
+        )
+        explained.append(replace(explanation, sentences=sentences))
+    return explained
+
+
+class _Variants(NamedTuple):
+    """A text, the places of its words, and the text without each of them."""
+
+    text: str
+    spans: list[Span]
+    without: list[str]
+
+    @classmethod
+    def of(cls, text: str) -> _Variants:
+        spans = word_spans(text, _MOST_WORDS)
+        return cls(text, spans, [left_out(text, span) for span in spans])
+
+
+class _Space(NamedTuple):
+    """Texts as points of the space in which the model compares; nothing to read has no point."""
+
+    model: Model
+    rows: dict[str, int]
+    points: Tensor
+
+    @classmethod
+    def holding(cls, model: Model, encode: Encode, sides: Iterable[_Variants]) -> _Space:
+        texts = [text for side in sides for text in (side.text, *side.without)]
+        read = list(dict.fromkeys(reading for text in texts if (reading := _read(model, text))))
+        points = model.embed(np.asarray(encode(read), np.float32)) if read else torch.empty(0, 0)
+        return cls(model, {text: row for row, text in enumerate(read)}, points.double())
+
+    def point(self, text: str) -> Tensor:
+        return self.points[self.rows[_read(self.model, text)]]
+
+    def similarities(self, texts: list[str], target: Tensor) -> list[float]:
+        """Compare texts with a point; where there is nothing to read, nothing is alike."""
+        rows = [self.rows.get(_read(self.model, text)) for text in texts]
+        settings = self.model.settings
+        known = self.points[[row for row in rows if row is not None]]
+        distances = pairwise_distance(known, target.double()[None], settings.distance)
+        near = iter(similarity(distances[:, 0], settings.psi_squared).tolist())
+        return [0.0 if row is None else next(near) for row in rows]
+
+
+@torch.inference_mode()
+def _rationale(
+    model: Model, space: _Space, column: int, sentence: _Variants, prototype: _Variants
+) -> Rationale:
+    whole, *without = space.similarities(
+        [sentence.text, *sentence.without], model.network.prototypes[column]
+    )
+    # The paper's variant shows sentences that are only near its prototypes, so the effects of
+    # their words are measured from the sentence shown.
+    shown, *without_shown = space.similarities(
+        [prototype.text, *prototype.without], space.point(sentence.text)
+    )
+    return Rationale(
+        sentence=sentence.text,
+        prototype=model.prototypes[column].id,
+        prototype_sentence=prototype.text,
+        similarity=whole,
+        words=_effects(sentence, whole, without),
+        prototype_words=_effects(prototype, shown, without_shown),
+    )
+
+
+def _effects(variants: _Variants, whole: float, without: list[float]) -> tuple[WordEffect, ...]:
+    return tuple(
+        WordEffect(variants.text[start:end], start, end, whole - less)
+        for (start, end), less in zip(variants.spans, without, strict=True)
+    )
+
+
+def _read(model: Model, text: str) -> str:
+    """Return what the encoder reads of a text."""
+    return paper_reading(text) if model.splitter == "paper" else text
+
+
+def _check(model: Model, sentence: str, prototype_id: int, columns: dict[int, int]) -> None:
+    if not isinstance(sentence, str) or not _read(model, sentence).strip():
+        raise InputError(f"the sentence to explain is {sentence!r}; expected a text with words.")
+    if prototype_id not in columns:
+        known = ", ".join(str(number) for number in sorted(columns)[:8])
+        raise InputError(
+            f"the model has no prototype {prototype_id!r}; its ids are {known}"
+            f"{', …' if len(columns) > 8 else ''}."
+        )

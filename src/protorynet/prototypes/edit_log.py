@@ -1,0 +1,172 @@
+"""The log of edits: what was done and when, and the last states for undoing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from protorynet.errors import InputError
+from protorynet.network import ProtoryNetwork
+from protorynet.prototypes.edits import Change
+from protorynet.prototypes.prototype import Prototypes
+
+__all__ = ["KEPT_STATES", "EditEntry", "EditLog", "PastState", "Retraining"]
+
+KEPT_STATES = 10
+"""How many edits, one after the other, can be undone."""
+
+
+@dataclass(frozen=True)
+class Retraining:
+    """How the reader was trained again after an edit.
+
+    Parameters
+    ----------
+    accuracy_before, accuracy_edited, accuracy_after
+        Accuracy on the documents held out: before the edit, with the prototypes edited but the
+        reader as it was, and with the reader trained again. The last is a little optimistic, for
+        the same documents told when to stop.
+    n_documents, n_held_out
+        Documents that the reader learned from, and those held out.
+    data_sha256, seed
+        The data and the seed.
+    moved
+        For each prototype that was removed or replaced, by id: the share of its sentences that
+        each prototype has now, by id, among the documents that the reader learned from.
+    seconds
+        Time taken.
+    """
+
+    accuracy_before: float
+    accuracy_edited: float
+    accuracy_after: float
+    n_documents: int
+    n_held_out: int
+    data_sha256: str
+    seed: int
+    moved: dict[str, dict[str, float]]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class EditEntry:
+    """One edit.
+
+    Parameters
+    ----------
+    number
+        Its number, from 1.
+    when
+        When it was made, in UTC.
+    changes
+        What it did; nothing where only the reader was trained again.
+    retraining
+        How the reader was trained again, if it was.
+    undone
+        When it was undone, if it was.
+    """
+
+    number: int
+    when: str
+    changes: tuple[Change, ...] = ()
+    retraining: Retraining | None = None
+    undone: str | None = None
+
+    @property
+    def touches_matching(self) -> bool:
+        """Whether sentences may be matched otherwise than before: not by new names alone."""
+        return any(change.kind != "rename" for change in self.changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        retraining = None if self.retraining is None else vars(self.retraining)
+        changes = [vars(change) for change in self.changes]
+        return {**vars(self), "changes": changes, "retraining": retraining}
+
+
+@dataclass(frozen=True)
+class PastState:
+    """What a model was before an edit.
+
+    Parameters
+    ----------
+    number
+        Number of the edit that ended it.
+    network, prototypes
+        Its parts that edits change.
+    """
+
+    number: int
+    network: ProtoryNetwork
+    prototypes: Prototypes
+
+
+@dataclass(frozen=True)
+class EditLog:
+    """All edits of a model, and its states before the last ten that are not undone.
+
+    Parameters
+    ----------
+    entries
+        The edits, the undone ones included.
+    states
+        The states, oldest first.
+    """
+
+    entries: tuple[EditEntry, ...] = ()
+    states: tuple[PastState, ...] = ()
+
+    def __post_init__(self) -> None:
+        numbers = [entry.number for entry in self.entries]
+        if numbers != list(range(1, len(numbers) + 1)):
+            raise ValueError(f"the edits are numbered {numbers}, not from 1 on")
+        standing = [entry.number for entry in self.standing]
+        kept = [state.number for state in self.states]
+        if len(kept) > KEPT_STATES or kept != standing[len(standing) - len(kept) :]:
+            raise ValueError(f"there are states before the edits {kept}, but the edits {standing}")
+
+    @property
+    def standing(self) -> tuple[EditEntry, ...]:
+        """The edits that are not undone."""
+        return tuple(entry for entry in self.entries if entry.undone is None)
+
+    @property
+    def reader_is_behind(self) -> bool:
+        """Whether prototypes were edited after the reader was last trained."""
+        for entry in reversed(self.standing):
+            if entry.retraining is not None:
+                return False
+            if entry.touches_matching:
+                return True
+        return False
+
+    def added(
+        self, changes: Iterable[Change], network: ProtoryNetwork, prototypes: Prototypes
+    ) -> EditLog:
+        """Return the log with one more edit, which ended the state given."""
+        number = len(self.entries) + 1
+        entry = EditEntry(number, _now(), tuple(changes))
+        states = (*self.states, PastState(number, network, prototypes))
+        return EditLog((*self.entries, entry), states[-KEPT_STATES:])
+
+    def with_retraining(self, retraining: Retraining) -> EditLog:
+        """Return the log with the reader's training told in the last entry."""
+        last = replace(self.entries[-1], retraining=retraining)
+        return replace(self, entries=(*self.entries[:-1], last))
+
+    def undone(self) -> tuple[EditLog, PastState]:
+        """Return the log with the last standing edit undone, and the state before it."""
+        if not self.states:
+            past = f"; only the last {KEPT_STATES} edits can be undone" if self.standing else ""
+            raise InputError(f"there is no edit to undo{past}.")
+        state = self.states[-1]
+        place = state.number - 1
+        entry = replace(self.entries[place], undone=_now())
+        entries = (*self.entries[:place], entry, *self.entries[place + 1 :])
+        return EditLog(entries, self.states[:-1]), state
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,250 @@
+"""Findings about the texts: copies, leftovers, boilerplate and labels that contradict."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from audit_scene import (
+    TEST,
+    TRAIN,
+    Labelled,
+    audit_of,
+    clean_audit,
+    corpus_of,
+    found,
+    only,
+    reviews,
+)
+
+from protorynet.explain.audit_artefacts import artefact_sentences, copied_passages
+from protorynet.explain.audit_copies import copy_findings, near_copies
+from protorynet.explain.audit_evidence import WordEvidence
+from protorynet.explain.audit_shift import worded_shift_findings
+from protorynet.explain.audit_words import in_documents, read_words, shingles
+from protorynet.explain.findings import Finding
+
+_LONG = (
+    "We thank every guest for the kind comments and hope to welcome all of them again very soon "
+    "in our house by the river."
+)
+
+
+def copies(train: Labelled, test: Labelled, kind: str) -> list[Finding]:
+    return [f for f in copy_findings(corpus_of(train, test)) if f.kind == kind]
+
+
+def with_ending(labelled: Labelled, ending: str, label: str) -> Labelled:
+    """Add a last sentence to every second document of a class."""
+    chosen = [place for place, (_, own) in enumerate(labelled) if own == label][::2]
+    return [
+        (f"{text} {ending}" if place in chosen else text, own)
+        for place, (text, own) in enumerate(labelled)
+    ]
+
+
+def artefacts(train: Labelled, test: Labelled = TEST) -> list[str]:
+    corpus = corpus_of(train, test)
+    findings = artefact_sentences(corpus, WordEvidence(corpus))
+    return [finding.evidence["sentence"] for finding in findings]
+
+
+def test_texts_in_both_splits_are_named_with_their_rows() -> None:
+    (finding,) = copies(TRAIN, [*TEST, TRAIN[7]], "shared_texts")
+    (example,) = finding.evidence["examples"]
+    assert (example["train_rows"], example["test_rows"]) == ([7], [80])
+
+
+def test_a_shared_text_is_found_whatever_its_case_and_punctuation() -> None:
+    text, label = TRAIN[3]
+    assert copies(TRAIN, [*TEST, (text.upper().replace(".", " !"), label)], "shared_texts")
+
+
+def test_one_shared_text_in_a_hundred_is_serious() -> None:
+    assert copies(TRAIN, [*TEST, TRAIN[7]], "shared_texts")[0].severity == "serious"
+
+
+def test_one_shared_text_in_two_hundred_is_a_warning() -> None:
+    test = [*reviews(200, seed=5), TRAIN[7]]
+    assert copies(TRAIN, test, "shared_texts")[0].severity == "warning"
+
+
+def test_accuracy_is_told_without_the_shared_texts() -> None:
+    wrong = [(TRAIN[0][0], "good"), (TRAIN[1][0], "bad")]
+    (finding,) = copies(TRAIN, [*TEST, *wrong], "shared_texts")
+    assert finding.evidence["accuracy_on_these"] == 0
+    assert finding.evidence["accuracy_on_the_others"] > 0.9
+
+
+def test_a_test_text_with_a_changed_word_is_nearly_shared() -> None:
+    text, label = TRAIN[4]
+    changed = text.replace(" was ", " is ", 1)
+    (finding,) = copies(TRAIN, [*TEST, (changed, label)], "near_shared_texts")
+    assert finding.evidence["examples"][0]["train_row"] == 4
+
+
+def test_a_text_that_is_shared_exactly_is_not_named_as_nearly_shared() -> None:
+    assert not copies(TRAIN, [*TEST, TRAIN[4]], "near_shared_texts")
+
+
+def test_texts_that_share_one_sentence_are_no_near_copies() -> None:
+    texts = read_words([f"{TRAIN[0][0]} {_LONG}", f"{TEST[0][0]} {_LONG}"])
+    assert near_copies(texts, np.array([False, True])) == []
+
+
+def test_near_copies_are_those_of_a_slow_comparison() -> None:
+    draw = random.Random(2)
+    train = [" ".join(draw.choices("abcdefgh", k=30)) for _ in range(40)]
+    test = [" ".join(w if draw.random() < 0.97 else "z" for w in t.split()) for t in train[:20]]
+    sets = [
+        {tuple(t.split()[i : i + 5]) for i in range(len(t.split()) - 4)} for t in [*train, *test]
+    ]
+    expected = {
+        place
+        for place in range(40, 60)
+        if max(len(sets[place] & s) / len(sets[place] | s) for s in sets[:40]) >= 0.65
+    }
+    words = read_words([*train, *test])
+    assert expected <= {pair[0] for pair in near_copies(words, np.arange(60) >= 40)}
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_a_repeated_text_is_a_duplicate_of_its_split(split: str) -> None:
+    train, test = (TRAIN + TRAIN[:2], TEST) if split == "train" else (TRAIN, TEST + TEST[:2])
+    (finding,) = copies(train, test, "duplicates")
+    assert (finding.evidence["split"], finding.evidence["n_surplus"]) == (split, 2)
+
+
+def test_many_duplicates_are_worth_a_warning() -> None:
+    assert copies(TRAIN + TRAIN[:20], TEST, "duplicates")[0].severity == "warning"
+
+
+def test_the_same_text_with_two_labels_is_a_conflict() -> None:
+    (finding,) = copies([*TRAIN, (TRAIN[0][0], "good")], TEST, "conflicting_labels")
+    assert finding.evidence["examples"][0]["labels"] == ["bad", "good"]
+
+
+def test_the_same_text_with_the_same_label_is_no_conflict() -> None:
+    assert not copies([*TRAIN, TRAIN[0]], TEST, "conflicting_labels")
+
+
+def test_a_leftover_at_the_end_of_one_class_is_named() -> None:
+    finding = only(audit_of(with_ending(TRAIN, "More", "bad")), "artefact_sentence")
+    assert finding.evidence["sentence"] == "More"
+    assert finding.evidence["share_at_the_end"] == 1
+
+
+def test_a_leftover_of_both_classes_is_harmless() -> None:
+    train = with_ending(with_ending(TRAIN, "More", "bad"), "More", "good")
+    assert artefacts(train) == []
+
+
+def test_a_short_sentence_whose_words_say_the_class_is_no_leftover() -> None:
+    assert artefacts(with_ending(TRAIN, "Horrible!", "bad")) == []
+
+
+def test_a_leftover_of_a_few_documents_is_no_evidence() -> None:
+    bad = [(f"{text} More", label) for text, label in TRAIN[:12] if label == "bad"]
+    assert artefacts(bad + TRAIN[12:]) == []
+
+
+def test_sentences_of_few_documents_are_told_together() -> None:
+    train = reviews(3000, seed=3)
+    for ending in ("Fin", "Zed"):
+        some = [place for place, (text, label) in enumerate(train) if label == "bad"][:25]
+        train = [(f"{t} {ending}.", y) if p in some else (t, y) for p, (t, y) in enumerate(train)]
+    corpus = corpus_of(train)
+    (finding,) = artefact_sentences(corpus, WordEvidence(corpus))
+    assert (finding.kind, finding.evidence["n_sentences"]) == ("telling_sentences", 2)
+
+
+def test_copies_of_one_document_do_not_make_its_sentences_leftovers() -> None:
+    assert artefacts(TRAIN + [TRAIN[0]] * 60) == []
+
+
+def test_a_leftover_tells_how_many_predictions_hang_on_it() -> None:
+    test = with_ending(TEST, "More", "bad")
+    finding = only(audit_of(with_ending(TRAIN, "More", "bad"), test), "artefact_sentence")
+    assert finding.evidence["n_test_documents_with_it"] == 20
+
+
+def test_passages_that_many_documents_share_are_named() -> None:
+    finding = only(audit_of(with_ending(TRAIN, _LONG, "good")), "copied_passages")
+    assert finding.evidence["n_documents"] == 40
+    assert finding.evidence["examples"][0]["text"].startswith("We thank every guest")
+
+
+def test_short_formulas_are_no_copied_passages() -> None:
+    formula = "It was one of the best stays ever."
+    assert copied_passages(corpus_of(with_ending(TRAIN, formula, "good"))) == []
+
+
+def test_a_document_that_stands_in_the_data_often_is_no_boilerplate() -> None:
+    assert copied_passages(corpus_of(TRAIN + [TRAIN[0]] * 60)) == []
+
+
+def test_words_in_another_language_are_told() -> None:
+    foreign = [
+        (f"Das Zimmer Nummer {n} war sauber, aber das Bad roch leider nach Farbe.", "good")
+        for n in range(40)
+    ]
+    kinds = {finding.kind for finding in worded_shift_findings(corpus_of(TRAIN, TEST + foreign))}
+    assert "unknown_words" in kinds
+
+
+def test_documents_of_another_length_are_told() -> None:
+    short = [(text.split(". ")[0] + ".", label) for text, label in TEST]
+    (finding,) = worded_shift_findings(corpus_of(TRAIN, short))
+    assert finding.kind == "other_length"
+
+
+def test_sentences_cut_in_many_pieces_are_told() -> None:
+    corpus = corpus_of()
+    endless = replace(corpus, texts=[text.replace(".", ",") for text in corpus.texts])
+    assert [finding.kind for finding in worded_shift_findings(endless)] == ["cut_sentences"]
+
+
+def test_a_handful_of_documents_tells_nothing_of_lengths() -> None:
+    short = [(text.split(". ")[0] + ".", label) for text, label in TEST[:10]]
+    assert worded_shift_findings(corpus_of(TRAIN, short)) == []
+
+
+def test_empty_documents_are_counted_and_left_out() -> None:
+    finding = only(audit_of(TRAIN, [*TEST, (" ", "good")]), "empty_documents")
+    assert (finding.evidence["split"], finding.evidence["n_documents"]) == ("test", 1)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "artefact_sentence",
+        "conflicting_labels",
+        "copied_passages",
+        "cut_sentences",
+        "duplicates",
+        "empty_documents",
+        "near_shared_texts",
+        "other_length",
+        "shared_texts",
+        "telling_sentences",
+        "unknown_words",
+    ],
+)
+def test_clean_texts_raise_no_alarm(kind: str) -> None:
+    assert found(clean_audit(), kind) == []
+
+
+def test_unspaced_scripts_are_read_by_characters() -> None:
+    assert read_words(["房间很干净。", "房间很脏"]).lengths.tolist() == [5, 4]
+
+
+def test_shingles_stay_within_their_text() -> None:
+    assert shingles(read_words(["a b", "c d e"]), 3)[1].tolist() == [2]
+
+
+def test_a_run_that_one_document_repeats_counts_once() -> None:
+    words = read_words(["a b a b", "a b"])
+    hashes, starts = shingles(words, 2)
+    assert in_documents(hashes, words.owners[starts], 2).tolist() == [True, False, True, True]

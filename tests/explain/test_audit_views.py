@@ -1,0 +1,105 @@
+"""An audit as people see it: in a terminal and as static HTML."""
+
+from __future__ import annotations
+
+import io
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from audit_scene import TEST, TRAIN, audit_of, clean_audit
+from rich.console import Console
+
+import protorynet.explain
+from protorynet.explain.findings import Audit, Finding, quoted
+from protorynet.report import auditing
+from protorynet.report.auditing import audit_fragment, print_audit
+
+_EVIL = "<script>alert(1)</script>\x1b[31m"
+
+
+def printed(audit: Audit, width: int = 80) -> str:
+    output = io.StringIO()
+    print_audit(audit, Console(file=output, width=width, color_system=None))
+    return output.getvalue()
+
+
+def told(kind: str = "duplicates", **evidence: object) -> Audit:
+    return Audit((Finding(kind, "note", f"Look here: {_EVIL}", dict(evidence)),), 1234, 5)
+
+
+def all_kinds() -> set[str]:
+    """Return every kind that the audit's modules name."""
+    folder = Path(protorynet.explain.__file__).parent
+    source = "".join(path.read_text() for path in folder.glob("audit*.py"))
+    return set(re.findall(r'Finding\(\s*"(\w+)"', source))
+
+
+def test_the_first_line_counts_findings_and_documents() -> None:
+    assert printed(told()).startswith("1 note on 1,234 training and 5 test documents\n")
+
+
+def test_nothing_found_is_said() -> None:
+    assert "Nothing to report" in printed(Audit((), 2, 2))
+
+
+@pytest.mark.parametrize("kind", sorted(all_kinds()))
+def test_every_kind_of_finding_has_a_title(kind: str) -> None:
+    assert kind in auditing._TITLES
+
+
+def test_no_title_is_without_a_finding() -> None:
+    assert set(auditing._TITLES) == all_kinds()
+
+
+def test_no_line_is_wider_than_the_terminal() -> None:
+    audit = audit_of(TRAIN + TRAIN[:3], TEST + TRAIN[:9])
+    assert max(len(line) for line in printed(audit, 60).splitlines()) <= 60
+
+
+def test_a_terminal_is_not_steered_by_the_texts() -> None:
+    assert "\x1b" not in printed(told(examples=[{"split": "test", "row": 1, "text": _EVIL}]))
+
+
+def test_rows_of_a_shared_text_are_named() -> None:
+    assert "train row 0, test row 80: " in printed(audit_of(TRAIN, [*TEST, TRAIN[0]]))
+
+
+def test_many_examples_are_cut_short() -> None:
+    examples = [{"split": "test", "row": row, "text": "Hello."} for row in range(9)]
+    assert "and 4 more" in printed(told(examples=examples))
+
+
+def test_html_holds_no_markup_of_the_texts() -> None:
+    page = audit_fragment(told(examples=[{"split": "test", "row": 1, "text": _EVIL}]))
+    assert "<script" not in page
+    assert "\x1b" not in page
+
+
+def test_html_tags_are_balanced() -> None:
+    class Balance(HTMLParser):
+        open_tags: list[str]
+
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            self.open_tags.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert self.open_tags.pop() == tag
+
+    balance = Balance()
+    balance.open_tags = []
+    balance.feed(audit_fragment(audit_of(TRAIN + TRAIN[:3], TEST + TRAIN[:9])))
+    assert balance.open_tags == []
+
+
+def test_a_notebook_shows_the_fragment() -> None:
+    assert clean_audit()._repr_html_() == audit_fragment(clean_audit())
+
+
+def test_a_very_long_text_is_quoted_by_its_beginning() -> None:
+    assert len(quoted("word " * 100_000)) <= 120
+
+
+def test_a_long_word_is_cut() -> None:
+    assert len(quoted("w" * 5000)) <= 120

@@ -1,0 +1,364 @@
+"""Automata that summarise the reader, on languages whose automaton is known."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protorynet.errors import EmptyDocumentError, InputError
+from protorynet.explain.automaton import Automaton, Pattern, State
+from protorynet.explain.clusters import cluster
+from protorynet.explain.prefix_tree import grow_tree, pure_prefixes
+from protorynet.explain.summarising import learn_automaton
+from protorynet.explain.walk import Walk
+from protorynet.labels import LabelCode
+from protorynet.model import EncoderRecord, Model, TrainingRecord
+from protorynet.network import Centring, ProtoryNetwork, Reader, Trajectory
+from protorynet.prototypes import Prototype, Prototypes
+from protorynet.settings import Settings
+
+K = 5
+OPEN, SHUT = 30.0, -30.0
+documents = st.lists(st.lists(st.integers(0, K - 1), min_size=1, max_size=8), min_size=1)
+
+
+def trajectory(texts: list[list[int]]) -> Trajectory:
+    columns = np.array([column for text in texts for column in text], np.int64)
+    ones = np.ones(len(columns), np.float32)
+    return Trajectory(columns, ones, columns, ones, np.array([len(text) for text in texts]))
+
+
+def random_texts(count: int, *, seed: int = 0, longest: int = 8) -> list[list[int]]:
+    random = np.random.default_rng(seed)
+    return [
+        random.integers(0, K, length).tolist() for length in random.integers(1, longest + 1, count)
+    ]
+
+
+def made(
+    reader: Reader, classes: tuple[str, ...] = ("no", "yes"), task: Any = "multiclass"
+) -> Model:
+    """Return a model whose prototypes have the ids 10, 11, … and whose reader is given."""
+    scores = dict.fromkeys(classes, 1 / len(classes))
+    items = tuple(
+        Prototype(10 + column, f"Sentence {column}.", column, 0.2, scores, scores)
+        for column in range(K)
+    )
+    return Model(
+        Centring(torch.zeros(K), 1.0),
+        None,
+        ProtoryNetwork(torch.eye(K), reader, Settings()),
+        Prototypes(items, classes),
+        LabelCode(classes, task),
+        EncoderRecord("precomputed", "precomputed"),
+        "sentencex",
+        Settings(),
+        TrainingRecord(0, 1, 1, "", 1.0, (), (0.5, 0.5), {}, {}),
+    )
+
+
+def reader(entry: list[float], keep: float, content: list[float], threshold: float) -> Reader:
+    """Return a reader of one cell: what each prototype lets in, what is kept, what comes in."""
+    made = Reader(K, 2, hidden=1, layers=1, dropout=0.0)
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight.zero_()
+        made.lstm.weight_ih_l0[0] = torch.tensor(entry)
+        made.lstm.bias_ih_l0[1] = keep
+        made.lstm.weight_ih_l0[2] = torch.tensor(content)
+        made.lstm.bias_ih_l0[3] = OPEN
+        made.head.weight[1] = 40.0
+        made.head.bias[1] = -40.0 * threshold
+    return made
+
+
+@pytest.fixture
+def contains_three() -> Model:
+    """Give "yes" to what holds prototype 3 anywhere."""
+    entry = [OPEN if column == 3 else SHUT for column in range(K)]
+    return made(reader(entry, OPEN, [OPEN] * K, threshold=0.4))
+
+
+@pytest.fixture
+def last_wins() -> Model:
+    """Give "yes" to what ends with prototype 0 or 1."""
+    content = [OPEN if column < 2 else SHUT for column in range(K)]
+    return made(reader([OPEN] * K, SHUT, content, threshold=0.0))
+
+
+@pytest.fixture
+def never_yes() -> Model:
+    return made(reader([OPEN] * K, SHUT, [OPEN] * K, threshold=2.0))
+
+
+@pytest.fixture
+def untrained() -> Model:
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        reader = Reader(K, 2, hidden=6, layers=2, dropout=0.5)
+        with torch.no_grad():
+            for weight in reader.parameters():
+                weight.mul_(4)
+    return made(reader)
+
+
+def test_containing_a_prototype_takes_two_states(contains_three: Model) -> None:
+    automaton = learn_automaton(contains_three, trajectory(random_texts(200)), "yes")
+    assert automaton.start == 0
+    assert automaton.transitions == ((0, 0, 0, 1, 0), (1, 1, 1, 1, 1))
+    assert [state.accepting for state in automaton.states] == [False, True]
+
+
+def test_the_last_prototype_winning_takes_two_states(last_wins: Model) -> None:
+    automaton = learn_automaton(last_wins, trajectory(random_texts(200)), "yes")
+    assert automaton.transitions == ((1, 1, 0, 0, 0), (1, 1, 0, 0, 0))
+
+
+@pytest.mark.parametrize("language", ["contains_three", "last_wins"])
+def test_a_known_language_is_read_exactly_on_new_documents(
+    language: str, request: pytest.FixtureRequest
+) -> None:
+    automaton = learn_automaton(
+        request.getfixturevalue(language),
+        trajectory(random_texts(200)),
+        "yes",
+        held_out=trajectory(random_texts(500, seed=1, longest=20)),
+    )
+    assert (automaton.fidelity, automaton.fidelity_ids_only) == (1.0, 1.0)
+
+
+def test_the_other_class_is_the_complement(last_wins: Model) -> None:
+    train = trajectory(random_texts(200))
+    yes, no = (learn_automaton(last_wins, train, label) for label in ("yes", "no"))
+    for text in random_texts(50, seed=2):
+        assert yes.accepts(text) is not no.accepts(text)
+
+
+def test_transitions_never_seen_are_those_of_the_reader(last_wins: Model) -> None:
+    texts = [[2], [3], [2, 3], [0], [0, 2]] * 5
+    automaton = learn_automaton(last_wins, trajectory(texts), "yes")
+    assert automaton.traffic[automaton.start][4] == 0
+    assert automaton.accepts([2, 1])
+    assert not automaton.accepts([0, 4])
+
+
+def test_a_class_never_predicted_takes_one_rejecting_state(never_yes: Model) -> None:
+    automaton = learn_automaton(never_yes, trajectory(random_texts(60)), "yes")
+    assert [state.accepting for state in automaton.states] == [False]
+    assert (automaton.fidelity, automaton.patterns) == (1.0, ())
+
+
+def test_one_document_of_one_sentence_is_enough(last_wins: Model) -> None:
+    automaton = learn_automaton(last_wins, trajectory([[0]]), "yes")
+    assert automaton.accepts([0])
+
+
+def test_never_more_states_than_allowed(untrained: Model) -> None:
+    train = trajectory(random_texts(300))
+    for most in (1, 2, 5):
+        automaton = learn_automaton(untrained, train, "yes", max_states=most, tolerance=0)
+        assert len(automaton.states) <= most
+
+
+def test_the_same_automaton_every_time(untrained: Model) -> None:
+    train = trajectory(random_texts(300))
+    assert learn_automaton(untrained, train, "yes") == learn_automaton(untrained, train, "yes")
+
+
+def test_learning_leaves_the_reader_as_it_was(untrained: Model) -> None:
+    untrained.network.reader.train()
+    learn_automaton(untrained, trajectory(random_texts(50)), "yes")
+    assert all(module.training for module in untrained.network.reader.modules())
+
+
+def test_states_are_numbered_by_rising_belief(untrained: Model) -> None:
+    automaton = learn_automaton(untrained, trajectory(random_texts(300)), "yes")
+    beliefs = [state.belief for state in automaton.states]
+    assert beliefs == sorted(beliefs)
+
+
+def test_fidelity_is_the_share_of_documents_judged_alike(untrained: Model) -> None:
+    texts = random_texts(120, seed=4)
+    automaton = learn_automaton(
+        untrained, trajectory(random_texts(100)), "yes", held_out=trajectory(texts)
+    )
+    said = untrained.read(trajectory(texts)).probabilities.argmax(axis=1) == 1
+    alike = [automaton.accepts(text) == yes for text, yes in zip(texts, said, strict=True)]
+    assert automaton.fidelity_held_out == pytest.approx(np.mean(alike))
+
+
+def test_traffic_counts_every_sentence_once(untrained: Model) -> None:
+    texts = random_texts(150)
+    automaton = learn_automaton(untrained, trajectory(texts), "yes")
+    counted = np.zeros((len(automaton.states), K), int)
+    for text in texts:
+        for state, column in zip(automaton.run(text), text, strict=False):
+            counted[state, column] += 1
+    assert np.array_equal(automaton.traffic, counted)
+    assert sum(sum(edge.traffic) for edge in automaton.edges) == sum(map(len, texts))
+
+
+def test_every_transition_is_in_exactly_one_edge(untrained: Model) -> None:
+    automaton = learn_automaton(untrained, trajectory(random_texts(150)), "yes")
+    drawn = sorted(
+        (edge.source, prototype, edge.target)
+        for edge in automaton.edges
+        for prototype in edge.prototypes
+    )
+    table = sorted(
+        (state, 10 + column, target)
+        for state, row in enumerate(automaton.transitions)
+        for column, target in enumerate(row)
+    )
+    assert drawn == table
+
+
+def test_several_labels_have_an_automaton_each(last_wins: Model) -> None:
+    model = made(last_wins.network.reader, task="multilabel")
+    automaton = learn_automaton(model, trajectory(random_texts(200)), "yes")
+    assert automaton.fidelity == 1.0
+
+
+def test_the_pattern_that_a_document_begins_with_decides(contains_three: Model) -> None:
+    automaton = learn_automaton(contains_three, trajectory(random_texts(300)), "yes")
+    decided = automaton.deciding_pattern([3, 0, 1])
+    assert decided is not None
+    assert decided.prototypes == (13,)
+    assert decided.purity == 1.0
+
+
+def test_no_pattern_decides_a_document_of_another_class() -> None:
+    states = (State(0, 0.1, False, 3), State(1, 0.9, True, 3))
+    automaton = Automaton(
+        "yes", (7, 4), states, 0, ((0, 1), (0, 1)), ((1, 1), (1, 1)),
+        (Pattern((4,), 5, 0.96),), 1.0, None, 1.0, 3, 0,
+    )  # fmt: skip
+    assert automaton.deciding_pattern([1]) == Pattern((4,), 5, 0.96)
+    assert automaton.deciding_pattern([1, 0]) is None
+    assert automaton.deciding_pattern([]) is None
+
+
+def test_an_empty_document_ends_where_it_starts(contains_three: Model) -> None:
+    automaton = learn_automaton(contains_three, trajectory(random_texts(100)), "yes")
+    assert automaton.run([]) == (automaton.start,)
+    assert not automaton.accepts([])
+
+
+def test_json_has_the_promised_fields(contains_three: Model) -> None:
+    automaton = learn_automaton(contains_three, trajectory(random_texts(100)), "yes")
+    values = json.loads(json.dumps(automaton.to_dict()))
+    assert values["label"] == "yes"
+    assert (values["n_states"], values["n_transitions"], values["fidelity"]) == (2, 10, 1.0)
+    assert set(values["patterns"][0]) == {"prototypes", "support", "purity"}
+
+
+def test_an_unknown_class_is_refused_by_name(last_wins: Model) -> None:
+    with pytest.raises(InputError, match=r"'maybe' is none of the model's classes.*'no', 'yes'"):
+        learn_automaton(last_wins, trajectory([[0]]), "maybe")
+
+
+def test_no_documents_are_refused(last_wins: Model) -> None:
+    with pytest.raises(InputError, match="no documents"):
+        learn_automaton(last_wins, trajectory([]), "yes")
+
+
+def test_documents_without_sentences_are_refused_by_row(last_wins: Model) -> None:
+    with pytest.raises(EmptyDocumentError, match="row 1"):
+        learn_automaton(last_wins, trajectory([[0], [], [1]]), "yes")
+
+
+def test_no_states_are_refused(last_wins: Model) -> None:
+    with pytest.raises(InputError, match="max_states=0"):
+        learn_automaton(last_wins, trajectory([[0]]), "yes", max_states=0)
+
+
+@pytest.mark.parametrize("column", [-1, K])
+def test_a_column_that_is_no_prototype_is_refused(last_wins: Model, column: int) -> None:
+    automaton = learn_automaton(last_wins, trajectory([[0], [2]]), "yes")
+    with pytest.raises(InputError, match=f"column {column} is no prototype"):
+        automaton.accepts([column])
+
+
+@given(documents)
+def test_the_tree_counts_as_a_plain_dictionary_does(texts: list[list[int]]) -> None:
+    members = np.array([text[-1] < 2 for text in texts])
+    tree = grow_tree(trajectory(texts), members)
+    plain: dict[tuple[int, ...], list[int]] = {}
+    for text, member in zip(texts, members, strict=True):
+        for length in range(len(text) + 1):
+            counts = plain.setdefault(tuple(text[:length]), [0, 0])
+            counts[0] += 1
+            counts[1] += int(member)
+    found = {
+        tree.prefix(node): [int(tree.documents[node]), int(tree.members[node])]
+        for node in range(len(tree))
+    }
+    assert found == plain
+    assert [tree.prefix(node) for node in tree.ends] == [tuple(text) for text in texts]
+
+
+@given(documents, st.integers(1, 4), st.sampled_from([0.5, 0.8, 1.0]))
+def test_pure_prefixes_are_the_shortest_ones(
+    texts: list[list[int]], support: int, purity: float
+) -> None:
+    members = [text[0] < 2 for text in texts]
+    tree = grow_tree(trajectory(texts), np.array(members))
+
+    def is_pure(prefix: tuple[int, ...]) -> bool:
+        inside = [
+            member
+            for text, member in zip(texts, members, strict=True)
+            if tuple(text[: len(prefix)]) == prefix
+        ]
+        return len(inside) >= support and sum(inside) >= purity * len(inside)
+
+    beginnings = {tuple(text[:length]) for text in texts for length in range(1, len(text) + 1)}
+    shortest = {
+        prefix
+        for prefix in beginnings
+        if is_pure(prefix) and not any(is_pure(prefix[:n]) for n in range(1, len(prefix)))
+    }
+    found = pure_prefixes(tree, purity=purity, support=support)
+    assert {tree.prefix(node) for node in found} == shortest
+
+
+@given(documents, st.randoms(use_true_random=False))
+def test_all_documents_at_once_end_where_each_alone_does(
+    texts: list[list[int]], random: Any
+) -> None:
+    n = random.randint(1, 4)
+    table = np.array([[random.randrange(n) for _ in range(K)] for _ in range(n)])
+    expected = []
+    for text in texts:
+        state = 0
+        for column in text:
+            state = int(table[state, column])
+        expected.append(state)
+    walk = Walk(trajectory(texts), np.zeros(len(texts), np.bool_))
+    assert walk.ends(table, 0).tolist() == expected
+
+
+@given(st.lists(st.integers(0, 6), min_size=1), st.integers(1, 8))
+def test_equal_points_share_a_cluster_and_no_number_is_left_out(
+    values: list[int], most: int
+) -> None:
+    groups = cluster(np.array(values, np.float32)[:, None], np.ones(len(values), np.int64), most)
+    assert set(groups.tolist()) == set(range(int(groups.max()) + 1))
+    assert len(set(groups.tolist())) <= most
+    assert len(set(zip(values, groups.tolist(), strict=True))) == len(set(values))
+
+
+@given(documents)
+def test_any_documents_give_an_automaton_that_reads_any_document(texts: list[list[int]]) -> None:
+    content = [OPEN if column < 2 else SHUT for column in range(K)]
+    model = made(reader([OPEN] * K, SHUT, content, threshold=0.0))
+    automaton = learn_automaton(model, trajectory(texts), "yes")
+    assert automaton.fidelity_train >= 0.99
+    assert all(0 <= t < len(automaton.states) for row in automaton.transitions for t in row)
+    assert len(automaton.transitions) == len(automaton.states)

@@ -1,0 +1,233 @@
+"""Why a sentence is like a prototype: the words, found by leaving each out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protorynet import ProtoryNetClassifier
+from protorynet.errors import InputError
+from protorynet.explain import explain_match, explain_matches, explain_words
+from protorynet.explain.words import left_out, word_spans
+
+SENTENCE = "The room was clean, but the breakfast was awful."
+
+
+class Counting:
+    """An encoder that remembers what it was given."""
+
+    def __init__(self, encoder: Any) -> None:
+        self.encoder = encoder
+        self.calls: list[list[str]] = []
+
+    def encode(self, sentences: list[str]) -> Any:
+        self.calls.append(sentences)
+        return self.encoder.encode(sentences)
+
+
+def similarity(clf: ProtoryNetClassifier, encoder: Any, text: str, other: str) -> float:
+    """Compare two texts the slow way."""
+    one, two = clf.model_.embed(encoder.encode([text, other])).double()
+    return float(np.exp(-(one - two).norm().item() / clf.model_.settings.psi_squared))
+
+
+def spans(text: str, most: int = 40) -> list[str]:
+    return [text[start:end] for start, end in word_spans(text, most)]
+
+
+def test_an_effect_is_the_similarity_with_the_word_minus_without(
+    clf: ProtoryNetClassifier, encoder: Any
+) -> None:
+    prototype = clf.prototypes_[0]
+    why = explain_match(clf.model_, encoder.encode, SENTENCE, prototype.id)
+    whole = similarity(clf, encoder, SENTENCE, prototype.sentence)
+    assert why.similarity == pytest.approx(whole, abs=1e-5)
+    for word in why.words:
+        rest = SENTENCE[: word.start] + SENTENCE[word.end :]
+        less = similarity(clf, encoder, rest, prototype.sentence)
+        assert word.effect == pytest.approx(whole - less, abs=1e-5)
+
+
+def test_an_effect_in_the_prototype_is_measured_in_the_same_way(
+    clf: ProtoryNetClassifier, encoder: Any
+) -> None:
+    prototype = clf.prototypes_[1]
+    why = explain_match(clf.model_, encoder.encode, SENTENCE, prototype.id)
+    whole = similarity(clf, encoder, SENTENCE, prototype.sentence)
+    for word in why.prototype_words:
+        rest = prototype.sentence[: word.start] + prototype.sentence[word.end :]
+        less = similarity(clf, encoder, SENTENCE, rest)
+        assert word.effect == pytest.approx(whole - less, abs=1e-5)
+
+
+def test_words_stand_where_they_say(clf: ProtoryNetClassifier, encoder: Any) -> None:
+    why = explain_match(clf.model_, encoder.encode, SENTENCE, clf.prototypes_[0].id)
+    assert [word.text for word in why.words] == SENTENCE.replace(",", "").strip(".").split()
+    for text, words in (
+        (SENTENCE, why.words),
+        (why.prototype_sentence, why.prototype_words),
+    ):
+        assert all(text[word.start : word.end] == word.text for word in words)
+
+
+def test_many_matches_are_encoded_in_one_call_and_each_text_once(
+    clf: ProtoryNetClassifier, encoder: Any
+) -> None:
+    counting = Counting(encoder)
+    first, second = clf.prototypes_[0].id, clf.prototypes_[1].id
+    matches = [(SENTENCE, first), (SENTENCE, second), ("Clean!", first), (SENTENCE, first)]
+    found = explain_matches(clf.model_, counting.encode, matches)
+    (texts,) = counting.calls
+    assert len(texts) == len(set(texts))
+    assert found[0] == found[3]
+    alone = explain_match(clf.model_, encoder.encode, SENTENCE, second)
+    assert found[1].to_dict() == alone.to_dict()
+
+
+def test_no_matches_need_no_encoder(clf: ProtoryNetClassifier, encoder: Any) -> None:
+    counting = Counting(encoder)
+    assert explain_matches(clf.model_, counting.encode, []) == []
+    assert counting.calls == []
+
+
+def test_without_its_only_word_a_sentence_is_like_nothing(
+    clf: ProtoryNetClassifier, encoder: Any
+) -> None:
+    counting = Counting(encoder)
+    why = explain_match(clf.model_, counting.encode, "Clean", clf.prototypes_[0].id)
+    assert [word.effect for word in why.words] == [why.similarity]
+    assert "" not in counting.calls[0]
+
+
+def test_the_words_of_a_long_sentence_are_left_out_in_groups(
+    clf: ProtoryNetClassifier, encoder: Any
+) -> None:
+    long = " ".join(f"word{n}" for n in range(1000))
+    counting = Counting(encoder)
+    why = explain_match(clf.model_, counting.encode, long, clf.prototypes_[0].id)
+    assert len(why.words) == 40
+    assert " ".join(word.text for word in why.words) == long
+    assert len(counting.calls[0]) <= 82
+
+
+def test_the_same_question_gets_the_same_answer(clf: ProtoryNetClassifier, encoder: Any) -> None:
+    one, two = (
+        explain_match(clf.model_, encoder.encode, SENTENCE, clf.prototypes_[0].id) for _ in "ab"
+    )
+    assert one == two
+
+
+def test_a_model_of_the_papers_splitter_reads_words_as_it_reads_sentences(
+    clf: ProtoryNetClassifier, encoder: Any
+) -> None:
+    counting = Counting(encoder)
+    model = replace(clf.model_, splitter="paper")
+    why = explain_match(model, counting.encode, "It WAS, clean!", clf.prototypes_[0].id)
+    assert [word.text for word in why.words] == ["It", "WAS", "clean"]
+    assert {"it was clean", "was clean", "it clean", "it was"} <= set(counting.calls[0])
+
+
+def test_an_unknown_prototype_is_refused_with_the_known_ids(
+    clf: ProtoryNetClassifier, encoder: Any
+) -> None:
+    with pytest.raises(InputError, match="no prototype 999; its ids are 1, 2"):
+        explain_match(clf.model_, encoder.encode, SENTENCE, 999)
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_a_text_without_words_is_refused(
+    clf: ProtoryNetClassifier, encoder: Any, text: str
+) -> None:
+    with pytest.raises(InputError, match="expected a text with words"):
+        explain_match(clf.model_, encoder.encode, text, clf.prototypes_[0].id)
+
+
+def test_explanations_carry_the_words_of_their_matches(
+    clf: ProtoryNetClassifier, encoder: Any, unseen_reviews: Any
+) -> None:
+    plain = clf.explain(unseen_reviews.texts[:3])
+    for before, after in zip(plain, explain_words(clf.model_, encoder, plain), strict=True):
+        assert after.has_words
+        assert not before.has_words
+        for step in after.sentences:
+            why = explain_match(clf.model_, encoder.encode, step.text, step.prototype)
+            assert step.similarity == pytest.approx(why.similarity, abs=1e-6)
+            assert [word.text for word in step.words] == [word.text for word in why.words]
+            assert [word.effect for word in step.prototype_words] == pytest.approx(
+                [word.effect for word in why.prototype_words], abs=1e-6
+            )
+
+
+def test_json_has_words_only_where_they_were_asked_for(
+    clf: ProtoryNetClassifier, encoder: Any
+) -> None:
+    plain = clf.explain(SENTENCE)
+    assert "words" not in plain.to_dict()["sentences"][0]
+    (told,) = explain_words(clf.model_, encoder, [plain])
+    step = json.loads(json.dumps(told.to_dict()))["sentences"][0]
+    assert set(step["words"][0]) == set(step["prototype_words"][0])
+    assert set(step["words"][0]) == {"text", "start", "end", "effect"}
+
+
+def test_vectors_have_no_words(clf: ProtoryNetClassifier) -> None:
+    with pytest.raises(InputError, match="precomputed vectors knows no words"):
+        explain_words(clf.model_, None, [clf.explain(SENTENCE)])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("It wasn't well-known: 3.5 stars!", ["It", "wasn't", "well-known", "3.5", "stars"]),
+        ("このレストランは美味しい。", ["この", "レストラン", "は", "美味", "しい"]),
+        ("这家酒店很好", ["这家", "酒店", "很好"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("סרט נפלא, אהבתי", ["סרט", "נפלא", "אהבתי"]),
+        ("می‌خواهم", ["می‌خواهم"]),
+        ("👨‍👩‍👧 so 👍🏽!", ["👨‍👩‍👧", "so", "👍🏽"]),
+        ("e\u0301te\u0301", ["e\u0301te\u0301"]),
+        (" ?! ", ["?!"]),
+        ("  ", []),
+    ],
+)
+def test_words_of_many_languages_are_found(text: str, words: list[str]) -> None:
+    assert spans(text) == words
+
+
+@pytest.mark.parametrize(
+    ("word", "rest"),
+    [
+        ("The", "room, however, was fine."),
+        ("room", "The, however, was fine."),
+        ("however", "The room,, was fine."),
+        ("was", "The room, however, fine."),
+        ("fine", "The room, however, was."),
+    ],
+)
+def test_a_word_left_out_leaves_no_gap(word: str, rest: str) -> None:
+    text = "The room, however, was fine."
+    start = text.index(word)
+    assert left_out(text, (start, start + len(word))) == rest
+
+
+@given(st.text(max_size=60), st.integers(1, 12))
+def test_words_are_in_order_within_bounds_and_hold_something(text: str, most: int) -> None:
+    found = word_spans(text, most)
+    assert len(found) <= most
+    assert bool(found) == bool(text.strip())
+    ends = [0, *(end for _, end in found)]
+    for (start, end), before in zip(found, ends, strict=False):
+        assert before <= start < end <= len(text)
+        assert text[start:end].strip()
+
+
+@given(st.text(max_size=40))
+def test_leaving_a_word_out_takes_nothing_else_but_space(text: str) -> None:
+    for start, end in word_spans(text, 40):
+        rest = left_out(text, (start, end))
+        assert "".join(rest.split()) == "".join((text[:start] + " " + text[end:]).split())

@@ -1,0 +1,310 @@
+"""Edits of prototypes: what each does to the network, what it leaves alone, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from protorynet.errors import InputError
+from protorynet.network import ProtoryNetwork, Reader, read_trajectory, trace
+from protorynet.prototypes import Prototype, Prototypes
+from protorynet.prototypes.edit_log import KEPT_STATES, EditEntry, EditLog, PastState
+from protorynet.prototypes.editing import Edited, apply_edits
+from protorynet.prototypes.edits import Edits
+from protorynet.settings import Settings
+
+_SETTINGS = Settings(reader_size=3, reader_layers=2)
+# In the order of the columns; on purpose not in that of the ids.
+_IDS = (4, 7, 2, 9)
+_USAGE = (0.1, 0.2, 0.3, 0.4)
+_VECTORS = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]
+
+
+@pytest.fixture
+def network() -> ProtoryNetwork:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        reader = Reader(4, 2, hidden=3, layers=2, dropout=0.0)
+    made = ProtoryNetwork(torch.tensor(_VECTORS), reader, _SETTINGS)
+    return made.eval().requires_grad_(False)
+
+
+@pytest.fixture
+def prototypes() -> Prototypes:
+    rates = {"bad": 0.5, "good": 0.5}
+    return Prototypes(
+        tuple(
+            Prototype(number, f"Sentence {number}.", number, usage, rates, rates)
+            for number, usage in zip(_IDS, _USAGE, strict=True)
+        ),
+        ("bad", "good"),
+    )
+
+
+def edit(network: ProtoryNetwork, prototypes: Prototypes, edits: Edits, *rows: Any) -> Edited:
+    vectors = torch.tensor(rows, dtype=torch.float32).reshape(-1, 2)
+    return apply_edits(network, prototypes, edits, vectors, "multiclass")
+
+
+def weights(network: ProtoryNetwork) -> torch.Tensor:
+    return network.reader.lstm.weight_ih_l0.detach()
+
+
+def test_a_dropped_prototype_is_gone_and_the_others_keep_ids_vectors_and_weights(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    edited = edit(network, prototypes, Edits.of(drop=[7]))
+    assert edited.prototypes.ids.tolist() == [4, 2, 9]
+    assert edited.network.prototypes.tolist() == [_VECTORS[0], _VECTORS[2], _VECTORS[3]]
+    assert torch.equal(weights(edited.network), weights(network)[:, [0, 2, 3]])
+
+
+def test_documents_that_never_met_a_dropped_prototype_are_read_as_before(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    sentences = torch.tensor([[0.1, 0.9], [4.0, 6.0], [-1.0, 0.0]])
+    rows, lengths = torch.arange(3), torch.tensor([3])
+    edited = edit(network, prototypes, Edits.of(drop=[7])).network
+    before, after = (
+        read_trajectory(made.reader, trace(made, sentences, rows, lengths), "multiclass")
+        for made in (network, edited)
+    )
+    np.testing.assert_allclose(after.running, before.running, atol=1e-6)
+
+
+def test_sentences_of_a_dropped_prototype_go_to_the_nearest_that_remain(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    edited = edit(network, prototypes, Edits.of(drop=[7]))
+    one = torch.tensor([[1.0, 0.1]])
+    found = trace(edited.network, one, torch.arange(1), torch.tensor([1])).columns
+    assert edited.prototypes.ids[found].tolist() == [4]
+    assert edited.changes[0].nearest == 4
+
+
+def test_a_merged_prototype_has_the_mean_of_the_weights_by_usage(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    edited = edit(network, prototypes, Edits.of(merge=[(2, 9)]))
+    old = weights(network)
+    expected = (0.3 * old[:, 2] + 0.4 * old[:, 3]) / 0.7
+    assert edited.prototypes.ids.tolist() == [4, 7, 2]
+    torch.testing.assert_close(weights(edited.network)[:, 2], expected)
+    assert torch.equal(weights(edited.network)[:, :2], old[:, :2])
+
+
+def test_merging_never_used_prototypes_takes_the_plain_mean(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    unused = Prototypes(
+        tuple(
+            Prototype(item.id, item.sentence, 0, 0.0, item.scores, item.class_rate)
+            for item in prototypes
+        ),
+        prototypes.classes,
+    )
+    edited = edit(network, unused, Edits.of(merge=[[4, 7]]))
+    torch.testing.assert_close(weights(edited.network)[:, 0], weights(network)[:, :2].mean(dim=1))
+
+
+def test_the_log_says_when_a_merged_prototype_is_nearer_to_another(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    near, far = (
+        edit(network, prototypes, Edits.of(merge=[group])).changes[0] for group in ((4, 7), (9, 7))
+    )
+    assert str(near) == "7 “Sentence 7.” merged into 4"
+    assert "but 4 is nearer to it" in str(far)
+
+
+def test_a_replaced_prototype_has_the_new_vector_and_its_old_weights(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    edited = edit(network, prototypes, Edits.of(replace={2: "The room was cold."}), [3.0, 3.0])
+    item = edited.prototypes[2]
+    assert (item.id, item.sentence, item.row) == (2, "The room was cold.", None)
+    assert edited.network.prototypes[2].tolist() == [3.0, 3.0]
+    assert torch.equal(weights(edited.network), weights(network))
+
+
+def test_a_new_name_changes_nothing_but_the_name(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    edited = edit(network, prototypes, Edits.of(rename={2: "  slow\nservice "}))
+    assert edited.network is network
+    assert edited.prototypes[2].name == "slow service"
+    assert edited.prototypes[2].caption == "slow service: Sentence 2."
+    unnamed = edit(network, edited.prototypes, Edits.of(rename={2: ""})).prototypes
+    assert unnamed == prototypes
+
+
+def test_several_edits_are_made_together(network: ProtoryNetwork, prototypes: Prototypes) -> None:
+    edits = Edits.of(drop=[9], merge=[(4, 7)], replace={4: "Both."}, rename={4: "both"})
+    edited = edit(network, prototypes, edits, [0.5, 0.0])
+    assert [(item.id, item.caption) for item in edited.prototypes] == [
+        (4, "both: Both."),
+        (2, "Sentence 2."),
+    ]
+    assert [change.kind for change in edited.changes] == ["drop", "merge", "replace", "rename"]
+
+
+def test_scores_are_those_of_the_edited_network(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    edited = edit(network, prototypes, Edits.of(drop=[7]))
+    each = torch.arange(3)
+    alone = trace(edited.network, edited.network.prototypes, each, torch.ones_like(each))
+    expected = read_trajectory(edited.network.reader, alone, "multiclass").probabilities
+    found = [list(item.scores.values()) for item in edited.prototypes]
+    np.testing.assert_array_equal(np.float32(found), expected)
+
+
+def test_the_network_given_stays_as_it_is(network: ProtoryNetwork, prototypes: Prototypes) -> None:
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    edit(network, prototypes, Edits.of(drop=[7], merge=[(2, 9)], replace={2: "New."}), [9.0, 9.0])
+    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
+
+
+def test_editing_draws_no_random_numbers(network: ProtoryNetwork, prototypes: Prototypes) -> None:
+    before = torch.get_rng_state()
+    edit(network, prototypes, Edits.of(drop=[7]))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"drop": [7, 7]}, "prototype 7 is to be removed twice"),
+        ({"drop": [7], "merge": [(4, 7)]}, "prototype 7 is to be removed twice"),
+        ({"drop": [7], "rename": {7: "x"}}, "prototype 7 is to be removed, but is named for"),
+        ({"drop": [4], "merge": [(4, 7)]}, "prototype 4 is to be removed, but is named for"),
+        ({"merge": [(4, 4)]}, "prototype 4 is to be removed, but is named for"),
+        ({"merge": [(4, 7), (4, 2)]}, "prototype 4 is to be merged into twice"),
+        ({"merge": [(4,)]}, "at least two"),
+        ({"merge": [4, 7]}, "merge=4 should be a list"),
+        ({"replace": [(4, "A."), (4, "B.")]}, "prototype 4 is to be replaced twice"),
+        ({"rename": [(4, "a"), (4, "b")]}, "prototype 4 is to be renamed twice"),
+        ({"replace": {4: " \n "}}, "the sentence for prototype 4 is empty"),
+        ({"replace": {4: "x" * 501}}, "has 501 characters; give at most 500"),
+        ({"rename": {4: "x" * 81}}, "has 81 characters; give at most 80"),
+        ({"replace": {4: "half \ud800"}}, "half a Unicode character"),
+        ({"replace": {4: None}}, "is None; expected a text"),
+        ({"replace": ["4 text"]}, "should give a text for each id"),
+        ({"drop": [True]}, "True is no prototype id"),
+        ({"drop": ["7"]}, "'7' is no prototype id"),
+        ({"drop": 7}, "drop=7 should be a list"),
+    ],
+)
+def test_edits_that_make_no_sense_are_refused(words: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Edits.of(**words)
+
+
+def test_numpy_ids_are_welcome() -> None:
+    assert Edits.of(drop=np.array([7, 2])).drop == (7, 2)
+
+
+@pytest.mark.parametrize(
+    "words", [{"drop": [5]}, {"merge": [(4, 5)]}, {"merge": [(5, 4)]}, {"rename": {5: "x"}}]
+)
+def test_an_unknown_id_is_refused_with_those_there_are(
+    network: ProtoryNetwork, prototypes: Prototypes, words: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError, match="no prototype 5; the ids are 2, 4, 7, 9"):
+        edit(network, prototypes, Edits.of(**words))
+
+
+def test_at_least_two_prototypes_remain(network: ProtoryNetwork, prototypes: Prototypes) -> None:
+    with pytest.raises(InputError, match="removing 3 of 4 prototypes would leave 1"):
+        edit(network, prototypes, Edits.of(drop=[7], merge=[(4, 2, 9)]))
+    assert len(edit(network, prototypes, Edits.of(merge=[(4, 2, 9)])).prototypes) == 2
+
+
+@pytest.mark.parametrize("other", [[1.0, 0.0], [1.0, 1e-7]])
+def test_two_prototypes_cannot_be_the_same(
+    network: ProtoryNetwork, prototypes: Prototypes, other: list[float]
+) -> None:
+    with pytest.raises(InputError, match=r"prototype 7 .* is the same to the encoder"):
+        edit(network, prototypes, Edits.of(replace={2: "Again."}), other)
+
+
+def test_a_sentence_may_take_the_place_of_one_that_is_dropped(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    edits = Edits.of(drop=[7], replace={2: "Sentence 7."})
+    assert edit(network, prototypes, edits, _VECTORS[1]).prototypes[1].sentence == "Sentence 7."
+
+
+# The log
+
+
+def after_edits(network: ProtoryNetwork, prototypes: Prototypes, count: int) -> EditLog:
+    log = EditLog()
+    for number in range(count):
+        changes = edit(network, prototypes, Edits.of(rename={4: f"name {number}"})).changes
+        log = log.added(changes, network, prototypes)
+    return log
+
+
+def test_the_log_keeps_all_entries_but_only_the_last_states(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    log = after_edits(network, prototypes, KEPT_STATES + 3)
+    assert [entry.number for entry in log.entries] == list(range(1, KEPT_STATES + 4))
+    assert [state.number for state in log.states] == list(range(4, KEPT_STATES + 4))
+
+
+def test_edits_are_undone_last_first_and_stay_in_the_log(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    log, state = after_edits(network, prototypes, 3).undone()
+    assert state.number == 3
+    log = log.added((), network, prototypes)
+    log, state = log.undone()
+    assert state.number == 4
+    log, state = log.undone()
+    assert state.number == 2
+    assert [entry.undone is None for entry in log.entries] == [True, False, False, False]
+
+
+def test_undoing_ends_at_the_oldest_state(network: ProtoryNetwork, prototypes: Prototypes) -> None:
+    with pytest.raises(InputError, match=r"there is no edit to undo\.$"):
+        EditLog().undone()
+    log = after_edits(network, prototypes, KEPT_STATES + 1)
+    for _ in range(KEPT_STATES):
+        log, _ = log.undone()
+    with pytest.raises(InputError, match="only the last 10 edits can be undone"):
+        log.undone()
+
+
+def test_names_alone_leave_the_reader_up_to_date(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    log = after_edits(network, prototypes, 1)
+    assert not log.reader_is_behind
+    dropped = edit(network, prototypes, Edits.of(drop=[7])).changes
+    log = log.added(dropped, network, prototypes)
+    assert log.reader_is_behind
+    assert not log.undone()[0].reader_is_behind
+
+
+def test_a_log_that_contradicts_itself_is_refused(
+    network: ProtoryNetwork, prototypes: Prototypes
+) -> None:
+    entry = EditEntry(1, "now")
+    state = PastState(1, network, prototypes)
+    for entries, states in [
+        ((EditEntry(2, "now"),), ()),
+        ((entry, entry), ()),
+        ((), (state,)),
+        ((entry,), (state, state)),
+        ((EditEntry(1, "now", undone="later"),), (state,)),
+    ]:
+        with pytest.raises(ValueError, match="edits"):
+            EditLog(entries, states)

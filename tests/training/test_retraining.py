@@ -1,0 +1,335 @@
+"""Editing a fitted model: exact vectors, a reader that learns again, and all of it undone."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from protorynet import ProtoryNetClassifier, Settings
+from protorynet.errors import InputError
+from protorynet.model import Model
+
+_NEW = "The lobby was wonderful and clean."
+
+
+def make(encoder: Any, settings: Settings, **options: Any) -> ProtoryNetClassifier:
+    return ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False, **options)
+
+
+@pytest.fixture(scope="module")
+def trained(reviews: Any, encoder: Any, quick: Settings) -> ProtoryNetClassifier:
+    settings = quick.replace(epochs=6, retrain_epochs=10, min_prototypes=6)
+    return make(encoder, settings).fit(reviews.texts, reviews.labels)
+
+
+@pytest.fixture
+def clf(trained: ProtoryNetClassifier) -> ProtoryNetClassifier:
+    return copy.deepcopy(trained)
+
+
+@pytest.fixture
+def ids(clf: ProtoryNetClassifier) -> list[int]:
+    found: list[int] = clf.prototypes_.ids.tolist()
+    assert len(found) >= 4
+    return found
+
+
+def same_state(one: Model, other: Model) -> bool:
+    pairs = zip(one.network.state_dict().items(), other.network.state_dict().items(), strict=True)
+    tensors = all(name == twin and torch.equal(a, b) for (name, a), (twin, b) in pairs)
+    return tensors and one.prototypes == other.prototypes
+
+
+# Exactness
+
+
+@pytest.mark.parametrize("training", ["adapter", "none"])
+def test_a_replaced_prototype_is_the_embedding_of_its_sentence(
+    reviews: Any, encoder: Any, quick: Settings, training: str
+) -> None:
+    clf = make(encoder, quick.replace(encoder_training=training))
+    clf.fit(reviews.texts, reviews.labels)
+    number = clf.prototypes_[1].id
+    clf.edit(replace={number: _NEW})
+    vector = clf.model_.embed(encoder.encode([_NEW]))[0]
+    assert torch.equal(clf.model_.network.prototypes[1], vector)
+    (step,) = clf.explain(_NEW).sentences
+    assert (step.prototype, step.prototype_sentence) == (number, _NEW)
+    assert step.similarity == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_fine_tuned_encoder_gives_the_vector(
+    reviews: Any, tiny_bert_folder: Path, quick: Settings, tmp_path: Path
+) -> None:
+    settings = quick.replace(encoder_training="full", encoder_learning_rate=1e-3)
+    clf = make(tiny_bert_folder, settings).fit(reviews.texts, reviews.labels)
+    number = clf.prototypes_[0].id
+    clf.edit(reviews.texts, reviews.labels, replace={number: _NEW})
+    clf.save(tmp_path / "model")
+    loaded = ProtoryNetClassifier.load(tmp_path / "model", device="cpu", cache=False)
+    (step,) = loaded.explain(_NEW).sentences
+    assert step.prototype == number
+    assert step.similarity == pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_typed_sentence_is_read_as_the_models_splitter_reads(
+    reviews: Any, encoder: Any, quick: Settings
+) -> None:
+    clf = make(encoder, quick, splitter="paper").fit(reviews.texts, reviews.labels)
+    clf.edit(replace={clf.prototypes_[0].id: _NEW})
+    assert clf.prototypes_[0].sentence == "the lobby was wonderful and clean"
+
+
+# Editing without documents
+
+
+def test_without_documents_the_reader_stays_and_the_log_says_so(
+    clf: ProtoryNetClassifier, reviews: Any, ids: list[int]
+) -> None:
+    entry = clf.edit(drop=ids[:1], rename={ids[1]: "slow service"})
+    assert entry.retraining is None
+    assert clf.model_.edits.reader_is_behind
+    assert clf.prototypes_.ids.tolist() == ids[1:]
+    assert clf.predict(reviews.texts).shape == (60,)
+
+
+def test_ids_stay_through_many_edits(
+    clf: ProtoryNetClassifier, reviews: Any, ids: list[int]
+) -> None:
+    clf.edit(drop=[ids[0]])
+    clf.edit(merge=[(ids[2], ids[1])])
+    clf.edit(replace={ids[3]: _NEW})
+    clf.edit(reviews.texts, reviews.labels)
+    assert clf.prototypes_.ids.tolist() == ids[2:]
+    used = {step.prototype for text in reviews.texts[:5] for step in clf.explain(text).sentences}
+    assert used <= set(ids[2:])
+    with pytest.raises(InputError, match=f"there is no prototype {ids[0]};"):
+        clf.edit(rename={ids[0]: "gone"})
+
+
+def test_nothing_to_do_is_refused(clf: ProtoryNetClassifier) -> None:
+    with pytest.raises(InputError, match="nothing to do"):
+        clf.edit()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("One. And two.", "should be one sentence, but 2 are read: “One.” and “And two.”"),
+        ("<br />", "should be one sentence, but 0 are read: none"),
+    ],
+)
+def test_a_prototype_is_one_sentence(
+    clf: ProtoryNetClassifier, ids: list[int], text: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        clf.edit(replace={ids[0]: text})
+
+
+def test_a_sentence_must_fit_the_encoders_window(
+    reviews: Any, tiny_bert_folder: Path, quick: Settings
+) -> None:
+    clf = make(tiny_bert_folder, quick).fit(reviews.texts, reviews.labels)
+    with pytest.raises(InputError, match="too long: it has 42 tokens, but the encoder reads 32"):
+        clf.edit(replace={clf.prototypes_[0].id: "room " * 40})
+
+
+def test_a_failed_edit_changes_nothing(
+    clf: ProtoryNetClassifier, trained: ProtoryNetClassifier, reviews: Any, ids: list[int]
+) -> None:
+    for words in ({"replace": {ids[1]: clf.prototypes_[0].sentence}}, {"drop": ids}):
+        with pytest.raises(InputError):
+            clf.edit(reviews.texts, reviews.labels, **words)
+    with pytest.raises(InputError):
+        clf.edit(reviews.texts[:3], reviews.labels[:3], drop=ids[:1])
+    assert same_state(clf.model_, trained.model_)
+    assert not clf.model_.edits.entries
+
+
+def test_a_model_of_vectors_has_no_sentences_to_replace(quick: Settings) -> None:
+    draw = np.random.default_rng(0)
+    labels = [0, 1] * 15
+    sequences = [draw.normal(size=(3, 5)) + 2 * label for label in labels]
+    settings = quick.replace(min_prototypes=4)
+    clf = make("precomputed", settings).fit(sequences, labels)
+    with pytest.raises(InputError, match="was trained on vectors"):
+        clf.edit(replace={clf.prototypes_[0].id: _NEW})
+    entry = clf.edit(sequences, labels, drop=[clf.prototypes_[0].id])
+    assert entry.retraining is not None
+    assert entry.retraining.data_sha256 == clf.model_.training.data_sha256
+
+
+# Retraining
+
+
+def noise_prototype(clf: ProtoryNetClassifier) -> int:
+    """Return the id of the prototype that says least about the class."""
+    return min(clf.prototypes_, key=lambda item: abs(item.class_rate["good"] - 0.5)).id
+
+
+def test_dropping_a_useless_prototype_costs_no_accuracy(
+    clf: ProtoryNetClassifier, reviews: Any
+) -> None:
+    entry = clf.edit(reviews.texts, reviews.labels, drop=[noise_prototype(clf)])
+    record = entry.retraining
+    assert record is not None
+    assert record.accuracy_after >= record.accuracy_edited
+    assert record.accuracy_after >= record.accuracy_before
+    assert (record.n_documents, record.n_held_out) == (48, 12)
+
+
+def with_broken_reader(clf: ProtoryNetClassifier) -> ProtoryNetClassifier:
+    """Return a copy that has a lot to learn again."""
+    broken = copy.deepcopy(clf)
+    broken.model_.network.reader.head.weight.neg_()
+    return broken
+
+
+def test_retraining_mends_a_broken_reader(trained: ProtoryNetClassifier, reviews: Any) -> None:
+    clf = with_broken_reader(trained)
+    record = clf.edit(reviews.texts, reviews.labels).retraining
+    assert record is not None
+    assert record.accuracy_before == record.accuracy_edited
+    assert record.accuracy_after > record.accuracy_before
+
+
+def test_the_held_out_documents_are_those_of_the_training(
+    clf: ProtoryNetClassifier, reviews: Any
+) -> None:
+    record = clf.edit(reviews.texts, reviews.labels).retraining
+    assert record is not None
+    assert record.data_sha256 == clf.model_.training.data_sha256
+    assert record.accuracy_before == clf.model_.training.validation_accuracy
+
+
+def test_only_the_reader_learns(
+    trained: ProtoryNetClassifier, reviews: Any, ids: list[int]
+) -> None:
+    clf = with_broken_reader(trained)
+    before = clf.model_
+    clf.edit(reviews.texts, reviews.labels, drop=ids[:1])
+    model = clf.model_
+    assert torch.equal(model.network.prototypes, before.network.prototypes[1:])
+    assert model.adapter is before.adapter
+    assert torch.equal(model.adapter.up.weight, trained.model_.adapter.up.weight)
+    assert not torch.equal(model.network.reader.head.weight, before.network.reader.head.weight)
+    assert not any(parameter.requires_grad for parameter in model.network.parameters())
+
+
+def test_the_same_edit_gives_the_same_model(
+    trained: ProtoryNetClassifier, reviews: Any, ids: list[int]
+) -> None:
+    one, other = with_broken_reader(trained), with_broken_reader(trained)
+    for clf in (one, other):
+        torch.rand(3)  # whatever random numbers the caller draws
+        clf.edit(reviews.texts, reviews.labels, drop=ids[:1])
+    assert same_state(one.model_, other.model_)
+
+
+def test_usage_class_rates_and_scores_are_measured_anew(
+    clf: ProtoryNetClassifier, reviews: Any, ids: list[int]
+) -> None:
+    entry = clf.edit(reviews.texts, reviews.labels, drop=ids[:1], replace={ids[1]: _NEW})
+    assert sum(item.usage for item in clf.prototypes_) == pytest.approx(1.0)
+    for item in clf.prototypes_:
+        if item.usage:
+            assert sum(item.class_rate.values()) == pytest.approx(1.0)
+        alone = clf.predict_proba([item.sentence])[0]
+        assert list(item.scores.values()) == pytest.approx(alone.tolist(), abs=1e-5)
+    assert entry.retraining is not None
+    for number, shares in entry.retraining.moved.items():
+        assert int(number) in ids[:2]
+        assert sum(shares.values()) == pytest.approx(1.0)
+        assert str(ids[0]) not in shares
+
+
+def test_retraining_alone_is_an_edit_as_well(
+    clf: ProtoryNetClassifier, trained: ProtoryNetClassifier, reviews: Any, ids: list[int]
+) -> None:
+    clf.edit(drop=ids[:1])
+    entry = clf.edit(reviews.texts, reviews.labels)
+    assert (entry.number, entry.changes) == (2, ())
+    assert not clf.model_.edits.reader_is_behind
+    clf.undo_edit()
+    assert clf.model_.edits.reader_is_behind
+    clf.undo_edit()
+    assert same_state(clf.model_, trained.model_)
+
+
+def test_documents_of_every_class_are_needed(
+    clf: ProtoryNetClassifier, reviews: Any, ids: list[int]
+) -> None:
+    good = [
+        text for text, label in zip(reviews.texts, reviews.labels, strict=True) if label == "good"
+    ]
+    with pytest.raises(InputError, match="no document to retrain on is of class 'bad'"):
+        clf.edit(good, ["good"] * len(good), drop=ids[:1])
+    with pytest.raises(InputError, match="2 documents are too few"):
+        clf.edit(reviews.texts[:2], reviews.labels[:2], drop=ids[:1])
+
+
+# Undoing
+
+
+@pytest.mark.parametrize("retrain", [False, True])
+@pytest.mark.parametrize("kind", ["drop", "merge", "replace", "rename"])
+def test_every_edit_can_be_undone_exactly(
+    clf: ProtoryNetClassifier,
+    trained: ProtoryNetClassifier,
+    reviews: Any,
+    ids: list[int],
+    kind: str,
+    retrain: bool,
+) -> None:
+    words: dict[str, Any] = {
+        "drop": ids[:2],
+        "merge": [ids[:2]],
+        "replace": {ids[0]: _NEW},
+        "rename": {ids[0]: "a name"},
+    }
+    given = (reviews.texts, reviews.labels) if retrain else ()
+    clf.edit(*given, **{kind: words[kind]})
+    assert not same_state(clf.model_, trained.model_)
+    entry = clf.undo_edit()
+    assert (entry.number, entry.undone is None) == (1, False)
+    assert same_state(clf.model_, trained.model_)
+    texts = reviews.texts
+    np.testing.assert_array_equal(clf.predict_proba(texts), trained.predict_proba(texts))
+
+
+def test_an_edit_can_be_undone_after_saving_and_loading(
+    clf: ProtoryNetClassifier,
+    trained: ProtoryNetClassifier,
+    encoder: Any,
+    reviews: Any,
+    ids: list[int],
+    tmp_path: Path,
+) -> None:
+    clf.edit(reviews.texts, reviews.labels, drop=ids[:1])
+    clf.edit(replace={ids[1]: _NEW})
+    clf.save(tmp_path / "model")
+    loaded = ProtoryNetClassifier.load(tmp_path / "model", encoder=encoder, device="cpu")
+    assert loaded.model_.edits.entries == clf.model_.edits.entries
+    assert same_state(loaded.model_, clf.model_)
+    loaded.undo_edit()
+    loaded.undo_edit()
+    assert same_state(loaded.model_, trained.model_)
+    with pytest.raises(InputError, match="no edit to undo"):
+        loaded.undo_edit()
+
+
+def test_a_model_of_an_earlier_release_can_be_edited(encoder: Any, tmp_path: Path) -> None:
+    golden = Path(__file__).parent.parent / "golden" / "v1" / "texts" / "model"
+    clf = ProtoryNetClassifier.load(golden, encoder=encoder, device="cpu", cache=False)
+    before, number = clf.model_, clf.prototypes_[0].id
+    clf.edit(drop=[number])
+    clf.save(tmp_path / "model")
+    loaded = ProtoryNetClassifier.load(tmp_path / "model", encoder=encoder, device="cpu")
+    assert number not in loaded.prototypes_.ids
+    loaded.undo_edit()
+    assert same_state(loaded.model_, before)
