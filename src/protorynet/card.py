@@ -41,7 +41,7 @@ def model_card(model: Model) -> str:
         "|---|---|---|" + "---|" * len(model.labels.names),
     ]
     lines += [
-        f"| {item.id} | {_cell(item.sentence)} | {item.usage:.1%} | "
+        f"| {item.id} | {_cell(item.caption)} | {item.usage:.1%} | "
         + " | ".join(f"{score:.2f}" for score in item.scores.values())
         + " |"
         for item in model.prototypes.ranked()

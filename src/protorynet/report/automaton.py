@@ -39,7 +39,7 @@ def automaton_svg(automaton: Automaton, prototypes: Prototypes, *, standalone: b
         Whether the picture is a file of its own, which must bring its background with it.
     """
     layout = lay_out(automaton)
-    sentences = {item.id: item.sentence for item in prototypes}
+    sentences = {item.id: item.caption for item in prototypes}
     key, height = _key(automaton, sentences, layout)
     return element(
         "svg",

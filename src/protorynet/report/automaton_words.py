@@ -32,7 +32,7 @@ def pattern_sentence(pattern: Pattern, prototypes: Prototypes) -> str:
     >>> pattern_sentence(Pattern((7, 7), 31, 0.97), Prototypes((loved,), ("good",)))
     'starts with “I love this place.”, then “I love this place.”, then anything'
     """
-    sentences = {item.id: item.sentence for item in prototypes}
+    sentences = {item.id: item.caption for item in prototypes}
     quoted = [f"“{shorten(sentences[number], _QUOTED)}”" for number in pattern.prototypes]
     return f"starts with {', then '.join(quoted)}, then anything"
 

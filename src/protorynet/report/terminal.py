@@ -225,7 +225,7 @@ def _prototype_table(prototypes: Prototypes, scale: Scale, console: Console) -> 
         reading = scale.shown(item.scores)
         table.add_row(
             Text(str(item.id)),
-            Text(printable(item.sentence, console.encoding)),
+            Text(printable(item.caption, console.encoding)),
             Text(percent(item.usage)),
             _prototype_score(reading, scale, console, between="\n"),
             Text(percent(item.class_rate[reading.label])),
@@ -238,7 +238,7 @@ def _print_prototype_list(prototypes: Prototypes, scale: Scale, console: Console
     for item in ranked(prototypes, scale):
         reading = scale.shown(item.scores)
         lead = Text(f"{item.id:>{widest + 1}}  ", style="bold")
-        print_hanging(console, lead, Text(printable(item.sentence, console.encoding)))
+        print_hanging(console, lead, Text(printable(item.caption, console.encoding)))
         figures = _prototype_score(reading, scale, console, between=" ")
         observed = percent(item.class_rate[reading.label])
         figures.append(f"  observed {observed}  used {percent(item.usage)}", style="dim")
