@@ -21,6 +21,7 @@ from protorynet.cli.failures import end_badly, silence_output
 from protorynet.cli.fitting import fit
 from protorynet.cli.output import note
 from protorynet.cli.predicting import predict
+from protorynet.cli.reporting import report
 
 __all__ = ["app", "main"]
 
@@ -64,6 +65,7 @@ app.command(rich_help_panel=_READ)(explain)
 app.command(rich_help_panel=_READ)(prototypes)
 app.command(rich_help_panel=_READ)(automaton)
 app.command(rich_help_panel=_READ)(audit)
+app.command(rich_help_panel=_READ)(report)
 app.command(cls=EditCommand, rich_help_panel="Upkeep")(edit)
 app.command(rich_help_panel="Upkeep")(cache)
 

@@ -1,0 +1,174 @@
+"""`protorynet report`: a whole model on one page, for someone who has never seen it."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from protorynet.cli.documents import load_classifier, naming_rows, read_documents
+from protorynet.cli.options import (
+    EncoderElsewhere,
+    LabelColumn,
+    ModelFolder,
+    SkipEmpty,
+    SplitName,
+    TextColumn,
+)
+from protorynet.cli.output import note
+from protorynet.cli.places import check_writable
+from protorynet.errors import InputError, TableError
+
+if TYPE_CHECKING:
+    from protorynet.classifier import ProtoryNetClassifier
+    from protorynet.explain.audit_corpus import LabelledDocuments
+    from protorynet.text import Table
+
+__all__ = ["report"]
+
+_PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
+
+
+def report(
+    model: ModelFolder,
+    test: Annotated[
+        Path, typer.Argument(metavar="TEST", help="Table of labelled texts not used in training.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="File to write.")
+    ] = Path("report.html"),
+    train: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Table that the model was made from, for the audit; by default the rows of TEST "
+            "with split 'train', if it has such.",
+            rich_help_panel="The table",
+        ),
+    ] = None,
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    split: SplitName = None,
+    skip_empty: SkipEmpty = False,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Headline of the report.")
+    ] = None,
+    layout: Annotated[
+        Literal["html", "md"] | None,
+        typer.Option(
+            "--format", help="A page, or Markdown; by default what the ending of FILE says."
+        ),
+    ] = None,
+    encoder: EncoderElsewhere = None,
+) -> None:
+    """Write all there is to know about a model as one page that needs nothing else.
+
+    A summary in plain words first; then how right it is, its prototypes, its automaton, examples,
+    its most confident mistakes, how far its reasons can be trusted, an audit, and how to make the
+    report again. Rows with split 'test' are used where the table has such.
+
+    For a PDF, print the page, or: `chromium --headless --print-to-pdf=report.pdf report.html`
+
+    **Example:** `protorynet report model reviews.csv -o report.html`
+    """
+    if output.is_dir():
+        raise InputError(f"{output} is a folder; give the name of a file with -o.")
+    check_writable(output)
+    columns = {"text": text, "label": label}
+    table = read_documents(test, split=split, prefer_split="test", skip_empty=skip_empty, **columns)
+    trained = _training_table(test, train, table, columns)
+    classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
+    with naming_rows(table):
+        evaluation = classifier.evaluate(table.texts, table.labels)
+    from protorynet.report.compiling import compile_report
+    from protorynet.report.full_report import write_report
+
+    compiled = compile_report(
+        classifier.model_,
+        evaluation,
+        _prepared(classifier, table),
+        None if trained is None else _prepared(classifier, trained),
+        title=title or f"Report on the model “{model.resolve().name}”",
+        provenance=_provenance(
+            model,
+            test,
+            train,
+            len(table),
+            options={
+                "-o": output,
+                "--train": train,
+                "--text": text,
+                "--label": label,
+                "--split": split,
+                "--title": title,
+                "--format": layout,
+                "--encoder": encoder,
+            },
+            flags=["--skip-empty"] if skip_empty else [],
+        ),
+    )
+    as_markdown = layout == "md" or (layout is None and output.suffix.lower() == ".md")
+    write_report(compiled, output, as_markdown=as_markdown)
+    note(f"wrote {output}")
+
+
+def _training_table(
+    test: Path, train: Path | None, table: Table, columns: dict[str, str | None]
+) -> Table | None:
+    """Return the documents that the model was made from, where they are known."""
+    if train is not None:
+        return read_documents(train, prefer_split="train", skip_empty=True, **columns)
+    from protorynet.text import read_table
+
+    text, label = table.text_column, table.label_column
+    try:
+        found = read_table(test, text=text, label=label, split="train", skip_empty=True)
+    except TableError:
+        note("no audit: give the table that the model was made from with --train")
+        return None
+    if set(found.rows.tolist()) & set(table.rows.tolist()):
+        return None
+    note(f"training rows: {len(found):,} with split 'train'")
+    return found
+
+
+def _prepared(classifier: ProtoryNetClassifier, table: Table) -> LabelledDocuments:
+    from protorynet.explain.audit_corpus import LabelledDocuments
+
+    sentences, embeddings = classifier._prepare(table.texts, classifier._encoder, on_empty="skip")
+    targets = classifier.model_.labels.encode(table.labels)
+    return LabelledDocuments(table.texts, table.rows, sentences, embeddings, targets)
+
+
+def _provenance(
+    model: Path,
+    test: Path,
+    train: Path | None,
+    n_documents: int,
+    *,
+    options: dict[str, Path | str | None],
+    flags: list[str],
+) -> tuple[tuple[str, str], ...]:
+    """Return what is needed to make the report again; options not given are left out."""
+    from importlib.metadata import version
+
+    given = [(name, str(value)) for name, value in options.items() if value is not None]
+    words = ["protorynet", "report", str(model), str(test)]
+    words += [*(word for pair in given for word in pair), *flags]
+    named = [
+        ("Command", shlex.join(words)),
+        ("Model", str(model)),
+        ("Test data", f"{test}: {n_documents:,} rows; sha256 {_sha256(test)}"),
+    ]
+    if train is not None:
+        named.append(("Training data given", f"{train}: sha256 {_sha256(train)}"))
+    versions = ", ".join(f"{package} {version(package)}" for package in _PACKAGES)
+    return (*named, ("Versions of this report", versions))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

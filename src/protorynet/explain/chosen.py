@@ -1,0 +1,201 @@
+"""Documents worth looking at: the most confident mistakes, and examples of right decisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.encoders import Embeddings
+from protorynet.explain.audit_corpus import LabelledDocuments
+from protorynet.explain.documents import explain_documents, leave_one_out_effects
+from protorynet.explain.explanation import Explanation, SentenceExplanation
+from protorynet.explain.figures import decided
+from protorynet.model import Model
+from protorynet.network import Prediction, Trajectory
+from protorynet.text import Sentences
+
+__all__ = [
+    "Example",
+    "Mistake",
+    "confident_mistakes",
+    "documents_at",
+    "explain_mistakes",
+    "explained",
+    "telling_documents",
+]
+
+_SHORT = range(3, 9)  # sentences of a document whose trajectory is read at a glance
+
+
+@dataclass(frozen=True)
+class Example:
+    """A document with its true label and the model's reasons.
+
+    Parameters
+    ----------
+    row
+        Where it stands in its table, counted from 0.
+    truth
+        Its true label in words.
+    explanation
+        The model's prediction and trajectory.
+    """
+
+    row: int
+    truth: str
+    explanation: Explanation
+
+
+@dataclass(frozen=True)
+class Mistake(Example):
+    """A document labelled wrongly.
+
+    Parameters
+    ----------
+    wrong_class
+        The class that the model is most wrong about.
+    given
+        Whether the model gives it that class, and should not; else it should, and does not.
+    certainty
+        The probability with which it is wrong about it.
+    blamed
+        Position, among the sentences, of the one that pushed most towards the mistake.
+    blamed_effect
+        By how much that certainty falls without that sentence.
+    """
+
+    wrong_class: str
+    given: bool
+    certainty: float
+    blamed: int
+    blamed_effect: float
+
+    @property
+    def sentence(self) -> SentenceExplanation:
+        """The sentence to blame."""
+        return self.explanation.sentences[self.blamed]
+
+
+def confident_mistakes(
+    model: Model, prediction: Prediction, truth: NDArray[np.bool_], most: int
+) -> NDArray[np.int64]:
+    """Return the places of the documents labelled wrongly, the most confident first."""
+    certainty = _wrongness(model, prediction, truth).max(axis=1)
+    wrong = np.flatnonzero(certainty > 0)
+    return wrong[np.argsort(-certainty[wrong], kind="stable")][:most]
+
+
+def telling_documents(
+    model: Model,
+    trajectory: Trajectory,
+    prediction: Prediction,
+    truth: NDArray[np.bool_],
+    most: int,
+) -> NDArray[np.int64]:
+    """Return the place of one document per class, for the most frequent classes.
+
+    Each is labelled rightly, short if there are short ones, and the one whose verdict moved most
+    from sentence to sentence.
+    """
+    predicted = decided(model.labels.task, prediction.probabilities)
+    right = (predicted == truth).all(axis=1)
+    is_short = np.isin(trajectory.lengths, _SHORT)
+    starts = trajectory.offsets[:-1]
+    running = prediction.running
+    swing = np.maximum.reduceat(running, starts) - np.minimum.reduceat(running, starts)
+    chosen: list[int] = []
+    for label in np.argsort(-truth.sum(axis=0), kind="stable").tolist():
+        fit = right & truth[:, label]
+        fit[chosen] = False
+        if not fit.any() or len(chosen) == most:
+            continue
+        fit &= is_short if (fit & is_short).any() else fit
+        chosen.append(int(np.where(fit, swing[:, label], -1).argmax()))
+    return np.array(chosen, np.int64)
+
+
+def documents_at(documents: LabelledDocuments, places: NDArray[np.int64]) -> LabelledDocuments:
+    """Return some of the documents, none of them empty, in the order of `places`."""
+    offsets = np.concatenate([[0], np.cumsum(documents.sentences.lengths)])
+    steps = [np.arange(offsets[place], offsets[place + 1]) for place in places]
+    where = np.concatenate([np.zeros(0, np.int64), *steps])
+    rows, inverse = np.unique(documents.embeddings.rows[where], return_inverse=True)
+    old = documents.sentences
+    sentences = Sentences(
+        tuple(old.texts[place] for place in where.tolist()),
+        old.starts[where],
+        old.ends[where],
+        np.repeat(np.arange(len(places)), [len(each) for each in steps]),
+        len(places),
+    )
+    return LabelledDocuments(
+        [documents.texts[place] for place in places.tolist()],
+        documents.rows[places],
+        sentences,
+        Embeddings(documents.embeddings.vectors[rows], inverse.reshape(-1).astype(np.int64)),
+        documents.targets[places],
+    )
+
+
+def explained(model: Model, documents: LabelledDocuments) -> tuple[Example, ...]:
+    """Explain documents, each beside its true label."""
+    if not len(documents.texts):
+        return ()
+    explanations = explain_documents(
+        model, documents.texts, documents.sentences, documents.embeddings
+    )
+    return tuple(
+        Example(int(row), model.labels.name_of(target), explanation)
+        for row, target, explanation in zip(
+            documents.rows, documents.targets, explanations, strict=True
+        )
+    )
+
+
+def explain_mistakes(model: Model, documents: LabelledDocuments) -> tuple[Mistake, ...]:
+    """Explain documents labelled wrongly, and find the sentence to blame in each."""
+    if not len(documents.texts):
+        return ()
+    trajectory = model.trace(documents.embeddings, documents.sentences.lengths)
+    prediction = model.read(trajectory)
+    truth = documents.targets > 0.5
+    wrongness = _wrongness(model, prediction, truth)
+    places = (np.arange(len(truth)), wrongness.argmax(axis=1))
+    # With the others out of the way, the effects are those on the class that is wrong.
+    focus = np.full_like(prediction.probabilities, -1)
+    focus[places] = prediction.probabilities[places]
+    effects = leave_one_out_effects(model, trajectory, replace(prediction, probabilities=focus))
+    pushes = np.where(np.repeat(truth[places], trajectory.lengths), -effects, effects)
+    offsets = trajectory.offsets
+    mistakes = []
+    for number, example in enumerate(explained(model, documents)):
+        push = pushes[offsets[number] : offsets[number + 1]]
+        blamed = int(push.argmax())
+        label = int(places[1][number])
+        mistakes.append(
+            Mistake(
+                **vars(example),
+                wrong_class=model.labels.names[label],
+                given=not truth[number, label],
+                certainty=float(wrongness[number, label]),
+                blamed=blamed,
+                blamed_effect=float(push[blamed]),
+            )
+        )
+    return tuple(mistakes)
+
+
+def _wrongness(
+    model: Model, prediction: Prediction, truth: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    """Return the certainty of each wrong decision, (documents, classes); 0 for right ones.
+
+    Where one class holds, only the class that is wrongly given counts.
+    """
+    said = prediction.probabilities
+    predicted = decided(model.labels.task, said)
+    certainty = np.where(predicted, said, 1 - said)
+    counts = predicted & ~truth if model.labels.task == "multiclass" else predicted != truth
+    return np.where(counts, certainty, 0).astype(np.float32)

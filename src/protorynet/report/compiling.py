@@ -1,0 +1,122 @@
+"""Everything that a report tells, put together from a model and its documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from protorynet.explain.audit import audit_model
+from protorynet.explain.audit_corpus import LabelledDocuments
+from protorynet.explain.automaton import Automaton
+from protorynet.explain.chosen import documents_at
+from protorynet.explain.evaluation import Evaluation
+from protorynet.explain.findings import Audit
+from protorynet.explain.overview import Overview, overview_model
+from protorynet.explain.summarising import learn_automaton
+from protorynet.model import Model
+from protorynet.network import Trajectory
+
+__all__ = ["FullReport", "compile_report"]
+
+_MOST_AUTOMATA = 4
+_ONE_IN = 5  # documents kept for measuring automata where there are no training documents
+_FEWEST_TO_SPLIT = 20
+
+
+@dataclass(frozen=True)
+class FullReport:
+    """A model, to be understood and judged by someone who has never seen it.
+
+    Parameters
+    ----------
+    title
+        The headline.
+    model
+        The model.
+    overview, evaluation
+        What it does with the test documents, and how far its explanations can be trusted.
+    automata
+        One for each of the most frequent answers.
+    audit
+        What a careful colleague would tell; None where the training documents were not given.
+    provenance
+        Names and values of what is needed to make the report again.
+    """
+
+    title: str
+    model: Model
+    overview: Overview
+    evaluation: Evaluation
+    automata: tuple[Automaton, ...]
+    audit: Audit | None
+    provenance: tuple[tuple[str, str], ...]
+
+
+def compile_report(
+    model: Model,
+    evaluation: Evaluation,
+    test: LabelledDocuments,
+    train: LabelledDocuments | None = None,
+    *,
+    title: str,
+    provenance: tuple[tuple[str, str], ...] = (),
+) -> FullReport:
+    """Put together all that a report tells.
+
+    Parameters
+    ----------
+    model
+        The model.
+    evaluation
+        Its accuracy and faithfulness on the test documents.
+    test
+        Labelled documents, best unseen in training.
+    train
+        The documents that the model was made from; without them there is no audit.
+    title, provenance
+        The headline, and what is needed to make the report again.
+    """
+    return FullReport(
+        title,
+        model,
+        overview_model(model, test),
+        evaluation,
+        _automata(model, test, train),
+        None if train is None else audit_model(model, train, test),
+        provenance,
+    )
+
+
+def _automata(
+    model: Model, test: LabelledDocuments, train: LabelledDocuments | None
+) -> tuple[Automaton, ...]:
+    """Learn an automaton for each of the most frequent answers."""
+    measuring = _traced(model, test)
+    if train is not None and train.sentences.filled.any():
+        learning, held_out = _traced(model, train), measuring
+    elif len(measuring.lengths) < _FEWEST_TO_SPLIT:
+        learning, held_out = measuring, None
+    else:
+        is_kept = np.arange(len(measuring.lengths)) % _ONE_IN == _ONE_IN - 1
+        learning, held_out = _part(measuring, ~is_kept), _part(measuring, is_kept)
+    said = model.read(learning).probabilities
+    if model.labels.task == "multilabel":
+        given = (said >= 0.5).sum(axis=0)
+    else:
+        given = np.bincount(said.argmax(axis=1), minlength=said.shape[1])
+    first = [place for place in np.argsort(-given, kind="stable") if given[place]]
+    return tuple(
+        learn_automaton(model, learning, model.labels.names[place], held_out=held_out)
+        for place in first[:_MOST_AUTOMATA]
+    )
+
+
+def _traced(model: Model, documents: LabelledDocuments) -> Trajectory:
+    filled = documents_at(documents, np.flatnonzero(documents.sentences.filled))
+    return model.trace(filled.embeddings, filled.sentences.lengths)
+
+
+def _part(trajectory: Trajectory, chosen: np.typing.NDArray[np.bool_]) -> Trajectory:
+    places = np.flatnonzero(np.repeat(chosen, trajectory.lengths))
+    return trajectory.take(places, trajectory.lengths[chosen])

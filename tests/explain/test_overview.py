@@ -1,0 +1,294 @@
+"""The whole model on labelled documents, against slow and obvious versions."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from protorynet import Explanation, ProtoryNetClassifier, Settings
+from protorynet.errors import InputError
+from protorynet.explain.audit_corpus import LabelledDocuments
+from protorynet.explain.chosen import documents_at
+from protorynet.explain.figures import calibration_error, reliability_bins, transition_counts
+from protorynet.explain.neighbours import nearest_sentences
+from protorynet.explain.overview import Overview, overview_model
+from protorynet.network import Trajectory
+from protorynet.text import sequence_text
+
+_MOST = 1000
+
+
+def prepared(clf: ProtoryNetClassifier, documents: Any, labels: Any) -> LabelledDocuments:
+    sentences, embeddings = clf._prepare(list(documents), clf._encoder, on_empty="skip")
+    targets = clf.model_.labels.encode(labels)
+    texts = [each if isinstance(each, str) else sequence_text(len(each)) for each in documents]
+    rows = 100 + np.arange(len(texts))
+    return LabelledDocuments(texts, rows, sentences, embeddings, targets)
+
+
+@pytest.fixture(scope="module")
+def labels(unseen_reviews: Any) -> list[str]:
+    """The labels with every seventh turned round, so that there are mistakes."""
+    turned = {"good": "bad", "bad": "good"}
+    given = unseen_reviews.labels
+    return [turned[label] if place % 7 == 3 else label for place, label in enumerate(given)]
+
+
+@pytest.fixture(scope="module")
+def documents(
+    clf: ProtoryNetClassifier, unseen_reviews: Any, labels: list[str]
+) -> LabelledDocuments:
+    return prepared(clf, unseen_reviews.texts, labels)
+
+
+@pytest.fixture(scope="module")
+def overview(clf: ProtoryNetClassifier, documents: LabelledDocuments) -> Overview:
+    return overview_model(clf.model_, documents, nearest=3, mistakes=_MOST)
+
+
+@pytest.fixture(scope="module")
+def explained(clf: ProtoryNetClassifier, unseen_reviews: Any) -> list[Explanation]:
+    explanations: list[Explanation] = clf.explain(unseen_reviews.texts)
+    return explanations
+
+
+def test_accuracy_and_confusion_count_the_explanations(
+    overview: Overview, explained: list[Explanation], labels: list[str]
+) -> None:
+    pairs = Counter(zip(labels, (each.label for each in explained), strict=True))
+    names = overview.classes
+    assert overview.confusion is not None
+    assert overview.confusion.tolist() == [[pairs[t, p] for p in names] for t in names]
+    assert overview.n_right == sum(pairs[name, name] for name in names)
+    assert overview.accuracy == overview.n_right / len(labels)
+    assert overview.baseline == max(Counter(labels).values()) / len(labels)
+
+
+def test_class_figures_are_those_of_scikit_learn(
+    overview: Overview, explained: list[Explanation], labels: list[str]
+) -> None:
+    from sklearn.metrics import precision_score, recall_score
+
+    predicted = [each.label for each in explained]
+    for figures in overview.class_figures:
+        how = {"labels": [figures.name], "average": "macro", "zero_division": 0}
+        assert figures.recall == pytest.approx(recall_score(labels, predicted, **how))
+        assert figures.precision == pytest.approx(precision_score(labels, predicted, **how))
+
+
+def test_transitions_count_pairs_of_neighbouring_sentences(
+    overview: Overview, explained: list[Explanation]
+) -> None:
+    pairs: Counter[tuple[int, int]] = Counter()
+    for each in explained:
+        ids = [step.prototype for step in each.sentences]
+        pairs.update(itertools.pairwise(ids))
+    ids = [each.prototype.id for each in overview.prototypes]
+    assert overview.transitions.tolist() == [[pairs[a, b] for b in ids] for a in ids]
+
+
+def test_usage_and_class_rate_are_shares_of_the_matched_sentences(
+    overview: Overview, explained: list[Explanation], labels: list[str]
+) -> None:
+    matched = [
+        (step.prototype, label)
+        for each, label in zip(explained, labels, strict=True)
+        for step in each.sentences
+    ]
+    for figures in overview.prototypes:
+        own = [label for number, label in matched if number == figures.prototype.id]
+        assert figures.usage == pytest.approx(len(own) / len(matched))
+        for name, rate in figures.class_rate.items():
+            assert rate == pytest.approx(own.count(name) / len(own))
+
+
+def test_prototypes_are_ranked_by_the_score_of_the_last_class(overview: Overview) -> None:
+    scores = [each.prototype.scores[overview.classes[-1]] for each in overview.prototypes]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_the_nearest_sentences_are_the_most_similar_distinct_ones(
+    overview: Overview, explained: list[Explanation]
+) -> None:
+    for figures in overview.prototypes:
+        own: dict[str, float] = {}
+        rows: dict[str, set[int]] = {}
+        for row, each in enumerate(explained, start=100):
+            for step in each.sentences:
+                if step.prototype == figures.prototype.id:
+                    own.setdefault(step.text, step.similarity)
+                    rows.setdefault(step.text, set()).add(row)
+        first = sorted(own, key=lambda text: -own[text])[:3]
+        assert [near.text for near in figures.nearest] == first
+        assert [near.rows for near in figures.nearest] == [tuple(sorted(rows[t])) for t in first]
+
+
+def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_rows() -> None:
+    flat = np.ones(4, np.float32)
+    columns = np.zeros(4, np.int64)
+    matches = Trajectory(columns, flat, columns, flat, np.array([1, 1, 2]))
+    texts = ["b", "a", "b", "c"]
+    near = nearest_sentences(matches, texts, np.array([7, 5, 9]), 2, most=2)
+    assert [(each.text, each.rows) for each in near[0]] == [("b", (7, 9)), ("a", (5,))]
+    assert near[1] == ()
+
+
+def test_lengths_split_documents_at_twenty_five_words(
+    overview: Overview, explained: list[Explanation], labels: list[str]
+) -> None:
+    short = [
+        (each.label == label)
+        for each, label in zip(explained, labels, strict=True)
+        if len(each.document.split()) < 25
+    ]
+    first, second = overview.lengths
+    assert (first.is_short, first.n_documents, first.n_right) == (True, len(short), sum(short))
+    assert second.n_documents == len(labels) - len(short)
+    assert first.n_right + second.n_right == overview.n_right
+
+
+def test_reliability_bins_hold_every_prediction_once(
+    overview: Overview, explained: list[Explanation], labels: list[str]
+) -> None:
+    last = overview.classes[-1]
+    said = [each.probabilities[last] for each in explained]
+    for bin_ in overview.reliability:
+        own = [
+            (p, label == last)
+            for p, label in zip(said, labels, strict=True)
+            if bin_.low <= np.float64(np.float32(p)) < bin_.high
+        ]
+        assert bin_.count == len(own)
+        assert bin_.n_true == sum(true for _, true in own)
+        assert bin_.said == pytest.approx(sum(p for p, _ in own) / len(own))
+    assert sum(bin_.count for bin_ in overview.reliability) == len(labels)
+
+
+def test_certainty_is_in_the_last_bin_and_errors_add_up() -> None:
+    bins = reliability_bins(np.array([1.0, 1.0, 0.0]), np.array([True, False, False]))
+    assert [(each.low, each.count) for each in bins] == [(0.0, 1), (0.9, 2)]
+    assert calibration_error(bins) == pytest.approx(1 / 3)
+
+
+def test_mistakes_come_with_the_surest_first(
+    overview: Overview, explained: list[Explanation], labels: list[str]
+) -> None:
+    wrong = [
+        (-max(each.probabilities.values()), row)
+        for row, (each, label) in enumerate(zip(explained, labels, strict=True), start=100)
+        if each.label != label
+    ]
+    assert wrong
+    assert [each.row for each in overview.mistakes] == [row for _, row in sorted(wrong)]
+
+
+def test_the_blamed_sentence_is_the_one_with_the_largest_effect(
+    overview: Overview, explained: list[Explanation], labels: list[str]
+) -> None:
+    for mistake in overview.mistakes:
+        effects = [step.effect for step in explained[mistake.row - 100].sentences]
+        assert mistake.truth == labels[mistake.row - 100]
+        assert mistake.wrong_class == mistake.explanation.label
+        assert mistake.blamed == int(np.argmax(effects))
+        assert mistake.blamed_effect == pytest.approx(max(effects), abs=1e-6)
+
+
+def test_examples_are_right_and_of_different_classes(overview: Overview) -> None:
+    answers = [each.explanation.label for each in overview.examples]
+    assert answers == [each.truth for each in overview.examples]
+    assert len(set(answers)) == len(answers)
+
+
+def test_an_overview_is_the_same_every_time(
+    clf: ProtoryNetClassifier, documents: LabelledDocuments, overview: Overview
+) -> None:
+    again = overview_model(clf.model_, documents, nearest=3, mistakes=_MOST)
+    assert again.prototypes == overview.prototypes
+    assert again.mistakes == overview.mistakes
+    assert again.examples == overview.examples
+
+
+def test_one_document_is_enough(clf: ProtoryNetClassifier, documents: LabelledDocuments) -> None:
+    one = overview_model(clf.model_, documents_at(documents, np.array([3])))
+    assert one.n_documents == 1
+    assert len(one.mistakes) + len(one.examples) == 1
+
+
+def test_documents_without_a_sentence_are_left_out(clf: ProtoryNetClassifier) -> None:
+    given = prepared(clf, ["\u200b", "The room was lovely."], ["bad", "good"])
+    found = overview_model(clf.model_, given)
+    assert (found.n_documents, found.n_sentences) == (1, 1)
+    assert {row for each in found.prototypes for near in each.nearest for row in near.rows} == {101}
+
+
+def test_no_documents_are_refused(clf: ProtoryNetClassifier) -> None:
+    with pytest.raises(InputError, match="no documents with a sentence"):
+        overview_model(clf.model_, prepared(clf, ["\u200b"], ["bad"]))
+
+
+def test_a_document_of_one_sentence_has_no_transitions() -> None:
+    ones = np.ones(2, np.float32)
+    columns = np.array([0, 1])
+    alone = Trajectory(columns, ones, columns, ones, np.array([1, 1]))
+    assert transition_counts(alone, 2).tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.fixture(scope="module")
+def several(reviews: Any, encoder: Any, quick: Settings) -> ProtoryNetClassifier:
+    """A model of any number of labels per document."""
+    both = [("long", label) if len(text) > 70 else (label,) for text, label in _pairs(reviews)]
+    clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
+    return clf.fit(reviews.texts, both)
+
+
+def _pairs(reviews: Any) -> list[tuple[str, str]]:
+    return list(zip(reviews.texts, reviews.labels, strict=True))
+
+
+def test_several_labels_have_no_confusion_matrix_but_figures_per_class(
+    several: ProtoryNetClassifier, unseen_reviews: Any
+) -> None:
+    truth = [("long", label) for label in unseen_reviews.labels]
+    found = overview_model(several.model_, prepared(several, unseen_reviews.texts, truth))
+    assert (found.confusion, found.baseline, found.n_sure) == (None, None, 0)
+    answers = several.predict(unseen_reviews.texts)
+    targets = several.model_.labels.encode(truth)
+    assert found.n_right == int((answers == targets).all(axis=1).sum())
+    assert [each.n_both for each in found.class_figures] == (answers * targets).sum(0).tolist()
+
+
+def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
+    several: ProtoryNetClassifier, unseen_reviews: Any
+) -> None:
+    model = several.model_
+    truth = [("bad", "good", "long")] * len(unseen_reviews.texts)
+    given = prepared(several, unseen_reviews.texts, truth)
+    mistake = next(
+        each
+        for each in overview_model(model, given, mistakes=_MOST).mistakes
+        if not each.given and len(each.explanation.sentences) > 1
+    )
+    text = unseen_reviews.texts[mistake.row - 100]
+    place = model.labels.names.index(mistake.wrong_class)
+    whole = several.predict_proba([text])[0, place]
+    assert mistake.certainty == pytest.approx(1 - whole, abs=1e-5)
+    rises = []
+    for step in mistake.explanation.sentences:
+        without = text[: step.start] + text[step.end :]
+        rises.append(several.predict_proba([without])[0, place] - whole)
+    assert mistake.blamed == int(np.argmax(rises))
+    assert mistake.blamed_effect == pytest.approx(max(rises), abs=1e-5)
+
+
+def test_sequences_of_vectors_have_no_words_to_count(quick: Settings) -> None:
+    random = np.random.default_rng(0)
+    sequences = [random.normal(size=(3, 4)).astype(np.float32) + i % 2 for i in range(40)]
+    labels = [i % 2 for i in range(40)]
+    clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu").fit(sequences, labels)
+    found = overview_model(clf.model_, prepared(clf, sequences, labels))
+    assert (found.has_texts, found.lengths) == (False, ())
+    assert found.n_sentences == 120
