@@ -20,10 +20,11 @@ from protorynet.training.sources import FineTunedSource, SentenceSource
 
 __all__ = ["Run", "adam", "derive_seed", "train_one_epoch"]
 
-_SMALLEST_BATCH, _FEWEST_STEPS = 4, 16  # of an epoch, however small the corpus
-# Of an epoch of full training, where there are documents enough; and most sentences of a batch,
-# for which an encoder of 384 dimensions needs some 8 GB.
-_FULL_STEPS, _FULL_SENTENCES = 160, 2_048
+_SMALLEST_BATCH = 4
+# Batches that a small corpus is cut into, steps of an epoch, and how often it is read for them.
+_CUTS, _STEPS, _PASSES = 8, 16, 16
+_FULL_CUTS, _FULL_STEPS, _FULL_PASSES = 160, 320, 4
+_FULL_SENTENCES = 2_048  # of a batch; an encoder of 384 dimensions needs some 8 GB for them
 _WARM_UP = 0.1  # share of a stage in which the learning rates of full training rise
 
 
@@ -93,12 +94,14 @@ def train_one_epoch(
     seed = derive_seed(run.seed, f"{stage.name} {epoch}")
     torch.manual_seed(seed)
     random = np.random.default_rng(seed)
-    most, steps, bound = run.settings.batch_size, _FEWEST_STEPS // 2, {}
+    most, cuts, steps, passes = run.settings.batch_size, _CUTS, _STEPS, _PASSES
+    bound = {}
     if run.full:
-        most, steps = run.settings.full_batch_size, _FULL_STEPS
+        most, cuts = run.settings.full_batch_size, _FULL_CUTS
+        steps, passes = _FULL_STEPS, _FULL_PASSES
         bound = {"most_sentences": _FULL_SENTENCES}
-    size = min(most, max(_SMALLEST_BATCH, len(run.train) // steps))
-    passes = max(1, math.ceil(_FEWEST_STEPS * size / len(run.train)))
+    size = min(most, max(_SMALLEST_BATCH, len(run.train) // cuts))
+    passes = min(passes, math.ceil(steps * size / len(run.train)))
     batches = [batch for _ in range(passes) for batch in run.train.batches(size, random, **bound)]
     module.train()
     run.source.train()
