@@ -11,11 +11,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protorynet.automaton import Automaton, Pattern, State
 from protorynet.errors import EmptyDocumentError, InputError
-from protorynet.explain.automaton import Automaton, Pattern, State
+from protorynet.explain import beliefs
 from protorynet.explain.clusters import cluster
 from protorynet.explain.prefix_tree import grow_tree, pure_prefixes
-from protorynet.explain.summarising import learn_automaton
+from protorynet.explain.summarising import learn_automata, learn_automaton, stored_automaton
 from protorynet.explain.walk import Walk
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
@@ -138,6 +139,55 @@ def test_the_other_class_is_the_complement(last_wins: Model) -> None:
     yes, no = (learn_automaton(last_wins, train, label) for label in ("yes", "no"))
     for text in random_texts(50, seed=2):
         assert yes.accepts(text) is not no.accepts(text)
+
+
+@pytest.fixture
+def four_classes() -> Model:
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        reader = Reader(K, 4, hidden=6, layers=1, dropout=0.0)
+        with torch.no_grad():
+            for weight in reader.parameters():
+                weight.mul_(4)
+    return made(reader, classes=("a", "b", "c", "d"))
+
+
+@pytest.mark.parametrize("model", ["untrained", "four_classes"])
+def test_all_at_once_are_those_learnt_one_by_one(
+    model: str, request: pytest.FixtureRequest
+) -> None:
+    whole: Model = request.getfixturevalue(model)
+    train, others = trajectory(random_texts(200)), trajectory(random_texts(60, seed=1))
+    assert learn_automata(whole, train, held_out=others) == tuple(
+        learn_automaton(whole, train, label, held_out=others) for label in whole.labels.names
+    )
+
+
+def test_classes_in_groups_are_those_learnt_together(
+    four_classes: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = trajectory(random_texts(100))
+    together = learn_automata(four_classes, train)
+    monkeypatch.setattr(beliefs, "_NUMBERS_AT_ONCE", 1)
+    assert learn_automata(four_classes, train) == together
+
+
+def test_patterns_are_counted_for_each_class(four_classes: Model) -> None:
+    texts = random_texts(200)
+    said = four_classes.read(trajectory(texts)).probabilities.argmax(axis=1)
+    automata = learn_automata(four_classes, trajectory(texts))
+    assert any(automaton.patterns for automaton in automata)
+    for place, automaton in enumerate(automata):
+        for pattern in automaton.patterns:
+            columns = [number - 10 for number in pattern.prototypes]
+            inside = [text[: len(columns)] == columns for text in texts]
+            assert pattern.support == sum(inside)
+            assert pattern.purity == pytest.approx(np.mean(said[inside] == place))
+
+
+def test_a_model_without_automata_says_how_to_learn_one(last_wins: Model) -> None:
+    with pytest.raises(InputError, match=r"holds no automata.*--data FILE"):
+        stored_automaton(last_wins, "yes")
 
 
 def test_transitions_never_seen_are_those_of_the_reader(last_wins: Model) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from protorynet import ProtoryNetClassifier, Settings
-from protorynet.explain import Explanation, documents
+from protorynet.explain import Explanation, Pattern, documents
 
 _TEXT = (
     "  The room was clean.<br />We stayed for two nights!\n\n"
@@ -152,7 +154,7 @@ def test_one_text_gives_one_explanation_and_a_list_gives_a_list(clf: ProtoryNetC
 
 def test_json_has_exactly_the_keys_that_other_programs_read(clf: ProtoryNetClassifier) -> None:
     values = json.loads(json.dumps(clf.explain(_TEXT).to_dict()))
-    assert {"label", "probabilities", "sentences"} <= set(values)
+    assert {"label", "probabilities", "sentences", "automaton", "pattern"} <= set(values)
     assert set(values["probabilities"]) == {"bad", "good"}
     wanted = {
         "text",
@@ -168,6 +170,73 @@ def test_json_has_exactly_the_keys_that_other_programs_read(clf: ProtoryNetClass
     for step in values["sentences"]:
         assert wanted <= set(step)
         assert set(step["scores"]) == set(step["running"]) == {"bad", "good"}
+
+
+def test_the_automaton_reads_what_the_model_reads(
+    clf: ProtoryNetClassifier, unseen_reviews: Any
+) -> None:
+    columns = {item.id: place for place, item in enumerate(clf.prototypes_)}
+    for explanation in clf.explain(unseen_reviews.texts):
+        automaton, reading = clf.automaton(explanation.label), explanation.automaton
+        steps = [columns[step.prototype] for step in explanation.sentences]
+        assert reading is not None
+        assert reading.states == automaton.run(steps)
+        assert reading.agrees is reading.accepts is automaton.accepts(steps)
+        assert reading.fidelity == automaton.fidelity
+
+
+@pytest.fixture
+def with_patterns(clf: ProtoryNetClassifier) -> ProtoryNetClassifier:
+    """A model whose automata accept all, for each beginning is a pattern."""
+    patterns = tuple(Pattern((item.id,), 212, 0.97) for item in clf.prototypes_)
+    automata = tuple(
+        replace(
+            automaton,
+            patterns=patterns,
+            states=tuple(replace(state, accepting=True) for state in automaton.states),
+        )
+        for automaton in clf.model_.automata
+    )
+    changed = copy.copy(clf)
+    changed.model_ = replace(clf.model_, automata=automata)
+    return changed
+
+
+def test_the_pattern_named_is_how_the_document_begins(
+    with_patterns: ProtoryNetClassifier,
+) -> None:
+    explanation = with_patterns.explain(_TEXT)
+    pattern, first = explanation.pattern, explanation.sentences[0]
+    assert pattern is not None
+    assert pattern.label == explanation.label
+    assert pattern.prototypes == (first.prototype,)
+    assert pattern.sentences == (first.prototype_sentence,)
+    assert (pattern.support, pattern.purity) == (212, 0.97)
+
+
+def test_a_pattern_is_shown_with_the_names_of_its_prototypes(
+    with_patterns: ProtoryNetClassifier,
+) -> None:
+    with_patterns.edit(rename={item.id: f"name {item.id}" for item in with_patterns.prototypes_})
+    pattern = with_patterns.explain(_TEXT).pattern
+    assert pattern is not None
+    assert pattern.sentences[0].startswith(f"name {pattern.prototypes[0]}: ")
+
+
+def test_no_pattern_is_named_where_automaton_and_model_differ(
+    with_patterns: ProtoryNetClassifier,
+) -> None:
+    automata = tuple(
+        replace(
+            automaton, states=tuple(replace(state, accepting=False) for state in automaton.states)
+        )
+        for automaton in with_patterns.model_.automata
+    )
+    with_patterns.model_ = replace(with_patterns.model_, automata=automata)
+    explanation = with_patterns.explain(_TEXT)
+    assert explanation.automaton is not None
+    assert explanation.automaton.agrees is False
+    assert explanation.pattern is None
 
 
 def test_the_table_has_a_row_per_sentence(clf: ProtoryNetClassifier) -> None:

@@ -194,10 +194,36 @@ def test_every_measure_explains_itself_in_a_sentence(evaluation: Evaluation) -> 
     assert all(m.meaning.endswith(".") and len(m.meaning) > 40 for m in evaluation.measures)
 
 
+def test_automaton_fidelity_is_the_share_of_documents_judged_alike(
+    evaluation: Evaluation, clf: ProtoryNetClassifier, trajectories: Any
+) -> None:
+    alike = [
+        automaton.accepts([column for column, _ in steps])
+        == (label_of(clf, steps) == automaton.label)
+        for automaton in clf.model_.automata
+        for steps in trajectories
+    ]
+    assert measure(evaluation, "automaton_fidelity") == pytest.approx(np.mean(alike))
+    most = max(len(automaton.states) for automaton in clf.model_.automata)
+    assert measure(evaluation, "automaton_states") == most
+
+
+def test_without_automata_their_fidelity_is_not_known(
+    clf: ProtoryNetClassifier, unseen_reviews: Any, encoder: Any
+) -> None:
+    bare = copy.copy(clf)
+    bare.model_ = replace(clf.model_, automata=())
+    found = bare.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
+    assert measure(found, "automaton_fidelity") is None
+    assert measure(found, "automaton_states") is None
+
+
 def test_json_has_the_keys_that_other_programs_read(evaluation: Evaluation) -> None:
     values = json.loads(json.dumps(evaluation.to_dict()))
     assert set(values) >= {"accuracy", "macro_f1", "n_documents", "n_prototypes", "faithfulness"}
     assert set(values["faithfulness"]) >= {
+        "automaton_fidelity",
+        "automaton_states",
         "comprehensiveness",
         "duplicate_prototypes",
         "ids_only_accuracy",

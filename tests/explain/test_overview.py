@@ -11,7 +11,7 @@ import pytest
 
 from protorynet import Explanation, ProtoryNetClassifier, Settings
 from protorynet.errors import InputError
-from protorynet.explain.audit_corpus import LabelledDocuments
+from protorynet.explain import LabelledDocuments
 from protorynet.explain.chosen import documents_at
 from protorynet.explain.figures import calibration_error, reliability_bins, transition_counts
 from protorynet.explain.neighbours import nearest_sentences

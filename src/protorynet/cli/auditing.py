@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protorynet.cli.documents import load_classifier, naming_rows, read_documents
+from protorynet.cli.documents import labelled_documents, load_classifier, read_documents
 from protorynet.cli.options import (
     AsJson,
     EncoderElsewhere,
@@ -19,8 +19,6 @@ from protorynet.cli.output import print_json, result_console
 from protorynet.errors import InputError
 
 if TYPE_CHECKING:
-    from protorynet.classifier import ProtoryNetClassifier
-    from protorynet.explain.audit_corpus import LabelledDocuments
     from protorynet.text import Table
 
 __all__ = ["audit"]
@@ -68,9 +66,10 @@ def audit(
     """
     tables = _read_tables(data, train, test, text=text, label=label)
     classifier = load_classifier(model, encoder=encoder)
-    from protorynet.explain.audit import audit_model
+    from protorynet.audit import audit_model
 
-    found = audit_model(classifier.model_, *(_prepared(classifier, table) for table in tables))
+    splits = (labelled_documents(classifier, table) for table in tables)
+    found = audit_model(classifier.model_, *splits)
     if as_json:
         print_json(found.to_dict())
         return
@@ -97,14 +96,3 @@ def _read_tables(
         read_documents(train, prefer_split="train", skip_empty=True, **columns),
         read_documents(test, prefer_split="test", skip_empty=True, **columns),
     )
-
-
-def _prepared(classifier: ProtoryNetClassifier, table: Table) -> LabelledDocuments:
-    from protorynet.explain.audit_corpus import LabelledDocuments
-
-    with naming_rows(table):
-        sentences, embeddings = classifier._prepare(
-            table.texts, classifier._encoder, on_empty="skip"
-        )
-    targets = classifier.model_.labels.encode(table.labels)
-    return LabelledDocuments(table.texts, table.rows, sentences, embeddings, targets)

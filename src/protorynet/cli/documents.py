@@ -11,10 +11,11 @@ from protorynet.cli.output import note
 from protorynet.errors import EmptyDocumentError
 
 if TYPE_CHECKING:
+    from protorynet.audit import LabelledDocuments
     from protorynet.classifier import ProtoryNetClassifier
     from protorynet.text import Table
 
-__all__ = ["load_classifier", "naming_rows", "read_documents"]
+__all__ = ["labelled_documents", "load_classifier", "naming_rows", "read_documents"]
 
 
 def read_documents(source: Path, **how: Any) -> Table:
@@ -44,3 +45,15 @@ def naming_rows(table: Table) -> Iterator[None]:
         yield
     except EmptyDocumentError as error:
         raise EmptyDocumentError([int(table.rows[row]) for row in error.rows]) from None
+
+
+def labelled_documents(classifier: ProtoryNetClassifier, table: Table) -> LabelledDocuments:
+    """Split and encode the texts of a table, those without a sentence included."""
+    from protorynet.audit import LabelledDocuments
+
+    with naming_rows(table):
+        sentences, embeddings = classifier._prepare(
+            table.texts, classifier._encoder, on_empty="skip"
+        )
+    targets = classifier.model_.labels.encode(table.labels)
+    return LabelledDocuments(table.texts, table.rows, sentences, embeddings, targets)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from protorynet.cli.documents import load_classifier, naming_rows, read_documents
+from protorynet.cli.documents import (
+    labelled_documents,
+    load_classifier,
+    naming_rows,
+    read_documents,
+)
 from protorynet.cli.options import (
     EncoderElsewhere,
     LabelColumn,
@@ -24,7 +30,7 @@ from protorynet.errors import InputError, TableError
 
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
-    from protorynet.explain.audit_corpus import LabelledDocuments
+    from protorynet.report.compiling import FullReport
     from protorynet.text import Table
 
 __all__ = ["report"]
@@ -32,36 +38,37 @@ __all__ = ["report"]
 _PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
 
 
+TestTable = Annotated[
+    Path, typer.Argument(metavar="TEST", help="Table of labelled texts not used in training.")
+]
+ReportFile = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="File to write.")]
+TrainingTable = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Table that the model was made from, for the audit; by default the rows of TEST "
+        "with split 'train', if it has such.",
+        rich_help_panel="The table",
+    ),
+]
+Title = Annotated[str | None, typer.Option(metavar="TEXT", help="Headline of the report.")]
+Layout = Annotated[
+    Literal["html", "md"] | None,
+    typer.Option("--format", help="A page, or Markdown; by default what the ending of FILE says."),
+]
+
+
 def report(
     model: ModelFolder,
-    test: Annotated[
-        Path, typer.Argument(metavar="TEST", help="Table of labelled texts not used in training.")
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="File to write.")
-    ] = Path("report.html"),
-    train: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Table that the model was made from, for the audit; by default the rows of TEST "
-            "with split 'train', if it has such.",
-            rich_help_panel="The table",
-        ),
-    ] = None,
+    test: TestTable,
+    output: ReportFile = Path("report.html"),
+    train: TrainingTable = None,
     text: TextColumn = None,
     label: LabelColumn = None,
     split: SplitName = None,
     skip_empty: SkipEmpty = False,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Headline of the report.")
-    ] = None,
-    layout: Annotated[
-        Literal["html", "md"] | None,
-        typer.Option(
-            "--format", help="A page, or Markdown; by default what the ending of FILE says."
-        ),
-    ] = None,
+    title: Title = None,
+    layout: Layout = None,
     encoder: EncoderElsewhere = None,
 ) -> None:
     """Write all there is to know about a model as one page that needs nothing else.
@@ -81,35 +88,18 @@ def report(
     table = read_documents(test, split=split, prefer_split="test", skip_empty=skip_empty, **columns)
     trained = _training_table(test, train, table, columns)
     classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
-    with naming_rows(table):
-        evaluation = classifier.evaluate(table.texts, table.labels)
-    from protorynet.report.compiling import compile_report
+    options = {"-o": output, "--train": train, "--text": text, "--label": label, "--split": split}
+    options |= {"--title": title, "--format": layout, "--encoder": encoder}
+    command = _command(model, test, options, ["--skip-empty"] if skip_empty else [])
+    compiled = _compiled(
+        classifier,
+        table,
+        trained,
+        title=title or f"Report on the model “{model.resolve().name}”",
+        provenance=_provenance(command, model, test, train, len(table)),
+    )
     from protorynet.report.full_report import write_report
 
-    compiled = compile_report(
-        classifier.model_,
-        evaluation,
-        _prepared(classifier, table),
-        None if trained is None else _prepared(classifier, trained),
-        title=title or f"Report on the model “{model.resolve().name}”",
-        provenance=_provenance(
-            model,
-            test,
-            train,
-            len(table),
-            options={
-                "-o": output,
-                "--train": train,
-                "--text": text,
-                "--label": label,
-                "--split": split,
-                "--title": title,
-                "--format": layout,
-                "--encoder": encoder,
-            },
-            flags=["--skip-empty"] if skip_empty else [],
-        ),
-    )
     as_markdown = layout == "md" or (layout is None and output.suffix.lower() == ".md")
     write_report(compiled, output, as_markdown=as_markdown)
     note(f"wrote {output}")
@@ -135,31 +125,45 @@ def _training_table(
     return found
 
 
-def _prepared(classifier: ProtoryNetClassifier, table: Table) -> LabelledDocuments:
-    from protorynet.explain.audit_corpus import LabelledDocuments
+def _compiled(
+    classifier: ProtoryNetClassifier,
+    table: Table,
+    trained: Table | None,
+    *,
+    title: str,
+    provenance: tuple[tuple[str, str], ...],
+) -> FullReport:
+    from protorynet.report.compiling import compile_report
 
-    sentences, embeddings = classifier._prepare(table.texts, classifier._encoder, on_empty="skip")
-    targets = classifier.model_.labels.encode(table.labels)
-    return LabelledDocuments(table.texts, table.rows, sentences, embeddings, targets)
+    with naming_rows(table):
+        evaluation = classifier.evaluate(table.texts, table.labels)
+    return compile_report(
+        classifier.model_,
+        evaluation,
+        labelled_documents(classifier, table),
+        None if trained is None else labelled_documents(classifier, trained),
+        title=title,
+        provenance=provenance,
+    )
+
+
+def _command(
+    model: Path, test: Path, options: Mapping[str, Path | str | None], flags: list[str]
+) -> str:
+    """Return the command that makes the report again; options not given are left out."""
+    given = [(name, str(value)) for name, value in options.items() if value is not None]
+    words = ["protorynet", "report", str(model), str(test)]
+    return shlex.join([*words, *(word for pair in given for word in pair), *flags])
 
 
 def _provenance(
-    model: Path,
-    test: Path,
-    train: Path | None,
-    n_documents: int,
-    *,
-    options: dict[str, Path | str | None],
-    flags: list[str],
+    command: str, model: Path, test: Path, train: Path | None, n_documents: int
 ) -> tuple[tuple[str, str], ...]:
-    """Return what is needed to make the report again; options not given are left out."""
+    """Return what is needed to make the report again."""
     from importlib.metadata import version
 
-    given = [(name, str(value)) for name, value in options.items() if value is not None]
-    words = ["protorynet", "report", str(model), str(test)]
-    words += [*(word for pair in given for word in pair), *flags]
     named = [
-        ("Command", shlex.join(words)),
+        ("Command", command),
         ("Model", str(model)),
         ("Test data", f"{test}: {n_documents:,} rows; sha256 {_sha256(test)}"),
     ]

@@ -1,31 +1,36 @@
 """Explanations of predictions and measures of how far to trust them."""
 
-from protorynet.explain.audit import audit_model
-from protorynet.explain.audit_corpus import LabelledDocuments
-from protorynet.explain.automaton import Automaton, Edge, Pattern, State
+from protorynet.automaton import Automaton, Edge, Pattern, State
 from protorynet.explain.documents import explain_documents
 from protorynet.explain.evaluation import Evaluation, Measure
 from protorynet.explain.explanation import (
+    AutomatonReading,
+    DecidingPattern,
     Explanation,
     Rationale,
     SentenceExplanation,
     WordEffect,
 )
 from protorynet.explain.faithfulness import evaluate_model
-from protorynet.explain.findings import Audit, Finding
 from protorynet.explain.judging import Judge, choose_judge, encoder_judge, tfidf_judge
+from protorynet.explain.labelled import LabelledDocuments
 from protorynet.explain.pretrained import Encode, pretrained_encode
 from protorynet.explain.rationale import explain_match, explain_matches, explain_words
-from protorynet.explain.summarising import class_place, learn_automaton
+from protorynet.explain.summarising import (
+    class_place,
+    learn_automata,
+    learn_automaton,
+    stored_automaton,
+)
 
 __all__ = [
-    "Audit",
     "Automaton",
+    "AutomatonReading",
+    "DecidingPattern",
     "Edge",
     "Encode",
     "Evaluation",
     "Explanation",
-    "Finding",
     "Judge",
     "LabelledDocuments",
     "Measure",
@@ -34,7 +39,6 @@ __all__ = [
     "SentenceExplanation",
     "State",
     "WordEffect",
-    "audit_model",
     "choose_judge",
     "class_place",
     "encoder_judge",
@@ -43,7 +47,9 @@ __all__ = [
     "explain_match",
     "explain_matches",
     "explain_words",
+    "learn_automata",
     "learn_automaton",
     "pretrained_encode",
+    "stored_automaton",
     "tfidf_judge",
 ]

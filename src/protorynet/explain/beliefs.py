@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,14 +16,17 @@ from protorynet.network import Reader
 __all__ = ["BeliefReader", "Beliefs"]
 
 _PROBES = 32  # next sentences, by the most used prototypes, that tell two beliefs apart
+_NUMBERS_AT_ONCE = 2**26  # of the outlooks of several classes, which are read together
 
 
 @dataclass(frozen=True)
 class Beliefs:
-    """The reader's states, as it reads prototype ids alone.
+    """The reader's states for one class, as it reads prototype ids alone.
 
     Parameters
     ----------
+    label
+        Position of the class among the outputs.
     memory
         The LSTM's memory in each state, (states, 2 × layers, hidden).
     outlook
@@ -30,27 +34,25 @@ class Beliefs:
         after one more sentence of each of the probed prototypes.
     """
 
+    label: int
     memory: torch.Tensor
     outlook: NDArray[np.float32]
 
 
 class BeliefReader:
-    """A model's reader, one sentence at a time and for one class.
+    """A model's reader, one sentence at a time.
 
     Parameters
     ----------
     reader, task
         The model's.
-    label
-        Position of the class among the outputs.
     usage
         How often each prototype is used.
     """
 
-    def __init__(self, reader: Reader, task: Task, label: int, usage: NDArray[np.int64]) -> None:
+    def __init__(self, reader: Reader, task: Task, usage: NDArray[np.int64]) -> None:
         self.reader = reader
         self.task = task
-        self.label = label
         self.probes = np.argsort(-usage, kind="stable")[:_PROBES]
         self._steps = torch.eye(len(usage), device=reader.head.weight.device)
 
@@ -59,28 +61,42 @@ class BeliefReader:
         """How many prototypes a sentence may have."""
         return len(self._steps)
 
+    def beliefs(self, tree: PrefixTree, labels: Sequence[int]) -> Iterator[Beliefs]:
+        """Read every beginning in a tree once, and say what it means for each class."""
+        memory = self._read(tree)
+        at_once = max(1, _NUMBERS_AT_ONCE // (len(tree) * (1 + len(self.probes))))
+        for start in range(0, len(labels), at_once):
+            group = labels[start : start + at_once]
+            for label, outlook in zip(group, self._outlooks(memory, group), strict=True):
+                yield Beliefs(label, memory, outlook)
+
+    def after(
+        self, beliefs: Beliefs, states: NDArray[np.int64], columns: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Return the outlook after one more sentence in each of some states."""
+        further = self._after(beliefs.memory[torch.from_numpy(states)], columns)
+        outlooks = self._outlooks(further, [beliefs.label])
+        return np.asarray(outlooks[0])
+
     @torch.inference_mode()
-    def beliefs(self, tree: PrefixTree) -> Beliefs:
-        """Read every beginning in a tree."""
+    def _read(self, tree: PrefixTree) -> torch.Tensor:
         lstm = self.reader.lstm
         memory = self._steps.new_zeros(len(tree), 2 * lstm.num_layers, lstm.hidden_size)
         for start, stop in zip(tree.levels[1:-1], tree.levels[2:], strict=True):
             parents = torch.from_numpy(tree.parents[start:stop])
             memory[start:stop] = self._after(memory[parents], tree.columns[start:stop])
-        return Beliefs(memory, self._outlook(memory))
+        return memory
+
+    def _outlooks(self, memory: torch.Tensor, labels: Sequence[int]) -> NDArray[np.float32]:
+        """Return the outlook of each memory for each class, (classes, memories, 1 + probes)."""
+        outlooks = np.empty((len(labels), len(memory), 1 + len(self.probes)), np.float32)
+        outlooks[:, :, 0] = self._beliefs(memory, labels)
+        for place, probe in enumerate(self.probes, start=1):
+            later = self._after(memory, np.full(len(memory), probe))
+            outlooks[:, :, place] = self._beliefs(later, labels)
+        return outlooks
 
     @torch.inference_mode()
-    def after(self, memory: torch.Tensor, columns: NDArray[np.int64]) -> Beliefs:
-        """Read one more sentence in each state."""
-        further = self._after(memory, columns)
-        return Beliefs(further, self._outlook(further))
-
-    def _outlook(self, memory: torch.Tensor) -> NDArray[np.float32]:
-        later = (self._after(memory, np.full(len(memory), probe)) for probe in self.probes)
-        odds = np.stack([self._odds(memory), *map(self._odds, later)], axis=1)
-        # Bounded, since the exponential of large numbers overflows.
-        return np.asarray(1 / (1 + np.exp(-np.clip(odds, -30, 30))), np.float32)
-
     def _after(self, memory: torch.Tensor, columns: NDArray[np.int64]) -> torch.Tensor:
         lstm = self.reader.lstm
         steps = self._steps[torch.from_numpy(columns)][:, None]
@@ -91,11 +107,13 @@ class BeliefReader:
         lstm.train(training)
         return torch.cat(after).transpose(0, 1)
 
-    def _odds(self, memory: torch.Tensor) -> NDArray[np.float32]:
-        """Return the log-odds of the class; where only one holds, against the strongest other."""
-        top = memory[:, self.reader.lstm.num_layers - 1]
-        logits: NDArray[np.float32] = self.reader.head(top).cpu().numpy()
-        if self.task == "multilabel":
-            return logits[:, self.label]
-        others = np.delete(logits, self.label, axis=1)
-        return np.asarray(logits[:, self.label] - others.max(axis=1))
+    @torch.inference_mode()
+    def _beliefs(self, memory: torch.Tensor, labels: Sequence[int]) -> NDArray[np.float32]:
+        """Return the belief in each class; where only one holds, against the strongest other."""
+        logits = self.reader.head(memory[:, self.reader.lstm.num_layers - 1])
+        odds = logits[:, list(labels)]
+        if self.task == "multiclass":
+            strongest, place = logits.topk(2, dim=1)
+            leads = place[:, :1] == torch.tensor(list(labels), device=place.device)
+            odds = odds - torch.where(leads, strongest[:, 1:], strongest[:, :1])
+        return np.asarray(torch.sigmoid(odds).T.cpu().numpy())

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.encoders import Embeddings
-from protorynet.explain.audit_corpus import LabelledDocuments
 from protorynet.explain.documents import explain_documents, leave_one_out_effects
 from protorynet.explain.explanation import Explanation, SentenceExplanation
 from protorynet.explain.figures import decided
+from protorynet.explain.labelled import LabelledDocuments
 from protorynet.model import Model
 from protorynet.network import Prediction, Trajectory
 from protorynet.text import Sentences
@@ -23,10 +24,14 @@ __all__ = [
     "documents_at",
     "explain_mistakes",
     "explained",
+    "plainest_document",
     "telling_documents",
 ]
 
 _SHORT = range(3, 9)  # sentences of a document whose trajectory is read at a glance
+_PLAIN = range(2, 5)  # sentences of one that shows a newcomer how the model reads
+_PLAIN_LENGTH = 320  # characters of such a document
+_PLAIN_SURE, _SAME = 0.8, 0.98
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,36 @@ def telling_documents(
         fit &= is_short if (fit & is_short).any() else fit
         chosen.append(int(np.where(fit, swing[:, label], -1).argmax()))
     return np.array(chosen, np.int64)
+
+
+def plainest_document(
+    trajectory: Trajectory,
+    prediction: Prediction,
+    truth: NDArray[np.bool_],
+    predicted: NDArray[np.bool_],
+    texts: Sequence[str],
+) -> int | None:
+    """Return the place of the document that best shows a newcomer how the model reads.
+
+    It is labelled rightly and surely, short, and its sentences are matched to different prototypes
+    and are not these themselves; of all such, its least similar match is the most similar. Where
+    there is none so short, it is the shortest one that is labelled rightly.
+    """
+    right = (predicted == truth).all(axis=1) & predicted.any(axis=1)
+    if not right.any():
+        return None
+    starts = trajectory.offsets[:-1]
+    lengths = np.array([len(text) for text in texts])
+    plain = right & np.isin(trajectory.lengths, _PLAIN) & (lengths <= _PLAIN_LENGTH)
+    plain &= prediction.probabilities.max(axis=1) >= _PLAIN_SURE
+    plain &= np.maximum.reduceat(trajectory.similarities, starts) < _SAME
+    if not plain.any():
+        return int(np.where(right, lengths, lengths.max() + 1).argmin())
+    varied = np.minimum.reduceat(trajectory.similarities, starts)
+    for place in np.flatnonzero(plain):
+        steps = trajectory.columns[starts[place] : starts[place] + trajectory.lengths[place]]
+        varied[place] += len(set(steps.tolist())) / len(steps)
+    return int(np.where(plain, varied, -1).argmax())
 
 
 def documents_at(documents: LabelledDocuments, places: NDArray[np.int64]) -> LabelledDocuments:

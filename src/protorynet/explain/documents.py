@@ -8,8 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.automaton import Automaton
 from protorynet.encoders import Embeddings
-from protorynet.explain.explanation import Explanation, SentenceExplanation
+from protorynet.explain.explanation import (
+    AutomatonReading,
+    DecidingPattern,
+    Explanation,
+    SentenceExplanation,
+)
+from protorynet.explain.summarising import decisions
 from protorynet.model import Model
 from protorynet.network import Prediction, Trajectory
 from protorynet.text import Sentences
@@ -46,10 +53,53 @@ def explain_documents(
             for place in places
         )
         row = prediction.probabilities[document]
+        columns = trajectory.columns[offsets[document] : offsets[document + 1]].tolist()
         explanations.append(
-            Explanation(text, model.labels.name_of(row), _by_class(model, row), steps)
+            Explanation(
+                document=text,
+                label=model.labels.name_of(row),
+                probabilities=_by_class(model, row),
+                sentences=steps,
+                automaton=_automaton_reading(model, columns, row),
+            )
         )
     return explanations
+
+
+def _automaton_reading(
+    model: Model, columns: list[int], probabilities: NDArray[np.float32]
+) -> AutomatonReading | None:
+    """Let the automaton of the most probable class read a document too."""
+    if not model.automata:
+        return None
+    leading = int(probabilities.argmax())
+    given = bool(decisions(model, probabilities[None])[0, leading])
+    automaton = model.automata[leading]
+    accepts = automaton.accepts(columns)
+    return AutomatonReading(
+        label=automaton.label,
+        states=automaton.run(columns),
+        accepts=accepts,
+        agrees=accepts == given,
+        fidelity=automaton.fidelity,
+        pattern=_deciding_pattern(model, automaton, columns) if accepts and given else None,
+    )
+
+
+def _deciding_pattern(
+    model: Model, automaton: Automaton, columns: list[int]
+) -> DecidingPattern | None:
+    pattern = automaton.deciding_pattern(columns)
+    if pattern is None:
+        return None
+    captions = {item.id: item.caption for item in model.prototypes}
+    return DecidingPattern(
+        label=automaton.label,
+        prototypes=pattern.prototypes,
+        sentences=tuple(captions[number] for number in pattern.prototypes),
+        support=pattern.support,
+        purity=pattern.purity,
+    )
 
 
 def leave_one_out_effects(

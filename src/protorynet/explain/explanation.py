@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Explanation", "Rationale", "SentenceExplanation", "WordEffect"]
+__all__ = [
+    "AutomatonReading",
+    "DecidingPattern",
+    "Explanation",
+    "Rationale",
+    "SentenceExplanation",
+    "WordEffect",
+]
 
 _LEVEL = 1e-3  # probabilities nearer than this are told as equal
 
@@ -145,6 +152,78 @@ class SentenceExplanation:
 
 
 @dataclass(frozen=True)
+class DecidingPattern:
+    """The beginning of a document after which the model nearly always gives its class.
+
+    Parameters
+    ----------
+    label
+        The class.
+    prototypes, sentences
+        Ids and sentences of the prototypes of the first sentences; anything may follow. A
+        prototype that has a name is shown by both.
+    support
+        How many of the training documents looked at begin so.
+    purity
+        Share of these to which the model gives the class.
+    """
+
+    label: str
+    prototypes: tuple[int, ...]
+    sentences: tuple[str, ...]
+    support: int
+    purity: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as `protorynet explain --json` prints them."""
+        return {
+            "label": self.label,
+            "prototypes": list(self.prototypes),
+            "sentences": list(self.sentences),
+            "support": self.support,
+            "purity": self.purity,
+        }
+
+
+@dataclass(frozen=True)
+class AutomatonReading:
+    """How the automaton of the most probable class reads a document.
+
+    Parameters
+    ----------
+    label
+        The class.
+    states
+        Numbers of the states it goes through: the start, and one after each sentence.
+    accepts
+        Whether it gives the class.
+    agrees
+        Whether it decides as the model does. If not, it explains nothing of this document.
+    fidelity
+        Share of the documents held out in training on which the two agree.
+    pattern
+        The pattern that decides; None where no pattern matches, or the two do not agree.
+    """
+
+    label: str
+    states: tuple[int, ...]
+    accepts: bool
+    agrees: bool
+    fidelity: float
+    pattern: DecidingPattern | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as `protorynet explain --json` prints them."""
+        return {
+            "label": self.label,
+            "states": list(self.states),
+            "accepts": self.accepts,
+            "agrees": self.agrees,
+            "fidelity": self.fidelity,
+        }
+
+
+@dataclass(frozen=True)
 class Explanation:
     """A prediction with its trajectory.
 
@@ -158,12 +237,15 @@ class Explanation:
         Probability of each class.
     sentences
         The steps of the trajectory, in reading order.
+    automaton
+        How the automaton of the most probable class reads it; None where the model holds none.
     """
 
     document: str
     label: str
     probabilities: dict[str, float]
     sentences: tuple[SentenceExplanation, ...]
+    automaton: AutomatonReading | None = None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -174,6 +256,11 @@ class Explanation:
     def leading_class(self) -> str:
         """The most probable class: the one whose line a picture draws strongest."""
         return max(self.probabilities, key=lambda name: self.probabilities[name])
+
+    @property
+    def pattern(self) -> DecidingPattern | None:
+        """The pattern that decided, if one did and is known."""
+        return None if self.automaton is None else self.automaton.pattern
 
     @property
     def level_with(self) -> tuple[str, ...]:
@@ -198,6 +285,8 @@ class Explanation:
             "label": self.label,
             "probabilities": dict(self.probabilities),
             "sentences": [sentence.to_dict() for sentence in self.sentences],
+            "automaton": None if self.automaton is None else self.automaton.to_dict(),
+            "pattern": None if self.pattern is None else self.pattern.to_dict(),
         }
 
     def to_pandas(self) -> Any:

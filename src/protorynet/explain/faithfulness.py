@@ -15,6 +15,8 @@ from protorynet.explain.pretrained import (
     pretrained_space,
     semantic_measures,
 )
+from protorynet.explain.summarising import decisions
+from protorynet.explain.walk import Walk
 from protorynet.model import Model
 from protorynet.network import Trajectory
 from protorynet.text import Sentences
@@ -81,6 +83,7 @@ def evaluate_model(
         *erasure_measures(model, trajectory, seed),
         _shuffled(model, trajectory, truth, seed),
         *_usage(model, trajectory),
+        *_automata(model, trajectory),
     ]
     return Evaluation(
         accuracy=_agreement(predicted, truth),
@@ -193,6 +196,35 @@ def _usage(model: Model, trajectory: Trajectory) -> list[Measure]:
             float((counts == 0).mean()),
             "Share of the prototypes that no sentence of these documents is matched to.",
         ),
+    ]
+
+
+def _automata(model: Model, trajectory: Trajectory) -> list[Measure]:
+    meaning = (
+        "Share of the documents on which the automaton of a class decides as the model does, "
+        "averaged over the classes. Much below 1: the patterns that explanations name are not how "
+        "the model decides."
+    )
+    size = (
+        "States of the largest automaton. More than about 20: it is no summary that a person could "
+        "follow."
+    )
+    if not model.automata:
+        missing = " The model holds no automata."
+        return [
+            Measure("automaton_fidelity", None, meaning + missing),
+            Measure("automaton_states", None, size + missing),
+        ]
+    members = decisions(model, model.read(trajectory).probabilities)
+    walk, shares = Walk(trajectory, members[:, 0]), []
+    for place, automaton in enumerate(model.automata):
+        accepting = np.array([state.accepting for state in automaton.states])
+        judged = walk.judged(members[:, place])
+        shares.append(judged.fidelity(np.array(automaton.transitions), automaton.start, accepting))
+    most = max(len(automaton.states) for automaton in model.automata)
+    return [
+        Measure("automaton_fidelity", float(np.mean(shares)), meaning),
+        Measure("automaton_states", float(most), size),
     ]
 
 

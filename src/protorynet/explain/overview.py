@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.errors import InputError
-from protorynet.explain.audit_corpus import LabelledDocuments
 from protorynet.explain.chosen import (
     Example,
     Mistake,
@@ -16,6 +15,7 @@ from protorynet.explain.chosen import (
     documents_at,
     explain_mistakes,
     explained,
+    plainest_document,
     telling_documents,
 )
 from protorynet.explain.figures import (
@@ -30,6 +30,7 @@ from protorynet.explain.figures import (
     said_and_true,
     transition_counts,
 )
+from protorynet.explain.labelled import LabelledDocuments
 from protorynet.explain.neighbours import Neighbour, nearest_sentences
 from protorynet.labels import Task
 from protorynet.model import PRECOMPUTED, Model
@@ -100,6 +101,9 @@ class Overview:
         The most confident mistakes, the worst first.
     examples
         A document for each of the most frequent classes, labelled rightly.
+    plainest
+        A short document, labelled rightly, that shows a newcomer how the model reads; None where
+        the documents are no texts, or none is labelled rightly.
     """
 
     classes: tuple[str, ...]
@@ -119,6 +123,7 @@ class Overview:
     reliability: tuple[ReliabilityBin, ...]
     mistakes: tuple[Mistake, ...]
     examples: tuple[Example, ...]
+    plainest: Example | None
 
     @property
     def accuracy(self) -> float:
@@ -171,6 +176,8 @@ def overview_model(
     counts = transition_counts(trajectory, len(model.prototypes))
     wrong = confident_mistakes(model, prediction, truth, mistakes)
     telling = telling_documents(model, trajectory, prediction, truth, examples)
+    plainest = plainest_document(trajectory, prediction, truth, predicted, documents.texts)
+    opening = [] if plainest is None or not has_texts else [plainest]
     return Overview(
         classes=names,
         task=task,
@@ -189,6 +196,9 @@ def overview_model(
         reliability=reliability_bins(*said_and_true(task, said, truth)),
         mistakes=explain_mistakes(model, documents_at(documents, wrong)),
         examples=explained(model, documents_at(documents, telling)),
+        plainest=next(
+            iter(explained(model, documents_at(documents, np.array(opening, np.int64)))), None
+        ),
     )
 
 

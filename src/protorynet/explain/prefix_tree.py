@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,12 @@ class PrefixTree:
             level = slice(first, stop)
             states[level] = table[states[self.parents[level]], self.columns[level]]
         return states
+
+    def judged(self, members: NDArray[np.bool_], lengths: NDArray[np.int64]) -> PrefixTree:
+        """Return the tree for another class, which these documents of these lengths have."""
+        inside = np.bincount(self.places[np.repeat(members, lengths)], minlength=len(self))
+        inside[0] = members.sum()
+        return replace(self, members=inside.astype(np.int64))
 
     def prefix(self, node: int) -> tuple[int, ...]:
         """Return the columns that lead to a node."""

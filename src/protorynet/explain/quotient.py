@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.explain.beliefs import BeliefReader
+from protorynet.explain.beliefs import BeliefReader, Beliefs
 from protorynet.explain.clusters import cluster, squared_distances, typical_points
 from protorynet.explain.prefix_tree import PrefixTree
 from protorynet.explain.walk import Walk
@@ -83,7 +83,12 @@ class Quotient:
 
 
 def form_quotient(
-    tree: PrefixTree, members: NDArray[np.bool_], reader: BeliefReader, *, most: int
+    tree: PrefixTree,
+    members: NDArray[np.bool_],
+    beliefs: Beliefs,
+    reader: BeliefReader,
+    *,
+    most: int,
 ) -> Quotient:
     """Cluster the reader's states after all beginnings and count what documents do there.
 
@@ -93,12 +98,11 @@ def form_quotient(
     ----------
     tree, members
         The trajectories, and which documents the model gives the class.
-    reader
-        The model's reader.
+    beliefs, reader
+        What the model's reader believes at each node of the tree, and the reader.
     most
         Most states.
     """
-    beliefs = reader.beliefs(tree)
     states = cluster(beliefs.outlook, tree.documents, most)
     n, k = int(states.max()) + 1, reader.n_prototypes
     weight = np.bincount(states, tree.documents, n).astype(np.float64)
@@ -115,10 +119,10 @@ def form_quotient(
     np.add.at(ends, (states[tree.ends], members.astype(np.int64)), 1)
     ends[np.arange(n), (outlook[:, 0] > 0.5).astype(np.int64)] += _READER_VOTE
     typical = typical_points(beliefs.outlook, outlook, states)
-    for column in range(k):
-        further = reader.after(beliefs.memory[typical], np.full(n, column))
-        nearest = squared_distances(further.outlook.astype(np.float64), outlook).argmin(axis=1)
-        moves[np.arange(n), column, nearest] += _READER_VOTE
+    source, column = np.divmod(np.arange(n * k), k)
+    further = reader.after(beliefs, typical[source], column).astype(np.float64)
+    nearest = squared_distances(further, outlook).argmin(axis=1)
+    moves[source, column, nearest] += _READER_VOTE
     return Quotient(moves, ends, outlook, weight, int(states[0]))
 
 

@@ -1,26 +1,38 @@
-"""Learning an automaton that decides as the model does."""
+"""Learning automata that decide as the model does."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.automaton import Automaton, Pattern
 from protorynet.errors import EmptyDocumentError, InputError
-from protorynet.explain.automaton import Automaton, Pattern, State
 from protorynet.explain.beliefs import BeliefReader
+from protorynet.explain.machine import Machine
 from protorynet.explain.prefix_tree import PrefixTree, grow_tree, pure_prefixes
-from protorynet.explain.quotient import Quotient, form_quotient, merged_while_faithful, retargeted
+from protorynet.explain.quotient import form_quotient, merged_while_faithful, retargeted
 from protorynet.explain.walk import Walk
 from protorynet.model import Model
 from protorynet.network import Trajectory
+from protorynet.progress import progress_bar
+from protorynet.training import evenly_chosen
 
-__all__ = ["class_place", "learn_automaton"]
+__all__ = [
+    "class_place",
+    "decisions",
+    "learn_automata",
+    "learn_automaton",
+    "stored_automaton",
+]
 
 _FIRST_STATES = 32  # clusters of the reader's states before any are merged
-_MOST_DOCUMENTS = 5_000  # an automaton of a few states learns nothing from more
-_LEAST_SUPPORT = 5
+_MOST_STATES = 20
+_TOLERANCE = 0.005
+_PURITY = 0.95
+_LEAST_SUPPORT, _LEAST_SHARE = 5, 0.005
 
 
 def learn_automaton(
@@ -29,10 +41,10 @@ def learn_automaton(
     label: object,
     *,
     held_out: Trajectory | None = None,
-    max_states: int = 20,
-    tolerance: float = 0.005,
-    purity: float = 0.95,
-    min_support: float = 0.005,
+    max_states: int = _MOST_STATES,
+    tolerance: float = _TOLERANCE,
+    purity: float = _PURITY,
+    min_support: float = _LEAST_SHARE,
 ) -> Automaton:
     """Summarise what a model does for one class as a small automaton.
 
@@ -40,6 +52,9 @@ def learn_automaton(
     there and would believe one sentence later; a state goes where most documents go. Then states
     that believe alike are merged as long as the automaton still judges the documents as the model
     does. After AdaAX (Hong et al., KDD 2022), which merges by hidden vectors.
+
+    Of two classes, of which a document has one, the first one's automaton is that of the second
+    with yes and no exchanged.
 
     Parameters
     ----------
@@ -61,54 +76,78 @@ def learn_automaton(
         Least share of the documents that a pattern needs; five documents in any case.
     """
     place = class_place(model, label)
-    _check(train, max_states)
-    part = _evenly_chosen(train)
-    members = _members(model, part, place)
-    tree = grow_tree(part, members)
-    usage = np.bincount(part.columns, minlength=len(model.prototypes))
-    reader = BeliefReader(model.network.reader, model.labels.task, place, usage)
-    quotient = form_quotient(tree, members, reader, most=max(max_states, _FIRST_STATES))
-    walk = Walk(part, members)
-    quotient = merged_while_faithful(quotient, walk, most=max_states, tolerance=tolerance)
-    machine = _machine(quotient, retargeted(quotient, walk, len(members)))
-    machine = _ordered(machine, tree, model.read(part).running[:, place])
-    support = max(_LEAST_SUPPORT, int(np.ceil(min_support * len(members))))
-    other = train if held_out is None else held_out
-    return Automaton(
-        label=model.labels.names[place],
-        prototypes=tuple(item.id for item in model.prototypes),
-        states=_states(machine, tree),
-        start=machine.start,
-        transitions=_rows(machine.table),
-        traffic=_rows(_traffic(machine, tree)),
-        patterns=_patterns(model, tree, purity, support),
-        fidelity_train=_fidelity(model, machine, train, place),
-        fidelity_held_out=None if held_out is None else _fidelity(model, machine, held_out, place),
-        fidelity_ids_only=_fidelity(model, machine, other.with_full_similarity(), place),
-        n_train=len(train.lengths),
-        n_held_out=0 if held_out is None else len(held_out.lengths),
-    )
+    limits = _Limits(max_states, tolerance, purity, min_support)
+    return next(_learn(model, train, [place], held_out, limits))
+
+
+def learn_automata(
+    model: Model,
+    train: Trajectory,
+    *,
+    held_out: Trajectory | None = None,
+    progress: bool = False,
+) -> tuple[Automaton, ...]:
+    """Summarise what a model does for each of its classes, reading the documents only once.
+
+    Parameters
+    ----------
+    model, train, held_out
+        As for `learn_automaton`.
+    progress
+        Show a progress bar.
+    """
+    places = range(len(model.labels.names))
+    automata = []
+    with progress_bar("Automata", len(places), enabled=progress) as advance:
+        for automaton in _learn(model, train, places, held_out, _Limits()):
+            automata.append(automaton)
+            advance(1)
+    return tuple(automata)
+
+
+def stored_automaton(model: Model, label: object) -> Automaton:
+    """Return the automaton of a class that the model holds."""
+    place = class_place(model, label)
+    if not model.automata:
+        raise InputError(
+            "the model holds no automata: it was edited without training the reader again, or "
+            "made before automata were kept. Give documents to learn one from (X, or --data FILE)."
+        )
+    return model.automata[place]
 
 
 @dataclass(frozen=True)
-class _Machine:
-    """A table of transitions, the start, which states accept, and the belief in each."""
+class _Limits:
+    """How small an automaton is to be, and what counts as a pattern."""
 
-    table: NDArray[np.int64]
-    start: int
-    accepting: NDArray[np.bool_]
-    belief: NDArray[np.float64]
+    max_states: int = _MOST_STATES
+    tolerance: float = _TOLERANCE
+    purity: float = _PURITY
+    min_support: float = _LEAST_SHARE
 
-    def kept(self, order: NDArray[np.int64]) -> _Machine:
-        """Return the machine with these states only, which lead to no others, in this order."""
-        number = np.full(len(self.table), -1)
-        number[order] = np.arange(len(order))
-        return _Machine(
-            number[self.table[order]],
-            int(number[self.start]),
-            self.accepting[order],
-            self.belief[order],
-        )
+
+@dataclass(frozen=True)
+class _Judged:
+    """Documents, and what the model says of them.
+
+    Parameters
+    ----------
+    trajectory, walk
+        The documents, and the same laid out for automata.
+    members
+        Which of them the model gives each class, (documents, C).
+    running
+        Its probabilities after each sentence, (sentences, C).
+    """
+
+    trajectory: Trajectory
+    walk: Walk
+    members: NDArray[np.bool_]
+    running: NDArray[np.float32]
+
+    def fidelity(self, machine: Machine, place: int) -> float:
+        walk = self.walk.judged(self.members[:, place])
+        return walk.fidelity(machine.table, machine.start, machine.accepting)
 
 
 def class_place(model: Model, label: object) -> int:
@@ -122,6 +161,62 @@ def class_place(model: Model, label: object) -> int:
     return names.index(str(label))
 
 
+def _learn(
+    model: Model,
+    train: Trajectory,
+    places: Sequence[int],
+    held_out: Trajectory | None,
+    limits: _Limits,
+) -> Iterator[Automaton]:
+    """Learn the automata of some classes in turn; what they share is computed once."""
+    _check(train, limits.max_states)
+    learned = _judged(model, train)
+    others = None if held_out is None else _judged(model, held_out)
+    ids_only = _judged(model, (held_out or train).with_full_similarity())
+    part = _some(learned)
+    tree = grow_tree(part.trajectory, part.members[:, 0])
+    for place, machine in zip(places, _machines(model, part, tree, places, limits), strict=True):
+        yield Automaton(
+            label=model.labels.names[place],
+            prototypes=tuple(item.id for item in model.prototypes),
+            states=machine.states(tree),
+            start=machine.start,
+            transitions=_rows(machine.table),
+            traffic=_rows(machine.traffic(tree)),
+            patterns=_patterns(model, part, tree, place, limits),
+            fidelity_train=learned.fidelity(machine, place),
+            fidelity_held_out=None if others is None else others.fidelity(machine, place),
+            fidelity_ids_only=ids_only.fidelity(machine, place),
+            n_train=len(train.lengths),
+            n_held_out=0 if held_out is None else len(held_out.lengths),
+        )
+
+
+def _machines(
+    model: Model, part: _Judged, tree: PrefixTree, places: Sequence[int], limits: _Limits
+) -> Iterator[Machine]:
+    """Find the machine of each class."""
+    labels = model.labels
+    usage = np.bincount(part.trajectory.columns, minlength=len(model.prototypes))
+    reader = BeliefReader(model.network.reader, labels.task, usage)
+    either = labels.task == "multiclass" and len(labels.names) == 2
+    for beliefs in reader.beliefs(tree, [1] if either else places):
+        members = part.members[:, beliefs.label]
+        quotient = form_quotient(
+            tree, members, beliefs, reader, most=max(limits.max_states, _FIRST_STATES)
+        )
+        walk = part.walk.judged(members)
+        quotient = merged_while_faithful(
+            quotient, walk, most=limits.max_states, tolerance=limits.tolerance
+        )
+        machine = Machine.of(quotient, retargeted(quotient, walk, len(members)))
+        machine = machine.by_belief(tree, part.running[:, beliefs.label])
+        if either:
+            yield from (machine if place else machine.mirrored() for place in places)
+        else:
+            yield machine
+
+
 def _check(train: Trajectory, max_states: int) -> None:
     if max_states < 1:
         raise InputError(f"max_states={max_states} should be at least 1.")
@@ -129,79 +224,50 @@ def _check(train: Trajectory, max_states: int) -> None:
         raise InputError("there are no documents to learn an automaton from.")
 
 
-def _members(model: Model, trajectory: Trajectory, place: int) -> NDArray[np.bool_]:
-    """Say which documents the model gives the class."""
+def _judged(model: Model, trajectory: Trajectory) -> _Judged:
+    """Let the model judge documents."""
     if not trajectory.lengths.all():
         raise EmptyDocumentError(np.flatnonzero(trajectory.lengths == 0).tolist())
-    probabilities = model.read(trajectory).probabilities
+    prediction = model.read(trajectory)
+    members = decisions(model, prediction.probabilities)
+    return _Judged(trajectory, Walk(trajectory, members[:, 0]), members, prediction.running)
+
+
+def decisions(model: Model, probabilities: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Say for each document and class whether the model gives the class, (documents, C)."""
     if model.labels.task == "multilabel":
-        return np.asarray(probabilities[:, place] >= 0.5)
-    return np.asarray(probabilities.argmax(axis=1) == place)
+        return np.asarray(probabilities >= 0.5)
+    classes = np.arange(probabilities.shape[1])
+    return np.asarray(probabilities.argmax(axis=1)[:, None] == classes)
 
 
-def _evenly_chosen(trajectory: Trajectory) -> Trajectory:
+def _some(judged: _Judged) -> _Judged:
     """Return so many of the documents that learning is quick, spread over all of them."""
-    count = len(trajectory.lengths)
-    if count <= _MOST_DOCUMENTS:
-        return trajectory
-    chosen = np.zeros(count, np.bool_)
-    chosen[np.linspace(0, count - 1, _MOST_DOCUMENTS).astype(np.int64)] = True
-    places = np.flatnonzero(np.repeat(chosen, trajectory.lengths))
-    return trajectory.take(places, trajectory.lengths[chosen])
+    lengths = judged.trajectory.lengths
+    chosen = evenly_chosen(lengths)
+    if len(chosen) == len(lengths):
+        return judged
+    inside = np.zeros(len(lengths), np.bool_)
+    inside[chosen] = True
+    places = np.flatnonzero(np.repeat(inside, lengths))
+    part, members = judged.trajectory.take(places, lengths[chosen]), judged.members[chosen]
+    return _Judged(part, Walk(part, members[:, 0]), members, judged.running[places])
 
 
-def _machine(quotient: Quotient, table: NDArray[np.int64]) -> _Machine:
-    """Return the automaton without states that nothing leads to."""
-    reached = np.zeros(len(table), np.bool_)
-    reached[quotient.start] = True
-    while not reached[table[reached]].all():
-        reached[table[reached]] = True
-    machine = _Machine(table, quotient.start, quotient.accepting, quotient.outlook[:, 0])
-    return machine.kept(np.flatnonzero(reached))
-
-
-def _ordered(machine: _Machine, tree: PrefixTree, running: NDArray[np.float32]) -> _Machine:
-    """Return the automaton with the model's own mean beliefs, its states in their order."""
-    states = tree.states(machine.table, machine.start)[tree.places]
-    counts = np.bincount(states, minlength=len(machine.table))
-    sums = np.bincount(states, running, len(machine.table))
-    belief = np.where(counts > 0, sums / np.maximum(counts, 1), machine.belief)
-    return replace(machine, belief=belief).kept(np.argsort(belief, kind="stable"))
-
-
-def _states(machine: _Machine, tree: PrefixTree) -> tuple[State, ...]:
-    nodes = tree.states(machine.table, machine.start)
-    visits = np.bincount(nodes, tree.documents, len(machine.table))
-    return tuple(
-        State(number, float(belief), bool(accepting), int(count))
-        for number, (belief, accepting, count) in enumerate(
-            zip(machine.belief, machine.accepting, visits, strict=True)
-        )
-    )
-
-
-def _traffic(machine: _Machine, tree: PrefixTree) -> NDArray[np.int64]:
-    nodes = tree.states(machine.table, machine.start)
-    traffic = np.zeros_like(machine.table)
-    np.add.at(traffic, (nodes[tree.parents[1:]], tree.columns[1:]), tree.documents[1:])
-    return traffic
-
-
-def _patterns(model: Model, tree: PrefixTree, purity: float, support: int) -> tuple[Pattern, ...]:
+def _patterns(
+    model: Model, part: _Judged, tree: PrefixTree, place: int, limits: _Limits
+) -> tuple[Pattern, ...]:
     ids = [item.id for item in model.prototypes]
+    counted = tree.judged(part.members[:, place], part.trajectory.lengths)
+    support = max(_LEAST_SUPPORT, int(np.ceil(limits.min_support * len(part.members))))
     return tuple(
         Pattern(
-            tuple(ids[column] for column in tree.prefix(node)),
-            int(tree.documents[node]),
-            float(tree.members[node] / tree.documents[node]),
+            tuple(ids[column] for column in counted.prefix(node)),
+            int(counted.documents[node]),
+            float(counted.members[node] / counted.documents[node]),
         )
-        for node in pure_prefixes(tree, purity=purity, support=support)
+        for node in pure_prefixes(counted, purity=limits.purity, support=support)
     )
-
-
-def _fidelity(model: Model, machine: _Machine, trajectory: Trajectory, place: int) -> float:
-    walk = Walk(trajectory, _members(model, trajectory, place))
-    return walk.fidelity(machine.table, machine.start, machine.accepting)
 
 
 def _rows(values: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:

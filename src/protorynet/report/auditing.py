@@ -11,7 +11,7 @@ from protorynet.report.wording import clean, measure_title, percent, printable, 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from protorynet.explain.findings import Audit, Finding
+    from protorynet.audit import Audit, Finding
 
 __all__ = ["audit_fragment", "print_audit"]
 
@@ -29,17 +29,21 @@ _TITLES = {
     "duplicates": "Repeated texts",
     "empty_documents": "Empty documents",
     "few_prototypes_take_most": "A few prototypes take most sentences",
+    "fixed_sentence": "A sentence that no author wrote",
     "label_suspects": "Labels to check",
     "misplaced_certainty": "Certainty and truth differ",
-    "near_shared_texts": "Almost the same text in training and test",
+    "near_shared_texts": "Nearly the same text in training and test",
     "order_not_used": "The order of sentences is not used",
     "other_length": "Test documents of another length",
+    "other_preparation": "Splits prepared in different ways",
     "other_training_data": "Not the training data of this model",
     "poor_score_calibration": "Scores that do not follow the classes",
     "pure_prototype": "A prototype purer than its words",
     "repeated_text_prototype": "A prototype that stands for one repeated text",
+    "shared_forms": "The same form in training and test",
     "shared_texts": "Texts in both training and test",
     "telling_sentences": "Short sentences that give the answer away",
+    "unclean_texts": "Signs that no author wrote",
     "unfamiliar_sentences": "Test sentences unlike any prototype",
     "unknown_words": "Test data of other words",
     "unused_prototypes": "Prototypes without use",
@@ -54,7 +58,7 @@ def print_audit(audit: Audit, console: Console) -> None:
     Examples
     --------
     >>> from rich.console import Console
-    >>> from protorynet.explain.findings import Audit, Finding
+    >>> from protorynet.audit import Audit, Finding
     >>> example = {"split": "test", "row": 7, "text": "Never again!"}
     >>> doubt = Finding("label_suspects", "note", "1 label looks wrong.", {"examples": [example]})
     >>> print_audit(Audit((doubt,), 80, 20), Console(width=60))
@@ -94,7 +98,7 @@ def audit_fragment(audit: Audit) -> str:
 
     Examples
     --------
-    >>> from protorynet.explain.findings import Audit, Finding
+    >>> from protorynet.audit import Audit, Finding
     >>> odd = Finding("duplicates", "note", "1 text repeats <b>another</b>.", {})
     >>> "&lt;b&gt;another&lt;/b&gt;" in audit_fragment(Audit((odd,), 80, 20))
     True
@@ -161,7 +165,7 @@ def _examples(finding: Finding) -> Iterator[str]:
     for example in examples[:_SHOWN]:
         yield _example(example)
     if len(examples) > _SHOWN:
-        yield f"and {len(examples) - _SHOWN} more"
+        yield f"and {len(examples) - _SHOWN} more in the evidence"
 
 
 def _example(example: dict[str, Any]) -> str:

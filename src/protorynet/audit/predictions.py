@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.explain.audit_corpus import AuditCorpus
+from protorynet.audit.corpus import AuditCorpus
+from protorynet.audit.findings import Finding, Severity, counted, quoted, share_of
 from protorynet.explain.documents import leave_one_out_effects
-from protorynet.explain.findings import Finding, Severity, counted, quoted, share_of
 
 __all__ = ["prediction_findings"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.explain.audit_corpus import AuditCorpus
-from protorynet.explain.findings import Finding, Severity, counted, quoted, share_of
+from protorynet.audit.corpus import AuditCorpus
+from protorynet.audit.findings import Finding, Severity, counted, quoted, share_of
 from protorynet.text import split_documents
 
 __all__ = ["empty_documents", "unfamiliar_sentences", "worded_shift_findings"]

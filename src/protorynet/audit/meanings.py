@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.explain.audit_corpus import AuditCorpus
-from protorynet.explain.audit_evidence import WordEvidence
-from protorynet.explain.audit_prototypes import (
+from protorynet.audit.corpus import AuditCorpus
+from protorynet.audit.evidence import WordEvidence
+from protorynet.audit.findings import Finding, counted, quoted, share_of
+from protorynet.audit.prototypes import (
     ENOUGH_SENTENCES,
     class_rates,
     listed_ids,
     prototype_evidence,
 )
-from protorynet.explain.findings import Finding, counted, quoted, share_of
+from protorynet.audit.words import read_words
 
 __all__ = ["meaning_findings"]
 
-# The nearer half of its sentences show what a prototype stands for.
-_MIN_FORMULA_SHARE, _MIN_PASSAGE_SHARE = 0.05, 0.025
+_MIN_COPIED, _MORE_THAN_USUAL = 0.05, 2.0
 _SAME_TEXT = 0.3
 _PURE, _PURER_THAN_USUAL, _SAYS_NOTHING = 0.9, 0.3, 0.1
 _NEAREST = 50
@@ -35,47 +37,69 @@ def meaning_findings(corpus: AuditCorpus, evidence: WordEvidence) -> list[Findin
 
 
 def _boilerplate(corpus: AuditCorpus) -> list[Finding]:
+    """Look for prototypes near which many more words are copied than elsewhere."""
     columns = corpus.trajectory.columns
-    shares: dict[int, tuple[float, float]] = {}
-    near_half: dict[int, NDArray[np.int64]] = {}
-    for column in range(len(corpus.model.prototypes)):
-        near = _nearest(corpus, column, int((columns == column).sum() + 1) // 2)
-        if len(near) >= ENOUGH_SENTENCES:
-            near_half[column] = near
-            shares[column] = (
-                float(corpus.formulas[near].mean()),
-                float(corpus.passages[near].mean()),
-            )
+    # The nearer half of its sentences show what a prototype stands for.
+    near = {
+        column: _nearest(corpus, column, int((columns == column).sum() + 1) // 2)
+        for column in range(len(corpus.model.prototypes))
+    }
+    usual = _copied_shares(corpus, np.arange(len(columns)))
+    least = np.maximum(_MIN_COPIED, _MORE_THAN_USUAL * usual)
+    shares = {
+        column: found
+        for column, places in near.items()
+        if len(places) >= ENOUGH_SENTENCES
+        and ((found := _copied_shares(corpus, places)) >= least).all()
+    }
     if not shares:
         return []
-    usual = np.median(list(shares.values()), axis=0)
-    least = np.maximum((_MIN_FORMULA_SHARE, _MIN_PASSAGE_SHARE), 3 * usual)
-    found = [column for column, pair in shares.items() if (np.array(pair) >= least).all()]
-    if not found:
-        return []
-    found.sort(key=lambda column: -shares[column][1])
-    taken = np.isin(columns, found).mean()
-    one = len(found) == 1
-    message = (
-        f"{counted(len(found), 'prototype')} "
-        f"({listed_ids(corpus, found)}) {'stands' if one else 'stand'} for boilerplate: text that "
-        "is repeated word for word in many documents, such as replies, signatures, forms or "
-        f"templates. {'It takes' if one else 'Together they take'} {share_of(taken, 1)} of all "
-        "sentences, so much of each decision may rest on it. If the authors did not write it, or "
-        "if it will not be there when the model is used, remove it from the documents and train "
-        "again."
-    )
+    ordered = sorted(shares, key=lambda column: -shares[column][1])
+    taken = float(np.isin(columns, ordered).mean())
     examples = [
         {
             **prototype_evidence(corpus, column),
-            "share_of_formulas": shares[column][0],
-            "share_of_copied_passages": shares[column][1],
-            "repeated": _repeated(corpus, near_half[column]),
+            "share_of_formulas": float(shares[column][0]),
+            "share_of_copied_passages": float(shares[column][1]),
+            "repeated": _repeated(corpus, near[column]),
         }
-        for column in found
+        for column in ordered
     ]
-    evidence = {"share_of_sentences": float(taken), "examples": examples}
+    evidence = {
+        "share_of_sentences": taken,
+        "usual_share_of_formulas": float(usual[0]),
+        "usual_share_of_copied_passages": float(usual[1]),
+        "examples": examples,
+    }
+    message = _boilerplate_message(corpus, ordered, evidence)
     return [Finding("boilerplate_prototypes", "warning", message, evidence)]
+
+
+def _boilerplate_message(corpus: AuditCorpus, columns: list[int], evidence: dict[str, Any]) -> str:
+    shares = [example["share_of_formulas"] for example in evidence["examples"]]
+    low, high = share_of(min(shares), 1), share_of(max(shares), 1)
+    copied = low if low == high else f"{low} to {high}"
+    usual = share_of(evidence["usual_share_of_formulas"], 1)
+    taken = share_of(evidence["share_of_sentences"], 1)
+    one = len(columns) == 1
+    return (
+        f"{counted(len(columns), 'prototype')} ({listed_ids(corpus, columns)}) "
+        f"{'gathers' if one else 'gather'} boilerplate: {copied} of the words of the sentences "
+        f"most like {'it' if one else 'them'} stand word for word in three documents or more, "
+        f"against {usual} of all words. Such are replies, signatures, forms and templates. "
+        f"{'It takes' if one else 'Together they take'} {taken} of all sentences. If the authors "
+        "did not write it, or if it will not be there when the model is used, remove it from the "
+        "documents and train again."
+    )
+
+
+def _copied_shares(corpus: AuditCorpus, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the shares of words that lie in copied formulas and in copied passages."""
+    # Counted by words, so that the numbers of a list do not weigh like sentences.
+    words = corpus.words.lengths[places]
+    copied = np.stack([corpus.formulas[places], corpus.passages[places]])
+    shares: NDArray[np.float64] = (copied * words).sum(axis=1) / max(int(words.sum()), 1)
+    return shares
 
 
 def _one_text(corpus: AuditCorpus) -> list[Finding]:
@@ -96,7 +120,7 @@ def _one_text(corpus: AuditCorpus) -> list[Finding]:
         message = (
             f'Prototype {prototype.id}, "{quoted(prototype.sentence, 60)}", stands above all for '
             f"one repeated text: {share_of(counts[most], len(places))} of its sentences read "
-            f'"{quoted(text, 60)}". What is shown is not what it means to the model. '
+            f'"{quoted(text, 60)}". {_shown_otherwise(text, prototype.sentence)}'
             "If that text is a leftover, remove it from all documents and train again."
         )
         evidence = {
@@ -107,6 +131,11 @@ def _one_text(corpus: AuditCorpus) -> list[Finding]:
         }
         findings.append(Finding("repeated_text_prototype", "warning", message, evidence))
     return findings
+
+
+def _shown_otherwise(text: str, sentence: str) -> str:
+    one, other = read_words([text, sentence]).keys()
+    return "" if one == other else "What is shown is not what it means to the model. "
 
 
 def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
@@ -172,10 +201,6 @@ def _nearest(corpus: AuditCorpus, column: int, count: int) -> NDArray[np.int64]:
 
 
 def _repeated(corpus: AuditCorpus, places: NDArray[np.int64]) -> list[str]:
-    """Return the most repeated of the copied sentences among some."""
-    places = places[corpus.formulas[places]]
-    _, first, counts = np.unique(
-        corpus.same_sentence[places], return_index=True, return_counts=True
-    )
-    most = np.argsort(-counts, kind="stable")[:3]
-    return [quoted(corpus.sentences[places[first[place]]]) for place in most]
+    """Return those of the copied sentences among some that make the most text."""
+    copied = corpus.most_copied(places[corpus.formulas[places]], 3)
+    return [quoted(corpus.sentences[place]) for place, _ in copied]

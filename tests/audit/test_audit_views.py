@@ -11,8 +11,9 @@ import pytest
 from audit_scene import TEST, TRAIN, audit_of, clean_audit
 from rich.console import Console
 
-import protorynet.explain
-from protorynet.explain.findings import Audit, Finding, quoted
+import protorynet.audit
+from protorynet.audit import Audit, Finding
+from protorynet.audit.findings import quoted
 from protorynet.report import auditing
 from protorynet.report.auditing import audit_fragment, print_audit
 
@@ -31,8 +32,8 @@ def told(kind: str = "duplicates", **evidence: object) -> Audit:
 
 def all_kinds() -> set[str]:
     """Return every kind that the audit's modules name."""
-    folder = Path(protorynet.explain.__file__).parent
-    source = "".join(path.read_text() for path in folder.glob("audit*.py"))
+    folder = Path(protorynet.audit.__file__).parent
+    source = "".join(path.read_text() for path in folder.glob("*.py"))
     return set(re.findall(r'Finding\(\s*"(\w+)"', source))
 
 
@@ -68,7 +69,7 @@ def test_rows_of_a_shared_text_are_named() -> None:
 
 def test_many_examples_are_cut_short() -> None:
     examples = [{"split": "test", "row": row, "text": "Hello."} for row in range(9)]
-    assert "and 4 more" in printed(told(examples=examples))
+    assert "and 4 more in the evidence" in printed(told(examples=examples))
 
 
 def test_html_holds_no_markup_of_the_texts() -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from protorynet.errors import InputError
-from protorynet.explain.audit_artefacts import artefact_sentences, copied_passages
-from protorynet.explain.audit_copies import copy_findings
-from protorynet.explain.audit_corpus import AuditCorpus, LabelledDocuments, read_corpus
-from protorynet.explain.audit_evidence import WordEvidence
-from protorynet.explain.audit_meanings import meaning_findings
-from protorynet.explain.audit_predictions import prediction_findings
-from protorynet.explain.audit_shift import (
+from protorynet.audit.additions import copied_passages, fixed_sentences
+from protorynet.audit.artefacts import artefact_sentences
+from protorynet.audit.copies import copy_findings
+from protorynet.audit.corpus import AuditCorpus, read_corpus
+from protorynet.audit.evidence import WordEvidence
+from protorynet.audit.findings import Audit, Finding
+from protorynet.audit.marks import mark_findings
+from protorynet.audit.meanings import meaning_findings
+from protorynet.audit.predictions import prediction_findings
+from protorynet.audit.shift import (
     empty_documents,
     unfamiliar_sentences,
     worded_shift_findings,
 )
-from protorynet.explain.audit_usage import usage_findings
-from protorynet.explain.findings import Audit, Finding
+from protorynet.audit.usage import usage_findings
+from protorynet.errors import InputError
+from protorynet.explain import LabelledDocuments
 from protorynet.model import PRECOMPUTED, Model
 
 __all__ = ["audit_model"]
@@ -64,6 +67,8 @@ def _about_texts(corpus: AuditCorpus, seed: int) -> list[Finding]:
     evidence = WordEvidence(corpus, seed)
     return [
         *artefact_sentences(corpus, evidence),
+        *fixed_sentences(corpus),
+        *mark_findings(corpus),
         *meaning_findings(corpus, evidence),
         *copy_findings(corpus),
         *copied_passages(corpus),

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.explain.audit_corpus import AuditCorpus
-from protorynet.explain.findings import quoted
+from protorynet.audit.corpus import AuditCorpus
+from protorynet.audit.findings import quoted
 
 __all__ = ["ENOUGH_SENTENCES", "class_rates", "listed_ids", "prototype_evidence"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.explain.audit_corpus import AuditCorpus
+from protorynet.audit.corpus import AuditCorpus
 
 __all__ = ["WordEvidence"]
 

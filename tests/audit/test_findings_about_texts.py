@@ -19,17 +19,21 @@ from audit_scene import (
     reviews,
 )
 
-from protorynet.explain.audit_artefacts import artefact_sentences, copied_passages
-from protorynet.explain.audit_copies import copy_findings, near_copies
-from protorynet.explain.audit_evidence import WordEvidence
-from protorynet.explain.audit_shift import worded_shift_findings
-from protorynet.explain.audit_words import in_documents, read_words, shingles
-from protorynet.explain.findings import Finding
+from protorynet.audit import Finding
+from protorynet.audit.additions import copied_passages, fixed_sentences
+from protorynet.audit.artefacts import artefact_sentences
+from protorynet.audit.copies import copy_findings
+from protorynet.audit.evidence import WordEvidence
+from protorynet.audit.marks import mark_findings
+from protorynet.audit.near_copies import near_copies
+from protorynet.audit.shift import worded_shift_findings
+from protorynet.audit.words import in_documents, read_words, shingles
 
 _LONG = (
     "We thank every guest for the kind comments and hope to welcome all of them again very soon "
     "in our house by the river."
 )
+_NEAR = "near_shared_texts"
 
 
 def copies(train: Labelled, test: Labelled, kind: str) -> list[Finding]:
@@ -81,17 +85,17 @@ def test_accuracy_is_told_without_the_shared_texts() -> None:
 def test_a_test_text_with_a_changed_word_is_nearly_shared() -> None:
     text, label = TRAIN[4]
     changed = text.replace(" was ", " is ", 1)
-    (finding,) = copies(TRAIN, [*TEST, (changed, label)], "near_shared_texts")
+    (finding,) = copies(TRAIN, [*TEST, (changed, label)], _NEAR)
     assert finding.evidence["examples"][0]["train_row"] == 4
 
 
 def test_a_text_that_is_shared_exactly_is_not_named_as_nearly_shared() -> None:
-    assert not copies(TRAIN, [*TEST, TRAIN[4]], "near_shared_texts")
+    assert not copies(TRAIN, [*TEST, TRAIN[4]], _NEAR)
 
 
 def test_texts_that_share_one_sentence_are_no_near_copies() -> None:
     texts = read_words([f"{TRAIN[0][0]} {_LONG}", f"{TEST[0][0]} {_LONG}"])
-    assert near_copies(texts, np.array([False, True])) == []
+    assert near_copies(texts, np.array([False, True]), np.ones(2, bool)) == []
 
 
 def test_near_copies_are_those_of_a_slow_comparison() -> None:
@@ -107,7 +111,35 @@ def test_near_copies_are_those_of_a_slow_comparison() -> None:
         if max(len(sets[place] & s) / len(sets[place] | s) for s in sets[:40]) >= 0.65
     }
     words = read_words([*train, *test])
-    assert expected <= {pair[0] for pair in near_copies(words, np.arange(60) >= 40)}
+    found = near_copies(words, np.arange(60) >= 40, np.ones(60, bool))
+    assert expected <= {pair.test for pair in found}
+
+
+def test_a_shorter_version_of_a_training_text_is_nearly_shared() -> None:
+    (text, label), (other, _) = TRAIN[4], TRAIN[6]
+    (finding,) = copies([(f"{text} {other}", label), *TRAIN[8:]], [*TEST, (text, label)], _NEAR)
+    assert finding.evidence["examples"][0]["train_row"] == 0
+
+
+def test_a_few_nearly_shared_texts_are_a_note_and_many_a_warning() -> None:
+    longest = sorted(TRAIN, key=lambda pair: -len(pair[0]))[:2]
+    changed = [(text.replace(" was ", " is ", 1), label) for text, label in longest]
+    few = [*reviews(300, seed=5), changed[0]]
+    severities = [copies(TRAIN, test, _NEAR)[0].severity for test in (few, TEST + changed)]
+    assert severities == ["note", "warning"]
+
+
+def test_a_formula_of_nine_words_is_no_near_copy() -> None:
+    formula = "one of the best stays that I ever had"
+    both = [*TRAIN, (formula, "good")], [*TEST, (f"{formula} Sam", "good")]
+    assert not copies(*both, _NEAR)
+
+
+def test_texts_that_several_authors_filled_in_alike_are_forms_and_no_copies() -> None:
+    forms = [(f"Guest {name}: {_LONG}", "good") for name in ("Ann", "Bob", "Cy", "Dee")]
+    told = copies(TRAIN + forms[:3], TEST + forms[3:], "shared_forms")
+    assert [finding.evidence["n_test_documents"] for finding in told] == [1]
+    assert not copies(TRAIN + forms[:3], TEST + forms[3:], _NEAR)
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
@@ -139,6 +171,61 @@ def test_a_leftover_at_the_end_of_one_class_is_named() -> None:
 def test_a_leftover_of_both_classes_is_harmless() -> None:
     train = with_ending(with_ending(TRAIN, "More", "bad"), "More", "good")
     assert artefacts(train) == []
+
+
+def test_the_numbers_of_lists_are_no_leftovers() -> None:
+    train = [
+        (text.replace(". ", ". 2. ", 1) if label == "bad" else text, label) for text, label in TRAIN
+    ]
+    assert artefacts(train) == []
+
+
+def test_a_mark_at_the_end_is_a_leftover_though_it_is_a_number() -> None:
+    assert artefacts(with_ending(TRAIN, "5", "bad")) == ["5"]
+
+
+def test_a_remark_before_documents_of_all_classes_is_told() -> None:
+    train = [(f"Sent for free. {text}", label) for text, label in TRAIN[:40]]
+    (finding,) = fixed_sentences(corpus_of(train + TRAIN[40:]))
+    assert (finding.evidence["sentence"], finding.evidence["place"]) == ("Sent for free.", "first")
+
+
+def test_a_sentence_that_stands_anywhere_is_no_remark() -> None:
+    train = [
+        (f"{text} So be it." if place % 2 else f"So be it. {text}", label)
+        for place, (text, label) in enumerate(TRAIN)
+    ]
+    assert fixed_sentences(corpus_of(train)) == []
+
+
+@pytest.mark.parametrize(
+    ("sign", "name"),
+    [
+        ("<p>", "HTML tags"),
+        ("&amp;", "HTML entities"),
+        ("\\n", "escaped characters"),
+        ("cafÃ©", "broken characters"),
+        ("XXXX", "placeholders"),
+    ],
+)
+def test_what_no_author_wrote_is_named(sign: str, name: str) -> None:
+    train = [(f"{text} Then {sign} it was.", label) for text, label in TRAIN]
+    (finding,) = (f for f in mark_findings(corpus_of(train)) if f.kind == "unclean_texts")
+    assert list(finding.evidence["shares_of_documents"]) == [name]
+    assert sign in finding.evidence["examples"][0]["text"]
+
+
+@pytest.mark.parametrize("sign", ["<br />", "<3", "AT&T", "a < b", "xx", "XX"])
+def test_what_authors_write_is_no_markup(sign: str) -> None:
+    both = ([(f"{text} Then {sign} it was.", y) for text, y in split] for split in (TRAIN, TEST))
+    assert mark_findings(corpus_of(*both)) == []
+
+
+def test_splits_prepared_in_different_ways_are_told() -> None:
+    lower = [(text.lower().replace(".", ""), label) for text, label in TEST]
+    (finding,) = mark_findings(corpus_of(TRAIN, lower))
+    assert finding.kind == "other_preparation"
+    assert set(finding.evidence["shares"]) == {"capital letters", "full stops"}
 
 
 def test_a_short_sentence_whose_words_say_the_class_is_no_leftover() -> None:
@@ -225,10 +312,14 @@ def test_empty_documents_are_counted_and_left_out() -> None:
         "cut_sentences",
         "duplicates",
         "empty_documents",
+        "fixed_sentence",
         "near_shared_texts",
         "other_length",
+        "other_preparation",
+        "shared_forms",
         "shared_texts",
         "telling_sentences",
+        "unclean_texts",
         "unknown_words",
     ],
 )

@@ -10,43 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.encoders import Embeddings
-from protorynet.explain.audit_words import WordSequences, copied_texts, read_words
-from protorynet.explain.findings import quoted
+from protorynet.audit.findings import quoted
+from protorynet.audit.words import FORMULA, PASSAGE, WordSequences, copied_texts, read_words
+from protorynet.explain import LabelledDocuments
 from protorynet.model import Model
 from protorynet.network import Prediction, Trajectory
-from protorynet.text import Sentences
 
-__all__ = ["PASSAGE", "AuditCorpus", "LabelledDocuments", "read_corpus"]
-
-# People write formulas of eight words ("one of the worst films I have ever seen"), seldom of
-# twelve: of film reviews one sentence in a thousand, of management replies one in five.
-_FORMULA = 8
-PASSAGE = 12
-"""How many words in a row, shared by three documents, are more than a formula."""
-
-
-@dataclass(frozen=True)
-class LabelledDocuments:
-    """Documents of one split, prepared for a model.
-
-    Parameters
-    ----------
-    texts
-        The original texts, those without a sentence included.
-    rows
-        Where each stands in its table, counted from 0.
-    sentences, embeddings
-        Their sentences, and the encoder's vectors of these.
-    targets
-        One-hot or multi-hot labels, a row per text.
-    """
-
-    texts: Sequence[str]
-    rows: NDArray[np.int64]
-    sentences: Sentences
-    embeddings: Embeddings
-    targets: NDArray[np.float32]
+__all__ = ["AuditCorpus", "read_corpus"]
 
 
 @dataclass(frozen=True)
@@ -117,12 +87,24 @@ class AuditCorpus:
     @cached_property
     def formulas(self) -> NDArray[np.bool_]:
         """Which sentences are runs of eight words that three documents share, or more."""
-        return copied_texts(self.words, self.trajectory.lengths, self.is_first, _FORMULA)
+        return copied_texts(self.words, self.trajectory.lengths, self.is_first, FORMULA)
 
     @cached_property
     def passages(self) -> NDArray[np.bool_]:
         """Which sentences are part of longer passages that three documents share, or more."""
         return copied_texts(self.words, self.trajectory.lengths, self.is_first, PASSAGE)
+
+    @cached_property
+    def places_from_end(self) -> NDArray[np.float64]:
+        """Where each sentence stands: 0 for the last of its document, 1 for the first."""
+        behind = self.trajectory.offsets[1:][self.documents] - 1 - np.arange(len(self.documents))
+        return behind / np.maximum(self.trajectory.lengths[self.documents] - 1, 1)
+
+    @cached_property
+    def places_from_start(self) -> NDArray[np.float64]:
+        """Where each sentence stands: 0 for the first of its document, 1 for the last."""
+        before = np.arange(len(self.documents)) - self.trajectory.offsets[:-1][self.documents]
+        return before / np.maximum(self.trajectory.lengths[self.documents] - 1, 1)
 
     @cached_property
     def predicted(self) -> NDArray[np.bool_]:
@@ -152,6 +134,14 @@ class AuditCorpus:
         """Return the trajectories of some documents."""
         places = np.flatnonzero(chosen[self.documents])
         return self.trajectory.take(places, self.trajectory.lengths[chosen])
+
+    def most_copied(self, places: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+        """Return where those sentences stand that make the most text together, and how often."""
+        _, first, counts = np.unique(
+            self.same_sentence[places], return_index=True, return_counts=True
+        )
+        order = np.argsort(-counts * self.words.lengths[places[first]], kind="stable")[:most]
+        return [(int(places[first[k]]), int(counts[k])) for k in order]
 
     def example(self, document: int) -> dict[str, Any]:
         """Return where a document stands and how it begins, as evidence."""

@@ -20,15 +20,14 @@ from audit_scene import (
 )
 
 from protorynet import ProtoryNetClassifier, Settings
+from protorynet.audit import Finding, LabelledDocuments, audit_model
+from protorynet.audit.corpus import AuditCorpus
+from protorynet.audit.evidence import WordEvidence
+from protorynet.audit.meanings import meaning_findings
+from protorynet.audit.predictions import prediction_findings
+from protorynet.audit.shift import unfamiliar_sentences
+from protorynet.audit.usage import usage_findings
 from protorynet.errors import InputError
-from protorynet.explain.audit import audit_model
-from protorynet.explain.audit_corpus import AuditCorpus, LabelledDocuments
-from protorynet.explain.audit_evidence import WordEvidence
-from protorynet.explain.audit_meanings import meaning_findings
-from protorynet.explain.audit_predictions import prediction_findings
-from protorynet.explain.audit_shift import unfamiliar_sentences
-from protorynet.explain.audit_usage import usage_findings
-from protorynet.explain.findings import Finding
 from protorynet.network import Prediction
 from protorynet.prototypes import Prototypes
 
@@ -105,6 +104,29 @@ def test_boilerplate_is_shown_by_a_repeated_sentence(replied: AuditCorpus) -> No
 def test_a_prototype_of_one_text_is_told(replied: AuditCorpus) -> None:
     (finding,) = meanings(replied, "repeated_text_prototype")
     assert finding.evidence["share_of_its_sentences"] == 1
+
+
+def test_a_prototype_that_shows_another_text_than_it_stands_for_is_told(
+    replied: AuditCorpus,
+) -> None:
+    (finding,) = meanings(replied, "repeated_text_prototype")
+    assert "What is shown is not what it means" in finding.message
+
+
+def test_a_prototype_that_shows_the_text_it_stands_for_does_not_mislead(
+    replied: AuditCorpus,
+) -> None:
+    first, *others = replied.model.prototypes
+    items = (replace(first, sentence=_REPLY), *others)
+    prototypes = Prototypes(items, replied.model.prototypes.classes)
+    honest = replace(replied, model=replace(replied.model, prototypes=prototypes))
+    (finding,) = meanings(honest, "repeated_text_prototype")
+    assert "What is shown" not in finding.message
+
+
+def test_the_numbers_of_lists_make_no_boilerplate(replied: AuditCorpus) -> None:
+    shown = ["2." if text == _REPLY else text for text in replied.sentences]
+    assert meanings(replace(replied, sentences=shown), "boilerplate_prototypes") == []
 
 
 def test_a_contentless_prototype_of_one_class_is_told(corpus: AuditCorpus) -> None:

@@ -10,9 +10,8 @@ import numpy as np
 
 from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier, Settings
-from protorynet.explain.audit import audit_model
-from protorynet.explain.audit_corpus import AuditCorpus, LabelledDocuments, read_corpus
-from protorynet.explain.findings import Audit, Finding
+from protorynet.audit import Audit, Finding, LabelledDocuments, audit_model
+from protorynet.audit.corpus import AuditCorpus, read_corpus
 
 Labelled = list[tuple[str, str]]
 

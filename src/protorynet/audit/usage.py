@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.explain.audit_corpus import AuditCorpus
-from protorynet.explain.audit_prototypes import class_rates, listed_ids, prototype_evidence
-from protorynet.explain.findings import Finding, counted, quoted, share_of
+from protorynet.audit.corpus import AuditCorpus
+from protorynet.audit.findings import Finding, counted, quoted, share_of
+from protorynet.audit.prototypes import class_rates, listed_ids, prototype_evidence
 
 __all__ = ["usage_findings"]
 

@@ -68,9 +68,10 @@ class Audit:
 
         Examples
         --------
-        >>> found = [Finding("a", "note", "", {}), Finding("b", "serious", "", {})]
+        >>> kinds = {"duplicates": "note", "shared_texts": "serious"}
+        >>> found = [Finding(kind, severity, "", {}) for kind, severity in kinds.items()]
         >>> [f.kind for f in Audit.of(found, n_train=2, n_test=1).findings]
-        ['b', 'a']
+        ['shared_texts', 'duplicates']
         """
         ordered = sorted(findings, key=lambda finding: _RANK[finding.severity])
         return cls(tuple(ordered), n_train, n_test)
@@ -102,7 +103,7 @@ def share_of(part: float, whole: float) -> str:
         return ">99%"
     if value >= 9.95 or value == 0:
         return f"{value:.0f}%"
-    return f"{value:.1f}%" if value >= 0.095 else f"{value:.2g}%"
+    return f"{value:.1f}%" if value >= 0.095 else f"{value:.1g}%"
 
 
 def counted(count: int, thing: str, things: str | None = None) -> str:

@@ -1,17 +1,18 @@
-"""Findings about what is in the texts but belongs to no author: leftovers and boilerplate."""
+"""Findings about leftovers: sentences that give the class away though they say nothing."""
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.explain.audit_corpus import PASSAGE, AuditCorpus
-from protorynet.explain.audit_evidence import WordEvidence
-from protorynet.explain.findings import Finding, counted, quoted, share_of
+from protorynet.audit.corpus import AuditCorpus
+from protorynet.audit.evidence import WordEvidence
+from protorynet.audit.findings import Finding, counted, quoted, share_of
 
-__all__ = ["artefact_sentences", "copied_passages"]
+__all__ = ["artefact_sentences"]
 
 _MIN_DOCUMENTS, _MIN_SHARE = 8, 0.002
 _SIGNIFICANT = 0.001
@@ -20,7 +21,8 @@ _FAR = 0.2
 _SAYS_NOTHING = 0.25
 _MOST_CLASSES = 6
 _FREQUENT, _MANY_DOCUMENTS = 0.01, 0.05
-_NOTABLE_DOCUMENTS = 0.02
+# The number of an item: "3.", "(b)".
+_LIST_NUMBER = re.compile(r"\W*(?:\d{1,2}|[^\W\d_])\W*")
 
 
 class _Repeated(NamedTuple):
@@ -64,43 +66,6 @@ def artefact_sentences(corpus: AuditCorpus, evidence: WordEvidence) -> list[Find
     ] + _rare_artefacts(corpus, rare)
 
 
-def copied_passages(corpus: AuditCorpus) -> list[Finding]:
-    """Look for long passages that many documents share word for word."""
-    copied = corpus.passages
-    count = len(np.unique(corpus.documents[copied]))
-    whole = len(corpus.texts)
-    if count < _MIN_DOCUMENTS or count / whole < _NOTABLE_DOCUMENTS:
-        return []
-    last = _places_from_end(corpus)
-    message = (
-        f"{counted(count, 'document')} ({share_of(count, whole)}) share whole passages of "
-        f"{PASSAGE} words or more with at least two others: replies, signatures, forms or "
-        "templates. If the authors did not write them, or if they will not be there when the model "
-        "is used, remove them from the texts and train again."
-    )
-    numbers, places, counts = np.unique(
-        corpus.same_sentence[copied], return_index=True, return_counts=True
-    )
-    where = np.flatnonzero(copied)[places]
-    most = np.argsort(-counts, kind="stable")[:10]
-    evidence = {
-        "n_documents": count,
-        "share_of_documents": count / whole,
-        "n_sentences": int(copied.sum()),
-        "n_texts": len(numbers),
-        "share_in_second_half": float((last[copied] <= 0.5).mean()),
-        "examples": [
-            {
-                **corpus.example(int(corpus.documents[where[place]])),
-                "text": quoted(corpus.sentences[where[place]]),
-                "times": int(counts[place]),
-            }
-            for place in most
-        ],
-    }
-    return [Finding("copied_passages", "warning", message, evidence)]
-
-
 def _telling(corpus: AuditCorpus) -> tuple[list[_Repeated], int]:
     """Return the repeated sentences whose class rate is far from usual, and how many were asked."""
     from scipy.stats import binom
@@ -124,26 +89,36 @@ def _telling(corpus: AuditCorpus) -> tuple[list[_Repeated], int]:
         chance = binom.sf(round(rates[label] * n) - 1, n, base[label])
         if rates[label] - base[label] >= _FAR and chance * tests < _SIGNIFICANT:
             place = int(place_of[number])
+            if _is_list_number(corpus, place):
+                continue
             found.append(_Repeated(number, place, n, label, float(rates[label])))
     return found, tests
+
+
+def _is_list_number(corpus: AuditCorpus, place: int) -> bool:
+    """Say whether a sentence is but the number of an item, which mostly goes on behind it."""
+    if not _LIST_NUMBER.fullmatch(corpus.sentences[place]):
+        return False
+    same = corpus.same_sentence == corpus.same_sentence[place]
+    return bool((corpus.places_from_end[same] > 0).mean() > 0.5)
 
 
 def _artefact(corpus: AuditCorpus, found: _Repeated, expected: float, base: float) -> Finding:
     places = np.flatnonzero(corpus.same_sentence == found.number)
     sentence, name = corpus.sentences[found.place], corpus.model.labels.names[found.label]
     whole = int(corpus.is_first.sum())
-    at_end = float((_places_from_end(corpus)[places] == 0).mean())
+    at_end = float((corpus.places_from_end[places] == 0).mean())
     columns = np.bincount(corpus.trajectory.columns[places])
     prototype = corpus.model.prototypes[int(columns.argmax())]
     changed, tested = _changed_without(corpus, places)
     where = ", nearly always as the last sentence" if at_end > 0.9 else ""
-    effect = f" ({changed:,} of {tested:,} test predictions change without it)" if changed else ""
     message = (
         f'The sentence "{quoted(sentence, 60)}" stands in {counted(found.n_documents, "document")} '
         f"({share_of(found.n_documents, whole)}){where}. {share_of(found.rate, 1)} of these are "
         f'labelled "{name}", against {share_of(base, 1)} of all, though its words say little. '
-        "It looks like a leftover of how the texts were collected, and gives the answer away"
-        f"{effect}. Remove it from all texts and train again."
+        "It looks like a leftover of how the texts were collected, and gives the answer away to "
+        f"whatever is trained on them. {_effect(changed, tested)}Remove it from all texts and "
+        "train again."
     )
     evidence: dict[str, Any] = {
         "sentence": quoted(sentence),
@@ -162,6 +137,12 @@ def _artefact(corpus: AuditCorpus, found: _Repeated, expected: float, base: floa
     }
     serious = found.n_documents / whole >= _MANY_DOCUMENTS
     return Finding("artefact_sentence", "serious" if serious else "warning", message, evidence)
+
+
+def _effect(changed: int, tested: int) -> str:
+    if not tested:
+        return ""
+    return f"Taken out, it changes {changed:,} of {counted(tested, 'test prediction')}. "
 
 
 def _rare_artefacts(corpus: AuditCorpus, rare: list[_Repeated]) -> list[Finding]:
@@ -211,10 +192,3 @@ def _changed_without(corpus: AuditCorpus, places: NDArray[np.int64]) -> tuple[in
     without = corpus.decided(corpus.model.read(rest).probabilities)
     changed = (without != corpus.predicted[touched]).any(axis=1)
     return int(changed.sum()), int(touched.sum())
-
-
-def _places_from_end(corpus: AuditCorpus) -> NDArray[np.float64]:
-    """Return where each sentence stands: 0 for the last of its document, 1 for the first."""
-    lengths, offsets = corpus.trajectory.lengths, corpus.trajectory.offsets
-    behind = offsets[1:][corpus.documents] - 1 - np.arange(len(corpus.documents))
-    return behind / np.maximum(lengths[corpus.documents] - 1, 1)

@@ -1,0 +1,56 @@
+"""The audit finds what is wrong with real hotel reviews, without being told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from audit_scene import found, only
+
+from protorynet import ProtoryNetClassifier, read_table
+from protorynet.audit import Audit, audit_model
+from protorynet.cli.documents import labelled_documents
+
+TABLE = Path(__file__).parents[3] / "shared" / "data" / "hotel.parquet"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not TABLE.is_file(), reason=f"{TABLE.name} is not in ../shared/data"),
+]
+
+
+@pytest.fixture(scope="module")
+def hotel() -> Audit:
+    train, test = (
+        read_table(TABLE, text="text", label="label", split=split) for split in ("train", "test")
+    )
+    clf = ProtoryNetClassifier(device="cpu", random_state=0).fit(train.texts, train.labels)
+    return audit_model(clf.model_, *(labelled_documents(clf, table) for table in (train, test)))
+
+
+def test_the_leftover_of_cut_reviews_is_named(hotel: Audit) -> None:
+    finding = only(hotel, "artefact_sentence")
+    assert (finding.evidence["sentence"], finding.severity) == ("More", "serious")
+
+
+def test_the_texts_in_both_splits_are_counted(hotel: Audit) -> None:
+    finding = only(hotel, "shared_texts")
+    assert (finding.evidence["n_test_documents"], finding.severity) == (16, "serious")
+
+
+def test_the_replies_of_managers_are_found_among_the_prototypes(hotel: Audit) -> None:
+    examples = only(hotel, "boilerplate_prototypes").evidence["examples"]
+    copied = " ".join(text for example in examples for text in example["repeated"])
+    assert "We are looking forward to welcome you" in copied
+    assert "satisfaction is important to us" in copied
+
+
+def test_the_replies_of_managers_are_found_in_the_texts(hotel: Audit) -> None:
+    evidence = only(hotel, "copied_passages").evidence
+    assert 300 < evidence["n_documents"] < 500
+    assert any("feedback" in example["text"] for example in evidence["examples"])
+
+
+@pytest.mark.parametrize("kind", ["fixed_sentence", "other_preparation", "unclean_texts"])
+def test_nothing_is_made_up(hotel: Audit, kind: str) -> None:
+    assert found(hotel, kind) == []
