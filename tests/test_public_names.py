@@ -13,7 +13,11 @@ _NAMES = {
         Evaluation Explanation NotFittedError ProtoryNetClassifier ProtoryNetError Prototype
         Prototypes Settings read_table
     """,
-    "protorynet.baselines": "BagOfWords BlackBox fit_bag_of_words fit_black_box",
+    "protorynet.audit": "Audit Finding LabelledDocuments Severity audit_model",
+    "protorynet.baselines": """
+        BagOfWordsClassifier BlackBoxClassifier DocumentPrototype Evidence ProSeNetClassifier
+        ProtoAttendClassifier Rival RivalExplanation TransformerClassifier VanillaLSTMClassifier
+    """,
     "protorynet.bench": "Plan main run_plan write_results",
     "protorynet.encoders": """
         EmbeddingCache Embeddings Encoder TransformerEncoder WindowedEncoder choose_device
@@ -24,10 +28,11 @@ _NAMES = {
         ModelFormatError ProtoryNetError SettingsError TableError
     """,
     "protorynet.explain": """
-        Audit Automaton Edge Encode Evaluation Explanation Finding Judge LabelledDocuments Measure
-        Pattern Rationale SentenceExplanation State WordEffect audit_model choose_judge class_place
+        Automaton AutomatonReading DecidingPattern Edge Encode Evaluation Explanation Judge
+        LabelledDocuments Measure
+        Pattern Rationale SentenceExplanation State WordEffect choose_judge class_place
         encoder_judge evaluate_model explain_documents explain_match explain_matches explain_words
-        learn_automaton pretrained_encode tfidf_judge
+        learn_automata learn_automaton pretrained_encode stored_automaton tfidf_judge
     """,
     "protorynet.network": """
         Adapter Centring Prediction ProtoryNetwork Reader Trajectory accuracy_loss
@@ -55,8 +60,8 @@ _NAMES = {
         sequence_sentences sequence_text split_documents
     """,
     "protorynet.training": """
-        EditableMixin Labelled clear_checkpoint edit_model fit_model tunable_encoder
-        validation_documents
+        EditableMixin Fitted Labelled clear_checkpoint edit_model evenly_chosen fit_model
+        tunable_encoder validation_documents
     """,
 }
 _HEAVY = ("torch", "transformers", "sklearn", "pandas", "pyarrow", "rich", "jinja2")

@@ -7,6 +7,7 @@ import json
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from protorynet.errors import EncoderError, InputError, ModelFormatError
 from protorynet.model import Model
 from protorynet.storage import FORMAT_VERSION, load_model, save_model
 
-_FILES = {"config.json", "model.safetensors", "prototypes.json", "README.md"}
+_FILES = {"config.json", "model.safetensors", "prototypes.json", "README.md", "automata.json"}
 
 
 def make(encoder: Any, settings: Settings, **options: Any) -> ProtoryNetClassifier:
@@ -103,7 +104,7 @@ def test_a_loaded_model_knows_all_that_the_saved_one_knew(
 ) -> None:
     loaded = ProtoryNetClassifier.load(saved, encoder=encoder, device="cpu")
     assert loaded.prototypes_ == clf.prototypes_
-    for name in ("labels", "encoder", "splitter", "settings", "training"):
+    for name in ("labels", "encoder", "splitter", "settings", "training", "automata"):
         assert getattr(loaded.model_, name) == getattr(clf.model_, name)
 
 
@@ -670,3 +671,122 @@ def test_an_edited_model_whose_edits_are_all_undone_keeps_its_log(
     model = load_model(tmp_path / "model")[0]
     assert (len(model.edits.entries), model.edits.states) == (1, ())
     assert model.prototypes == clf.prototypes_
+
+
+def test_the_automata_before_an_edit_come_back_with_the_model(
+    clf: ProtoryNetClassifier, edited: Path
+) -> None:
+    model = load_model(edited)[0]
+    assert model.automata not in ((), clf.model_.automata)
+    once = model.undone()
+    assert once.automata == model.automata
+    assert once.undone().automata == clf.model_.automata
+
+
+def test_automata_that_states_share_are_written_once(
+    clf: ProtoryNetClassifier, tmp_path: Path
+) -> None:
+    changed = copy.deepcopy(clf)
+    for number in range(3):
+        changed.edit(rename={changed.prototypes_[0].id: f"name {number}"})
+    changed.edit(drop=[changed.prototypes_[0].id])
+    changed.edit(drop=[changed.prototypes_[0].id])
+    changed.save(tmp_path / "model")
+    log = json.loads((tmp_path / "model" / "edits.json").read_bytes())
+    assert len(log["automata"]) == 1
+    assert [state["automata"] for state in log["states"]] == [0, 0, 0, 0, None]
+
+
+def test_a_log_from_before_automata_were_kept_knows_those_that_only_names_followed(
+    damaged: Path,
+) -> None:
+    log = json.loads((damaged / "edits.json").read_bytes())
+    del log["automata"]
+    for state in log["states"]:
+        del state["automata"]
+    replace_file(damaged, "edits.json", json.dumps(log).encode())
+    model = load_model(damaged)[0]
+    assert model.undone().automata == model.automata != ()
+    assert model.undone().undone().automata == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda v: v["automata"][0][0].update(start=99), r"edits\.json: the automaton is not valid"),
+        (lambda v: v["automata"][0].reverse(), "one automaton for each class"),
+        (lambda v: v["automata"][0][0]["prototypes"].reverse(), "other prototypes than the model"),
+        (lambda v: v.update(automata=[]), "a state has the automata 0"),
+        (lambda v: v["states"][0].update(automata=-1), "a state has the automata -1"),
+        (lambda v: v["states"][0].update(automata=True), "a state has the automata True"),
+        (lambda v: v.update(automata=None), "is not a valid model directory"),
+    ],
+)
+def test_forged_automata_of_a_state_are_refused(
+    damaged: Path, change: Callable[[dict[str, Any]], Any], reason: str
+) -> None:
+    values = json.loads((damaged / "edits.json").read_bytes())
+    change(values)
+    replace_file(damaged, "edits.json", json.dumps(values).encode())
+    with pytest.raises(ModelFormatError, match=reason):
+        load_model(damaged)
+
+
+# Automata
+
+
+def test_every_class_has_its_automaton(clf: ProtoryNetClassifier) -> None:
+    assert [automaton.label for automaton in clf.model_.automata] == ["bad", "good"]
+
+
+def test_automata_stay_away_where_a_model_has_none(
+    clf: ProtoryNetClassifier, tmp_path: Path
+) -> None:
+    save_model(replace(clf.model_, automata=()), tmp_path / "model")
+    assert not (tmp_path / "model" / "automata.json").exists()
+    assert load_model(tmp_path / "model")[0].automata == ()
+
+
+def test_automata_that_the_configuration_does_not_know_are_refused(broken: Path) -> None:
+    edit_json(broken, lambda config: config.pop("automata"), sign=True)
+    with pytest.raises(ModelFormatError, match=r"automata\.json does not belong to this model"):
+        load_model(broken)
+
+
+def test_tampered_automata_are_refused_by_name(broken: Path) -> None:
+    file = broken / "automata.json"
+    file.write_bytes(file.read_bytes().replace(b'"start": ', b'"start":  '))
+    with pytest.raises(ModelFormatError, match=r"automata\.json was changed"):
+        load_model(broken)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda v: v["automata"][0].update(start=99), "automata.json: the automaton is not valid"),
+        (lambda v: v["automata"].pop(), "one automaton for each class"),
+        (lambda v: v["automata"].reverse(), "one automaton for each class"),
+        (lambda v: v.update(automata=None), "is not a valid model directory"),
+        (lambda v: v.update(automata={"a": 1}), "the automaton is not valid"),
+        (lambda v: v.clear(), "is not a valid model directory"),
+        (lambda v: v["automata"][0]["prototypes"].reverse(), "other prototypes than the model"),
+    ],
+)
+def test_forged_automata_are_refused(
+    broken: Path, change: Callable[[dict[str, Any]], Any], reason: str
+) -> None:
+    values = json.loads((broken / "automata.json").read_bytes())
+    change(values)
+    replace_file(broken, "automata.json", json.dumps(values).encode())
+    with pytest.raises(ModelFormatError, match=reason):
+        load_model(broken)
+
+
+def test_a_model_from_before_automata_were_kept_has_none() -> None:
+    old = Path(__file__).parent / "golden" / "v1" / "vectors" / "model"
+    assert load_model(old)[0].automata == ()
+
+
+def test_the_card_tells_of_the_automata(clf: ProtoryNetClassifier) -> None:
+    assert "one automaton per class" in model_card(clf.model_)
+    assert "automaton" not in model_card(replace(clf.model_, automata=()))

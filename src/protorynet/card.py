@@ -33,6 +33,7 @@ def model_card(model: Model) -> str:
         f"seed {training.seed}",
         f"- Accuracy on held-out training documents: {training.validation_accuracy:.3f} (the model "
         "was chosen on them; measure on unseen data with `protorynet evaluate`)",
+        *_summary(model),
         f"- Data sha256: `{training.data_sha256}`",
         "- Versions: "
         + ", ".join(f"{name} {version}" for name, version in training.versions.items()),
@@ -52,6 +53,19 @@ def model_card(model: Model) -> str:
         "training sentences matched to it.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _summary(model: Model) -> list[str]:
+    """Tell how well small automata stand for the model, where it holds them."""
+    if not model.automata:
+        return []
+    worst = min(automaton.fidelity for automaton in model.automata)
+    most = max(len(automaton.states) for automaton in model.automata)
+    return [
+        f"- Summarised by one automaton per class (`automata.json`): at most {most} "
+        f"state{'s' * (most != 1)}; each decides as the model does on at least "
+        f"{worst:.1%} of the held-out training documents"
+    ]
 
 
 def _cell(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,17 +14,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
-from protorynet.encoders import (
-    EmbeddingCache,
-    Embeddings,
-    Encoder,
-    WindowedEncoder,
-    choose_device,
-    encode_corpus,
-    load_encoder,
-    stack_sequences,
-)
-from protorynet.errors import EncoderError, InputError, ProtoryNetError
+from protorynet.encoders import EmbeddingCache, Embeddings, Encoder, choose_device, load_encoder
+from protorynet.errors import InputError, ProtoryNetError
 from protorynet.explain import (
     Automaton,
     Evaluation,
@@ -31,24 +23,20 @@ from protorynet.explain import (
     evaluate_model,
     explain_documents,
     explain_words,
+    learn_automata,
     learn_automaton,
     pretrained_encode,
+    stored_automaton,
 )
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import PRECOMPUTED, EncoderRecord, Model
 from protorynet.network import Trajectory
+from protorynet.preparation import prepare_documents
 from protorynet.prototypes import Prototypes
 from protorynet.settings import EncoderTraining, Settings, load_settings
 from protorynet.storage import load_model, save_model
-from protorynet.text import (
-    Sentences,
-    Splitter,
-    document_list,
-    sequence_sentences,
-    sequence_text,
-    split_documents,
-)
-from protorynet.training import EditableMixin, Labelled, fit_model, tunable_encoder
+from protorynet.text import Sentences, Splitter, document_list, sequence_text
+from protorynet.training import EditableMixin, Fitted, Labelled, fit_model, tunable_encoder
 
 __all__ = ["NotFittedError", "ProtoryNetClassifier"]
 
@@ -170,7 +158,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         filled = sentences.filled
         sentences = sentences.without_empty()
         record = EncoderRecord.of(encoder, tuned=tunable is not None)
-        model = fit_model(
+        fitted = fit_model(
             sentences,
             embeddings,
             targets[filled],
@@ -186,9 +174,11 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             resume=resume,
             progress=self.verbose,
         )
-        rows = np.flatnonzero(filled)
-        model = replace(model, prototypes=model.prototypes.with_rows(rows))
-        self._install(model, encoder, tuned=tunable)
+        begin = time.perf_counter()
+        model = self._summarised(fitted)
+        model.training.seconds["automata"] = time.perf_counter() - begin
+        prototypes = model.prototypes.with_rows(np.flatnonzero(filled))
+        self._install(replace(model, prototypes=prototypes), encoder, tuned=tunable)
         self.n_skipped_ = int((~filled).sum())
         return self
 
@@ -238,8 +228,23 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             explanations = explain_words(model, self._encoder, explanations)
         return explanations[0] if single else explanations
 
-    def automaton(self, label: Any, X: Any, *, held_out: Any = None) -> Automaton:  # noqa: N803
-        """Summarise what the model does for one class, on some documents, as an automaton."""
+    def automaton(self, label: Any, X: Any = None, *, held_out: Any = None) -> Automaton:  # noqa: N803
+        """Summarise what the model does for one class as an automaton.
+
+        Parameters
+        ----------
+        label
+            The class.
+        X
+            Documents to learn it from. Without them it is the one learnt when the model was
+            trained, and measured on the documents held out then.
+        held_out
+            Other documents to measure its fidelity on.
+        """
+        if X is None:
+            if held_out is not None:
+                raise InputError("held_out=… needs X, the documents to learn an automaton from.")
+            return stored_automaton(self._fitted(), label)
         other = None if held_out is None else self.trace(held_out)[0]
         return learn_automaton(self._fitted(), self.trace(X)[0], label, held_out=other)
 
@@ -316,13 +321,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             verbose=verbose,
         )
         loaded = self._load_encoder(model.settings, folder=folder, fetch=False)
-        given = EncoderRecord.of(loaded).fingerprint
-        if not record.tuned and given != record.fingerprint:
-            raise EncoderError(
-                f"the model in {path} was made with another encoder: {record.name!r} had the "
-                f"fingerprint {record.fingerprint[:12]}…, this one has {given[:12]}…. "
-                "Give the right one with encoder=… (--encoder)."
-            )
+        record.check(loaded)
         self._install(model, loaded, tuned=loaded if record.tuned else None)
         return self
 
@@ -372,21 +371,20 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         on_empty: Literal["error", "skip"] | None = None,
     ) -> tuple[Sentences, Embeddings]:
         """Split and encode documents."""
-        if encoder is None:
-            embeddings, lengths = stack_sequences(documents)
-            return sequence_sentences(lengths), embeddings
-        sentences = split_documents(
+        return prepare_documents(
             documents,
+            encoder,
             splitter=self.splitter,
-            counter=encoder if isinstance(encoder, WindowedEncoder) else None,
             on_empty=on_empty or self.on_empty,
+            cache=EmbeddingCache() if self.cache else None,
+            progress=self.verbose,
         )
-        if not len(sentences):
-            return sentences, Embeddings(np.zeros((0, 1), np.float32), np.zeros(0, np.int64))
-        cache = EmbeddingCache() if self.cache else None
-        return sentences, encode_corpus(
-            encoder, sentences.texts, cache=cache, progress=self.verbose
+
+    def _summarised(self, fitted: Fitted) -> Model:
+        automata = learn_automata(
+            fitted.model, fitted.train, held_out=fitted.held_out, progress=self.verbose
         )
+        return replace(fitted.model, automata=automata)
 
     def _labelled(self, X: Any, y: Any) -> Labelled:  # noqa: N803
         documents = self._documents(X)

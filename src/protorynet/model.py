@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from protorynet.automaton import Automaton
 from protorynet.encoders import Embeddings, Encoder
-from protorynet.errors import InputError
+from protorynet.errors import EncoderError, InputError
 from protorynet.labels import LabelCode
 from protorynet.network import (
     Adapter,
@@ -59,6 +60,16 @@ class EncoderRecord:
         if encoder is None:
             return cls(PRECOMPUTED, PRECOMPUTED)
         return cls(encoder.name, encoder.fingerprint, tuned)
+
+    def check(self, encoder: Encoder | None) -> None:
+        """Refuse an encoder that gives other vectors than the model's; a tuned one is its own."""
+        given = self.of(encoder).fingerprint
+        if not self.tuned and given != self.fingerprint:
+            raise EncoderError(
+                f"the model was made with another encoder: {self.name!r} had the fingerprint "
+                f"{self.fingerprint[:12]}…, this one has {given[:12]}…. Give the right one with "
+                "encoder=… (--encoder)."
+            )
 
 
 @dataclass(frozen=True)
@@ -115,6 +126,9 @@ class Model:
         How texts are split, the hyper-parameters, and how training went.
     edits
         What was edited by hand since, and what the model was before.
+    automata
+        What the model does for each class, in the order of the labels, as an automaton. None at
+        all where an edit made them stale, and in models from before they were kept.
     """
 
     centring: Centring
@@ -127,6 +141,7 @@ class Model:
     settings: Settings
     training: TrainingRecord
     edits: EditLog = field(default_factory=EditLog)
+    automata: tuple[Automaton, ...] = ()
 
     @property
     def device(self) -> torch.device:
@@ -160,6 +175,8 @@ class Model:
     def edited(self, edits: Edits, vectors: NDArray[np.float32]) -> Model:
         """Return the model with its prototypes edited, and the edit logged.
 
+        Where more than names change, the automata no longer tell what the model does, and go.
+
         Parameters
         ----------
         edits
@@ -170,11 +187,17 @@ class Model:
         network, prototypes, changes = apply_edits(
             self.network, self.prototypes, edits, self.embed(vectors), self.labels.task
         )
-        log = self.edits.added(changes, self.network, self.prototypes)
-        return replace(self, network=network, prototypes=prototypes, edits=log)
+        log = self.edits.added(changes, self.network, self.prototypes, self.automata)
+        automata = () if log.entries[-1].touches_matching else self.automata
+        return replace(self, network=network, prototypes=prototypes, edits=log, automata=automata)
 
     def undone(self) -> Model:
         """Return the model as it was before the last edit, down to the last bit."""
         log, state = self.edits.undone()
-        network = copy.deepcopy(state.network).to(self.device)
-        return replace(self, network=network, prototypes=state.prototypes, edits=log)
+        return replace(
+            self,
+            network=copy.deepcopy(state.network).to(self.device),
+            prototypes=state.prototypes,
+            edits=log,
+            automata=state.automata,
+        )

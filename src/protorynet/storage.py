@@ -5,9 +5,11 @@
     config.json         format_version, classes, encoder, splitter, settings, training, checksums
     model.safetensors   corpus mean, adapter, prototypes, reader
     prototypes.json     id, sentence, source row, usage, scores, class rates and name
+    automata.json       the automaton of each class; only if the model holds them
     README.md           the model card
     encoder/            the fine-tuned encoder; only where training changed it
-    edits.json          edits made by hand, and the prototypes before the last ten; only if edited
+    edits.json          edits made by hand, and prototypes and automata before the last ten; only
+                        if edited
     edits.safetensors   prototypes' vectors and reader before the last ten edits; only if edited
 """
 
@@ -25,6 +27,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import nn
 
+from protorynet.automaton import Automaton
 from protorynet.card import model_card
 from protorynet.errors import InputError, ModelFormatError, SettingsError
 from protorynet.files import replaced_directory
@@ -51,6 +54,7 @@ _CONFIG, _WEIGHTS, _PROTOTYPES, _CARD, _ENCODER = (
     "encoder",
 )
 _EDITS, _STATES = "edits.json", "edits.safetensors"
+_AUTOMATA = "automata.json"
 # What reading a damaged or hand-made file may raise.
 _DAMAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 _LARGEST_JSON = 64 * 2**20
@@ -83,6 +87,9 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | None = N
         "training": model.training.to_dict(),
     }
     files = {_WEIGHTS: weights, _PROTOTYPES: prototypes}
+    if model.automata:
+        config["automata"] = len(model.automata)
+        files[_AUTOMATA] = _automata_file(model.automata)
     if model.edits.entries:
         config["edits"] = len(model.edits.entries)
         files |= _edit_files(model.edits)
@@ -161,6 +168,7 @@ def _build(config: dict[str, Any], path: Path) -> Model:
         training=read_record(TrainingRecord, config["training"]),
     )
     _check_agreement(model)
+    model = replace(model, automata=_automata(config, path, model))
     return replace(model, edits=_edits(config, path, model))
 
 
@@ -169,15 +177,61 @@ def _prototypes(listed: dict[str, Any], labels: LabelCode) -> Prototypes:
     return Prototypes(items, labels.names)
 
 
+def _automata(config: dict[str, Any], path: Path, model: Model) -> tuple[Automaton, ...]:
+    """Read the automata, and check that they are of this model."""
+    if not config.get("automata"):
+        _refuse_strangers(path, (_AUTOMATA,), "automata")
+        return ()
+    file = path / _AUTOMATA
+    values = _json_object(file, _unchanged(file, _LARGEST_JSON, config["sha256"][_AUTOMATA]))
+    automata = _read_automata(values["automata"], model.labels, file)
+    _check_automata(automata, model.prototypes)
+    return automata
+
+
+def _read_automata(entries: Any, labels: LabelCode, file: Path) -> tuple[Automaton, ...]:
+    try:
+        automata = tuple(Automaton.from_dict(entry) for entry in entries)
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{file}: {error}") from None
+    if tuple(automaton.label for automaton in automata) != labels.names:
+        raise ValueError(f"{file.name} should have one automaton for each class, in their order")
+    return automata
+
+
+def _check_automata(automata: tuple[Automaton, ...], prototypes: Prototypes) -> None:
+    ids = tuple(item.id for item in prototypes)
+    if any(automaton.prototypes != ids for automaton in automata):
+        raise ValueError("the automata have other prototypes than the model")
+
+
+def _automata_file(automata: tuple[Automaton, ...]) -> bytes:
+    return f'{{"automata": {_automata_lines(automata)}}}\n'.encode()
+
+
+def _automata_lines(automata: tuple[Automaton, ...]) -> str:
+    """Lay automata out as JSON without what follows from the rest, one of them per line."""
+    lines = []
+    for automaton in automata:
+        values = {name: value for name, value in automaton.to_dict().items() if name != "edges"}
+        lines.append(json.dumps(values, ensure_ascii=False, allow_nan=False))
+    return "[\n" + ",\n".join(lines) + "\n]"
+
+
+def _refuse_strangers(path: Path, names: tuple[str, ...], kind: str) -> None:
+    """Refuse files that the configuration does not know of."""
+    if strange := [name for name in names if (path / name).exists()]:
+        raise ModelFormatError(
+            f"{path / strange[0]} does not belong to this model: {_CONFIG} knows of no {kind}. "
+            "Remove it, or restore the directory from a copy."
+        )
+
+
 def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
     """Read the log of edits, and check that each past state is one of this model."""
     count, checksums = config.get("edits", 0), config["sha256"]
     if not count:
-        if strange := [name for name in (_EDITS, _STATES) if (path / name).exists()]:
-            raise ModelFormatError(
-                f"{path / strange[0]} does not belong to this model: {_CONFIG} knows of no edits. "
-                "Remove it, or restore the directory from a copy."
-            )
+        _refuse_strangers(path, (_EDITS, _STATES), "edits")
         return EditLog()
     values = _json_object(
         path / _EDITS, _unchanged(path / _EDITS, _LARGEST_JSON, checksums[_EDITS])
@@ -186,6 +240,10 @@ def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
     if len(entries) != count:
         raise ValueError(f"{len(entries)} edits in {_EDITS}, but {count!r} in {_CONFIG}")
     tensors = _read_weights(path / _STATES, checksums[_STATES])
+    kept = [
+        _read_automata(automata, model.labels, path / _EDITS)
+        for automata in values.get("automata", ())
+    ]
     states = []
     for entry in values["states"]:
         number, n_classes = int(entry["number"]), len(model.labels.classes)
@@ -193,24 +251,53 @@ def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
             number,
             _network(_below(tensors, f"{number}."), model.settings, n_classes),
             _prototypes(entry, model.labels),
+            _past_automata(entry.get("automata"), kept),
         )
         _check_agreement(replace(model, network=state.network, prototypes=state.prototypes))
+        _check_automata(state.automata, state.prototypes)
         states.append(state)
-    return EditLog(entries, tuple(states))
+    log = EditLog(entries, tuple(states))
+    return log if "automata" in values else _with_inferred_automata(log, model.automata)
+
+
+def _past_automata(place: Any, kept: list[tuple[Automaton, ...]]) -> tuple[Automaton, ...]:
+    if place is None:
+        return ()
+    if type(place) is not int or not 0 <= place < len(kept):
+        raise ValueError(f"a state has the automata {place!r}, but {_EDITS} holds {len(kept)}")
+    return kept[place]
+
+
+def _with_inferred_automata(log: EditLog, present: tuple[Automaton, ...]) -> EditLog:
+    """Fill in a log from before it kept automata: those that new names alone left as they are."""
+    states: list[PastState] = []
+    for state in reversed(log.states):
+        entry = log.entries[state.number - 1]
+        if entry.touches_matching or entry.retraining is not None:
+            present = ()
+        states.insert(0, replace(state, automata=present))
+    return replace(log, states=tuple(states))
 
 
 def _edit_files(log: EditLog) -> dict[str, bytes]:
-    values = {
-        "entries": [entry.to_dict() for entry in log.entries],
-        "states": [{"number": state.number, **state.prototypes.to_dict()} for state in log.states],
-    }
+    # States between which only names changed share their automata, which are written once.
+    distinct: list[tuple[Automaton, ...]] = []
+    states = []
+    for state in log.states:
+        if state.automata and state.automata not in distinct:
+            distinct.append(state.automata)
+        place = distinct.index(state.automata) if state.automata else None
+        states.append({"number": state.number, "automata": place, **state.prototypes.to_dict()})
+    values = _json({"entries": [entry.to_dict() for entry in log.entries], "states": states})
+    laid_out = ", ".join(_automata_lines(automata) for automata in distinct)
+    content = values.removesuffix(b"\n}\n") + f',\n  "automata": [{laid_out}]\n}}\n'.encode()
     # States between which only names changed share their weights; safetensors wants copies.
     tensors = {
         f"{state.number}.network.{name}": tensor.detach().cpu().contiguous().clone()
         for state in log.states
         for name, tensor in state.network.state_dict().items()
     }
-    return {_EDITS: _json(values), _STATES: save_tensors(tensors)}
+    return {_EDITS: content, _STATES: save_tensors(tensors)}
 
 
 def _labels(config: dict[str, Any]) -> LabelCode:

@@ -82,3 +82,31 @@ def test_one_text_is_enough(run: Run, trained: Path, tmp_path: Path) -> None:
     ended = run("automaton", trained, "--label", "positive", "--data", single, "--json")
     values = json.loads(ended.out)
     assert (values["n_train"], values["fidelity_held_out"]) == (1, None)
+
+
+def test_without_data_it_is_the_one_learnt_in_training(run: Run, trained: Path) -> None:
+    ended = run("automaton", trained, "--label", "positive", "--json")
+    assert ended.code == 0, ended.err
+    stored = json.loads((trained / "automata.json").read_bytes())["automata"]
+    values = json.loads(ended.out)
+    values.pop("edges")
+    assert values == stored[1]
+
+
+def test_the_stored_one_is_told_in_words_and_drawn(run: Run, trained: Path, tmp_path: Path) -> None:
+    assert run("automaton", trained, "--label", "positive").out.startswith("Fidelity ")
+    picture = tmp_path / "automaton.svg"
+    assert run("automaton", trained, "--label", "positive", "--svg", picture).code == 0
+    assert picture.exists()
+
+
+def test_options_of_the_table_need_one(fails: Fails, trained: Path) -> None:
+    assert "need --data FILE" in fails("automaton", trained, "--label", "positive", "--states", 3)
+
+
+def test_an_edited_model_names_the_remedy(run: Run, fails: Fails, model: Path) -> None:
+    numbers = [
+        item["id"] for item in json.loads((model / "prototypes.json").read_bytes())["prototypes"]
+    ]
+    assert run("edit", model, "--drop", numbers[0]).code == 0
+    assert "--data FILE" in fails("automaton", model, "--label", "positive")

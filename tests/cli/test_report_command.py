@@ -45,7 +45,7 @@ def test_report_writes_one_small_page(page: str) -> None:
 
 
 def test_report_reads_the_test_rows_and_audits_with_the_training_rows(page: str) -> None:
-    assert "right, of 8 texts" in page
+    assert "8 rows; sha256" in page
     assert "on 32 training and 8 test documents" in page
 
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from protorynet.explain.automaton import Automaton, Pattern, State
+from protorynet.automaton import Automaton, Pattern, State
 from protorynet.prototypes import Prototypes
 from protorynet.report.automaton import automaton_svg
 from protorynet.report.automaton_words import pattern_sentence, print_automaton

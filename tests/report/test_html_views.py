@@ -153,6 +153,11 @@ def test_three_hundred_sentences_give_three_hundred_steps(long_review):
     assert explanation_fragment(long_review).count('<li class="pn-step') == 300
 
 
+def test_three_hundred_sentences_stay_a_small_page(long_review, tmp_path):
+    explanation_page([long_review], tmp_path / "long.html")
+    assert (tmp_path / "long.html").stat().st_size < 1_000_000
+
+
 def test_hostile_sentences_are_shown_as_they_are(hostile_review):
     fragment = explanation_fragment(hostile_review)
     assert "<script" not in fragment

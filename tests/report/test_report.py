@@ -15,9 +15,12 @@ import pytest
 
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.errors import InputError
-from protorynet.explain.audit_corpus import LabelledDocuments
+from protorynet.explain import LabelledDocuments, learn_automata
 from protorynet.explain.figures import ReliabilityBin
 from protorynet.prototypes import PruningPoint
+from protorynet.prototypes.edit_log import Retraining
+from protorynet.prototypes.edits import Edits
+from protorynet.report import automaton_svg, pattern_sentence
 from protorynet.report.charts import calibration_chart, pruning_chart
 from protorynet.report.compiling import FullReport, compile_report
 from protorynet.report.full_report import LARGEST, report_markdown, report_page, write_report
@@ -153,7 +156,7 @@ def test_the_contents_link_to_every_section(page: str) -> None:
     assert len(set(ids)) == len(ids)
     links = {attrs["href"] for tag, attrs in found if tag == "a"}
     sections = {f"#{attrs['id']}" for tag, attrs in found if tag == "section"}
-    assert links == sections | {"#summary"}
+    assert links == sections
 
 
 def test_every_picture_has_a_name_and_a_description(page: str) -> None:
@@ -240,7 +243,7 @@ def test_a_class_that_is_never_predicted_is_told(
 def test_one_document_makes_a_report(make: Make, clf: ProtoryNetClassifier) -> None:
     page = report_page(make(clf, ["The room was lovely."], ["good"]))
     Page(page)
-    assert "right, of 1 text" in read(page)
+    assert "of 1 text labelled rightly" in read(page)
 
 
 def test_a_model_that_makes_no_mistake_or_only_mistakes_is_told(
@@ -251,6 +254,96 @@ def test_a_model_that_makes_no_mistake_or_only_mistakes_is_told(
     assert "It made no mistake" in read(report_page(make(clf, unseen_reviews.texts, answers)))
     only_wrong = report_page(make(clf, unseen_reviews.texts, turned))
     assert "None of the texts is labelled rightly" in read(only_wrong)
+
+
+def test_a_newcomer_sees_one_text_read_sentence_by_sentence(page: str, report: FullReport) -> None:
+    example = report.overview.plainest
+    assert example is not None
+    assert example.truth == example.explanation.label
+    first_screen = read(page).split("What this report finds")[0]
+    for step in example.explanation.sentences[:4]:
+        assert f"{step.text} is most like {step.prototype_sentence}" in first_screen
+
+
+def test_wrong_answers_are_grouped_by_the_beginning_that_misled(
+    page: str, report: FullReport
+) -> None:
+    wrong = report.overview.n_documents - report.overview.n_right
+    assert sum(each.n_wrong for each in report.misled) == wrong
+    seen = read(page)
+    assert "Which beginnings mislead it" in seen
+    for each in report.misled:
+        assert each.n_wrong <= each.n_given
+        if each.pattern is not None:
+            assert f"The text {pattern_sentence(each.pattern, report.model.prototypes)}" in seen
+
+
+def test_answers_of_two_equal_scores_make_a_report(report: FullReport) -> None:
+    even = dict.fromkeys(report.overview.classes, 0.5)
+    items = tuple(replace(item, scores=even) for item in report.model.prototypes)
+    model = replace(report.model, prototypes=replace(report.model.prototypes, items=items))
+    figures = tuple(
+        replace(each, prototype=replace(each.prototype, scores=even))
+        for each in report.overview.prototypes
+    )
+    level = replace(report, model=model, overview=replace(report.overview, prototypes=figures))
+    Page(report_page(level))
+
+
+@pytest.fixture(scope="module")
+def edited(clf: ProtoryNetClassifier, report: FullReport, unseen_reviews: Any) -> FullReport:
+    """The report of a model of which a prototype was dropped and another named."""
+    first, second = clf.prototypes_.ids[:2].tolist()
+    edits = Edits.of(drop=[first], rename={second: "<b>name</b>"})
+    model = clf.model_.edited(edits, np.zeros((0, len(clf.model_.centring.mean)), np.float32))
+    documents = prepared(clf, unseen_reviews.texts, unseen_reviews.labels)
+    return compile_report(model, report.evaluation, documents, title="Edited")
+
+
+def test_an_edited_model_tells_its_edits_and_that_its_reader_is_behind(edited: FullReport) -> None:
+    page, markdown = report_page(edited), report_markdown(edited)
+    Page(page)
+    seen = read(page)
+    entry = edited.model.edits.entries[0]
+    for told in ("These figures are not final", "reader not trained again", entry.when):
+        assert told in seen
+        assert told in markdown
+    assert str(entry.changes[0]) in seen
+    assert "<b>name" not in page
+
+
+def test_a_model_trained_again_after_an_edit_tells_both_accuracies(edited: FullReport) -> None:
+    retraining = Retraining(0.912, 0.805, 0.934, 90, 10, "abc", 0, {}, 1.0)
+    log = edited.model.edits.with_retraining(retraining)
+    trained = replace(edited, model=replace(edited.model, edits=log))
+    for told in (read(report_page(trained)), report_markdown(trained)):
+        assert "These figures are not final" not in told
+        assert "was 91.2% before and is 93.4% after" in told
+
+
+def test_an_unedited_model_has_no_table_of_edits(page: str) -> None:
+    assert "Edited by hand" not in read(page)
+
+
+def test_the_charts_of_a_report_do_not_list_the_prototypes_again(report: FullReport) -> None:
+    automaton, prototypes = report.automata[0], report.model.prototypes
+    alone = automaton_svg(automaton, prototypes)
+    within = automaton_svg(automaton, prototypes, listed=False)
+    assert within in report_page(report)
+    assert within.count("<text") < alone.count("<text")
+    heights = [int(re.findall(r'height="(\d+)"', each)[0]) for each in (within, alone)]
+    assert heights[0] < heights[1]
+
+
+def test_the_automata_that_a_model_holds_are_the_ones_drawn(
+    clf: ProtoryNetClassifier, report: FullReport, unseen_reviews: Any
+) -> None:
+    documents = prepared(clf, unseen_reviews.texts, unseen_reviews.labels)
+    trajectory = clf.model_.trace(documents.embeddings, documents.sentences.lengths)
+    held = learn_automata(clf.model_, trajectory)
+    model = replace(clf.model_, automata=held)
+    drawn = compile_report(model, report.evaluation, documents, title="Held").automata
+    assert sorted(map(id, drawn)) == sorted(map(id, held))
 
 
 def test_several_labels_at_once_make_a_report(several: FullReport) -> None:

@@ -42,7 +42,7 @@ def ids(clf: ProtoryNetClassifier) -> list[int]:
 def same_state(one: Model, other: Model) -> bool:
     pairs = zip(one.network.state_dict().items(), other.network.state_dict().items(), strict=True)
     tensors = all(name == twin and torch.equal(a, b) for (name, a), (twin, b) in pairs)
-    return tensors and one.prototypes == other.prototypes
+    return tensors and one.prototypes == other.prototypes and one.automata == other.automata
 
 
 # Exactness
@@ -333,3 +333,48 @@ def test_a_model_of_an_earlier_release_can_be_edited(encoder: Any, tmp_path: Pat
     assert number not in loaded.prototypes_.ids
     loaded.undo_edit()
     assert same_state(loaded.model_, before)
+
+
+# Automata
+
+
+def test_an_edit_without_retraining_leaves_no_automata(
+    clf: ProtoryNetClassifier, ids: list[int]
+) -> None:
+    clf.edit(drop=[ids[0]])
+    assert clf.model_.automata == ()
+    assert clf.explain(_NEW).automaton is None
+    with pytest.raises(InputError, match="holds no automata"):
+        clf.automaton("good")
+
+
+def test_new_names_leave_the_automata_alone(clf: ProtoryNetClassifier, ids: list[int]) -> None:
+    before = clf.model_.automata
+    clf.edit(rename={ids[0]: "a name"})
+    assert clf.model_.automata == before
+    clf.undo_edit()
+    assert clf.model_.automata == before
+
+
+def test_retraining_learns_the_automata_of_the_new_reader(
+    clf: ProtoryNetClassifier, ids: list[int], reviews: Any
+) -> None:
+    seconds = dict(clf.model_.training.seconds)
+    clf.edit(reviews.texts, reviews.labels, drop=[ids[0]])
+    good = clf.automaton("good")
+    assert good.prototypes == tuple(clf.prototypes_.ids.tolist())
+    assert (good.n_train, good.n_held_out) == (48, 12)
+    assert clf.model_.training.seconds == seconds
+
+
+def test_undoing_gives_the_automata_back(
+    clf: ProtoryNetClassifier, trained: ProtoryNetClassifier, ids: list[int], reviews: Any
+) -> None:
+    clf.edit(drop=[ids[0]])
+    clf.edit(reviews.texts, reviews.labels)
+    assert clf.model_.automata not in ((), trained.model_.automata)
+    clf.undo_edit()
+    assert clf.model_.automata == ()
+    clf.undo_edit()
+    assert clf.model_.automata == trained.model_.automata
+    assert clf.explain(reviews.texts) == trained.explain(reviews.texts)

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from protorynet.automaton import Automaton
     from protorynet.classifier import ProtoryNetClassifier
-    from protorynet.explain.automaton import Automaton
+    from protorynet.prototypes import Prototypes
     from protorynet.text import Table
 
 __all__ = ["automaton"]
 
+_MOST_STATES = 20
 _ONE_IN = 5  # texts kept for measuring where the table does not say which
 
 
@@ -37,9 +39,13 @@ def automaton(
     model: ModelFolder,
     label: Annotated[str, typer.Option("--label", metavar="CLASS", help="The class to explain.")],
     data: Annotated[
-        Path,
-        typer.Option("--data", metavar="FILE", help="Table of texts; its labels are not read."),
-    ],
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="Learn it anew from a table of texts; its labels are not read.",
+        ),
+    ] = None,
     text: TextColumn = None,
     split: Annotated[
         str | None,
@@ -52,8 +58,15 @@ def automaton(
     ] = None,
     skip_empty: SkipEmpty = False,
     states: Annotated[
-        int, typer.Option("--states", metavar="N", min=1, max=32, help="Most states.")
-    ] = 20,
+        int | None,
+        typer.Option(
+            "--states",
+            metavar="N",
+            min=1,
+            max=32,
+            help="Most states, with --data; by default 20.",
+        ),
+    ] = None,
     encoder: EncoderElsewhere = None,
     as_json: AsJson = False,
     svg: Annotated[
@@ -63,31 +76,54 @@ def automaton(
 ) -> None:
     """Summarise what a model does for one class: a small automaton over prototypes.
 
-    It is learnt from the rows with split 'train' and measured on those with the split named, by
-    default 'test'. Where that leaves no rows to learn from, every fifth text measures it.
+    By default it is the one learnt when the model was trained, and measured on the documents held
+    out then. With --data it is learnt from the rows with split 'train' and measured on those with
+    the split named, by default 'test'. Where that leaves no rows to learn from, every fifth text
+    measures it.
 
-    **Example:** `protorynet automaton model --label positive --data reviews.csv --svg a.svg`
+    **Example:** `protorynet automaton model --label positive --svg automaton.svg`
     """
     if svg is not None:
         if as_json:
             raise InputError("give either --json or --svg FILE, not both.")
         check_writable(svg)
-    learning, measuring = _tables(data, text=text, split=split, skip_empty=skip_empty)
-    classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
-    learnt = _learn(classifier, learning, measuring, label, states)
+    if data is None:
+        if text or split or skip_empty or states or encoder:
+            raise InputError(
+                "--text, --split, --skip-empty, --states and --encoder need --data FILE."
+            )
+        found, prototypes = _stored(model, label)
+    else:
+        learning, measuring = _tables(data, text=text, split=split, skip_empty=skip_empty)
+        classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
+        found = _learn(classifier, learning, measuring, label, states or _MOST_STATES)
+        prototypes = classifier.prototypes_
+    _show(found, prototypes, as_json=as_json, svg=svg)
+
+
+def _show(found: Automaton, prototypes: Prototypes, *, as_json: bool, svg: Path | None) -> None:
     if as_json:
-        print_json(learnt.to_dict())
+        print_json(found.to_dict())
         return
     if svg is not None:
         from protorynet.files import write_atomically
         from protorynet.report.automaton import automaton_svg
 
-        write_atomically(svg, automaton_svg(learnt, classifier.prototypes_, standalone=True))
+        write_atomically(svg, automaton_svg(found, prototypes, standalone=True))
         note(f"wrote {svg}")
         return
     from protorynet.report.automaton_words import print_automaton
 
-    print_automaton(learnt, classifier.prototypes_, result_console())
+    print_automaton(found, prototypes, result_console())
+
+
+def _stored(folder: Path, label: str) -> tuple[Automaton, Prototypes]:
+    from protorynet.explain.summarising import stored_automaton
+    from protorynet.storage import load_model
+
+    # The encoder is not needed, so it is not loaded.
+    model, _ = load_model(folder)
+    return stored_automaton(model, label), model.prototypes
 
 
 def _tables(data: Path, *, split: str | None, **how: Any) -> tuple[Table, Table]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from protorynet.automaton import Automaton
 from protorynet.errors import InputError
 from protorynet.network import ProtoryNetwork
 from protorynet.prototypes.edits import Change
@@ -94,13 +95,14 @@ class PastState:
     ----------
     number
         Number of the edit that ended it.
-    network, prototypes
+    network, prototypes, automata
         Its parts that edits change.
     """
 
     number: int
     network: ProtoryNetwork
     prototypes: Prototypes
+    automata: tuple[Automaton, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,12 +145,16 @@ class EditLog:
         return False
 
     def added(
-        self, changes: Iterable[Change], network: ProtoryNetwork, prototypes: Prototypes
+        self,
+        changes: Iterable[Change],
+        network: ProtoryNetwork,
+        prototypes: Prototypes,
+        automata: tuple[Automaton, ...] = (),
     ) -> EditLog:
         """Return the log with one more edit, which ended the state given."""
         number = len(self.entries) + 1
         entry = EditEntry(number, _now(), tuple(changes))
-        states = (*self.states, PastState(number, network, prototypes))
+        states = (*self.states, PastState(number, network, prototypes, automata))
         return EditLog((*self.entries, entry), states[-KEPT_STATES:])
 
     def with_retraining(self, retraining: Retraining) -> EditLog:

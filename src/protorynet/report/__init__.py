@@ -6,8 +6,9 @@ first used, so that importing the room costs neither rich nor jinja2.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from protorynet.lazy import lazy_names
 
 if TYPE_CHECKING:
     from protorynet.report.auditing import audit_fragment, print_audit
@@ -56,36 +57,18 @@ __all__ = [
     "write_picture",
 ]
 
-_MODULES = {
-    "ModelStory": "story",
-    "audit_fragment": "auditing",
-    "automaton_svg": "automaton",
-    "explanation_fragment": "pages",
-    "explanation_page": "pages",
-    "explanation_svg": "picture",
-    "model_page": "pages",
-    "pattern_sentence": "automaton_words",
-    "picture_png": "picture",
-    "print_audit": "auditing",
-    "print_automaton": "automaton_words",
-    "print_evaluation": "terminal",
-    "print_explanation": "terminal",
-    "print_prototypes": "terminal",
-    "print_rationale": "words",
-    "printed": "terminal",
-    "prototypes_fragment": "pages",
-    "prototypes_page": "pages",
-    "rationale_fragment": "pages",
-    "trajectory_svg": "trajectory",
-    "write_picture": "picture",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "auditing": "audit_fragment print_audit",
+        "automaton": "automaton_svg",
+        "automaton_words": "pattern_sentence print_automaton",
+        "pages": "explanation_fragment explanation_page model_page prototypes_fragment "
+        "prototypes_page rationale_fragment",
+        "picture": "explanation_svg picture_png write_picture",
+        "story": "ModelStory",
+        "terminal": "print_evaluation print_explanation print_prototypes printed",
+        "trajectory": "trajectory_svg",
+        "words": "print_rationale",
+    },
+)

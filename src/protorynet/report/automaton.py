@@ -10,7 +10,7 @@ from protorynet.report.svg import element, fill, line_path, stroke, text
 from protorynet.report.wording import clean, columns, percent, shorten
 
 if TYPE_CHECKING:
-    from protorynet.explain.automaton import Automaton, Edge, State
+    from protorynet.automaton import Automaton, Edge, State
     from protorynet.prototypes import Prototypes
 
 __all__ = ["automaton_svg"]
@@ -23,7 +23,13 @@ _HALO = "paint-order:stroke;stroke:var(--pn-panel,var(--pn-paper,Canvas));stroke
 _ALONE = "color-scheme:light dark;color:CanvasText;background:Canvas"
 
 
-def automaton_svg(automaton: Automaton, prototypes: Prototypes, *, standalone: bool = False) -> str:
+def automaton_svg(
+    automaton: Automaton,
+    prototypes: Prototypes,
+    *,
+    standalone: bool = False,
+    listed: bool = True,
+) -> str:
     """Return an automaton as a self-contained SVG.
 
     States stand side by side by rising belief in the class; arcs above them are sentences that
@@ -37,10 +43,15 @@ def automaton_svg(automaton: Automaton, prototypes: Prototypes, *, standalone: b
         The model's prototypes, whose sentences the picture shows.
     standalone
         Whether the picture is a file of its own, which must bring its background with it.
+    listed
+        Whether the prototypes' sentences stand below; a page that lists them already needs none.
     """
     layout = lay_out(automaton)
     sentences = {item.id: item.caption for item in prototypes}
-    key, height = _key(automaton, sentences, layout)
+    key, height = _legend(automaton, layout)
+    if listed:
+        names, height = _sentences(automaton, sentences, layout, height + 12)
+        key += names
     return element(
         "svg",
         element("title", escape(clean(_headline(automaton)))),
@@ -207,10 +218,8 @@ def _start(automaton: Automaton, layout: Layout) -> list[str]:
     ]
 
 
-def _key(
-    automaton: Automaton, sentences: dict[int, str], layout: Layout
-) -> tuple[list[str], float]:
-    """Return how to read the picture and the prototypes' sentences, and where they end."""
+def _legend(automaton: Automaton, layout: Layout) -> tuple[list[str], float]:
+    """Return how to read the picture, and where that ends."""
     name = shorten(automaton.label, 24)
     legend = (
         f"Circles: levels of belief in “{name}”, with the model’s mean probability; double if a "
@@ -225,11 +234,18 @@ def _key(
     for line in (piece for entry in legend for piece in _wrapped(entry, room)):
         parts.append(text(line, 16, y, fill_opacity=0.75))
         y += 16
-    y += 12
+    return parts, y
+
+
+def _sentences(
+    automaton: Automaton, sentences: dict[int, str], layout: Layout, y: float
+) -> tuple[list[str], float]:
+    """Return the prototypes' sentences from some height on, and where they end."""
     used = _by_traffic(automaton)[:_MOST_NAMED]
     two = layout.width >= 700
     rows = -(-len(used) // 2) if two else len(used)
     wide = (layout.width - 32) / (2 if two else 1)
+    parts = []
     for place, number in enumerate(sorted(used)):
         x = 16 + wide * (place // rows)
         height = y + _LINE * (place % rows)

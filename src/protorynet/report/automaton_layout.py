@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from protorynet.explain.automaton import Automaton, Edge
+    from protorynet.automaton import Automaton, Edge
 
 __all__ = ["RADIUS", "Arc", "Layout", "lay_out"]
 

@@ -12,7 +12,7 @@ from protorynet.report.wording import percent, printable, shorten
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from protorynet.explain.automaton import Automaton, Pattern
+    from protorynet.automaton import Automaton, Pattern
     from protorynet.prototypes import Prototypes
 
 __all__ = ["pattern_sentence", "print_automaton"]
@@ -26,7 +26,7 @@ def pattern_sentence(pattern: Pattern, prototypes: Prototypes) -> str:
 
     Examples
     --------
-    >>> from protorynet.explain.automaton import Pattern
+    >>> from protorynet.automaton import Pattern
     >>> from protorynet.prototypes import Prototype, Prototypes
     >>> loved = Prototype(7, "I love this place.", 12, 0.08, {"good": 0.9}, {"good": 0.9})
     >>> pattern_sentence(Pattern((7, 7), 31, 0.97), Prototypes((loved,), ("good",)))

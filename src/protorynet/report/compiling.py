@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protorynet.explain.audit import audit_model
-from protorynet.explain.audit_corpus import LabelledDocuments
-from protorynet.explain.automaton import Automaton
+from protorynet.audit import Audit, LabelledDocuments, audit_model
+from protorynet.automaton import Automaton
 from protorynet.explain.chosen import documents_at
 from protorynet.explain.evaluation import Evaluation
-from protorynet.explain.findings import Audit
+from protorynet.explain.figures import decided
+from protorynet.explain.misleading import Misled, misled_documents
 from protorynet.explain.overview import Overview, overview_model
 from protorynet.explain.summarising import learn_automaton
 from protorynet.model import Model
@@ -38,6 +38,8 @@ class FullReport:
         What it does with the test documents, and how far its explanations can be trusted.
     automata
         One for each of the most frequent answers.
+    misled
+        The wrong ones of these answers, by the beginning that misled the model.
     audit
         What a careful colleague would tell; None where the training documents were not given.
     provenance
@@ -49,6 +51,7 @@ class FullReport:
     overview: Overview
     evaluation: Evaluation
     automata: tuple[Automaton, ...]
+    misled: tuple[Misled, ...]
     audit: Audit | None
     provenance: tuple[tuple[str, str], ...]
 
@@ -77,12 +80,14 @@ def compile_report(
     title, provenance
         The headline, and what is needed to make the report again.
     """
+    automata = _automata(model, test, train)
     return FullReport(
         title,
         model,
         overview_model(model, test),
         evaluation,
-        _automata(model, test, train),
+        automata,
+        misled_documents(model, automata, test),
         None if train is None else audit_model(model, train, test),
         provenance,
     )
@@ -91,8 +96,14 @@ def compile_report(
 def _automata(
     model: Model, test: LabelledDocuments, train: LabelledDocuments | None
 ) -> tuple[Automaton, ...]:
-    """Learn an automaton for each of the most frequent answers."""
+    """Return an automaton for each of the most frequent answers: the model's own, or new ones."""
     measuring = _traced(model, test)
+    said = model.read(measuring).probabilities
+    given = decided(model.labels.task, said).sum(axis=0)
+    frequent = [place for place in np.argsort(-given, kind="stable").tolist() if given[place]]
+    frequent = frequent[:_MOST_AUTOMATA]
+    if model.automata:
+        return tuple(model.automata[place] for place in frequent)
     if train is not None and train.sentences.filled.any():
         learning, held_out = _traced(model, train), measuring
     elif len(measuring.lengths) < _FEWEST_TO_SPLIT:
@@ -100,15 +111,9 @@ def _automata(
     else:
         is_kept = np.arange(len(measuring.lengths)) % _ONE_IN == _ONE_IN - 1
         learning, held_out = _part(measuring, ~is_kept), _part(measuring, is_kept)
-    said = model.read(learning).probabilities
-    if model.labels.task == "multilabel":
-        given = (said >= 0.5).sum(axis=0)
-    else:
-        given = np.bincount(said.argmax(axis=1), minlength=said.shape[1])
-    first = [place for place in np.argsort(-given, kind="stable") if given[place]]
+    names = model.labels.names
     return tuple(
-        learn_automaton(model, learning, model.labels.names[place], held_out=held_out)
-        for place in first[:_MOST_AUTOMATA]
+        learn_automaton(model, learning, names[place], held_out=held_out) for place in frequent
     )
 
 

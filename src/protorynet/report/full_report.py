@@ -21,14 +21,15 @@ from protorynet.report.automaton_words import pattern_sentence
 from protorynet.report.charts import calibration_chart, pruning_chart, usage_chart
 from protorynet.report.compiling import FullReport
 from protorynet.report.heat_maps import MOST_CLASSES, confusion_chart, transitions_chart
-from protorynet.report.pages import _render, _write
+from protorynet.report.pages import render, write_page
 from protorynet.report.scale import scale_of_prototypes
 from protorynet.report.wording import measure_title, measure_value, percent, printable, score
 
 if TYPE_CHECKING:
-    from protorynet.explain.automaton import Pattern
+    from protorynet.automaton import Pattern
     from protorynet.explain.chosen import Mistake
     from protorynet.explain.explanation import Explanation, SentenceExplanation
+    from protorynet.explain.misleading import Misled
 
 __all__ = ["LARGEST", "report_markdown", "report_page", "write_report"]
 
@@ -40,20 +41,22 @@ _LONGEST = 400  # characters of a sentence shown
 _MOST_STEPS = 40  # of a longer document the sentences are listed that mattered most
 _MOST_FOR_BOTH, _MOST_FOR_PICTURE = 60, 150  # sentences of a document that is drawn twice, or once
 _MOST_PROTOTYPES = 120
+_MOST_FIRST = 4  # sentences of the text that the first screen reads
+_MOST_MISLED = 8  # beginnings, and as many answers that no beginning decides
 _FEW_STATES = 5  # charts of so many states stand two in a row
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$#])")
 
 
 def write_report(report: FullReport, path: Path, *, as_markdown: bool = False) -> None:
     """Write a report as a page that needs nothing else, or as Markdown."""
-    _write(path, report_markdown(report) if as_markdown else report_page(report))
+    write_page(path, report_markdown(report) if as_markdown else report_page(report))
 
 
 def report_page(report: FullReport) -> str:
     """Return the report as a self-contained page; no more is shown than fits into `LARGEST`."""
     page = ""
     for most in (8, 3, 1, 0):
-        page = _render("report_page.html", **_content(_with_most(report, most)))
+        page = render("report_page.html", **_content(_with_most(report, most)))
         if len(page.encode()) <= LARGEST:
             break
     return page
@@ -88,7 +91,8 @@ def _content(report: FullReport) -> dict[str, Any]:
         "opening": summary.opening(report),
         "facts": summary.facts(report),
         "points": summary.points(report),
-        "match": summary.first_match(report),
+        "n_first": _MOST_FIRST,
+        "misled": _misled(report),
         "scale": scale,
         "shown_prototypes": overview.prototypes[:_MOST_PROTOTYPES],
         "short_words": SHORT,
@@ -130,8 +134,10 @@ def _charts(report: FullReport) -> dict[str, Any]:
     if overview.curve:
         drawn["pruning"] = pruning_chart(overview.curve, len(items))
     marked = {name: chart and Markup(chart) for name, chart in drawn.items()}  # noqa: S704
-    prototypes = report.model.prototypes
-    marked["automata"] = [Markup(automaton_svg(each, prototypes)) for each in report.automata]  # noqa: S704
+    drawings = (
+        automaton_svg(each, report.model.prototypes, listed=False) for each in report.automata
+    )
+    marked["automata"] = [Markup(each) for each in drawings]  # noqa: S704
     return marked
 
 
@@ -158,6 +164,13 @@ def _confusions(report: FullReport) -> list[tuple[str, str, int]]:
         if row != column and overview.confusion[row, column]
     ]
     return sorted(found, key=lambda each: -each[2])[:8]
+
+
+def _misled(report: FullReport) -> list[Misled]:
+    """Return the reasons for wrong answers that are shown; of many, the most frequent."""
+    beginnings = [each for each in report.misled if each.pattern is not None]
+    others = [each for each in report.misled if each.pattern is None]
+    return beginnings[:_MOST_MISLED] + others[:_MOST_MISLED]
 
 
 def _cut(text: str, limit: int = _LONGEST) -> str:

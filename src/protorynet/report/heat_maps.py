@@ -36,16 +36,17 @@ def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width:
     n = len(classes)
     names = [printable(name) for name in classes]
     label = min(max(columns(name) for name in names) * _COLUMN + 14, width * 0.3)
-    left, top = label + 18, 54.0
+    left = label + 18
     cell = (width - left - 2) / n
+    # Names that are too wide stand on two lines by turns, and so have twice the room.
+    in_turns = any(columns(name) * _COLUMN > cell - 4 for name in names)
+    top = 66.0 if in_turns else 54.0
     tall = min(max(cell, 26.0), 64.0)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     parts = [
         text("↓ label", 2, 14, font_weight=600),
         text("the model’s answer →", width - 2, 14, text_anchor="end", font_weight=600),
     ]
-    # Names that are too wide stand on two lines by turns, and so have twice the room.
-    in_turns = any(columns(name) * _COLUMN > cell - 4 for name in names)
     for place, name in enumerate(names):
         across = shorten(name, max(int((cell * (1 + in_turns) - 4) / _COLUMN), 2))
         centre = left + cell * (place + 0.5)
@@ -53,8 +54,11 @@ def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width:
         anchor = "end" if in_turns and place == n - 1 else "middle"
         x = centre + cell / 2 if anchor == "end" else centre
         parts.append(text(across, x, y, text_anchor=anchor))
-        down = shorten(name, max(int((label - 8) / _COLUMN), 2))
-        parts.append(text(down, left - 8, top + tall * (place + 0.5) + 4, text_anchor="end"))
+        room = max(int((label + 6) / _COLUMN), 2)
+        down = [shorten(line, room) for line in _halves(name, room)]
+        y = top + tall * (place + 0.5) + 4 - 7 * (len(down) - 1)
+        for number, line in enumerate(down):
+            parts.append(text(line, left - 8, y + 14 * number, text_anchor="end"))
     said = []
     for row in range(n):
         for column in range(n):
@@ -111,6 +115,15 @@ def transitions_chart(
     return picture(
         "Which prototype follows which", _most_frequent(shown, shares), parts, width, height
     )
+
+
+def _halves(name: str, room: int) -> list[str]:
+    """Return a name on one line, or on two where it is too long for one and has a space."""
+    if columns(name) <= room or " " not in name:
+        return [name]
+    spaces = [place for place, letter in enumerate(name) if letter == " "]
+    middle = min(spaces, key=lambda place: abs(2 * place - len(name)))
+    return [name[:middle], name[middle + 1 :]]
 
 
 def _most_frequent(shown: Sequence[Prototype], shares: NDArray[np.float64]) -> str:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from protorynet.errors import InputError
 from protorynet.files import write_atomically
 from protorynet.report import wording
+from protorynet.report.deciding import deciding
 from protorynet.report.marking import marked
 from protorynet.report.scale import HUES, ranked, scale_of_explanation, scale_of_prototypes
 from protorynet.report.trajectory import trajectory_svg, verdict_reading
@@ -29,6 +30,8 @@ __all__ = [
     "prototypes_fragment",
     "prototypes_page",
     "rationale_fragment",
+    "render",
+    "write_page",
 ]
 
 
@@ -45,14 +48,14 @@ def explanation_fragment(explanation: Explanation) -> str:
     ...     Explanation("A joy!", "positive", sure, (step,)))
     True
     """
-    return _render("explanation_fragment.html", explanation=explanation)
+    return render("explanation_fragment.html", explanation=explanation)
 
 
 def explanation_page(explanations: Sequence[Explanation], path: Path) -> None:
     """Write a self-contained page with the trajectories of one or more documents."""
     if not explanations:
         raise InputError("there is no explanation to show; give at least one document.")
-    _write(path, _render("explanation_page.html", explanations=list(explanations)))
+    write_page(path, render("explanation_page.html", explanations=list(explanations)))
 
 
 def rationale_fragment(rationale: Rationale) -> str:
@@ -65,7 +68,7 @@ def rationale_fragment(rationale: Rationale) -> str:
     >>> ">joy</mark>" in rationale_fragment(Rationale("A joy!", 7, "Joyful.", 0.8, words, ()))
     True
     """
-    return _render("rationale_fragment.html", rationale=rationale)
+    return render("rationale_fragment.html", rationale=rationale)
 
 
 def prototypes_fragment(prototypes: Prototypes) -> str:
@@ -79,20 +82,21 @@ def prototypes_fragment(prototypes: Prototypes) -> str:
     >>> "I love this place" in prototypes_fragment(Prototypes((loved,), ("negative", "positive")))
     True
     """
-    return _render("prototypes_fragment.html", prototypes=prototypes)
+    return render("prototypes_fragment.html", prototypes=prototypes)
 
 
 def prototypes_page(prototypes: Prototypes, path: Path) -> None:
     """Write a self-contained page with the prototypes of a model."""
-    _write(path, _render("prototypes_page.html", prototypes=prototypes))
+    write_page(path, render("prototypes_page.html", prototypes=prototypes))
 
 
 def model_page(story: ModelStory, path: Path) -> None:
     """Write a self-contained page that tells a whole model: prototypes, examples, measures."""
-    _write(path, _render("model_page.html", story=story))
+    write_page(path, render("model_page.html", story=story))
 
 
-def _write(path: Path, page: str) -> None:
+def write_page(path: Path, page: str) -> None:
+    """Write a page to a file, or say why that cannot be done."""
     try:
         write_atomically(path, page)
     except OSError as error:
@@ -102,7 +106,8 @@ def _write(path: Path, page: str) -> None:
         ) from None
 
 
-def _render(template: str, **values: Any) -> str:
+def render(template: str, **values: Any) -> str:
+    """Return a template filled in; every value that is no markup is escaped."""
     return _environment().get_template(template).render(**values)
 
 
@@ -117,6 +122,7 @@ def _environment() -> Environment:
         finalize=_writable,
     )
     environment.globals.update(
+        deciding=deciding,
         hues=HUES,
         marked=marked,
         ranked=ranked,

@@ -69,6 +69,12 @@ class Scale:
         label = self.pole or max(distribution, key=lambda name: distribution[name])
         return self.reading(label, distribution[label])
 
+    def leading(self, distribution: Mapping[str, float]) -> Reading:
+        """Return the most probable class by its name, also on an axis."""
+        label = max(distribution, key=lambda name: distribution[name])
+        shown = self.shown(distribution)
+        return Reading(label, min(max(float(distribution[label]), 0.0), 1.0), shown.hue)
+
     def reading(self, label: str, value: float) -> Reading:
         """Return a class's value with its hue; on an axis the hue tells the side of one half."""
         value = min(max(float(value), 0.0), 1.0)

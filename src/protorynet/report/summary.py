@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from protorynet.explain.findings import counted, share_of
+from protorynet.audit.findings import counted, share_of
 from protorynet.explain.overview import SURE
+from protorynet.report.automaton_words import pattern_sentence
 from protorynet.report.wording import printable, shorten
 
 if TYPE_CHECKING:
-    from protorynet.explain.explanation import SentenceExplanation
     from protorynet.report.compiling import FullReport
 
-__all__ = ["facts", "first_match", "listed", "opening", "points"]
+__all__ = ["Fact", "facts", "listed", "opening", "points"]
 
 _MOST_NAMED = 6
-_LONGEST_MATCH = 160
+_FEWEST_MISLED = 3
 _SAME_REASON, _MOST_OF_REASON = 0.01, 0.03  # accuracy lost without the similarities
 
 
@@ -60,34 +61,43 @@ def opening(report: FullReport) -> str:
     )
 
 
-def first_match(report: FullReport) -> SentenceExplanation | None:
-    """Return the sentence of an example that best shows what a match is."""
-    if not report.overview.has_texts:
-        return None
-    steps = [
-        step
-        for example in report.overview.examples
-        for step in example.explanation.sentences
-        if len(step.text) <= _LONGEST_MATCH and step.text != step.prototype_sentence
-    ]
-    return max(steps, key=lambda step: step.similarity, default=None)
+@dataclass(frozen=True)
+class Fact:
+    """A headline figure.
+
+    Parameters
+    ----------
+    value, name
+        The figure as it is written, and what it is.
+    section
+        The part of the report that tells more.
+    is_alarming
+        Whether it should be read before all others.
+    """
+
+    value: str
+    name: str
+    section: str
+    is_alarming: bool = False
 
 
-def facts(report: FullReport) -> tuple[tuple[str, str], ...]:
-    """Return the headline figures with their names."""
+def facts(report: FullReport) -> tuple[Fact, ...]:
+    """Return the headline figures."""
     overview = report.overview
-    found = [(f"right, of {_documents(report, overview.n_documents)}", f"{overview.accuracy:.1%}")]
+    tested = _documents(report, overview.n_documents)
+    found = [Fact(f"{overview.accuracy:.1%}", f"of {tested} labelled rightly", "figures")]
     if overview.baseline is not None:
-        found.append(
-            ("right by always giving the most frequent answer", f"{overview.baseline:.1%}")
-        )
-    found.append(("prototypes", f"{len(report.model.prototypes):,}"))
+        name = "would be right by always giving the most frequent answer"
+        found.append(Fact(f"{overview.baseline:.1%}", name, "figures"))
+    found.append(Fact(f"{len(report.model.prototypes):,}", "prototypes to think in", "prototypes"))
     alone = _measure(report, "ids_only_accuracy")
     if alone is not None:
-        found.append(("right from the matches alone", f"{alone:.1%}"))
+        name = "right from the matches alone, without how close they are"
+        found.append(Fact(f"{alone:.1%}", name, "trust"))
     if report.audit is not None:
         serious = sum(each.severity == "serious" for each in report.audit.findings)
-        found.append(("serious findings of the audit", str(serious)))
+        name = f"serious finding{'s' * (serious != 1)} of the audit"
+        found.append(Fact(str(serious), name, "audit", is_alarming=serious > 0))
     return tuple(found)
 
 
@@ -118,6 +128,8 @@ def _points(report: FullReport) -> Iterator[str]:
             f"“{shorten(printable(best.label), 40)}” or not as the model does for "
             f"{100 * best.fidelity:.1f}% of the texts it was measured on."
         )
+    yield from _misleading(report)
+    yield from _edited(report)
     yield _audited(report)
 
 
@@ -158,6 +170,35 @@ def _reasons(report: FullReport) -> Iterator[str]:
     yield (
         f"Told nothing but which prototype each sentence is matched to, it is right for "
         f"{alone:.1%}: {verdict} for its answers."
+    )
+
+
+def _misleading(report: FullReport) -> Iterator[str]:
+    worst = next(iter(report.misled), None)
+    if worst is not None and worst.pattern is not None and worst.n_wrong >= _FEWEST_MISLED:
+        yield (
+            f"The beginning that misleads it most: a text that "
+            f"{pattern_sentence(worst.pattern, report.model.prototypes)}. So begin "
+            f"{worst.n_wrong:,} of its {_wrong(report):,} mistakes."
+        )
+
+
+def _wrong(report: FullReport) -> int:
+    return report.overview.n_documents - report.overview.n_right
+
+
+def _edited(report: FullReport) -> Iterator[str]:
+    edits = report.model.edits.standing
+    if not edits:
+        return
+    retrained = [each.retraining for each in edits if each.retraining is not None]
+    told = f"Its prototypes were edited by hand ({counted(len(edits), 'edit')})"
+    if not retrained:
+        yield f"{told}; its reader was not trained again."
+        return
+    yield (
+        f"{told}: accuracy on training texts held out was {retrained[0].accuracy_before:.1%} "
+        f"before and is {retrained[-1].accuracy_after:.1%} after."
     )
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from protorynet.report.console import bar_width, bold, print_hanging, score_bar, view_width
+from protorynet.report.deciding import print_deciding
 from protorynet.report.scale import (
     Reading,
     Scale,
@@ -79,6 +80,7 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
         _print_step(sentence, scale, lead, console)
     console.print()
     _print_verdict(explanation, scale, console)
+    print_deciding(explanation, console)
 
 
 def print_prototypes(prototypes: Prototypes, console: Console) -> None:

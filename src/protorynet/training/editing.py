@@ -15,6 +15,7 @@ from protorynet.model import Model
 from protorynet.prototypes.edit_log import EditEntry
 from protorynet.prototypes.edits import Edits
 from protorynet.text import Splitter, split_documents
+from protorynet.training.fitted import Fitted
 from protorynet.training.retraining import Labelled, retrain_reader
 
 __all__ = ["EditableMixin", "edit_model"]
@@ -35,6 +36,10 @@ class EditableMixin(ABC):
     def _labelled(self, X: Any, y: Any) -> Labelled:  # noqa: N803
         """Split and encode labelled documents, without those that hold no sentence."""
 
+    @abstractmethod
+    def _summarised(self, fitted: Fitted) -> Model:
+        """Return a model that was just trained with its automata."""
+
     def edit(
         self,
         X: Any = None,  # noqa: N803
@@ -51,8 +56,9 @@ class EditableMixin(ABC):
         ----------
         X, y
             Labelled documents, best those of the training. Some are held out, to stop and to
-            measure accuracy before and after. Without them the reader stays as it is, and usage
-            and class rates are those from before the edit.
+            measure accuracy before and after. Without them the reader stays as it is, usage and
+            class rates are those from before the edit, and the model has no automata until the
+            reader is trained again, unless only names change.
         drop
             Ids of prototypes to remove; their sentences go to the nearest that remain.
         merge
@@ -77,7 +83,8 @@ class EditableMixin(ABC):
         edited = edit_model(before, edits, self._encoder)
         if X is not None:
             documents = self._labelled(X, y)
-            edited = retrain_reader(before, edited, documents, progress=self.verbose)
+            retrained = retrain_reader(before, edited, documents, progress=self.verbose)
+            edited = self._summarised(retrained)
         self.model_ = edited
         return edited.edits.entries[-1]
 

@@ -25,6 +25,7 @@ from protorynet.text import Sentences, Splitter
 from protorynet.training.algorithm import Trained, train_protorynet
 from protorynet.training.checkpoint import Checkpoint, clear_checkpoint
 from protorynet.training.corpus import Corpus
+from protorynet.training.fitted import Fitted, read_back
 from protorynet.training.run import Run
 from protorynet.training.sources import (
     AdaptedSource,
@@ -56,7 +57,7 @@ def fit_model(
     checkpoint: Path | None = None,
     resume: bool = False,
     progress: bool = False,
-) -> Model:
+) -> Fitted:
     """Train a model by Algorithm 1 and record how it came to be.
 
     Parameters
@@ -108,7 +109,7 @@ def fit_model(
             f"the device {device!r} has too little memory; lower the setting {batch} (now "
             f"{getattr(settings, batch)}), or train elsewhere with device='cpu'."
         ) from None
-    return Model(
+    model = Model(
         centring=prepared.centring,
         adapter=source.adapter if isinstance(source, AdaptedSource) else None,
         network=trained.network.eval().requires_grad_(False),
@@ -130,6 +131,7 @@ def fit_model(
             free_accuracy=trained.free.accuracy,
         ),
     )
+    return read_back(model, source, run.train, run.validation)
 
 
 @dataclass(frozen=True)

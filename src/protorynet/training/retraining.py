@@ -23,6 +23,7 @@ from protorynet.prototypes.edit_log import Retraining
 from protorynet.text import Sentences
 from protorynet.training.algorithm import score_prototypes, train_reader, validate
 from protorynet.training.corpus import Corpus
+from protorynet.training.fitted import Fitted, read_back
 from protorynet.training.fitting import _digest, validation_documents
 from protorynet.training.loop import Stage
 from protorynet.training.run import Run
@@ -52,7 +53,7 @@ class Labelled:
 
 def retrain_reader(
     before: Model, edited: Model, documents: Labelled, *, progress: bool = False
-) -> Model:
+) -> Fitted:
     """Train the reader on from its present weights until the held-out documents stop improving.
 
     Usage, class rates and scores are measured anew, and the last entry of the log tells how it
@@ -89,7 +90,8 @@ def retrain_reader(
         seconds=round(time.perf_counter() - begin, 3),
     )
     log = edited.edits.with_retraining(record)
-    return replace(edited, network=network, prototypes=prototypes, edits=log)
+    model = replace(edited, network=network, prototypes=prototypes, edits=log)
+    return read_back(model, run.source, run.train, run.validation)
 
 
 def _check(documents: Labelled, model: Model) -> None:

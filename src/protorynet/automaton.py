@@ -1,0 +1,276 @@
+"""A small automaton that decides as the model does: one class, prototype ids in, yes or no out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Self
+
+from protorynet.errors import InputError, ModelFormatError
+from protorynet.records import read_record
+
+__all__ = ["Automaton", "Edge", "Pattern", "State"]
+
+_MOST_STATES = 1_000  # in a file; those learnt have a few dozen at most
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A beginning after which the model nearly always gives the class.
+
+    Parameters
+    ----------
+    prototypes
+        Ids of the prototypes of the first sentences; anything may follow.
+    support
+        How many of the documents learnt from begin so.
+    purity
+        Share of the class among the model's predictions for these.
+    """
+
+    prototypes: tuple[int, ...]
+    support: int
+    purity: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as `protorynet automaton --json` prints them."""
+        return {
+            "prototypes": list(self.prototypes),
+            "support": self.support,
+            "purity": self.purity,
+        }
+
+
+@dataclass(frozen=True)
+class State:
+    """One level of belief.
+
+    Parameters
+    ----------
+    number
+        Its number, counted from 0; states are numbered by rising belief.
+    belief
+        The model's mean running probability of the class when the automaton is here; where no
+        sentence leads here, what the reader says when asked.
+    accepting
+        Whether documents that end here are given the class.
+    visits
+        How often documents that were learnt from are here, before or after a sentence.
+    """
+
+    number: int
+    belief: float
+    accepting: bool
+    visits: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as `protorynet automaton --json` prints them."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Edge:
+    """All transitions from one state to another.
+
+    Parameters
+    ----------
+    source, target
+        Numbers of the states.
+    prototypes
+        Ids of the prototypes that lead this way, most frequent first.
+    traffic
+        How many sentences of the documents learnt from went each of these ways.
+    """
+
+    source: int
+    target: int
+    prototypes: tuple[int, ...]
+    traffic: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as `protorynet automaton --json` prints them."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "prototypes": list(self.prototypes),
+            "traffic": list(self.traffic),
+        }
+
+
+@dataclass(frozen=True)
+class Automaton:
+    """A deterministic finite automaton over prototype ids, for one class of a model.
+
+    Every state has a transition for every prototype, so it reads any document. Transitions that
+    no document took while it was learnt go where the model's reader itself would go.
+
+    Parameters
+    ----------
+    label
+        The class.
+    prototypes
+        Ids of the prototypes, in the order of the model's columns.
+    states
+        The states, numbered by rising belief in the class.
+    start
+        Number of the state before the first sentence.
+    transitions
+        By state and column, the number of the next state.
+    traffic
+        By state and column, how many sentences of the documents learnt from went this way.
+    patterns
+        Beginnings that give the class away, most frequent first.
+    fidelity_train, fidelity_held_out
+        Share of documents that automaton and model judge alike: of those learnt from, and of
+        others; None where no others were given.
+    fidelity_ids_only
+        The same against the reader when it sees prototype ids alone, on the others where given.
+    n_train, n_held_out
+        How many documents these were.
+    """
+
+    label: str
+    prototypes: tuple[int, ...]
+    states: tuple[State, ...]
+    start: int
+    transitions: tuple[tuple[int, ...], ...]
+    traffic: tuple[tuple[int, ...], ...]
+    patterns: tuple[Pattern, ...]
+    fidelity_train: float
+    fidelity_held_out: float | None
+    fidelity_ids_only: float
+    n_train: int
+    n_held_out: int
+
+    @property
+    def fidelity(self) -> float:
+        """Fidelity on documents held out, or on those learnt from where there are no others."""
+        held_out = self.fidelity_held_out
+        return self.fidelity_train if held_out is None else held_out
+
+    @property
+    def n_transitions(self) -> int:
+        """How many transitions were taken by a document that was learnt from."""
+        return sum(count > 0 for row in self.traffic for count in row)
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """All transitions, those between the same two states together."""
+        ways: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for source, row in enumerate(self.transitions):
+            for column, target in enumerate(row):
+                way = (-self.traffic[source][column], self.prototypes[column])
+                ways.setdefault((source, target), []).append(way)
+        return tuple(
+            Edge(*ends, *zip(*((name, -count) for count, name in sorted(bundle)), strict=True))
+            for ends, bundle in sorted(ways.items())
+        )
+
+    def run(self, columns: Iterable[int]) -> tuple[int, ...]:
+        """Return the states a document goes through: the start, and one after each sentence.
+
+        Parameters
+        ----------
+        columns
+            Columns of the prototypes of its sentences, as in a `Trajectory`.
+        """
+        states = [self.start]
+        for column in columns:
+            if not 0 <= column < len(self.prototypes):
+                raise InputError(
+                    f"column {column} is no prototype; the automaton knows columns 0 to "
+                    f"{len(self.prototypes) - 1}."
+                )
+            states.append(self.transitions[states[-1]][column])
+        return tuple(states)
+
+    def accepts(self, columns: Iterable[int]) -> bool:
+        """Say whether a document is given the class."""
+        return self.states[self.run(columns)[-1]].accepting
+
+    def deciding_pattern(self, columns: Sequence[int]) -> Pattern | None:
+        """Return the pattern that a document of the class begins with.
+
+        Returns
+        -------
+        None where the automaton does not give the class, or no pattern matches: then the
+        document is decided by the states it goes through.
+        """
+        if not self.accepts(columns):
+            return None
+        ids = tuple(self.prototypes[column] for column in columns)
+        matching = (p for p in self.patterns if p.prototypes == ids[: len(p.prototypes)])
+        return next(matching, None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as `protorynet automaton --json` prints them."""
+        return {
+            "label": self.label,
+            "prototypes": list(self.prototypes),
+            "fidelity": self.fidelity,
+            "fidelity_train": self.fidelity_train,
+            "fidelity_held_out": self.fidelity_held_out,
+            "fidelity_ids_only": self.fidelity_ids_only,
+            "n_train": self.n_train,
+            "n_held_out": self.n_held_out,
+            "n_states": len(self.states),
+            "n_transitions": self.n_transitions,
+            "start": self.start,
+            "patterns": [pattern.to_dict() for pattern in self.patterns],
+            "states": [state.to_dict() for state in self.states],
+            "transitions": [list(row) for row in self.transitions],
+            "traffic": [list(row) for row in self.traffic],
+            "edges": [edge.to_dict() for edge in self.edges],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Self:
+        """Build an automaton from what `to_dict` gave, perhaps by way of a file.
+
+        What follows from the rest, such as the edges, is not read.
+
+        Examples
+        --------
+        >>> Automaton.from_dict({"label": "yes"})
+        Traceback (most recent call last):
+        ...
+        protorynet.errors.ModelFormatError: the automaton is not valid: prototypes is missing.
+        """
+        try:
+            if not isinstance(values, dict):
+                raise ValueError("it should be a JSON object")
+            names = [field.name for field in fields(cls)]
+            if missing := [name for name in names if name not in values]:
+                raise ValueError(f"{missing[0]} is missing")
+            automaton = read_record(cls, {name: values[name] for name in names})
+            automaton._check()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ModelFormatError(f"the automaton is not valid: {error}.") from None
+        return automaton
+
+    def _check(self) -> None:
+        """Refuse parts that are each of the right type but do not belong together."""
+        n, known = len(self.states), set(self.prototypes)
+        if not 1 <= n <= _MOST_STATES or not 0 <= self.start < n:
+            raise ValueError(f"it has {n} states, of which {self.start} should be the start")
+        if [state.number for state in self.states] != list(range(n)):
+            raise ValueError("its states are not numbered from 0 on")
+        if not 1 <= len(known) == len(self.prototypes):
+            raise ValueError("its prototypes should be different, and one at least")
+        for name, table in (("transitions", self.transitions), ("traffic", self.traffic)):
+            if len(table) != n or any(len(row) != len(known) for row in table):
+                raise ValueError(f"{name} should have {n} rows of {len(known)} numbers")
+        if any(not 0 <= target < n for row in self.transitions for target in row):
+            raise ValueError("a transition leads to no state")
+        if any(not p.prototypes or not known.issuperset(p.prototypes) for p in self.patterns):
+            raise ValueError("a pattern has other prototypes than the automaton")
+        self._check_figures()
+
+    def _check_figures(self) -> None:
+        counts = [self.n_train, self.n_held_out, *(count for row in self.traffic for count in row)]
+        counts += [*(s.visits for s in self.states), *(p.support for p in self.patterns)]
+        shares = [self.fidelity_train, self.fidelity, self.fidelity_ids_only]
+        shares += [*(s.belief for s in self.states), *(p.purity for p in self.patterns)]
+        if min(counts) < 0 or not all(0 <= share <= 1 for share in shares):
+            raise ValueError("a count is below 0, or a share not between 0 and 1")

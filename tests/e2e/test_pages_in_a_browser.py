@@ -1,0 +1,166 @@
+"""Every page in a real browser: no complaint, no request, and open to everyone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from protorynet import ProtoryNetClassifier, Settings
+from protorynet.explain import LabelledDocuments
+from protorynet.report import ModelStory, explanation_page, model_page, prototypes_page
+from protorynet.report.compiling import compile_report
+from protorynet.report.full_report import write_report
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next((path for name in NAMES if (path := shutil.which(name))), None)
+IS_REQUIRED = os.environ.get("PROTORYNET_REQUIRE_BROWSER") == "1"
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None and not IS_REQUIRED, reason="needs chromium, which is not installed"
+)
+
+PAGES = ("explanation", "prototypes", "model", "report")
+FLAGS = [
+    "--no-sandbox",  # which a browser run by root cannot have
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+_EVIL = " <script>document.title = 'run'</script> <img src='http://example.invalid/a.png'> 🏨 חדר."
+
+
+@pytest.fixture(scope="module")
+def folder(
+    reviews: Any, unseen_reviews: Any, encoder: Any, quick: Settings, tmp_path_factory: Any
+) -> Path:
+    """A folder with a page of each kind, made from texts that hold markup."""
+    clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
+    texts = [text + _EVIL for text in reviews.texts]
+    clf.fit(texts, reviews.labels)
+
+    def prepared(texts: list[str], labels: list[str]) -> LabelledDocuments:
+        targets = clf.model_.labels.encode(labels)
+        return LabelledDocuments(
+            texts, np.arange(len(texts)), *clf._prepare(texts, clf._encoder), targets
+        )
+
+    turned = [*reversed(unseen_reviews.labels[:4]), *unseen_reviews.labels[4:]]
+    evaluation = clf.evaluate(unseen_reviews.texts, turned, judge=encoder)
+    explanations = clf.explain([*unseen_reviews.texts[:2], texts[0]])
+    story = ModelStory(
+        "A hotel model" + _EVIL,
+        "Reviews, sentence by sentence.",
+        (("Accuracy", "90%"),),
+        clf.prototypes_,
+        evaluation,
+        (("A review", explanations[0]),),
+    )
+    documents, train = prepared(unseen_reviews.texts, turned), prepared(texts, reviews.labels)
+    report = compile_report(clf.model_, evaluation, documents, train, title="Report")
+    folder: Path = tmp_path_factory.mktemp("pages")
+    explanation_page(explanations, folder / "explanation.html")
+    prototypes_page(clf.prototypes_, folder / "prototypes.html")
+    model_page(story, folder / "model.html")
+    write_report(report, folder / "report.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    assert CHROMIUM is not None, "PROTORYNET_REQUIRE_BROWSER=1, but chromium is not installed"
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+class Visit:
+    """A page opened in the browser, and what happened meanwhile."""
+
+    def __init__(self, browser: Any, path: Path, width: int, scheme: str) -> None:
+        # Scripts are let in for the checker only: the pages themselves forbid them.
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
+        )
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(path.as_uri())
+
+    def grave_violations(self) -> list[str]:
+        """Return what axe finds to be serious or critical, each with the first place of it."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        found = Axe().run(self.page).response["violations"]
+        return [
+            f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}"
+            for each in found
+            if each["impact"] in ("serious", "critical")
+        ]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        (name, width, scheme)
+        for name in PAGES
+        for width in (1400, 390)
+        for scheme in ("light", "dark")
+    ],
+    ids=lambda each: "-".join(map(str, each)),
+)
+def visit(browser: Any, folder: Path, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    name, width, scheme = request.param
+    opened = Visit(browser, folder / f"{name}.html", width, scheme)
+    yield opened
+    opened.context.close()
+
+
+def test_the_browser_has_nothing_to_complain_of(visit: Visit) -> None:
+    assert visit.complaints == []
+    assert visit.page.title() != "run"
+
+
+def test_no_host_is_asked_for_anything(visit: Visit) -> None:
+    assert visit.asked
+    assert all(url.startswith(("file://", "data:")) for url in visit.asked)
+
+
+def test_the_page_never_scrolls_sideways(visit: Visit) -> None:
+    root = "document.documentElement"
+    assert visit.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
+
+
+def test_nothing_bars_anyone_from_the_page(visit: Visit) -> None:
+    assert visit.grave_violations() == []
+
+
+def test_the_report_can_be_read_by_keyboard(browser: Any, folder: Path) -> None:
+    page = Visit(browser, folder / "report.html", 1400, "light").page
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.getAttribute('href')"))
+    sections = page.evaluate("[...document.querySelectorAll('section')].map(e => '#' + e.id)")
+    assert set(sections) <= reached
+
+
+def test_pages_print_on_a4(browser: Any, folder: Path) -> None:
+    page = Visit(browser, folder / "report.html", 1400, "light").page
+    printed = page.pdf(prefer_css_page_size=True)
+    assert printed.startswith(b"%PDF-")
+    # A4 is 595 by 842 points; browsers round up or down.
+    assert b"/MediaBox [0 0 59" in printed
