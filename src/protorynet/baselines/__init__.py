@@ -1,30 +1,42 @@
-"""What ProtoryNet is measured against: bag of words, and its own encoder without prototypes."""
+"""What ProtoryNet is measured against, all behind one contract: `Rival`."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from protorynet.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from protorynet.baselines.bag_of_words import BagOfWords, fit_bag_of_words
-    from protorynet.baselines.black_box import BlackBox, fit_black_box
+    from protorynet.baselines.bag_of_words import BagOfWordsClassifier
+    from protorynet.baselines.black_box import BlackBoxClassifier
+    from protorynet.baselines.contract import Evidence, Rival, RivalExplanation
+    from protorynet.baselines.prosenet import DocumentPrototype, ProSeNetClassifier
+    from protorynet.baselines.protoattend import ProtoAttendClassifier
+    from protorynet.baselines.transformer_classifier import TransformerClassifier
+    from protorynet.baselines.vanilla_lstm import VanillaLSTMClassifier
 
-__all__ = ["BagOfWords", "BlackBox", "fit_bag_of_words", "fit_black_box"]
+__all__ = [
+    "BagOfWordsClassifier",
+    "BlackBoxClassifier",
+    "DocumentPrototype",
+    "Evidence",
+    "ProSeNetClassifier",
+    "ProtoAttendClassifier",
+    "Rival",
+    "RivalExplanation",
+    "TransformerClassifier",
+    "VanillaLSTMClassifier",
+]
 
-_MODULES = {
-    "BagOfWords": "bag_of_words",
-    "BlackBox": "black_box",
-    "fit_bag_of_words": "bag_of_words",
-    "fit_black_box": "black_box",
-}
-
-
-def __getattr__(name: str) -> Any:
-    # torch and scikit-learn take seconds to import, so they wait until a model is asked for.
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "bag_of_words": "BagOfWordsClassifier",
+        "black_box": "BlackBoxClassifier",
+        "contract": "Evidence Rival RivalExplanation",
+        "prosenet": "DocumentPrototype ProSeNetClassifier",
+        "protoattend": "ProtoAttendClassifier",
+        "transformer_classifier": "TransformerClassifier",
+        "vanilla_lstm": "VanillaLSTMClassifier",
+    },
+)

@@ -1,9 +1,8 @@
-"""The floor: weighted words and pairs of words, and a logistic regression."""
+"""The floor: weighted words, or words and pairs of words, and a logistic regression."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,82 +10,104 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from protorynet.baselines.contract import Evidence, Part, Rival
 from protorynet.errors import InputError
-from protorynet.labels import check_labels, learn_labels
-from protorynet.training import validation_documents
 
-__all__ = ["BagOfWords", "fit_bag_of_words"]
+__all__ = ["BagOfWordsClassifier"]
 
-_STRENGTHS = (1.0, 10.0)  # inverse regularisation, the weaker model first
-_VALIDATION_FRACTION = 0.1
-_MANY_DOCUMENTS = 1_000  # from here on, a word that only one document has teaches nothing
-
-
-@dataclass(frozen=True)
-class BagOfWords:
-    """TF-IDF of words and pairs of words, read by a logistic regression.
-
-    Parameters
-    ----------
-    vectorizer, regression
-        The fitted parts.
-    validation_accuracy
-        Accuracy on the documents held out to choose the regularisation; the delivered regression
-        has then learnt from them as well.
-    """
-
-    vectorizer: Any
-    regression: Any
-    validation_accuracy: float
-
-    def predict(self, texts: Sequence[str]) -> NDArray[Any]:
-        """Return the class of each document."""
-        predicted: NDArray[Any] = self.regression.predict(self.vectorizer.transform(texts))
-        return predicted
+# Inverse regularisation to choose from, the weaker model first; the paper keeps the default.
+_STRENGTHS = {1: (1.0,), 2: (1.0, 10.0)}
+_PAPER_WORDS = 50_000  # the most frequent ones, as in Zhang, Zhao and LeCun (2015)
+_MANY_DOCUMENTS = 1_000  # from here on, a pair that only one document has teaches nothing
 
 
-def fit_bag_of_words(texts: Sequence[str], labels: Sequence[Any], seed: int = 0) -> BagOfWords:
-    """Fit a bag of words; its regularisation is chosen on a part of the documents.
+class BagOfWordsClassifier(Rival):
+    """TF-IDF of words, read by a logistic regression.
+
+    The regularisation is chosen on the documents held out; the delivered regression has then
+    learnt from them as well.
 
     Parameters
     ----------
-    texts, labels
-        The documents, one class each.
-    seed
-        Chooses the documents held out, the same as for every other model.
+    ngrams
+        2: words and pairs of words; 1: words alone, as in the ProtoryNet paper.
+    random_state
+        Seed; it chooses the documents held out.
 
     Examples
     --------
     >>> texts = ["A great film, truly great.", "A dull film, truly dull."] * 10
-    >>> fit_bag_of_words(texts, ["good", "bad"] * 10).predict(["Great fun."]).tolist()
+    >>> bag = BagOfWordsClassifier(ngrams=1).fit(texts, ["good", "bad"] * 10)
+    >>> bag.predict(["Great fun."]).tolist()
     ['good']
+    >>> bag.explain("Great fun.").evidence[0].text
+    'great'
     """
-    check_labels(labels, len(texts))
-    code = learn_labels(labels)
-    if code.task != "multiclass":
-        raise InputError("a bag of words gives one class per document, not several.")
-    targets = code.encode(labels)
-    classes = code.array()[targets.argmax(axis=1)]
-    vectorizer = TfidfVectorizer(
-        ngram_range=(1, 2), sublinear_tf=True, min_df=2 if len(texts) >= _MANY_DOCUMENTS else 1
-    )
-    try:
-        vectors = vectorizer.fit_transform(texts)
-    except ValueError as error:
-        raise InputError(f"the documents hold no words to count ({error}).") from None
-    held_out = validation_documents(targets, code, _VALIDATION_FRACTION, seed)
-    kept = np.setdiff1d(np.arange(len(texts)), held_out)
-    accuracies = {
-        strength: float(
-            _regression(vectors[kept], classes[kept], strength, seed).score(
-                vectors[held_out], classes[held_out]
+
+    def __init__(self, *, ngrams: int = 2, random_state: int = 0) -> None:
+        self.ngrams = ngrams
+        self.random_state = random_state
+
+    def _learn(self, train: Part, validation: Part) -> float:
+        texts = [*train.texts, *validation.texts]
+        targets = np.concatenate([train.targets, validation.targets])
+        self.vectorizer_ = self._vectorizer(len(texts))
+        try:
+            vectors = self.vectorizer_.fit_transform(texts)
+        except ValueError as error:
+            raise InputError(f"the documents hold no words to count ({error}).") from None
+        kept, held_out = vectors[: len(train.texts)], vectors[len(train.texts) :]
+        accuracies = {
+            strength: float(
+                self._regression(kept, train.targets, strength).score(held_out, validation.targets)
             )
+            for strength in _STRENGTHS[self.ngrams]
+        }
+        best = max(accuracies, key=lambda strength: (accuracies[strength], -strength))
+        self.regression_ = self._regression(vectors, targets, best)
+        return accuracies[best]
+
+    def _vectorizer(self, n_documents: int) -> Any:
+        if self.ngrams == 1:
+            return TfidfVectorizer(max_features=_PAPER_WORDS)
+        if self.ngrams == 2:
+            fewest = 2 if n_documents >= _MANY_DOCUMENTS else 1
+            return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=fewest)
+        raise InputError(
+            f"ngrams={self.ngrams!r} should be 1 (words) or 2 (words and pairs of words)."
         )
-        for strength in _STRENGTHS
-    }
-    best = max(_STRENGTHS, key=lambda strength: (accuracies[strength], -strength))
-    return BagOfWords(vectorizer, _regression(vectors, classes, best, seed), accuracies[best])
 
+    def _regression(self, vectors: Any, targets: NDArray[np.int64], strength: float) -> Any:
+        regression = LogisticRegression(C=strength, max_iter=1_000, random_state=self._seed())
+        return regression.fit(vectors, targets)
 
-def _regression(vectors: Any, classes: NDArray[Any], strength: float, seed: int) -> Any:
-    return LogisticRegression(C=strength, max_iter=1_000, random_state=seed).fit(vectors, classes)
+    def _probabilities(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if not texts:
+            return np.empty((0, len(self.labels_.classes)), np.float32)
+        found: NDArray[np.float64] = self.regression_.predict_proba(
+            self.vectorizer_.transform(texts)
+        )
+        return found.astype(np.float32)
+
+    def _evidence(self, text: str, place: int) -> tuple[Sequence[Evidence], str]:
+        vector = self.vectorizer_.transform([text])
+        words = self.vectorizer_.get_feature_names_out()[vector.indices]
+        weights = vector.data * self._margin(self.regression_.coef_, place)[vector.indices]
+        constant = float(self._margin(self.regression_.intercept_[:, None], place)[0])
+        others = "the other class" if len(self.labels_.classes) == 2 else "the others on average"
+        return [Evidence(*pair) for pair in zip(words, weights.tolist(), strict=True)], (
+            "A word's weight is its coefficient times its TF-IDF, which is all the model uses: the "
+            f"weights and a constant of {constant:+.4f} add up to the log-odds of the predicted "
+            f"class against {others}."
+        )
+
+    @staticmethod
+    def _margin(values: NDArray[np.float64], place: int) -> NDArray[np.float64]:
+        """Return the row of one class less the mean of the others'.
+
+        A regression on two classes has one row only, the difference of the second and the first.
+        """
+        if len(values) == 1:
+            values = np.concatenate([-values / 2, values / 2])
+        margin: NDArray[np.float64] = values[place] - np.delete(values, place, axis=0).mean(axis=0)
+        return margin
