@@ -18,7 +18,10 @@ _NAMES = {
         BagOfWordsClassifier BlackBoxClassifier DocumentPrototype Evidence ProSeNetClassifier
         ProtoAttendClassifier Rival RivalExplanation TransformerClassifier VanillaLSTMClassifier
     """,
-    "protorynet.bench": "Plan main run_plan write_results",
+    "protorynet.bench": "Plan Request make_plan read_results run_plan write_pages",
+    "protorynet.datasets": """
+        DATASETS KnownDataset Prepared fetch_dataset known_dataset prepare_dataset
+    """,
     "protorynet.encoders": """
         EmbeddingCache Embeddings Encoder TransformerEncoder WindowedEncoder choose_device
         encode_corpus load_encoder stack_sequences

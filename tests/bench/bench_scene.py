@@ -5,24 +5,47 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from protorynet.bench.catalogue import MODELS
-
-ALL_MODELS = ",".join(kind.name for kind in MODELS)
+# One model of every kind that there is code for.
+MEASURED = (
+    "bag-of-words",
+    "bag-of-words-paper",
+    "ceiling-full",
+    "full",
+    "lstm",
+    "none",
+    "paper",
+    "prosenet",
+    "protoattend",
+    "transformer",
+)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """Where data, encoders and records lie."""
+    """Where data, encoders and results lie."""
 
     data: Path
     encoder: Path
     judge: Path
-    records: Path
+    out: Path
+
+    @property
+    def records(self) -> Path:
+        """The folder of the records."""
+        return self.out / "records"
 
 
-def run_words(scene: Scene, models: str = ALL_MODELS, seeds: str = "0,1") -> list[str]:
-    """Return the words of a `run` command."""
-    words = ["run", "--data", scene.data, "--sets", "hotel", "--encoders", scene.encoder]
-    words += ["--models", models, "--seeds", seeds, "--judge", scene.judge]
-    words += ["--out", scene.records, "--device", "cpu", "--quick"]
-    return [str(word) for word in words]
+def words(scene: Scene, what: str = "recipe", **options: str) -> list[str]:
+    """Return the words of a quick command; options are by default those of a small one."""
+    given = {
+        "data": scene.data,
+        "sets": "hotel",
+        "encoders": scene.encoder,
+        "judge": scene.judge,
+        "seeds": "0",
+        "out": scene.out,
+        "device": "cpu",
+        **options,
+    }
+    pairs = [word for name, value in given.items() for word in (f"--{name}", str(value))]
+    return ["bench", what, *pairs, "--quick"]

@@ -1,4 +1,4 @@
-"""A tiny data set, a tiny encoder and a judge, and records of every model measured on them."""
+"""Tiny data sets, a tiny encoder and a judge, and records of everything measured on them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,34 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from bench_scene import Scene, run_words
+from bench_scene import MEASURED, Scene, words
 from safetensors.numpy import load_file, save_file
 
-from protorynet.bench import main
+from protorynet.cli import main
+
+_CLASSES = {"Animal": "The owl sleeps.", "Building": "The tower is old.", "Person": "She sang."}
 
 
 @pytest.fixture(scope="session")
 def tiny_data(reviews: Any, unseen_reviews: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with hotel.parquet: 60 reviews to learn from and 40 to test on."""
+    """A folder with hotel.parquet, of two classes, and dbpedia.parquet, of three."""
     folder = tmp_path_factory.mktemp("tables")
     train, test = reviews, unseen_reviews
-    table = pd.DataFrame(
+    pd.DataFrame(
         {
             "text": [*train.texts, *test.texts],
             "label": [int(label == "good") for label in (*train.labels, *test.labels)],
             "split": ["train"] * 60 + ["test"] * 40,
         }
-    )
-    table.to_parquet(folder / "hotel.parquet")
+    ).to_parquet(folder / "hotel.parquet")
+    labels = sorted(_CLASSES) * 12
+    pd.DataFrame(
+        {
+            "text": [f"{_CLASSES[label]} {train.texts[n]}" for n, label in enumerate(labels)],
+            "label": labels,
+            "split": ["train"] * 24 + ["test"] * 12,
+        }
+    ).to_parquet(folder / "dbpedia.parquet")
     return folder
 
 
@@ -48,28 +57,33 @@ def measured(
     judge_folder: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Scene:
-    """All models, trained by the command for a moment with two seeds; tests only read it."""
-    scene = Scene(
-        tiny_data, tiny_bert_folder, judge_folder, tmp_path_factory.mktemp("bench") / "records"
-    )
-    assert main(run_words(scene)) == 0
+    """Everything measured by `bench all` for a moment, two models twice; tests only read it."""
+    out = tmp_path_factory.mktemp("bench") / "results"
+    scene = Scene(tiny_data, tiny_bert_folder, judge_folder, out)
+    assert main(words(scene, "all", sets="hotel,dbpedia", models=",".join(MEASURED))) == 0
+    assert main(words(scene, "recipe", models="none,bag-of-words", seeds="0,1")) == 0
     return scene
 
 
 @pytest.fixture
 def scene(measured: Scene, tmp_path: Path) -> Scene:
     """The same with records of the test's own, to damage."""
-    own = Path(shutil.copytree(measured.records, tmp_path / "records"))
+    own = tmp_path / "results"
+    shutil.copytree(measured.records, own / "records")
     return Scene(measured.data, measured.encoder, measured.judge, own)
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Callable[[Path], Path]:
+def written(tmp_path: Path) -> Callable[..., Path]:
     """Write the pages from a folder of records, and return the folder of the pages."""
 
-    def write(records: Path) -> Path:
+    def write(records: Path, what: str = "recipe") -> Path:
         docs = tmp_path / "docs"
-        assert main(["write", "--results", str(records), "--docs", str(docs)]) == 0
+        own = docs / "results" / "records"
+        if own.exists():
+            shutil.rmtree(own)
+        shutil.copytree(records, own)
+        assert main(["bench", what, "--from-records", "--out", str(docs / "results")]) == 0
         return docs
 
     return write

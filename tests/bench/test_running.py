@@ -1,4 +1,4 @@
-"""`run`: every model measured, and nothing measured twice."""
+"""Measuring: every model, nothing twice, and what fails does not stop the others."""
 
 from __future__ import annotations
 
@@ -11,48 +11,64 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench_scene import ALL_MODELS, Scene, run_words
+from bench_scene import MEASURED, Scene, words
 
-from protorynet.bench import main
-from protorynet.bench.catalogue import MODELS
+from protorynet.bench.catalogue import MODELS, model_kind
 from protorynet.bench.records import append_record, read_records
 from protorynet.bench.stability import matched_share
+from protorynet.cli import main
 
 
-def lines(scene: Scene) -> list[dict[str, Any]]:
-    text = (scene.records / "hotel.jsonl").read_text(encoding="utf-8")
+def lines(scene: Scene, name: str = "hotel") -> list[dict[str, Any]]:
+    text = (scene.records / f"{name}.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
-def jobs(scene: Scene) -> list[dict[str, Any]]:
-    return [line for line in lines(scene) if line["kind"] == "job"]
+def jobs(scene: Scene, name: str = "hotel") -> list[dict[str, Any]]:
+    return [line for line in lines(scene, name) if line["kind"] == "job"]
 
 
-def test_every_model_and_seed_has_one_record(measured: Scene) -> None:
-    found = [(line["model"], line["seed"]) for line in jobs(measured)]
-    assert sorted(found) == sorted((kind.name, seed) for kind in MODELS for seed in (0, 1))
+@pytest.mark.parametrize("name", ["hotel", "dbpedia"])
+def test_every_model_is_measured_once_on_every_set(measured: Scene, name: str) -> None:
+    plain = [line for line in jobs(measured, name) if not line.get("variant")]
+    found = sorted(line["model"] for line in plain if line["seed"] == 0)
+    assert found == sorted(MEASURED)
+
+
+def test_variants_are_records_of_their_own(measured: Scene) -> None:
+    variants = {line["variant"] for line in jobs(measured) if line.get("variant")}
+    assert {"n_prototypes=20", "selection=dense", "alpha=0.1 beta=0.0001"} <= variants
 
 
 def test_no_job_failed(measured: Scene) -> None:
-    assert [line["error"] for line in jobs(measured) if "error" in line] == []
+    every = [*jobs(measured), *jobs(measured, "dbpedia")]
+    assert [line["error"] for line in every if "error" in line] == []
 
 
 def test_records_name_the_encoder_by_the_last_part_of_its_path(measured: Scene) -> None:
     encoders = {line["model"]: line["encoder"] for line in jobs(measured)}
-    assert encoders.pop("bag-of-words") is None
-    assert set(encoders.values()) == {"tiny"}
+    assert encoders["lstm"] is None
+    assert encoders["transformer"] == "tiny"
 
 
-@pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.name)
-def test_a_record_holds_what_was_measured(measured: Scene, kind: Any) -> None:
-    line = next(line for line in jobs(measured) if line["model"] == kind.name)
+@pytest.mark.parametrize("model", MEASURED)
+def test_a_record_holds_what_was_measured(measured: Scene, model: str) -> None:
+    line = next(line for line in jobs(measured) if line["model"] == model)
     assert 0 <= line["accuracy"] <= 1
     assert 0 <= line["macro_f1"] <= 1
     assert 0 <= line["validation_accuracy"] <= 1
-    assert (line["n_train"], line["n_test"]) == (60, 40)
+    assert (line["n_train"], line["n_test"]) == (40, 40)
     assert all(seconds >= 0 for seconds in line["seconds"].values())
     assert line["versions"]["protorynet"]
-    assert ("faithfulness" in line) == kind.has_prototypes
+    assert ("faithfulness" in line) == model_kind(model).has_prototypes
+
+
+def test_pruning_starts_with_all_prototypes_and_never_gains_any(measured: Scene) -> None:
+    line = next(line for line in jobs(measured) if line.get("variant") == "n_prototypes=20")
+    counts = [point["n_prototypes"] for point in line["pruning"]]
+    assert line["pruning"][0]["threshold"] == 0
+    assert counts[0] == line["n_prototypes"]
+    assert counts == sorted(counts, reverse=True)
 
 
 def test_the_record_of_a_model_with_prototypes_lists_them(measured: Scene) -> None:
@@ -63,62 +79,92 @@ def test_the_record_of_a_model_with_prototypes_lists_them(measured: Scene) -> No
     assert line["settings"]["encoder_training"] == "full"
 
 
-def test_the_seeds_of_a_model_are_compared_once(measured: Scene) -> None:
+def test_the_seeds_of_a_model_are_compared(measured: Scene) -> None:
     compared = [line for line in lines(measured) if line["kind"] == "stability"]
-    assert sorted(line["model"] for line in compared) == sorted(
-        kind.name for kind in MODELS if kind.has_prototypes
-    )
-    assert all(0 <= line["value"] <= 1 and line["seeds"] == [0, 1] for line in compared)
+    assert [(line["model"], line["seeds"]) for line in compared] == [("none", [0, 1])]
+    assert 0 <= compared[0]["value"] <= 1
 
 
 def test_a_second_run_has_nothing_to_do(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
     before = lines(scene)
-    assert main(run_words(scene)) == 0
+    assert main(words(scene, "all", sets="hotel,dbpedia", models=",".join(MEASURED))) == 0
     assert lines(scene) == before
-    assert "0 of 18 jobs to do" in capsys.readouterr().err
+    assert "0 of 29 jobs to do" in capsys.readouterr().err
 
 
 def test_a_run_that_was_killed_goes_on_after_the_torn_line(scene: Scene) -> None:
     path = scene.records / "hotel.jsonl"
     whole = path.read_bytes()
-    last_bag = whole.rindex(b"\n", 0, -1) + 1
-    path.write_bytes(whole[: last_bag + 20])
-    assert main(run_words(scene, models="bag-of-words")) == 0
-    assert path.read_bytes()[:last_bag] == whole[:last_bag]
+    first = whole.index(b"\n") + 1
+    path.write_bytes(whole[: first + 20])
+    assert main(words(scene, models="bag-of-words", seeds="0,1")) == 0
+    assert path.read_bytes()[:first] == whole[:first]
     assert [line["seed"] for line in jobs(scene) if line["model"] == "bag-of-words"] == [0, 1]
+
+
+def test_other_documents_under_the_same_name_are_measured_anew(
+    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "tables"
+    other.mkdir()
+    shutil.copy(scene.data / "dbpedia.parquet", other / "hotel.parquet")
+    assert main(words(scene, models="bag-of-words", data=str(other))) == 0
+    assert "1 of 1 jobs to do" in capsys.readouterr().err
+
+
+def test_a_quick_run_does_not_hide_figures_measured_in_earnest(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = {"kind": "job", "set": "hotel", "encoder": None, "model": "bag-of-words", "seed": 7}
+    append_record(scene.records / "hotel.jsonl", {**real, "accuracy": 0.9})
+    assert main(words(scene, models="bag-of-words", seeds="7")) == 2
+    assert "measured in earnest" in capsys.readouterr().err
 
 
 def test_a_job_that_failed_is_told_and_tried_again_and_the_others_go_on(
     scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    empty = tmp_path / "tables"
-    empty.mkdir()
+    tables = tmp_path / "tables"
+    tables.mkdir()
     good = (scene.data / "hotel.parquet").read_bytes()
-    (empty / "broken.parquet").write_bytes(b"no table")
-    (empty / "hotel.parquet").write_bytes(good)
-    own = Scene(empty, scene.encoder, scene.judge, tmp_path / "own")
-    words = run_words(own, models="bag-of-words", seeds="0")
-    words[words.index("hotel")] = "broken,hotel"
-    assert main(words) == 1
+    (tables / "broken.parquet").write_bytes(b"no table")
+    (tables / "hotel.parquet").write_bytes(good)
+    own = Scene(tables, scene.encoder, scene.judge, tmp_path / "own" / "results")
+    command = words(own, "table1", models="bag-of-words", sets="broken,hotel")
+    assert main(command) == 1
     failed = read_records(own.records / "broken.jsonl")[0]
     assert failed[0].error is not None
     assert len(failed[0].error.splitlines()) == 1
     assert read_records(own.records / "hotel.jsonl")[0][0].figure("accuracy") is not None
     assert "1 jobs failed" in capsys.readouterr().err
-    (empty / "broken.parquet").write_bytes(good)
-    assert main(words) == 0
+    assert "failed" in (own.out / "table1.md").read_text(encoding="utf-8")
+    (tables / "broken.parquet").write_bytes(good)
+    assert main(command) == 0
     assert read_records(own.records / "broken.jsonl")[0][0].error is None
+
+
+def test_a_rival_without_its_weights_fails_alone(scene: Scene, tmp_path: Path) -> None:
+    own = Scene(scene.data, scene.encoder, scene.judge, tmp_path / "own")
+    vectors = tmp_path / "glove.txt"
+    vectors.write_text("zebra 0.1 0.2\n", encoding="utf-8")
+    command = words(own, "table1", models="lstm,bag-of-words", vectors=str(vectors))
+    assert main(command) == 1
+    errors = {line["model"]: line.get("error") for line in jobs(own)}
+    assert "glove.txt" in errors["lstm"]
+    assert errors["bag-of-words"] is None
 
 
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--sets", "nowhere", "there is no table"),
-        ("--models", "full,perfect", "there is no model 'perfect'"),
-        ("--seeds", "0,0", "twice"),
-        ("--encoders", "no-such-encoder", "no-such-encoder"),
-        ("--seeds", "one", "invalid"),
-        ("--sets", "", "no sets were given"),
+        ("sets", "nowhere", "there is no table"),
+        ("sets", "../hotel", "names without folders"),
+        ("models", "full,perfect", "there is no model 'perfect'"),
+        ("seeds", "0,0", "twice"),
+        ("encoders", "no-such-encoder", "no-such-encoder"),
+        ("seeds", "one", "whole numbers"),
+        ("sets", "", "no sets were given"),
+        ("vectors", "no-such-file", "no-such-file"),
     ],
 )
 def test_bad_options_end_in_one_line_before_any_work(
@@ -130,11 +176,20 @@ def test_bad_options_end_in_one_line_before_any_work(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     own = Scene(scene.data, scene.encoder, scene.judge, tmp_path / "none")
-    words = run_words(own)
-    words[words.index(option) + 1] = value
-    assert main(words) == 2
+    assert main(words(own, **{option: value})) == 2
     assert message in capsys.readouterr().err
     assert not own.records.exists()
+
+
+def test_data_sets_without_a_table_are_left_out_and_told(
+    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = Scene(scene.data, scene.encoder, scene.judge, tmp_path / "own")
+    command = words(own, "multiclass", models="bag-of-words")
+    place = command.index("--sets")
+    assert main(command[:place] + command[place + 2 :]) == 0
+    assert [path.stem for path in own.records.iterdir()] == ["dbpedia"]
+    assert "there is no table" in capsys.readouterr().err
 
 
 def test_a_judge_is_never_the_models_own_encoder_by_whatever_name(
@@ -142,16 +197,16 @@ def test_a_judge_is_never_the_models_own_encoder_by_whatever_name(
 ) -> None:
     same = Path(shutil.copytree(scene.encoder, tmp_path / "alias"))
     own = Scene(scene.data, scene.encoder, scene.judge, tmp_path / "own")
-    words = run_words(own, models="none", seeds="0")
-    words[words.index("--judge") + 1] = f"{same},{scene.judge}"
-    assert main(words) == 0
+    assert main(words(own, models="none", judge=f"{same},{scene.judge}")) == 0
     assert jobs(own)[0]["judge"] == "judge"
 
 
-def test_help_names_every_model(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--help"]) == 0
+def test_help_names_every_model_and_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+    from protorynet.bench.planning import NAMES
+
+    assert main(["bench", "--help"]) == 0
     shown = capsys.readouterr().out
-    assert all(name in shown for name in ALL_MODELS.split(","))
+    assert [name for name in (*NAMES, *(kind.name for kind in MODELS)) if name not in shown] == []
 
 
 def test_a_torn_line_is_cut_off_before_the_next_is_added(tmp_path: Path) -> None:
@@ -172,7 +227,7 @@ def test_the_same_prototypes_are_wholly_stable_and_others_not_at_all() -> None:
 
 def test_help_starts_without_torch_or_scikit_learn() -> None:
     code = (
-        "import sys, protorynet.bench, protorynet.baselines\n"
+        "import sys, protorynet.bench, protorynet.baselines, protorynet.cli.benching\n"
         "print(*{'torch', 'sklearn', 'pandas'} & set(sys.modules))"
     )
     run = subprocess.run(

@@ -1,4 +1,4 @@
-"""`write`: pages that are the same each time, whatever the records lack."""
+"""The recipe: pages that are the same each time, whatever the records lack."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from bench_scene import Scene
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protorynet.bench import main
-from protorynet.bench.catalogue import MODELS
 from protorynet.bench.figures import Figure, figure_of, shown
-from protorynet.bench.frontier import frontier_svg
-from protorynet.bench.goals import accuracy_goals, faithfulness_goals
 from protorynet.bench.markdown import escaped
-from protorynet.bench.page import results_page
 from protorynet.bench.panel import round_steps
+from protorynet.bench.recipe import RECIPE
+from protorynet.bench.recipe.frontier import frontier_svg
+from protorynet.bench.recipe.goals import accuracy_goals, faithfulness_goals
+from protorynet.bench.recipe.page import results_page
 from protorynet.bench.records import append_record, read_records
 from protorynet.bench.results import Results, read_results
+from protorynet.cli import main
 
 Write = Callable[[Path], Path]
 
@@ -42,7 +42,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.suffix != ".jsonl"
     }
 
 
@@ -50,6 +50,7 @@ def test_all_pages_are_written_from_real_records(measured: Scene, written: Write
     assert set(snapshot(written(measured.records))) == {
         "results.md",
         "frontier.svg",
+        "results/dbpedia.json",
         "results/hotel.json",
     }
 
@@ -73,16 +74,19 @@ def test_every_table_says_its_command_and_its_seeds(measured: Scene, written: Wr
     with_tables = [section for section in sections if "|---|" in section]
     assert len(with_tables) >= 6
     for section in with_tables:
-        assert re.search(r"^\d seeds?\. `python -m protorynet\.bench run ", section, re.MULTILINE)
+        assert re.search(r"^\d( to \d)? seeds?\. `protorynet bench recipe ", section, re.MULTILINE)
 
 
 def test_the_json_holds_every_measure_of_the_records(measured: Scene, written: Write) -> None:
     summary = json.loads((written(measured.records) / "results" / "hotel.json").read_bytes())
-    full = next(model for model in summary["models"] if model["model"] == "full")
+    frozen = next(model for model in summary["models"] if model["model"] == "none")
     records, _ = read_records(measured.records / "hotel.jsonl")
-    names = {name for record in records if record.model == "full" for name in record.faithfulness}
-    assert names <= set(full["figures"])
-    assert full["seeds"] == [0, 1]
+    known = [record for record in records if record.model == "none" and not record.variant]
+    names = {
+        name for record in known for name in record.faithfulness if record.figure(name) is not None
+    }
+    assert names <= set(frozen["figures"])
+    assert frozen["seeds"] == [0, 1]
 
 
 def test_the_prototypes_are_ranked_by_score(measured: Scene, written: Write) -> None:
@@ -175,7 +179,7 @@ def test_missing_figures_print_as_a_dash(tmp_path: Path) -> None:
     assert "| IMDB | – | – |" in page(tmp_path)
 
 
-@pytest.mark.parametrize("model", [kind.name for kind in MODELS])
+@pytest.mark.parametrize("model", RECIPE.models)
 def test_one_bare_record_never_breaks_a_page(model: str, tmp_path: Path, written: Write) -> None:
     records = tmp_path / "records"
     add(records, model=model)
@@ -193,8 +197,7 @@ def test_an_empty_folder_gives_a_page_that_says_so(tmp_path: Path, written: Writ
 def test_a_missing_folder_ends_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["write", "--results", str(tmp_path / "none"), "--docs", str(tmp_path)]
-    assert main(words) == 2
+    assert main(["bench", "recipe", "--from-records", "--out", str(tmp_path / "none")]) == 2
     assert capsys.readouterr().err.startswith("error: there is no folder ")
 
 
@@ -202,7 +205,7 @@ def test_a_set_with_a_hostile_name_stays_in_the_folder(tmp_path: Path, written: 
     records = tmp_path / "records"
     add(records, set="../../<script>", accuracy=0.9)
     docs = written(records)
-    assert [path.name for path in (docs / "results").iterdir()] == ["_..__script_.json"]
+    assert [path.name for path in (docs / "results").glob("*.json")] == ["_..__script_.json"]
     text = (docs / "results.md").read_text(encoding="utf-8")
     assert "<script>" not in re.sub("`[^`]*`", "", text)
 
@@ -278,13 +281,15 @@ _JSON = st.recursive(
 _FIELDS = ("accuracy", "faithfulness", "prototypes", "seconds", "settings", "versions", "error")
 
 
-@given(values=st.dictionaries(st.sampled_from(_FIELDS), _JSON), kind=st.sampled_from(MODELS))
+@given(
+    values=st.dictionaries(st.sampled_from(_FIELDS), _JSON), model=st.sampled_from(RECIPE.models)
+)
 def test_no_record_breaks_a_page(
-    values: dict[str, Any], kind: Any, tmp_path_factory: pytest.TempPathFactory
+    values: dict[str, Any], model: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.getbasetemp() / "any"
     folder.mkdir(exist_ok=True)
-    usual = {"kind": "job", "set": "imdb", "encoder": "e", "model": kind.name, "seed": 0}
+    usual = {"kind": "job", "set": "imdb", "encoder": "e", "model": model, "seed": 0}
     (folder / "any.jsonl").write_text(json.dumps({**usual, **values}) + "\n", encoding="utf-8")
     results = read_results(folder)
     results_page(results, None).encode("utf-8", "backslashreplace")

@@ -1,28 +1,27 @@
-"""The command that measures everything, and the pages made of what it measured."""
+"""The paper's tables and figures measured anew, and a comparison on a table of one's own."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from protorynet.bench.command import main
-from protorynet.bench.jobs import Plan
+from protorynet.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from protorynet.bench.jobs import Plan
+    from protorynet.bench.pages import write_pages
+    from protorynet.bench.planning import Request, make_plan
+    from protorynet.bench.results import read_results
     from protorynet.bench.running import run_plan
-    from protorynet.bench.writing import write_results
 
-__all__ = ["Plan", "main", "run_plan", "write_results"]
+__all__ = ["Plan", "Request", "make_plan", "read_results", "run_plan", "write_pages"]
 
-_MODULES = {"run_plan": "running", "write_results": "writing"}
-
-
-def __getattr__(name: str) -> Any:
-    # Measuring needs torch, which takes seconds to import.
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "jobs": "Plan",
+        "pages": "write_pages",
+        "planning": "Request make_plan",
+        "results": "read_results",
+        "running": "run_plan",
+    },
+)

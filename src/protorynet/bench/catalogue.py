@@ -1,4 +1,4 @@
-"""What can be measured: the data sets, the models, and what the paper reports of its own."""
+"""What can be measured: the data sets and the models."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from protorynet.settings import EncoderTraining, Settings, preset
 __all__ = [
     "DATA_SETS",
     "MODELS",
-    "PAPER",
     "DataSet",
     "Family",
     "ModelKind",
-    "PaperFigures",
     "data_set",
     "job_settings",
     "model_kind",
+    "rival_options",
 ]
 
-Family = Literal["ours", "paper", "ceiling", "floor"]
+Family = Literal["ours", "paper", "ceiling", "rival"]
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,20 @@ class DataSet:
         Whether it is the paper's own data and split, not a slice of the same kind.
     classes
         What its labels mean, where they are numbers.
+    multiclass
+        Whether the paper uses it to show more than two classes.
     """
 
     name: str
     title: str
     exact: bool
     classes: tuple[tuple[str, str], ...] = ()
+    multiclass: bool = False
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether it is of the paper's kind, but not its own data and split."""
+        return not self.exact and any(each.name == self.name for each in DATA_SETS)
 
     def class_name(self, label: str) -> str:
         """Return what a label means.
@@ -64,33 +71,29 @@ class ModelKind:
         Its name on the command line, and what the tables say.
     family
         ``"ours"``, ``"paper"`` (the paper's procedure), ``"ceiling"`` (the same encoder with no
-        prototypes) or ``"floor"`` (bag of words).
+        prototypes) or ``"rival"``.
     encoder_training
-        How much of the encoder learns; None where there is no encoder.
+        How much of the encoder learns; None for a rival, which has its own way.
+    reads
+        What a person can read of it, in the plural; empty for a black box.
+    cost
+        Its place in the order of jobs: the cheap come first.
+    uses_encoder
+        Whether it is made with a sentence encoder.
     """
 
     name: str
     title: str
     family: Family
     encoder_training: EncoderTraining | None
+    reads: str
+    cost: int
+    uses_encoder: bool = True
 
     @property
     def has_prototypes(self) -> bool:
         """Whether its faithfulness can be measured."""
         return self.family in ("ours", "paper")
-
-
-@dataclass(frozen=True)
-class PaperFigures:
-    """Accuracies printed in the paper, and its number of prototypes after pruning."""
-
-    fine_tuned: float | None
-    frozen: float | None
-    distilbert: float | None
-    prosenet: float | None
-    lstm: float | None
-    bag_of_words: float | None
-    n_prototypes: int
 
 
 _NEGATIVE_POSITIVE = (("0", "negative"), ("1", "positive"))
@@ -102,44 +105,53 @@ DATA_SETS = (
     DataSet("rotten_tomatoes", "Rotten Tomatoes", False, (("0", "rotten"), ("1", "fresh"))),
     DataSet("hotel", "Hotel", True, _NEGATIVE_POSITIVE),
     DataSet("steam", "Steam", False, (("0", "not recommended"), ("1", "recommended"))),
-    DataSet("dbpedia", "DBPedia", False),
-    DataSet("complaints", "Complaints", False),
+    DataSet("dbpedia", "DBPedia", False, multiclass=True),
+    DataSet("complaints", "Complaints", False, multiclass=True),
 )
 
+_SENTENCES, _DOCUMENTS, _WORDS = "sentences", "documents", "words"
 MODELS = (
-    ModelKind("full", "ours, full", "ours", "full"),
-    ModelKind("adapter", "ours, adapter", "ours", "adapter"),
-    ModelKind("none", "ours, frozen", "ours", "none"),
-    ModelKind("paper-full", "paper's procedure, full", "paper", "full"),
-    ModelKind("paper", "paper's procedure, frozen", "paper", "none"),
-    ModelKind("ceiling-full", "no prototypes, full", "ceiling", "full"),
-    ModelKind("ceiling-adapter", "no prototypes, adapter", "ceiling", "adapter"),
-    ModelKind("ceiling-none", "no prototypes, frozen", "ceiling", "none"),
-    ModelKind("bag-of-words", "bag of words", "floor", None),
+    ModelKind("full", "ours, full", "ours", "full", _SENTENCES, 9),
+    ModelKind("adapter", "ours, adapter", "ours", "adapter", _SENTENCES, 3),
+    ModelKind("none", "ours, frozen", "ours", "none", _SENTENCES, 2),
+    ModelKind("paper-full", "paper's procedure, full", "paper", "full", _SENTENCES, 10),
+    ModelKind("paper", "paper's procedure, frozen", "paper", "none", _SENTENCES, 4),
+    ModelKind("ceiling-full", "no prototypes, full", "ceiling", "full", "", 8),
+    ModelKind("ceiling-adapter", "no prototypes, adapter", "ceiling", "adapter", "", 3),
+    ModelKind("ceiling-none", "no prototypes, frozen", "ceiling", "none", "", 2),
+    ModelKind("bag-of-words", "bag of words", "rival", None, _WORDS, 0, uses_encoder=False),
+    ModelKind(
+        "bag-of-words-paper",
+        "bag of words, the paper's",
+        "rival",
+        None,
+        _WORDS,
+        0,
+        uses_encoder=False,
+    ),
+    ModelKind("transformer", "transformer", "rival", None, "", 7),
+    ModelKind("prosenet", "ProSeNet", "rival", None, _DOCUMENTS, 6, uses_encoder=False),
+    ModelKind("lstm", "vanilla LSTM", "rival", None, "", 5, uses_encoder=False),
+    ModelKind("protoattend", "ProtoAttend", "rival", None, _DOCUMENTS, 2),
 )
-
-PAPER = {
-    "imdb": PaperFigures(0.914, 0.871, 0.931, 0.863, 0.871, 0.877, 8),
-    "amazon": PaperFigures(0.918, 0.890, 0.940, 0.875, 0.884, 0.830, 14),
-    "yelp": PaperFigures(0.962, 0.941, 0.967, 0.932, 0.952, 0.908, 15),
-    "rotten_tomatoes": PaperFigures(0.881, 0.771, 0.903, 0.869, 0.877, 0.785, 23),
-    "hotel": PaperFigures(0.961, 0.949, 0.976, 0.930, 0.949, 0.905, 7),
-    "steam": PaperFigures(0.924, 0.876, 0.955, 0.834, 0.864, 0.844, 17),
-    "dbpedia": PaperFigures(0.991, None, 0.996, 0.984, None, None, 20),
-    "complaints": PaperFigures(0.927, None, 0.967, 0.878, None, None, 20),
-}
-"""The paper's own figures; only IMDB and Hotel were measured on the same data and split."""
 
 # Enough to see that everything works, in seconds on a small table; not figures to publish.
 _QUICK: dict[str, Any] = {
     "n_prototypes": 8,
     "min_prototypes": 3,
     "max_prototypes": 4,
-    "epochs": 3,
-    "retrain_epochs": 3,
+    "epochs": 2,
+    "retrain_epochs": 2,
     "full_epochs": 1,
     "full_retrain_epochs": 1,
-    "patience": 3,
+    "patience": 2,
+}
+_OPTIONS: dict[str, dict[str, Any]] = {"bag-of-words-paper": {"ngrams": 1}}
+_QUICK_OPTIONS: dict[str, dict[str, Any]] = {
+    "transformer": {"epochs": 1, "max_tokens": 64},
+    "prosenet": {"n_prototypes": 5, "epochs": 1, "max_length": 60, "hidden_size": 32},
+    "lstm": {"epochs": 2, "max_length": 60, "hidden_size": 32},
+    "protoattend": {"epochs": 3},
 }
 
 
@@ -177,3 +189,17 @@ def job_settings(kind: ModelKind, *, quick: bool = False) -> Settings:
     if kind.encoder_training is not None:
         changes["encoder_training"] = kind.encoder_training
     return settings.replace(**changes)
+
+
+def rival_options(kind: ModelKind, *, quick: bool = False) -> dict[str, Any]:
+    """Return the options with which a rival is built, where they are not its defaults.
+
+    Examples
+    --------
+    >>> rival_options(model_kind("bag-of-words-paper"))
+    {'ngrams': 1}
+    """
+    return {
+        **_OPTIONS.get(kind.name, {}),
+        **(_QUICK_OPTIONS.get(kind.name, {}) if quick else {}),
+    }

@@ -4,16 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from protorynet.bench.catalogue import ModelKind, job_settings, model_kind
+from protorynet.bench.catalogue import ModelKind, job_settings, model_kind, rival_options
+from protorynet.bench.documents import Source
 from protorynet.errors import InputError
 from protorynet.settings import Settings
 
-__all__ = ["Job", "Plan", "short_name"]
+__all__ = ["PLAIN", "Job", "Plan", "Variant", "job_group", "short_name"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model with some settings changed.
+
+    Parameters
+    ----------
+    name
+        What records and tables call it, such as ``"n_prototypes=50"``; empty for the model as it
+        is.
+    changes
+        The settings changed.
+    thresholds
+        Usages below which prototypes are pruned, one after the other, once the model is trained.
+    """
+
+    name: str = ""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    thresholds: tuple[float, ...] = ()
+
+
+PLAIN = Variant()
+"""The model as it is."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +49,29 @@ class Job:
     ----------
     set, encoder, model, seed
         What is measured. The encoder is its short name; empty for a model without one.
+    variant
+        How the model differs from what it usually is.
     settings
-        The hyper-parameters.
+        The hyper-parameters of ours, of the paper's procedure and of the ceilings.
+    options
+        What a rival is built with, where it is not its default.
+    quick
+        Whether it reads only a few documents.
     """
 
     set: str
     encoder: str
     model: str
     seed: int
+    variant: Variant
     settings: Settings
+    options: Mapping[str, Any]
+    quick: bool = False
+
+    @property
+    def key(self) -> tuple[str, str, str, str, int]:
+        """What tells one job from another, as `Record.key` does."""
+        return self.set, self.encoder, self.model, self.variant.name, self.seed
 
     @property
     def kind(self) -> ModelKind:
@@ -41,92 +80,100 @@ class Job:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The settings that differ from the defaults."""
-        if self.kind.family == "floor":
-            return {}
+        """The settings or options that differ from the defaults."""
+        quick = {"quick": True} if self.quick else {}
+        if self.kind.family == "rival":
+            return {**self.options, **quick}
         default = Settings().to_dict()
-        return {
-            name: value for name, value in self.settings.to_dict().items() if value != default[name]
-        }
+        given = self.settings.to_dict()
+        return {name: given[name] for name in given if given[name] != default[name]} | quick
 
     @property
     def recipe(self) -> str:
         """A digest of all settings, so that a change of the defaults shows."""
-        text = json.dumps(self.settings.to_dict(), sort_keys=True)
+        is_rival = self.kind.family == "rival"
+        text = json.dumps(self.options if is_rival else self.settings.to_dict(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def __str__(self) -> str:
-        words = [self.set, *([self.encoder] if self.encoder else []), self.model]
-        return f"{' '.join(words)}, seed {self.seed}"
+        words = " ".join(filter(None, (self.set, self.encoder, self.model, self.variant.name)))
+        return f"{words}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that `run` is asked to measure.
+    """All that is to be measured.
 
     Parameters
     ----------
-    data
-        Folder of the tables, one NAME.parquet per data set.
-    out
+    sources
+        Where the documents of each data set are.
+    records
         Folder of the records, one NAME.jsonl per data set.
-    sets, encoders, models, seeds
-        What to measure; encoders by name or path.
-    judges
-        Encoders that judge matches; the first that is not the model's own is asked.
+    groups
+        The jobs; those of a group differ in their seed only.
+    encoders, judges
+        Encoders by name or path. Of the judges the first that is not the model's own is asked
+        how well sentences and prototypes match.
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    quick
-        Train for a moment only, to see that everything works.
+    vectors
+        Word vectors for the rivals that read word by word.
+    notes
+        What a person should know before it begins.
     """
 
-    data: Path
-    out: Path
-    sets: tuple[str, ...]
+    sources: Mapping[str, Source]
+    records: Path
+    groups: tuple[tuple[Job, ...], ...]
     encoders: tuple[str, ...]
-    models: tuple[str, ...]
-    seeds: tuple[int, ...]
     judges: tuple[str, ...] = ()
     device: str = "auto"
-    quick: bool = False
+    vectors: Path | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("sets", "encoders", "models", "seeds"):
-            given = getattr(self, name)
-            if not given:
-                raise InputError(f"no {name} were given; name at least one with --{name}.")
-            if len(set(given)) < len(given):
-                raise InputError(f"--{name} names one of {', '.join(map(str, given))} twice.")
         if len({short_name(spec) for spec in self.encoders}) < len(self.encoders):
             raise InputError(
                 f"the encoders {', '.join(self.encoders)} would have the same short name in the "
                 "records; rename one's folder."
             )
-        for model in self.models:
-            model_kind(model)
 
-    def table(self, name: str) -> Path:
-        """Return the path of a data set's table."""
-        path = self.data / f"{name}.parquet"
-        if not path.is_file():
-            known = sorted(found.stem for found in self.data.glob("*.parquet"))
-            listed = ", ".join(known) or "nothing"
-            raise InputError(f"there is no table {path}; {self.data} holds {listed}.")
-        return path
+    @property
+    def jobs(self) -> list[Job]:
+        """All jobs, in their order."""
+        return [job for group in self.groups for job in group]
 
-    def records(self, name: str) -> Path:
+    def file(self, name: str) -> Path:
         """Return the path of a data set's records."""
-        return self.out / f"{name}.jsonl"
+        return self.records / f"{name}.jsonl"
 
-    def groups(self, name: str) -> Iterator[tuple[Job, ...]]:
-        """Yield a data set's jobs that differ in their seed only, one encoder after the other."""
-        for encoder in (*(short_name(spec) for spec in self.encoders), ""):
-            for model in self.models:
-                kind = model_kind(model)
-                if (kind.encoder_training is None) != (encoder == ""):
-                    continue
-                settings = job_settings(kind, quick=self.quick)
-                yield tuple(Job(name, encoder, model, seed, settings) for seed in self.seeds)
+
+def job_group(
+    name: str,
+    encoder: str,
+    model: str,
+    variant: Variant,
+    seeds: Iterable[int],
+    *,
+    quick: bool = False,
+    vectors: Path | None = None,
+) -> tuple[Job, ...]:
+    """Return the jobs of a model that differ in their seed only.
+
+    Examples
+    --------
+    >>> [str(job) for job in job_group("imdb", "minilm", "full", PLAIN, (0, 1))]
+    ['imdb minilm full, seed 0', 'imdb minilm full, seed 1']
+    """
+    kind = model_kind(model)
+    settings = job_settings(kind, quick=quick).replace(**variant.changes)
+    options = rival_options(kind, quick=quick)
+    if vectors is not None and kind.name in ("lstm", "prosenet"):
+        options["vectors"] = vectors.name
+    return tuple(
+        Job(name, encoder, model, seed, variant, settings, options, quick) for seed in seeds
+    )
 
 
 def short_name(encoder: str) -> str:

@@ -60,7 +60,7 @@ def provenance(groups: Sequence[Group]) -> str:
         "judge": judges,
     }
     given = " ".join(f"--{name} {','.join(values)}" for name, values in options.items() if values)
-    command = printable(f"python -m protorynet.bench run --data DATA {given} --out RECORDS")
+    command = printable(f"protorynet bench recipe --data DATA {given} --out docs/results")
     noun = "seed" if many == "1" else "seeds"
     return f"{many} {noun}. `{command.replace('`', '')}`"
 

@@ -5,22 +5,27 @@ from __future__ import annotations
 import importlib.metadata
 import math
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from protorynet.baselines import fit_bag_of_words, fit_black_box
-from protorynet.bench.catalogue import Family
+from protorynet.baselines.substitutes import SUBSTITUTES, fit_substitutes
+from protorynet.bench.documents import Documents
 from protorynet.bench.jobs import Job
+from protorynet.bench.rivals import build_rival, count_prototypes
+from protorynet.bench.significance import pack_flags
+from protorynet.bench.thresholds import prune_to_thresholds
 from protorynet.classifier import ProtoryNetClassifier
-from protorynet.encoders import EmbeddingCache, Encoder
+from protorynet.encoders import Encoder
 from protorynet.prototypes import is_complete
 from protorynet.text import Table
 
 __all__ = ["Material", "measure"]
 
+_SHORT = 25  # words; the paper calls documents with fewer short
 _PACKAGES = ("protorynet", "torch", "transformers", "numpy", "scikit-learn", "sentencex")
 
 
@@ -30,8 +35,8 @@ class Material:
 
     Parameters
     ----------
-    train, test
-        The documents.
+    documents
+        The documents to learn from and to test on.
     encoder
         The encoder, which no job may change; None for a model without one.
     judge, judge_name
@@ -39,23 +44,27 @@ class Material:
         `ProtoryNetClassifier.evaluate`.
     device
         Where to work.
+    vectors
+        Word vectors for the rivals that read word by word.
     """
 
-    train: Table
-    test: Table
+    documents: Documents
     encoder: Encoder | None
     judge: Encoder | None
     judge_name: str
     device: str
+    vectors: Path | None = None
 
 
 def measure(job: Job, material: Material) -> dict[str, Any]:
     """Train the job's model and return its record, ready for JSON."""
-    measured = _WAYS[job.kind.family](job, material)
+    way = _measure_protorynet if job.kind.has_prototypes else _measure_rival
+    measured = way(job, material)
     return {
         "settings": job.changes,
         "recipe": job.recipe,
-        "n_train": len(material.train),
+        "data": material.documents.digest,
+        "n_train": len(material.documents.train),
         "device": _device_name(material.device),
         "versions": {name: importlib.metadata.version(name) for name in _PACKAGES},
         **measured,
@@ -64,32 +73,34 @@ def measure(job: Job, material: Material) -> dict[str, Any]:
 
 def _measure_protorynet(job: Job, material: Material) -> dict[str, Any]:
     start = time.perf_counter()
+    train, test = material.documents.train, material.documents.test
+    assert material.encoder is not None, "models with prototypes have an encoder"
     classifier = ProtoryNetClassifier(
-        _needed(material.encoder),
+        material.encoder,
         settings=job.settings,
         on_empty="skip",
         random_state=job.seed,
         device=material.device,
     )
-    classifier.fit(material.train.texts, material.train.labels)
+    classifier.fit(train.texts, train.labels)
     trained = time.perf_counter()
     if job.settings.encoder_training == "full":
         # What a fine-tuned encoder gives is read once; keeping it would only push others out.
         classifier.set_params(cache=False)
-    evaluation = classifier.evaluate(
-        material.test.texts, material.test.labels, judge=material.judge
-    )
+    evaluation = classifier.evaluate(test.texts, test.labels, judge=material.judge)
+    predictions = fit_substitutes(classifier, train.texts, train.labels).predictions(test.texts)
+    thresholds = job.variant.thresholds
+    pruning = prune_to_thresholds(classifier, thresholds, train, test) if thresholds else None
     record = classifier.model_.training
-    prototypes = [item.to_dict() for item in classifier.prototypes_.ranked()]
     return {
-        "accuracy": evaluation.accuracy,
-        "macro_f1": evaluation.macro_f1,
+        **_judged(predictions["protorynet"], test),
+        **_described(classifier),
+        **({} if pruning is None else {"pruning": pruning}),
         "n_prototypes": evaluation.n_prototypes,
-        "n_test": evaluation.n_documents,
+        "substitutes": {
+            name: float((predictions[name] == _truth(test)).mean()) for name in SUBSTITUTES
+        },
         "faithfulness": {each.name: _finite(each.value) for each in evaluation.measures},
-        "fragment_prototypes": float(
-            np.mean([not is_complete(item["sentence"]) for item in prototypes])
-        ),
         "judge": material.judge_name,
         "validation_accuracy": record.validation_accuracy,
         "seconds": {
@@ -97,75 +108,77 @@ def _measure_protorynet(job: Job, material: Material) -> dict[str, Any]:
             **record.seconds,
             "evaluate": time.perf_counter() - trained,
         },
+    }
+
+
+def _described(classifier: ProtoryNetClassifier) -> dict[str, Any]:
+    """Return the prototypes and the automata of a model."""
+    prototypes = [item.to_dict() for item in classifier.prototypes_.ranked()]
+    return {
+        "fragment_prototypes": float(
+            np.mean([not is_complete(item["sentence"]) for item in prototypes])
+        ),
         "prototypes": [
             {key: item[key] for key in ("id", "sentence", "usage", "scores", "class_rate")}
             for item in prototypes
         ],
+        "automata": [
+            {
+                "label": str(each.label),
+                "fidelity": each.fidelity,
+                "n_states": len(each.states),
+                "n_transitions": each.n_transitions,
+            }
+            for each in classifier.model_.automata
+        ],
     }
 
 
-def _measure_ceiling(job: Job, material: Material) -> dict[str, Any]:
-    box = fit_black_box(
-        material.train.texts,
-        material.train.labels,
-        encoder=_needed(material.encoder),
-        settings=job.settings,
-        seed=job.seed,
-        device=material.device,
-        cache=EmbeddingCache(),
+def _measure_rival(job: Job, material: Material) -> dict[str, Any]:
+    train, test = material.documents.train, material.documents.test
+    rival = build_rival(
+        job, encoder=material.encoder, device=material.device, vectors=material.vectors
     )
+    rival.fit(train.texts, train.labels)
+    trained = time.perf_counter()
+    count = count_prototypes(rival)
     return {
-        **_scored(box.predict, material.test, box.seconds),
-        "validation_accuracy": box.validation_accuracy,
+        **_judged(rival.predict(test.texts), test),
+        **({} if count is None else {"n_prototypes": count}),
+        "validation_accuracy": rival.validation_accuracy_,
+        "seconds": {
+            **getattr(rival, "stage_seconds_", {"train": rival.seconds_}),
+            "evaluate": time.perf_counter() - trained,
+        },
     }
 
 
-def _measure_floor(job: Job, material: Material) -> dict[str, Any]:
-    start = time.perf_counter()
-    bag = fit_bag_of_words(material.train.texts, _labels(material.train), job.seed)
-    seconds = {"train": time.perf_counter() - start}
-    return {
-        **_scored(bag.predict, material.test, seconds),
-        "validation_accuracy": bag.validation_accuracy,
-    }
-
-
-_WAYS: dict[Family, Callable[[Job, Material], dict[str, Any]]] = {
-    "ours": _measure_protorynet,
-    "paper": _measure_protorynet,
-    "ceiling": _measure_ceiling,
-    "floor": _measure_floor,
-}
-
-
-def _scored(
-    predict: Callable[[Sequence[str]], Any], test: Table, seconds: dict[str, float]
-) -> dict[str, Any]:
+def _judged(predicted: NDArray[Any], test: Table) -> dict[str, Any]:
+    """Return the accuracy, of short and of long documents too, and which documents were right."""
     from sklearn.metrics import f1_score
 
-    start = time.perf_counter()
-    truth, predicted = np.array(_labels(test)), predict(test.texts)
+    truth = _truth(test)
+    correct = predicted == truth
+    short = np.array([len(text.split()) < _SHORT for text in test.texts])
     return {
-        "accuracy": float((predicted == truth).mean()),
+        "accuracy": float(correct.mean()),
         "macro_f1": float(f1_score(truth, predicted, average="macro", zero_division=0)),
         "n_test": len(test),
-        "seconds": {**seconds, "evaluate": time.perf_counter() - start},
+        "n_short": int(short.sum()),
+        "short_accuracy": float(correct[short].mean()) if short.any() else None,
+        "long_accuracy": float(correct[~short].mean()) if not short.all() else None,
+        "correct": pack_flags(correct),
     }
+
+
+def _truth(table: Table) -> NDArray[Any]:
+    assert table.labels is not None, "tables are read with their labels"
+    return np.array(table.labels)
 
 
 def _finite(value: float | None) -> float | None:
     """Return a figure that JSON can hold."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def _labels(table: Table) -> Sequence[Any]:
-    assert table.labels is not None, "tables are read with their labels"
-    return table.labels
-
-
-def _needed(encoder: Encoder | None) -> Encoder:
-    assert encoder is not None, "only a bag of words does without an encoder"
-    return encoder
 
 
 def _device_name(device: str) -> str:

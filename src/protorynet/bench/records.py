@@ -21,6 +21,9 @@ _FIGURES = (
     "validation_accuracy",
     "n_train",
     "n_test",
+    "n_short",
+    "short_accuracy",
+    "long_accuracy",
     "fragment_prototypes",
 )
 _LARGEST = 1e9  # no figure is; what is beyond, or no number, was not measured
@@ -36,6 +39,10 @@ class Record:
     ----------
     set, encoder, model, seed
         The job; the encoder is empty for a model without one.
+    variant
+        How the model differs from what it usually is; empty where it does not.
+    data
+        Digest of the documents; empty in records from before it was kept.
     figures
         Accuracy, macro F1, numbers of documents and prototypes, and the faithfulness measures.
     faithfulness
@@ -44,6 +51,14 @@ class Record:
         Time taken by each stage.
     settings, recipe
         Settings that differ from the defaults, and a digest of all.
+    substitutes
+        Accuracy of simpler readers of the same trajectories.
+    correct
+        Which test documents were labelled rightly, packed by `pack_flags`.
+    pruning
+        Threshold, number of prototypes left and accuracy after pruning to several thresholds.
+    automata
+        Class, fidelity, states and transitions of each automaton.
     prototypes
         The prototypes as `protorynet prototypes --json` prints them.
     judge, device, versions
@@ -56,11 +71,17 @@ class Record:
     encoder: str
     model: str
     seed: int
+    variant: str = ""
+    data: str = ""
     figures: dict[str, float] = field(default_factory=dict)
     faithfulness: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     recipe: str = ""
+    substitutes: dict[str, float] = field(default_factory=dict)
+    correct: str = ""
+    pruning: tuple[dict[str, float], ...] = ()
+    automata: tuple[dict[str, Any], ...] = ()
     prototypes: tuple[dict[str, Any], ...] = ()
     judge: str = ""
     device: str = ""
@@ -68,9 +89,9 @@ class Record:
     error: str | None = None
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
+    def key(self) -> tuple[str, str, str, str, int]:
         """What tells one job from another."""
-        return self.set, self.encoder, self.model, self.seed
+        return self.set, self.encoder, self.model, self.variant, self.seed
 
     def figure(self, name: str) -> float | None:
         """Return a figure, or one that follows from others; None where it was not measured."""
@@ -178,21 +199,24 @@ def _parsed(line: bytes) -> Record | Stability | None:
 def _record(data: str, encoder: str, model: str, values: dict[str, Any]) -> Record:
     measures = _numbers(values.get("faithfulness"))
     figures = _numbers({name: values.get(name) for name in _FIGURES})
-    listed = values.get("prototypes")
     error = values.get("error")
     return Record(
         data,
         encoder,
         model,
         values["seed"],
+        variant=str(values.get("variant") or ""),
+        data=str(values.get("data") or ""),
         figures={**figures, **measures},
         faithfulness=tuple(measures),
         seconds=_numbers(values.get("seconds")),
         settings=_mapping(values.get("settings")),
         recipe=str(values.get("recipe") or ""),
-        prototypes=tuple(item for item in listed if isinstance(item, dict))
-        if isinstance(listed, list)
-        else (),
+        substitutes=_numbers(values.get("substitutes")),
+        correct=str(values.get("correct") or ""),
+        pruning=tuple(_numbers(item) for item in _mappings(values.get("pruning"))),
+        automata=_mappings(values.get("automata")),
+        prototypes=_mappings(values.get("prototypes")),
         judge=str(values.get("judge") or ""),
         device=str(values.get("device") or ""),
         versions={name: str(value) for name, value in _mapping(values.get("versions")).items()},
@@ -202,6 +226,11 @@ def _record(data: str, encoder: str, model: str, values: dict[str, Any]) -> Reco
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _mappings(values: Any) -> tuple[dict[str, Any], ...]:
+    items = values if isinstance(values, list) else ()
+    return tuple(item for item in items if isinstance(item, dict))
 
 
 def _numbers(values: Any) -> dict[str, float]:

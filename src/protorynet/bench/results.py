@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ class Group:
     ----------
     set, encoder, kind
         What was measured.
+    variant
+        How the model differs from what it usually is; empty where it does not.
     records
         One record per seed that went well, by rising seed.
     stability
@@ -34,6 +36,7 @@ class Group:
     kind: ModelKind
     records: tuple[Record, ...]
     stability: float | None
+    variant: str = ""
 
     def figure(self, name: str) -> Figure | None:
         """Return a figure over the seeds."""
@@ -67,11 +70,36 @@ class Results:
         """The encoders, by name."""
         return tuple(sorted({group.encoder for group in self.groups if group.encoder}))
 
-    def group(self, name: str, encoder: str, model: str) -> Group | None:
+    @property
+    def is_quick(self) -> bool:
+        """Whether some of it was measured for a moment only, to see that everything works."""
+        records = (record for group in self.groups for record in group.records)
+        return any(record.settings.get("quick") for record in records)
+
+    def only(
+        self,
+        *,
+        sets: Collection[str] | None = None,
+        models: Collection[str] | None = None,
+        variants: Collection[str] | None = None,
+    ) -> Results:
+        """Return what concerns some data sets, models and variants; None stands for all."""
+
+        def is_wanted(name: str, model: str, variant: str) -> bool:
+            pairs = ((name, sets), (model, models), (variant, variants))
+            return all(wanted is None or value in wanted for value, wanted in pairs)
+
+        return Results(
+            tuple(g for g in self.groups if is_wanted(g.set, g.kind.name, g.variant)),
+            tuple(r for r in self.failures if is_wanted(r.set, r.model, r.variant)),
+        )
+
+    def group(self, name: str, encoder: str, model: str, variant: str = "") -> Group | None:
         """Return a group; None where nothing was measured."""
         for group in self.groups:
             same_encoder = group.encoder in (encoder, "")
-            if group.set == name and same_encoder and group.kind.name == model:
+            same_model = group.kind.name == model and group.variant == variant
+            if group.set == name and same_encoder and same_model:
                 return group
         return None
 
@@ -105,7 +133,10 @@ class Results:
 def read_results(folder: Path) -> Results:
     """Read all records of a folder; a job that is in several files counts once."""
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; give the one that `run` wrote to.")
+        raise InputError(
+            f"there is no folder {folder} of records; measure first, or name the folder that was "
+            "measured into with --out."
+        )
     records: dict[Any, Record] = {}
     stabilities: dict[Any, Stability] = {}
     for path in sorted(folder.glob("*.jsonl")):
@@ -118,15 +149,16 @@ def read_results(folder: Path) -> Results:
 def _grouped(records: Iterable[Record], stabilities: dict[Any, Stability]) -> Results:
     kinds = {kind.name: kind for kind in MODELS}
     known = sorted((record for record in records if record.model in kinds), key=_order)
-    members: dict[tuple[str, str, str], list[Record]] = {}
+    members: dict[tuple[str, str, str, str], list[Record]] = {}
     for record in known:
         if record.error is None:
-            members.setdefault((record.set, record.encoder, record.model), []).append(record)
+            members.setdefault(record.key[:4], []).append(record)
     groups = []
-    for key, seeds in members.items():
-        stability = stabilities.get(key)
+    for (name, encoder, model, variant), seeds in members.items():
+        # The seeds of variants are not compared.
+        stability = None if variant else stabilities.get((name, encoder, model))
         value = None if stability is None else stability.value
-        groups.append(Group(key[0], key[1], kinds[key[2]], tuple(seeds), value))
+        groups.append(Group(name, encoder, kinds[model], tuple(seeds), value, variant))
     return Results(tuple(groups), tuple(record for record in known if record.error is not None))
 
 
@@ -134,4 +166,4 @@ def _order(record: Record) -> tuple[Any, ...]:
     sets = [each.name for each in DATA_SETS]
     place = sets.index(record.set) if record.set in sets else len(sets)
     model = [kind.name for kind in MODELS].index(record.model)
-    return place, record.set, record.encoder or "\uffff", model, record.seed
+    return place, record.set, record.encoder or "\uffff", model, record.variant, record.seed

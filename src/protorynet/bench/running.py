@@ -9,18 +9,19 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.bench.documents import Documents, Source
+from protorynet.bench.forecast import Forecast
 from protorynet.bench.jobs import Job, Plan, short_name
 from protorynet.bench.measuring import Material, measure
 from protorynet.bench.records import Record, append_record, read_records
 from protorynet.bench.stability import corpus_mean, stability
 from protorynet.encoders import Encoder, load_encoder
-from protorynet.text import Table, read_table
+from protorynet.errors import InputError, ProtoryNetError
 
 __all__ = ["run_plan"]
 
@@ -33,74 +34,94 @@ def run_plan(plan: Plan) -> int:
     Every record is on disk before the next job begins, so a run that was killed goes on where it
     stopped. A job that fails leaves a record that says why, and is tried again by the next run.
     """
-    tables = {name: plan.table(name) for name in plan.sets}
+    library = _Library(plan.sources, quick=any(job.quick for job in plan.jobs))
+    if len(plan.sources) == 1:
+        library.of(*plan.sources)  # where there is no other, a table that cannot be read ends it
     known = {
-        record.key: record for name in plan.sets for record in read_records(plan.records(name))[0]
+        record.key: record for name in plan.sources for record in read_records(plan.file(name))[0]
     }
-    groups = [group for name in plan.sets for group in plan.groups(name)]
-    jobs = [job for group in groups for job in group]
-    pending = [job for job in jobs if not _is_measured(job, known)]
-    _say(f"{len(pending)} of {len(jobs)} jobs to do")
-    _tell_of_old_recipes(jobs, known)
+    _keep_real_records(plan.jobs, known)
+    pending = [job for job in plan.jobs if not _is_measured(job, known, library)]
+    for line in plan.notes:
+        _say(f"note: {line}")
+    _say(f"{len(pending)} of {len(plan.jobs)} jobs to do")
+    _tell_of_old_recipes([job for job in plan.jobs if job not in pending], known)
     encoders = _load_encoders(plan, pending)
-    splits = _Splits(tables)
-    done = failed = 0
-    for group in groups:
+    forecast = Forecast(known.values())
+    failed = 0
+    for group in plan.groups:
         fresh = [job for job in group if job in pending]
         for job in fresh:
-            done += 1
-            _say(f"[{done}/{len(pending)}] {job} …")
-            record = _do(plan, job, splits, encoders)
+            place = pending.index(job)
+            _say(f"[{place + 1}/{len(pending)}] {job} …{forecast.words(pending[place:])}")
+            begin = time.perf_counter()
+            record = _do(plan, job, library, encoders)
             failed += "error" in record
-            append_record(plan.records(job.set), {**_names(job), **record})
+            append_record(plan.file(job.set), {**_names(job), **record})
+            forecast.add(job, time.perf_counter() - begin)
             _say(_outcome(record))
         if fresh:
-            _compare_seeds(plan, group, splits, encoders)
+            _compare_seeds(plan, group, library, encoders)
     return failed
 
 
 @dataclass
-class _Splits:
-    """Training and test documents of one data set at a time."""
+class _Library:
+    """The documents of all data sets, each read once."""
 
-    paths: Mapping[str, Path]
-    name: str = ""
-    tables: tuple[Table, ...] = ()
-    means: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    sources: Mapping[str, Source]
+    quick: bool
+    read: dict[str, Documents] = field(default_factory=dict)
+    means: dict[tuple[str, str], NDArray[np.float32]] = field(default_factory=dict)
 
-    def of(self, name: str) -> tuple[Table, ...]:
-        """Return the training and the test documents; rows without text are left out."""
-        if name != self.name:
-            self.tables = tuple(
-                read_table(
-                    self.paths[name], text="text", label="label", split=split, skip_empty=True
-                )
-                for split in ("train", "test")
-            )
-            self.name, self.means = name, {}
-        return self.tables
+    def of(self, name: str) -> Documents:
+        """Return the documents of a data set."""
+        if name not in self.read:
+            self.read[name] = self.sources[name].read(quick=self.quick)
+            for line in self.read[name].notes:
+                _say(f"{name}: {line}")
+        return self.read[name]
+
+    def digest(self, name: str) -> str | None:
+        """Return the digest of a data set's documents; None where they cannot be read."""
+        try:
+            return self.of(name).digest
+        except (ProtoryNetError, OSError):
+            return None  # the jobs themselves will tell
 
     def mean(self, name: str, encoder: Encoder) -> NDArray[np.float32]:
         """Return the mean vector of the training sentences."""
-        train, _ = self.of(name)
-        if encoder.fingerprint not in self.means:
-            self.means[encoder.fingerprint] = corpus_mean(encoder, train.texts)
-        return self.means[encoder.fingerprint]
+        key = name, encoder.fingerprint
+        if key not in self.means:
+            self.means[key] = corpus_mean(encoder, self.of(name).train.texts)
+        return self.means[key]
 
 
-def _is_measured(job: Job, known: Mapping[Any, Record]) -> bool:
-    record = known.get((job.set, job.encoder, job.model, job.seed))
-    return record is not None and record.error is None and record.settings == job.changes
+def _is_measured(job: Job, known: Mapping[Any, Record], library: _Library) -> bool:
+    record = known.get(job.key)
+    if record is None or record.error is not None or record.settings != job.changes:
+        return False
+    if job.variant.thresholds and not record.pruning:
+        return False
+    return not record.data or record.data == library.digest(job.set)
+
+
+def _keep_real_records(jobs: list[Job], known: Mapping[Any, Record]) -> None:
+    """Refuse to put the figures of a quick run in the place of real ones."""
+    for job in jobs:
+        record = known.get(job.key)
+        is_real = record is not None and record.error is None and not record.settings.get("quick")
+        if job.quick and is_real:
+            raise InputError(
+                f"{job} was measured in earnest already, and --quick would hide it; give another "
+                "folder with --out."
+            )
 
 
 def _tell_of_old_recipes(jobs: list[Job], known: Mapping[Any, Record]) -> None:
     """Say which records were made when the defaults were others."""
-    old = [
-        job
-        for job in jobs
-        if _is_measured(job, known)
-        and known[job.set, job.encoder, job.model, job.seed].recipe != job.recipe
-    ]
+    ours = [job for job in jobs if job.kind.family != "rival"]
+    old = [job for job in ours if known[job.key].recipe != job.recipe]
     if old:
         _say(
             f"note: {len(old)} jobs were measured with other default settings (such as {old[0]}); "
@@ -117,19 +138,18 @@ def _load_encoders(plan: Plan, pending: list[Job]) -> dict[str, Encoder]:
     return {name: load_encoder(specs[name], device=plan.device) for name in sorted(needed)}
 
 
-def _material(plan: Plan, job: Job, splits: _Splits, encoders: Mapping[str, Encoder]) -> Material:
-    train, test = splits.of(job.set)
+def _material(plan: Plan, job: Job, library: _Library, encoders: Mapping[str, Encoder]) -> Material:
     encoder = encoders.get(job.encoder)
     judge = None if encoder is None else _judge(plan, encoder, encoders)
     # Whom `evaluate` asks where nobody is named.
     usual = "word pieces" if encoder is not None and encoder.name == "minilm" else "minilm"
     return Material(
-        train=train,
-        test=test,
+        documents=library.of(job.set),
         encoder=encoder,
         judge=None if judge is None else encoders[judge],
         judge_name=judge or usual,
         device=plan.device,
+        vectors=plan.vectors,
     )
 
 
@@ -141,11 +161,11 @@ def _judge(plan: Plan, encoder: Encoder, encoders: Mapping[str, Encoder]) -> str
     return None
 
 
-def _do(plan: Plan, job: Job, splits: _Splits, encoders: Mapping[str, Encoder]) -> dict[str, Any]:
+def _do(plan: Plan, job: Job, library: _Library, encoders: Mapping[str, Encoder]) -> dict[str, Any]:
     """Return a job's record; where it fails, one that says why."""
     names = {"kind": "job", "seed": job.seed}
     try:
-        return {**names, **measure(job, _material(plan, job, splits, encoders))}
+        return {**names, **measure(job, _material(plan, job, library, encoders))}
     except Exception as error:
         told = {"error": _line(error), "settings": job.changes, "recipe": job.recipe}
         return {**names, **told}
@@ -154,29 +174,32 @@ def _do(plan: Plan, job: Job, splits: _Splits, encoders: Mapping[str, Encoder]) 
 
 
 def _compare_seeds(
-    plan: Plan, group: tuple[Job, ...], splits: _Splits, encoders: Mapping[str, Encoder]
+    plan: Plan, group: tuple[Job, ...], library: _Library, encoders: Mapping[str, Encoder]
 ) -> None:
     """Record how far the prototypes of a group's seeds agree, where there are two or more."""
     first = group[0]
-    records = {record.key: record for record in read_records(plan.records(first.set))[0]}
-    found = [records.get((job.set, job.encoder, job.model, job.seed)) for job in group]
+    if first.variant.name:
+        return
+    records = {record.key: record for record in read_records(plan.file(first.set))[0]}
+    found = [records.get(job.key) for job in group]
     models = [record for record in found if record is not None and record.prototypes]
     encoder = encoders.get(first.encoder)
     if encoder is None or len(models) < 2:
         return
     sentences = [[str(item.get("sentence")) for item in each.prototypes] for each in models]
     try:
-        value = stability(encoder, sentences, splits.mean(first.set, encoder))
+        value = stability(encoder, sentences, library.mean(first.set, encoder))
     except Exception as error:
         _say(f"note: the seeds of {first.model} could not be compared: {_line(error)}")
         return
     seeds = [record.seed for record in models]
     values = {"kind": "stability", "seeds": seeds, "value": value}
-    append_record(plan.records(first.set), {**_names(first), **values})
+    append_record(plan.file(first.set), {**_names(first), **values})
 
 
 def _names(job: Job) -> dict[str, Any]:
-    return {"set": job.set, "encoder": job.encoder or None, "model": job.model}
+    names = {"set": job.set, "encoder": job.encoder or None, "model": job.model}
+    return {**names, "variant": job.variant.name} if job.variant.name else names
 
 
 def _outcome(record: Mapping[str, Any]) -> str:

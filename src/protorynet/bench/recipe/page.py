@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from protorynet.bench.catalogue import data_set
 from protorynet.bench.markdown import escaped, provenance
-from protorynet.bench.results import Group, Results
-from protorynet.bench.tables import (
+from protorynet.bench.recipe.tables import (
     accuracy_goals_table,
     accuracy_table,
     best_of_ours,
@@ -19,6 +18,7 @@ from protorynet.bench.tables import (
     set_title,
     time_table,
 )
+from protorynet.bench.results import Group, Results
 
 __all__ = ["results_page"]
 
@@ -26,12 +26,13 @@ _SHOWN_PROTOTYPES = ("yelp", "hotel", "imdb")
 _HEAD = """\
 # What was measured
 
-<!-- Written by `python -m protorynet.bench write`; discussion goes into results-notes.md. -->
+<!-- Written by `protorynet bench recipe --from-records`; discussion goes into results-notes.md. -->
 
 Every figure is the mean over seeds ± the standard deviation, on a test split that each job reads
-once. The command under each table trains and measures; `python -m protorynet.bench write --results
-RECORDS --docs docs` then writes this page, [`results/`](results) and the plot. `DATA` is a folder
-of Parquet tables with the columns `text`, `label`, `split`. A star marks data that are a slice of
+once. The command under each table trains, measures and writes this page, [`results/`](results) and
+the plot; with `--from-records` it only writes. `DATA` is a folder of Parquet tables with the
+columns `text`, `label`, `split`. The paper's tables with all rivals are in
+[paper-tables.md](paper-tables.md). A star marks data that are a slice of
 the paper's kind, not its own data and split: there, compare models with each other, not with the
 paper. Columns in *italics* are the paper's own figures. What the measures mean is in
 [method.md](method.md); speed is in [performance.md](performance.md)."""

@@ -7,14 +7,23 @@ import re
 from pathlib import Path
 from typing import Any
 
+from protorynet.bench.catalogue import DATA_SETS, MODELS
+from protorynet.bench.experiments.experiment import Measurements
 from protorynet.bench.figures import Figure
-from protorynet.bench.frontier import frontier_svg
-from protorynet.bench.page import results_page
-from protorynet.bench.results import Group, Results, read_results
+from protorynet.bench.recipe.frontier import frontier_svg
+from protorynet.bench.recipe.page import results_page
+from protorynet.bench.results import Group, Results
 from protorynet.errors import InputError
 from protorynet.files import write_atomically
 
-__all__ = ["write_results"]
+__all__ = ["RECIPE", "write_results"]
+
+RECIPE = Measurements(
+    name="recipe",
+    models=(*(kind.name for kind in MODELS if kind.family != "rival"), "bag-of-words"),
+    sets=tuple(each.name for each in DATA_SETS),
+)
+"""Ours, the paper's procedure, the ceilings and the floor."""
 
 _NOTES = "results-notes.md"
 _DIGITS = 6
@@ -33,28 +42,28 @@ _FIGURES = (
 )
 
 
-def write_results(results: Path, docs: Path) -> list[Path]:
-    """Write all pages from the records of a folder; the same records give the same bytes.
+def write_results(results: Results, out: Path) -> list[Path]:
+    """Write the page of the recipe; the same records give the same bytes.
 
     Parameters
     ----------
     results
-        The folder that `run` wrote to.
-    docs
-        Where results.md, results/NAME.json and frontier.svg go.
+        Everything that was measured.
+    out
+        Where NAME.json of each data set goes; results.md and frontier.svg go beside it.
 
     Returns
     -------
     The files written.
     """
-    found = read_results(results)
+    found = results.only(models=RECIPE.models, variants=("",))
+    docs = out.parent
     pages = {
         docs / "results.md": results_page(found, _notes(docs / _NOTES)),
         docs / "frontier.svg": frontier_svg(found) + "\n",
     }
     for name in found.sets:
-        path = docs / "results" / f"{_file_name(name)}.json"
-        pages[path] = _one_figure_per_line(_summary(found, name)) + "\n"
+        pages[out / f"{_file_name(name)}.json"] = _one_figure_per_line(_summary(found, name)) + "\n"
     for path, text in pages.items():
         write_atomically(path, text.encode("utf-8", "backslashreplace"))
     return list(pages)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from protorynet.bench.catalogue import MODELS, PAPER, ModelKind, PaperFigures, data_set
+from protorynet.bench.catalogue import MODELS, ModelKind, data_set
 from protorynet.bench.figures import MISSING, Figure, shown, shown_measure, shown_range
-from protorynet.bench.goals import accuracy_goals, faithfulness_goals
 from protorynet.bench.markdown import escaped, table
+from protorynet.bench.paper import PAPER, PaperFigures
+from protorynet.bench.recipe.goals import accuracy_goals, faithfulness_goals
 from protorynet.bench.results import Group, Results
 from protorynet.report.wording import measure_title
 

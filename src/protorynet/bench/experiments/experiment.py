@@ -1,0 +1,155 @@
+"""What an experiment is: the jobs it needs, and the blocks it makes of their records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from shlex import quote
+
+from protorynet.bench.blocks import Block, Command, Items, Prose
+from protorynet.bench.catalogue import DATA_SETS, data_set
+from protorynet.bench.jobs import PLAIN, Variant
+from protorynet.bench.results import Group, Results
+
+__all__ = ["BINARY_SETS", "MULTICLASS_SETS", "Experiment", "Measurements", "command_of", "seeds_of"]
+
+BINARY_SETS = tuple(each.name for each in DATA_SETS if not each.multiclass)
+MULTICLASS_SETS = tuple(each.name for each in DATA_SETS if each.multiclass)
+_QUICK = (
+    "This was a quick run on a few shortened documents: it shows that everything works, and its "
+    "figures mean nothing."
+)
+
+
+def _plain(_: bool) -> tuple[Variant, ...]:
+    return (PLAIN,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurements:
+    """Which jobs an experiment needs.
+
+    Parameters
+    ----------
+    name
+        Its name on the command line.
+    models, sets
+        What is measured unless something else is asked for.
+    variants
+        The variants of each model; fewer in a quick run.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    sets: tuple[str, ...]
+    variants: Callable[[bool], tuple[Variant, ...]] = _plain
+
+    def suits(self, name: str) -> bool:
+        """Whether a data set belongs into this experiment, where all are made at once.
+
+        Examples
+        --------
+        >>> from protorynet.bench.experiments import experiment
+        >>> experiment("multiclass").suits("imdb"), experiment("table1").suits("mine")
+        (False, True)
+        """
+        return data_set(name).multiclass in {data_set(each).multiclass for each in self.sets}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(Measurements):
+    """One table or figure of the paper.
+
+    Parameters
+    ----------
+    name, models, sets, variants
+        As for `Measurements`.
+    title, about
+        Its heading; what is measured, and how to read it.
+    blocks
+        Tables and pictures from the records of these models.
+    beside
+        Models that other experiments measure and that its tables show as well.
+    table
+        Path of the user's own table, where it is about one.
+    """
+
+    title: str
+    about: str
+    blocks: Callable[[Results], list[Block]]
+    beside: tuple[str, ...] = ()
+    table: str = ""
+
+    def page(
+        self, results: Results, *, sets: Collection[str] = (), models: Collection[str] = ()
+    ) -> list[Block]:
+        """Return all blocks of the experiment, with what failed and the command to measure it.
+
+        Parameters
+        ----------
+        results
+            Everything that was measured.
+        sets, models
+            Data sets to show beside those that suit, and models beside the experiment's own.
+        """
+        named = _names(results)
+        wanted = [name for name in named if name in sets or (not self.table and self.suits(name))]
+        own = results.only(
+            sets=self.sets if self.table else wanted,
+            models=(*self.models, *self.beside, *models),
+        )
+        blocks = self.blocks(own)
+        shown = [group for group in own.groups if group.variant in self._variant_names()]
+        if not blocks or not shown:
+            return [Prose("Nothing was measured yet."), *_not_measured(own)]
+        quick = [Prose(_QUICK)] if own.is_quick else []
+        command = command_of(self, shown, quick=own.is_quick)
+        return [*quick, *blocks, *_not_measured(own), command]
+
+    def _variant_names(self) -> set[str]:
+        return {each.name for quick in (False, True) for each in self.variants(quick)}
+
+
+def command_of(
+    experiment: Experiment, groups: Collection[Group], *, quick: bool = False
+) -> Command:
+    """Return the command that measures some groups."""
+    options = {
+        "sets": list(dict.fromkeys(group.set for group in groups)),
+        "encoders": sorted({group.encoder for group in groups} - {""}),
+        "seeds": [str(seed) for seed in sorted({r.seed for g in groups for r in g.records})],
+    }
+    words = ["protorynet bench", experiment.name, "--data DATA"]
+    if experiment.table:
+        words = ["protorynet bench", quote(experiment.table)]
+        del options["sets"]
+    words += [f"--{name} {','.join(values)}" for name, values in options.items() if values]
+    words += [*(["--quick"] if quick else []), "--out OUT"]
+    return Command(" ".join(words), seeds_of(groups))
+
+
+def seeds_of(groups: Collection[Group]) -> str:
+    """Return with how many seeds some groups were measured.
+
+    Examples
+    --------
+    >>> seeds_of([])
+    '0 seeds'
+    """
+    counts = sorted({len(group.records) for group in groups}) or [0]
+    many = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{many} seed{'' if many == '1' else 's'}"
+
+
+def _names(results: Results) -> list[str]:
+    failed = (record.set for record in results.failures)
+    return list(dict.fromkeys([*results.sets, *failed]))
+
+
+def _not_measured(results: Results) -> list[Block]:
+    texts = dict.fromkeys(
+        f"{' '.join(filter(None, (r.set, r.encoder, r.model, r.variant)))}, seed {r.seed}: "
+        f"{r.error}"
+        for r in results.failures
+    )
+    return [Prose("Jobs that failed:"), Items(tuple(texts))] if texts else []

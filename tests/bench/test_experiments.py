@@ -1,0 +1,201 @@
+"""The experiments' tables: complete, escaped, and the same from the same records."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from bench_scene import Scene
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protorynet.bench.blocks import Cell, Grid, as_markdown
+from protorynet.bench.catalogue import MODELS
+from protorynet.bench.experiments import EXPERIMENTS, Experiment, experiment
+from protorynet.bench.experiments.own import own_grid
+from protorynet.bench.html import html_page
+from protorynet.bench.records import append_record
+from protorynet.bench.results import read_results
+from protorynet.bench.significance import pack_flags
+
+NAMES = [each.name for each in EXPERIMENTS]
+
+
+def add(folder: Path, **values: Any) -> None:
+    usual = {"kind": "job", "set": "imdb", "encoder": "minilm", "model": "full", "seed": 0}
+    append_record(folder / "records.jsonl", {**usual, **values})
+
+
+def grids(folder: Path, name: str) -> list[Grid]:
+    return [b for b in experiment(name).page(read_results(folder)) if isinstance(b, Grid)]
+
+
+def right(count: int, of: int = 100) -> dict[str, Any]:
+    flags = np.arange(of) < count
+    return {"accuracy": count / of, "n_test": of, "correct": pack_flags(flags)}
+
+
+@pytest.mark.parametrize("each", EXPERIMENTS, ids=lambda each: each.name)
+def test_every_experiment_has_a_table_after_a_quick_run(measured: Scene, each: Experiment) -> None:
+    blocks = each.page(read_results(measured.records))
+    assert any(isinstance(block, Grid) and block.rows for block in blocks)
+
+
+def test_all_writes_a_page_per_experiment_and_one_for_the_paper(measured: Scene) -> None:
+    found = {path.name for path in measured.out.iterdir()}
+    assert {f"{name}.{ending}" for name in NAMES for ending in ("md", "html")} <= found
+    assert {"pruning.svg", "prototypes.svg", "sensitivity.svg"} <= found
+    page = (measured.out.parent / "paper-tables.md").read_text(encoding="utf-8")
+    assert [f"## {each.title}\n" in page for each in EXPERIMENTS] == [True] * len(EXPERIMENTS)
+
+
+def test_each_data_set_is_in_the_experiments_that_it_suits(measured: Scene) -> None:
+    pages = {name: (measured.out / f"{name}.md").read_text("utf-8") for name in NAMES}
+    assert {name for name, page in pages.items() if "DBPedia" in page} == {"multiclass", "automata"}
+    assert "Hotel" not in pages["multiclass"]
+
+
+def test_every_picture_that_the_paper_page_shows_is_there(measured: Scene) -> None:
+    page = (measured.out.parent / "paper-tables.md").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[.*?\]\((.*?)\)", page)
+    assert len(shown) == 3
+    for name in shown:
+        ElementTree.parse(measured.out.parent / name)
+
+
+def test_notes_follow_their_table(measured: Scene, written: Callable[..., Path]) -> None:
+    docs = written(measured.records, "all")
+    (docs / "results" / "notes").mkdir()
+    (docs / "results" / "notes" / "table2.md").write_text("Long ones win.\n", encoding="utf-8")
+    page = (written(measured.records, "all") / "paper-tables.md").read_text(encoding="utf-8")
+    section = page.split("\n## Short and long documents\n")[1].split("\n## ")[0]
+    assert section.rstrip().endswith("Long ones win.")
+
+
+def test_writing_again_changes_nothing(measured: Scene, written: Callable[..., Path]) -> None:
+    def snapshot() -> dict[str, bytes]:
+        docs = written(measured.records, "all")
+        return {str(path): path.read_bytes() for path in docs.rglob("*") if path.is_file()}
+
+    assert snapshot() == snapshot()
+
+
+def test_a_page_loads_nothing_from_elsewhere(measured: Scene) -> None:
+    page = (measured.out / "table1.html").read_text(encoding="utf-8")
+    assert not re.search(r"<(script|link(?! rel=\"icon\" href=\"data:)|img|iframe)", page)
+    assert "default-src 'none'" in page
+    parser = HTMLParser()
+    parser.feed(page)
+
+
+def test_the_papers_figure_stands_beside_ours(tmp_path: Path) -> None:
+    add(tmp_path, accuracy=0.93, n_prototypes=15)
+    assert "| .930 (15) <sub>paper .914</sub> |" in as_markdown(grids(tmp_path, "table1"))
+
+
+def test_a_rival_that_is_clearly_worse_gets_stars_and_one_that_is_equal_none(
+    tmp_path: Path,
+) -> None:
+    add(tmp_path, **right(95))
+    add(tmp_path, model="adapter", **right(95))
+    add(tmp_path, model="lstm", encoder=None, **right(70))
+    against = {row[0].text: row[1].text for row in grids(tmp_path, "table1")[1].rows}
+    assert against["ours, adapter"] == "0.0 ±0.0"
+    assert re.fullmatch(r"\+25\.0 ±\d\.\d \*\*\*", against["vanilla LSTM"])
+
+
+def test_models_tested_on_other_documents_are_not_compared(tmp_path: Path) -> None:
+    add(tmp_path, **right(95))
+    add(tmp_path, model="lstm", encoder=None, **right(30, of=50))
+    assert len(grids(tmp_path, "table1")) == 1
+
+
+def test_the_transformers_row_says_whose_weights_it_has(tmp_path: Path) -> None:
+    add(tmp_path, accuracy=0.93)
+    add(tmp_path, model="transformer", encoder="distilbert", accuracy=0.94)
+    rows = grids(tmp_path, "table1")[0].rows
+    assert rows[0][0] == Cell("transformer", "weights of distilbert")
+
+
+def test_variants_stay_out_of_the_tables_of_plain_models(tmp_path: Path) -> None:
+    add(tmp_path, accuracy=0.9)
+    add(tmp_path, accuracy=0.5, variant="selection=dense")
+    assert ".500" not in as_markdown(grids(tmp_path, "table1"))
+    assert ".500" in as_markdown(grids(tmp_path, "sparsity"))
+
+
+def test_pruning_shows_accuracy_and_prototypes_left_at_each_threshold(tmp_path: Path) -> None:
+    points = [
+        {"threshold": 0.0, "n_prototypes": 200, "accuracy": 0.918},
+        {"threshold": 0.005, "n_prototypes": 14, "accuracy": 0.917},
+    ]
+    add(tmp_path, set="amazon", variant="n_prototypes=200", accuracy=0.918, pruning=points)
+    table = as_markdown(grids(tmp_path, "pruning"))
+    assert "| prototypes | all | θ = 0.5% |" in table
+    assert "| K = 200 | .918 (200) | .917 (14) |" in table
+
+
+def test_a_failed_rival_has_a_row_and_a_reason(tmp_path: Path) -> None:
+    add(tmp_path, accuracy=0.9)
+    add(tmp_path, model="lstm", encoder=None, error="InputError: no <vectors>")
+    text = as_markdown(experiment("table1").page(read_results(tmp_path)))
+    assert re.search(r"\| vanilla LSTM .*\| failed", text)
+    assert "- imdb lstm, seed 0: InputError: no &lt;vectors&gt;" in text
+
+
+def test_the_own_table_is_ordered_by_accuracy_and_measured_against_a_black_box(
+    tmp_path: Path,
+) -> None:
+    add(tmp_path, set="mine", n_prototypes=12, **right(90))
+    add(tmp_path, set="mine", model="transformer", **right(95))
+    add(tmp_path, set="mine", model="bag-of-words", encoder=None, **right(60))
+    grid = own_grid(read_results(tmp_path), "mine", "minilm")
+    assert grid is not None
+    assert [row[0].text for row in grid.rows] == ["transformer", "ours, full", "bag of words"]
+    assert grid.rows[1][2].text.startswith("−5.0 ±")
+    assert [row[4].text for row in grid.rows] == ["nothing", "12 sentences", "words"]
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=6,
+)
+_FIELDS = (
+    "accuracy",
+    "substitutes",
+    "pruning",
+    "automata",
+    "correct",
+    "n_test",
+    "error",
+    "seconds",
+)
+_VARIANTS = ("", "n_prototypes=20", "n_prototypes=x", "selection=dense", "alpha=0 beta=0")
+
+
+@given(
+    values=st.dictionaries(st.sampled_from(_FIELDS), _JSON),
+    variant=st.sampled_from(_VARIANTS),
+    kind=st.sampled_from(MODELS),
+)
+def test_no_record_breaks_a_table(
+    values: dict[str, Any], variant: str, kind: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "any-experiment"
+    folder.mkdir(exist_ok=True)
+    usual = {"kind": "job", "set": "hotel", "encoder": "e", "model": kind.name, "seed": 0}
+    line = json.dumps({**usual, "variant": variant, **values})
+    (folder / "any.jsonl").write_text(line + "\n", encoding="utf-8")
+    results = read_results(folder)
+    for each in EXPERIMENTS:
+        blocks = each.page(results)
+        as_markdown(blocks)
+        html_page(each.title, each.about, blocks)

@@ -1,0 +1,102 @@
+"""`protorynet bench TABLE`: models compared on a table of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from protorynet.bench.documents import Source
+from protorynet.cli import main
+
+MODELS = "none,bag-of-words,ceiling-none"
+
+
+@pytest.fixture
+def table(reviews: Any, tmp_path: Path) -> Path:
+    path = tmp_path / "my reviews.csv"
+    pd.DataFrame({"review": reviews.texts, "stars": reviews.labels}).to_csv(path, index=False)
+    return path
+
+
+def command(table: Path, encoder: Path, *more: str) -> list[str]:
+    options = ["--encoders", str(encoder), "--models", MODELS, "--device", "cpu", "--quick"]
+    return ["bench", str(table), "--label", "stars", *options, *more]
+
+
+def test_models_are_compared_in_the_terminal_and_in_files(
+    table: Path, tiny_bert_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out" / "results"
+    assert main(command(table, tiny_bert_folder, "--out", str(out))) == 0
+    shown = capsys.readouterr()
+    for words in ("ours, frozen", "bag of words", "no prototypes", "black box", "sentences"):
+        assert words in shown.out
+    assert "12 of its 60 documents are held out" in shown.err
+    assert {path.name for path in out.iterdir()} == {
+        "my_reviews.md",
+        "my_reviews.html",
+        "records",
+    }
+
+
+def test_the_pages_are_written_again_without_table_or_model(
+    table: Path, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    assert main(command(table, tiny_bert_folder, "--out", str(out))) == 0
+    page = (out / "my_reviews.md").read_bytes()
+    (out / "my_reviews.md").unlink()
+    table.unlink()
+    assert main(["bench", str(table), "--from-records", "--out", str(out)]) == 0
+    assert (out / "my_reviews.md").read_bytes() == page
+
+
+def test_a_word_that_is_neither_experiment_nor_table_ends_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["bench", "tabel1"]) == 2
+    assert "neither an experiment" in capsys.readouterr().err
+
+
+def test_an_experiment_without_a_folder_of_data_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["bench", "table1"]) == 2
+    assert "--data" in capsys.readouterr().err
+
+
+def test_the_documents_held_out_are_of_every_class_and_always_the_same(table: Path) -> None:
+    first, second = Source(table, label="stars").read(), Source(table, label="stars").read()
+    assert first.digest == second.digest
+    assert sorted(first.test.labels or ()) == ["bad"] * 6 + ["good"] * 6
+    assert not set(first.train.rows) & set(first.test.rows)
+
+
+@pytest.mark.parametrize("column", ["split", "Part"])
+def test_a_split_column_decides_which_documents_are_for_testing(
+    column: str, reviews: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "table.parquet"
+    parts = np.where(np.arange(60) < 50, "train", "test")
+    frame = pd.DataFrame({"text": reviews.texts, "label": reviews.labels, column: parts})
+    frame.to_parquet(path)
+    documents = Source(path, split=column).read()
+    assert (len(documents.train), len(documents.test)) == (50, 10)
+
+
+def test_a_split_column_that_is_not_there_is_told(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "results")
+    assert main(["bench", str(table), "--split", "part", "--out", out]) == 2
+    assert "has no column 'part'" in capsys.readouterr().err
+
+
+def test_a_quick_run_reads_the_beginnings_of_some_documents(table: Path) -> None:
+    documents = Source(table, label="stars").read(quick=True)
+    assert len(documents.train) == 40
+    assert max(map(len, documents.train.texts)) <= 240
