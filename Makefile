@@ -19,7 +19,7 @@ demo: $(STAMP)  ## train on real movie reviews and write demo/index.html
 	$(BIN)/protorynet demo
 
 test: lint types layers  ## lint, types, layering and the test suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 test-slow: $(STAMP)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow

@@ -713,7 +713,10 @@ def test_a_log_from_before_automata_were_kept_knows_those_that_only_names_follow
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda v: v["automata"][0][0].update(start=99), r"edits\.json: the automaton is not valid"),
+        (
+            lambda v: v["automata"][0][0].update(start=99),
+            r"edits\.json: the automaton is not valid",
+        ),
         (lambda v: v["automata"][0].reverse(), "one automaton for each class"),
         (lambda v: v["automata"][0][0]["prototypes"].reverse(), "other prototypes than the model"),
         (lambda v: v.update(automata=[]), "a state has the automata 0"),
@@ -785,6 +788,25 @@ def test_forged_automata_are_refused(
 def test_a_model_from_before_automata_were_kept_has_none() -> None:
     old = Path(__file__).parent / "golden" / "v1" / "vectors" / "model"
     assert load_model(old)[0].automata == ()
+
+
+def test_the_card_lists_the_edits(clf: ProtoryNetClassifier, edited: Path) -> None:
+    card = (edited / "README.md").read_text(encoding="utf-8")
+    log = load_model(edited)[0].edits
+    first, second, third = card.split("## Edited by hand since\n\n")[1].splitlines()
+    assert "replaced by “The pool was perfect.”" in first
+    assert "accuracy on held-out documents" in first
+    assert f"(undone {log.entries[1].undone})" in second
+    assert third.endswith(r"named “Zimmer ☃ \<b\>” (reader not trained again)")
+    assert "Edited by hand" not in model_card(clf.model_)
+
+
+def test_the_card_warns_where_the_reader_is_behind(clf: ProtoryNetClassifier) -> None:
+    changed = copy.deepcopy(clf)
+    changed.edit(drop=[changed.prototypes_[0].id])
+    assert "**Not final:**" in model_card(changed.model_)
+    changed.undo_edit()
+    assert "**Not final:**" not in model_card(changed.model_)
 
 
 def test_the_card_tells_of_the_automata(clf: ProtoryNetClassifier) -> None:

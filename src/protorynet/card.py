@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from protorynet.model import Model
+from protorynet.prototypes.edit_log import EditEntry
 
 __all__ = ["model_card"]
 
@@ -25,6 +26,7 @@ def model_card(model: Model) -> str:
         "A text classifier that matches every sentence of a document to one of "
         f"{len(model.prototypes)} real training sentences (prototypes) and reads the sequence of "
         f"matches. {exact}",
+        *_warning(model),
         "",
         f"- Classes: {shares}",
         f"- Encoder: {_cell(model.encoder.name)}"
@@ -52,7 +54,40 @@ def model_card(model: Model) -> str:
         "Scores are the model's probabilities for the prototype read alone; usage is the share of "
         "training sentences matched to it.",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_edits(model)]) + "\n"
+
+
+def _warning(model: Model) -> list[str]:
+    """Tell where the reader has not learnt to use the prototypes that it has."""
+    if not model.edits.reader_is_behind:
+        return []
+    return [
+        "",
+        "**Not final:** prototypes were edited by hand after the reader was last trained, so it "
+        "decides with prototypes that it has not learnt to use, and usage and class rates are "
+        "those from before. Train it again with `protorynet edit MODEL --retrain DATA`.",
+    ]
+
+
+def _edits(model: Model) -> list[str]:
+    """List the edits made by hand, the undone ones included."""
+    entries = model.edits.entries
+    if not entries:
+        return []
+    return ["", "## Edited by hand since", "", *(_edit(entry) for entry in entries)]
+
+
+def _edit(entry: EditEntry) -> str:
+    done = "; ".join(_cell(str(change)) for change in entry.changes) or "reader trained again"
+    undone = f" (undone {_cell(entry.undone)})" if entry.undone else ""
+    retraining = entry.retraining
+    accuracy = (
+        "reader not trained again"
+        if retraining is None
+        else f"accuracy on held-out documents {retraining.accuracy_before:.1%} before, "
+        f"{retraining.accuracy_after:.1%} after"
+    )
+    return f"{entry.number}. {_cell(entry.when)}{undone}: {done} ({accuracy})"
 
 
 def _summary(model: Model) -> list[str]:

@@ -1,4 +1,4 @@
-"""Progress of long work, on standard error: a bar in a terminal, one line each elsewhere."""
+"""Progress of long work: a bar in a terminal, one line each elsewhere, or told to a listener."""
 
 from __future__ import annotations
 
@@ -6,10 +6,34 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
-__all__ = ["Advance", "progress_bar"]
+__all__ = ["Advance", "Listener", "progress_bar", "progress_told"]
 
 Advance = Callable[[int], None]
+Listener = Callable[[str, float], None]
+
+_LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def progress_told(listener: Listener) -> Iterator[None]:
+    """Tell a listener, in place of standard error, how far long work in the block is.
+
+    It is called with what is done and the share of it that is done.
+
+    Examples
+    --------
+    >>> with progress_told(lambda what, share: print(what, share)):
+    ...     with progress_bar("Reading", total=2, enabled=False) as advance:
+    ...         advance(1)
+    Reading 0.5
+    """
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
 
 
 @contextmanager
@@ -21,7 +45,10 @@ def progress_bar(description: str, total: int, *, enabled: bool = True) -> Itera
     >>> with progress_bar("Reading", total=2, enabled=False) as advance:
     ...     advance(2)
     """
-    if not enabled or total == 0:
+    listener = _LISTENER.get()
+    if listener is not None and total:
+        yield _telling(listener, description, total)
+    elif not enabled or total == 0:
         yield lambda steps: None
     elif sys.stderr.isatty():
         with _rich_bar(description, total) as advance:
@@ -30,6 +57,17 @@ def progress_bar(description: str, total: int, *, enabled: bool = True) -> Itera
         start = time.perf_counter()
         yield lambda steps: None
         print(f"{description}: done in {time.perf_counter() - start:.1f} s", file=sys.stderr)
+
+
+def _telling(listener: Listener, description: str, total: int) -> Advance:
+    done = 0
+
+    def advance(steps: int) -> None:
+        nonlocal done
+        done += steps
+        listener(description, min(done / total, 1.0))
+
+    return advance
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from protorynet import ProtoryNetClassifier, Settings
-from protorynet.explain import Explanation, Pattern, documents
+from protorynet.explain import Explanation, Pattern, leaving_out
 
 _TEXT = (
     "  The room was clean.<br />We stayed for two nights!\n\n"
@@ -86,8 +86,8 @@ def test_effects_do_not_depend_on_how_documents_are_grouped(
 ) -> None:
     texts = ["Yes.", *unseen_reviews.texts[:10], "No.", " ".join(unseen_reviews.texts)]
     expected = [step.effect for e in clf.explain(texts) for step in e.sentences]
-    for most in (1, 7, 40):
-        monkeypatch.setattr(documents, "_STEPS_AT_ONCE", most)
+    for rows in (1, 7, 40):
+        monkeypatch.setattr(leaving_out, "_ROWS", rows)
         found = [step.effect for e in clf.explain(texts) for step in e.sentences]
         assert found == pytest.approx(expected, abs=1e-5)
 
@@ -237,6 +237,14 @@ def test_no_pattern_is_named_where_automaton_and_model_differ(
     assert explanation.automaton is not None
     assert explanation.automaton.agrees is False
     assert explanation.pattern is None
+
+
+def test_an_explanation_says_where_the_reader_is_behind(clf: ProtoryNetClassifier) -> None:
+    changed = copy.copy(clf)
+    assert not changed.explain(_TEXT).reader_is_behind
+    changed.edit(drop=[changed.prototypes_[0].id])
+    assert changed.explain(_TEXT).reader_is_behind
+    assert changed.explain(_TEXT).to_dict()["reader_is_behind"] is True
 
 
 def test_the_table_has_a_row_per_sentence(clf: ProtoryNetClassifier) -> None:

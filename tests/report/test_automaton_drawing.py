@@ -9,11 +9,14 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 
 from protorynet.automaton import Automaton, Pattern, State
 from protorynet.prototypes import Prototypes
 from protorynet.report.automaton import automaton_svg
+from protorynet.report.automaton_layout import RADIUS, Box, Layout, lay_out
 from protorynet.report.automaton_words import pattern_sentence, print_automaton
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -75,11 +78,101 @@ def test_everything_lies_within_the_picture(drawn):
             assert -20 <= float(pair[0]) <= width + 20
 
 
-def test_no_two_labels_of_edges_share_a_place(drawn):
-    _, picture = drawn
-    labels = [text for text in picture.iter(f"{SVG}text") if text.get("style")]
-    places = {(text.get("x"), text.get("y")) for text in labels}
-    assert len(places) == len(labels)
+@st.composite
+def automata(draw: st.DrawFn) -> Automaton:
+    """Any automaton of up to 20 states and 20 prototypes, whatever their ids."""
+    n, k = draw(st.integers(1, 20)), draw(st.integers(1, 20))
+    highest = draw(st.sampled_from([30, 99_999]))
+    ids = draw(st.lists(st.integers(0, highest), min_size=k, max_size=k, unique=True))
+    chance = draw(st.randoms(use_true_random=False))
+    near = draw(st.integers(1, n))
+    return Automaton(
+        label="positive",
+        prototypes=tuple(ids),
+        states=tuple(State(i, (i + 1) / (n + 1), i >= n / 2, 10) for i in range(n)),
+        start=chance.randrange(n),
+        transitions=tuple(
+            tuple(min(max(i + chance.randint(-near, near), 0), n - 1) for _ in ids)
+            for i in range(n)
+        ),
+        traffic=tuple(tuple(chance.choice([0, 0, 1, 40, 900]) for _ in ids) for _ in range(n)),
+        patterns=(),
+        fidelity_train=0.98,
+        fidelity_held_out=None,
+        fidelity_ids_only=0.97,
+        n_train=800,
+        n_held_out=0,
+    )
+
+
+def boxes(layout: Layout) -> list[Box]:
+    return [arc.label.box for arc in layout.arcs if arc.label is not None]
+
+
+def touch(one: Box, other: Box) -> bool:
+    return (
+        one.left < other.right
+        and other.left < one.right
+        and one.top < other.bottom
+        and other.top < one.bottom
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(automata())
+def test_no_two_labels_touch_each_other_nor_a_state(automaton: Automaton) -> None:
+    layout = lay_out(automaton)
+    found = boxes(layout)
+    circles = [
+        Box(x - RADIUS, layout.axis - RADIUS, x + RADIUS, layout.axis + RADIUS)
+        for x in layout.places
+    ]
+    for place, one in enumerate(found):
+        assert not any(touch(one, other) for other in found[:place])
+        assert not any(touch(one, circle) for circle in circles)
+
+
+@settings(max_examples=60, deadline=None)
+@given(automata())
+def test_every_label_lies_between_header_and_legend(automaton: Automaton) -> None:
+    layout = lay_out(automaton)
+    for box in boxes(layout):
+        assert 0 <= box.left <= box.right <= layout.width
+        assert 50 <= box.top <= box.bottom <= layout.bottom
+
+
+@settings(max_examples=60, deadline=None)
+@given(automata())
+def test_an_arc_runs_outside_of_those_that_it_spans(automaton: Automaton) -> None:
+    layout = lay_out(automaton)
+    # The second number of a curve's first handle says how far it goes.
+    heights = {
+        (arc.edge.source, arc.edge.target): abs(float(arc.path.split()[2]) - layout.axis)
+        for arc in layout.arcs
+        if arc.edge.source != arc.edge.target
+    }
+    for (source, target), height in heights.items():
+        low, high = sorted((source, target))
+        for (other_source, other_target), other in heights.items():
+            inner = sorted((other_source, other_target))
+            same_side = (target > source) == (other_target > other_source)
+            if same_side and low <= inner[0] < inner[1] <= high and inner != [low, high]:
+                assert other < height
+
+
+def test_a_long_label_is_cut_and_the_rest_is_shown_on_hover(movie_prototypes):
+    automaton = machine(movie_prototypes, 1)
+    picture = ElementTree.fromstring(automaton_svg(automaton, movie_prototypes))
+    (label,) = (text for text in picture.iter(f"{SVG}text") if text.get("style"))
+    taken = [f"{i} (" for i, count in zip(*automaton_loop(automaton), strict=True) if count]
+    told = label[0].tail
+    assert re.fullmatch(r"(\d+, )*\d+ and \d+ more", told)
+    assert len(re.findall(r"\d+", told)) - 1 + int(told.split()[-2]) == len(taken)
+    assert all(each in label[0].text for each in taken)
+
+
+def automaton_loop(automaton: Automaton) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return automaton.edges[0].prototypes, automaton.edges[0].traffic
 
 
 def test_edges_that_no_text_took_are_left_out(drawn):

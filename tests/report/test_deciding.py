@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from protorynet.explain import AutomatonReading, DecidingPattern, Explanation
-from protorynet.report import explanation_fragment, print_explanation
+from protorynet.report import explanation_fragment, explanation_page, print_explanation
 from protorynet.report.deciding import deciding
 
 PATTERN = DecidingPattern("good", (7, 4), ("I love <b>it</b>.", "Great food."), 1212, 0.97)
@@ -76,7 +77,7 @@ def test_a_differing_automaton_is_said_to_explain_nothing(differing: Explanation
 def test_a_model_without_automata_says_nothing() -> None:
     nothing = explained(None)
     assert deciding(nothing) is None
-    assert "pn-pattern" not in explanation_fragment(nothing)
+    assert 'class="pn-like pn-pattern' not in explanation_fragment(nothing)
 
 
 def test_where_no_class_is_given_there_is_nothing_to_tell() -> None:
@@ -101,3 +102,16 @@ def test_json_holds_the_pattern_and_the_automatons_reading(by_pattern: Explanati
         "purity": 0.97,
     }
     assert replace(by_pattern, automaton=None).to_dict()["pattern"] is None
+
+
+def test_every_view_warns_where_the_reader_is_behind(
+    by_pattern: Explanation, tmp_path: Path
+) -> None:
+    behind = replace(by_pattern, reader_is_behind=True)
+    told = "Prototypes were edited by hand after the reader was last trained"
+    explanation_page([behind, behind], tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for view in (printed(behind), explanation_fragment(behind), page):
+        assert view.count(told) == 1
+    for view in (printed(by_pattern), explanation_fragment(by_pattern)):
+        assert told not in view

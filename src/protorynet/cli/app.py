@@ -12,7 +12,9 @@ import typer
 from protorynet import __version__
 from protorynet.cli.auditing import audit
 from protorynet.cli.automating import automaton
+from protorynet.cli.benching import bench
 from protorynet.cli.caching import cache
+from protorynet.cli.datasets import datasets
 from protorynet.cli.demonstrating import demo
 from protorynet.cli.editing import EditCommand, edit
 from protorynet.cli.evaluating import evaluate
@@ -66,6 +68,8 @@ app.command(rich_help_panel=_READ)(prototypes)
 app.command(rich_help_panel=_READ)(automaton)
 app.command(rich_help_panel=_READ)(audit)
 app.command(rich_help_panel=_READ)(report)
+app.command(rich_help_panel="Compare")(bench)
+app.add_typer(datasets, name="datasets", rich_help_panel="Compare")
 app.command(cls=EditCommand, rich_help_panel="Upkeep")(edit)
 app.command(rich_help_panel="Upkeep")(cache)
 

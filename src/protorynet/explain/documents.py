@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.automaton import Automaton
+from protorynet.automaton import Automaton, Pattern
 from protorynet.encoders import Embeddings
 from protorynet.explain.explanation import (
     AutomatonReading,
@@ -16,15 +16,13 @@ from protorynet.explain.explanation import (
     Explanation,
     SentenceExplanation,
 )
+from protorynet.explain.leaving_out import read_without_each
 from protorynet.explain.summarising import decisions
 from protorynet.model import Model
 from protorynet.network import Prediction, Trajectory
 from protorynet.text import Sentences
 
 __all__ = ["explain_documents", "leave_one_out_effects"]
-
-_STEPS_AT_ONCE = 1_000_000  # sentences read together when each is left out in turn
-_MOST_RUNS = 256  # variants of one document that are read to find its sentences' effects
 
 
 def explain_documents(
@@ -44,57 +42,102 @@ def explain_documents(
     trajectory = model.trace(embeddings, sentences.lengths)
     prediction = model.read(trajectory)
     effects = leave_one_out_effects(model, trajectory, prediction)
-    offsets = trajectory.offsets
-    explanations = []
-    for document, text in enumerate(documents):
-        places = range(offsets[document], offsets[document + 1])
-        steps = tuple(
-            _step(model, text, sentences, trajectory, prediction, effects, place)
-            for place in places
+    steps = _steps(model, documents, sentences, trajectory, prediction, effects)
+    readings = _automaton_readings(model, trajectory, prediction)
+    names, rows = model.labels.names, prediction.probabilities.tolist()
+    is_behind = model.edits.reader_is_behind
+    return [
+        Explanation(
+            document=text,
+            label=model.labels.name_of(prediction.probabilities[document]),
+            probabilities=dict(zip(names, rows[document], strict=True)),
+            sentences=tuple(islice(steps, length)),
+            automaton=next(readings, None),
+            reader_is_behind=is_behind,
         )
-        row = prediction.probabilities[document]
-        columns = trajectory.columns[offsets[document] : offsets[document + 1]].tolist()
-        explanations.append(
-            Explanation(
-                document=text,
-                label=model.labels.name_of(row),
-                probabilities=_by_class(model, row),
-                sentences=steps,
-                automaton=_automaton_reading(model, columns, row),
-            )
+        for document, (text, length) in enumerate(
+            zip(documents, trajectory.lengths.tolist(), strict=True)
         )
-    return explanations
+    ]
+
+
+def _steps(
+    model: Model,
+    documents: Sequence[str],
+    sentences: Sentences,
+    trajectory: Trajectory,
+    prediction: Prediction,
+    effects: NDArray[np.float32],
+) -> Iterator[SentenceExplanation]:
+    """Explain all sentences of all documents, one after the other."""
+    names, items = model.labels.names, model.prototypes.items
+    # Plain numbers at once: taking them from arrays one by one would be slower by far.
+    for document, start, end, column, similarity, other, other_similarity, running, effect in zip(
+        sentences.documents.tolist(),
+        sentences.starts.tolist(),
+        sentences.ends.tolist(),
+        trajectory.columns.tolist(),
+        trajectory.similarities.tolist(),
+        trajectory.runner_up.tolist(),
+        trajectory.runner_up_similarities.tolist(),
+        prediction.running.tolist(),
+        effects.tolist(),
+        strict=True,
+    ):
+        active, second, alone = items[column], items[other], column == other
+        yield SentenceExplanation(
+            documents[document][start:end],
+            start,
+            end,
+            active.id,
+            active.sentence,
+            similarity,
+            None if alone else second.id,
+            None if alone else other_similarity,
+            dict(active.scores),
+            dict(zip(names, running, strict=True)),
+            effect,
+            None if alone else second.sentence,
+        )
+
+
+def _automaton_readings(
+    model: Model, trajectory: Trajectory, prediction: Prediction
+) -> Iterator[AutomatonReading]:
+    """Let the automaton of each document's most probable class read it too."""
+    if not model.automata:
+        return
+    captions = {item.id: item.caption for item in model.prototypes}
+    leading = prediction.probabilities.argmax(axis=1)
+    given = decisions(model, prediction.probabilities)[np.arange(len(leading)), leading]
+    columns = iter(trajectory.columns.tolist())
+    for place, gives, length in zip(
+        leading.tolist(), given.tolist(), trajectory.lengths.tolist(), strict=True
+    ):
+        yield _automaton_reading(
+            model.automata[place], list(islice(columns, length)), gives, captions
+        )
 
 
 def _automaton_reading(
-    model: Model, columns: list[int], probabilities: NDArray[np.float32]
-) -> AutomatonReading | None:
-    """Let the automaton of the most probable class read a document too."""
-    if not model.automata:
-        return None
-    leading = int(probabilities.argmax())
-    given = bool(decisions(model, probabilities[None])[0, leading])
-    automaton = model.automata[leading]
-    accepts = automaton.accepts(columns)
+    automaton: Automaton, columns: list[int], gives: bool, captions: dict[int, str]
+) -> AutomatonReading:
+    states = automaton.run(columns)
+    accepts = automaton.states[states[-1]].accepting
+    pattern = automaton.deciding_pattern(columns) if accepts and gives else None
     return AutomatonReading(
         label=automaton.label,
-        states=automaton.run(columns),
+        states=states,
         accepts=accepts,
-        agrees=accepts == given,
+        agrees=accepts == gives,
         fidelity=automaton.fidelity,
-        pattern=_deciding_pattern(model, automaton, columns) if accepts and given else None,
+        pattern=None if pattern is None else _deciding(automaton.label, pattern, captions),
     )
 
 
-def _deciding_pattern(
-    model: Model, automaton: Automaton, columns: list[int]
-) -> DecidingPattern | None:
-    pattern = automaton.deciding_pattern(columns)
-    if pattern is None:
-        return None
-    captions = {item.id: item.caption for item in model.prototypes}
+def _deciding(label: str, pattern: Pattern, captions: dict[int, str]) -> DecidingPattern:
     return DecidingPattern(
-        label=automaton.label,
+        label=label,
         prototypes=pattern.prototypes,
         sentences=tuple(captions[number] for number in pattern.prototypes),
         support=pattern.support,
@@ -116,81 +159,9 @@ def leave_one_out_effects(
     effects = np.empty(len(trajectory.columns), np.float32)
     only = trajectory.lengths == 1
     effects[trajectory.offsets[:-1][only]] = whole[only] - frequencies[leading[only]]
-    for run in _groups(_runs(trajectory)):
-        lengths = trajectory.lengths[run.document] - run.size
-        kept = _others(run, trajectory.offsets[run.document], lengths)
-        without = model.read(trajectory.take(kept, lengths)).probabilities
-        fall = whole[run.document] - without[np.arange(len(lengths)), leading[run.document]]
-        places = np.repeat(run.start - (np.cumsum(run.size) - run.size), run.size)
-        effects[places + np.arange(len(places))] = np.repeat(fall / run.size, run.size)
+    for left_out in read_without_each(model.network.reader, trajectory, model.labels.task):
+        document, start, size, without = left_out
+        fall = whole[document] - without[np.arange(len(document)), leading[document]]
+        places = np.repeat(start - (np.cumsum(size) - size), size)
+        effects[places + np.arange(len(places))] = np.repeat(fall / size, size)
     return effects
-
-
-class _Run(NamedTuple):
-    """Sentences left out together: of which document, from which place on, and how many."""
-
-    document: NDArray[np.int64]
-    start: NDArray[np.int64]
-    size: NDArray[np.int64]
-
-
-def _runs(trajectory: Trajectory) -> _Run:
-    """Cut every document of two or more sentences into runs; of one sentence each if it can be."""
-    lengths, offsets = trajectory.lengths, trajectory.offsets
-    size = -(-lengths // _MOST_RUNS)
-    counts = np.where(lengths > 1, -(-lengths // size), 0)
-    document = np.repeat(np.arange(len(lengths)), counts)
-    number = np.arange(len(document)) - np.repeat(np.cumsum(counts) - counts, counts)
-    start = offsets[document] + number * size[document]
-    return _Run(document, start, np.minimum(size[document], offsets[document + 1] - start))
-
-
-def _groups(runs: _Run) -> Iterator[_Run]:
-    """Group runs so that each group is read at once in bounded memory."""
-    if not len(runs.size):
-        return
-    lengths = np.bincount(runs.document, weights=runs.size)[runs.document]
-    group = np.cumsum(lengths) // _STEPS_AT_ONCE
-    for part in np.split(np.arange(len(group)), np.flatnonzero(np.diff(group)) + 1):
-        yield _Run(*(values[part] for values in runs))
-
-
-def _others(run: _Run, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for each run left out, the places of all other sentences of its document in turn."""
-    first = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-    places = first + np.arange(len(first))
-    behind = places >= np.repeat(run.start, lengths)
-    return places + behind * np.repeat(run.size, lengths)
-
-
-def _step(
-    model: Model,
-    text: str,
-    sentences: Sentences,
-    trajectory: Trajectory,
-    prediction: Prediction,
-    effects: NDArray[np.float32],
-    place: int,
-) -> SentenceExplanation:
-    active = model.prototypes[int(trajectory.columns[place])]
-    second = model.prototypes[int(trajectory.runner_up[place])]
-    alone = second.id == active.id
-    start, end = int(sentences.starts[place]), int(sentences.ends[place])
-    return SentenceExplanation(
-        text=text[start:end],
-        start=start,
-        end=end,
-        prototype=active.id,
-        prototype_sentence=active.sentence,
-        similarity=float(trajectory.similarities[place]),
-        runner_up=None if alone else second.id,
-        runner_up_similarity=None if alone else float(trajectory.runner_up_similarities[place]),
-        scores=dict(active.scores),
-        running=_by_class(model, prediction.running[place]),
-        effect=float(effects[place]),
-        runner_up_sentence=None if alone else second.sentence,
-    )
-
-
-def _by_class(model: Model, values: NDArray[np.float32]) -> dict[str, float]:
-    return dict(zip(model.labels.names, values.tolist(), strict=True))

@@ -239,6 +239,9 @@ class Explanation:
         The steps of the trajectory, in reading order.
     automaton
         How the automaton of the most probable class reads it; None where the model holds none.
+    reader_is_behind
+        Whether prototypes were edited by hand after the reader was last trained, so that it
+        decides with prototypes that it has not learnt to use.
     """
 
     document: str
@@ -246,6 +249,7 @@ class Explanation:
     probabilities: dict[str, float]
     sentences: tuple[SentenceExplanation, ...]
     automaton: AutomatonReading | None = None
+    reader_is_behind: bool = False
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -287,6 +291,7 @@ class Explanation:
             "sentences": [sentence.to_dict() for sentence in self.sentences],
             "automaton": None if self.automaton is None else self.automaton.to_dict(),
             "pattern": None if self.pattern is None else self.pattern.to_dict(),
+            "reader_is_behind": self.reader_is_behind,
         }
 
     def to_pandas(self) -> Any:

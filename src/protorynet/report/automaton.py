@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from protorynet.report.automaton_layout import RADIUS, Arc, Layout, lay_out
+from protorynet.report.automaton_layout import RADIUS, Arc, Label, Layout, lay_out
 from protorynet.report.svg import element, fill, line_path, stroke, text
 from protorynet.report.wording import clean, columns, percent, shorten
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["automaton_svg"]
 
 _COLUMN = 6.6  # width of a character of the font, on average and generously
-_FAINT = 0.01  # edges with less of the busiest one's traffic have no label
 _MOST_NAMED = 40
 _LINE = 18.0
 _HALO = "paint-order:stroke;stroke:var(--pn-panel,var(--pn-paper,Canvas));stroke-width:4px"
@@ -63,7 +62,7 @@ def automaton_svg(
             _circle(state, x, layout.axis, automaton.label)
             for state, x in zip(automaton.states, layout.places, strict=True)
         ),
-        *(_label(arc, layout, sentences) for arc in layout.arcs if arc.share >= _FAINT),
+        *(_label(arc, arc.label, sentences) for arc in layout.arcs if arc.label),
         *key,
         xmlns="http://www.w3.org/2000/svg",
         class_="pn-automaton",
@@ -73,7 +72,7 @@ def automaton_svg(
         role="img",
         font_family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
         font_size=12,
-        style=_ALONE if standalone else "",
+        style=f"--pn-width:{layout.width:.0f}px" + f";{_ALONE}" * standalone,
     )
 
 
@@ -111,7 +110,7 @@ def _header(automaton: Automaton, layout: Layout) -> list[str]:
 
 def _curve(arc: Arc, sentences: dict[int, str]) -> str:
     hue = _hue(arc.edge)
-    faint = arc.share < _FAINT
+    faint = arc.label is None
     x, y, down = arc.tip
     # Most sentences change nothing; drawn to scale, loops would hide everything else.
     weight = 0.8 if faint else 1 + (2 if hue is None else 6) * arc.share**0.5
@@ -149,34 +148,19 @@ def _tooltip(edge: Edge, sentences: dict[int, str]) -> str:
     return "\n".join(lines)
 
 
-def _label(arc: Arc, layout: Layout, sentences: dict[int, str]) -> str:
-    taken = [
-        str(number)
-        for number, count in zip(arc.edge.prototypes, arc.edge.traffic, strict=True)
-        if count
-    ]
-    room = int((layout.spacing - 10) / _COLUMN)
-    shown = list(taken)
-    while len(shown) > 1 and columns(_listed(shown, taken)) > room:
-        shown.pop()
-    x, y = arc.label
+def _label(arc: Arc, label: Label, sentences: dict[int, str]) -> str:
     return element(
         "text",
         element("title", escape(clean(_tooltip(arc.edge, sentences)))),
-        escape(_listed(shown, taken)),
-        x=x,
-        y=y,
+        escape(label.text),
+        x=label.x,
+        y=label.y,
         fill="currentColor",
         text_anchor="middle",
         font_size=11,
         font_weight=600 if arc.share > 0.25 else "",
         style=_HALO,
     )
-
-
-def _listed(shown: list[str], taken: list[str]) -> str:
-    more = len(taken) - len(shown)
-    return " ".join(shown) + (f" +{more}" if more else "")
 
 
 def _circle(state: State, x: float, y: float, label: str) -> str:

@@ -1,4 +1,4 @@
-"""What decided, in words: the pattern that a document begins with, or that there is none."""
+"""What decided, in words: a pattern, or that there is none; and whether to believe it yet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
     from protorynet.explain import DecidingPattern, Explanation
 
-__all__ = ["Deciding", "deciding", "print_deciding"]
+__all__ = ["BEHIND", "Deciding", "deciding", "print_deciding"]
+
+BEHIND = (
+    "Prototypes were edited by hand after the reader was last trained, so it decides with "
+    "prototypes that it has not learnt to use."
+)
+"""What every view says of an explanation whose `reader_is_behind`."""
 
 Deciding = Literal["pattern", "whole", "differs"]
 _QUOTED = 80
@@ -37,7 +43,7 @@ def deciding(explanation: Explanation) -> Deciding | None:
 
 
 def print_deciding(explanation: Explanation, console: Console) -> None:
-    """Print the pattern that decided, or that none did.
+    """Print the pattern that decided, or that none did, and a warning if the reader is behind.
 
     Examples
     --------
@@ -50,6 +56,9 @@ def print_deciding(explanation: Explanation, console: Console) -> None:
     Pattern: the model gives “positive” to 97% of the texts that begin with #7 “I love it.” →
              #4 “Great food.” (212 texts)
     """
+    if explanation.reader_is_behind:
+        told = f"{BEHIND} Train it again with: protorynet edit MODEL --retrain DATA"
+        print_hanging(console, Text("Warning: ", style="bold"), Text(told))
     kind, reading = deciding(explanation), explanation.automaton
     if kind is None or reading is None:
         return

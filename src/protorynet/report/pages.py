@@ -13,7 +13,7 @@ from markupsafe import Markup
 from protorynet.errors import InputError
 from protorynet.files import write_atomically
 from protorynet.report import wording
-from protorynet.report.deciding import deciding
+from protorynet.report.deciding import BEHIND, deciding
 from protorynet.report.marking import marked
 from protorynet.report.scale import HUES, ranked, scale_of_explanation, scale_of_prototypes
 from protorynet.report.trajectory import trajectory_svg, verdict_reading
@@ -122,6 +122,7 @@ def _environment() -> Environment:
         finalize=_writable,
     )
     environment.globals.update(
+        behind=BEHIND,
         deciding=deciding,
         hues=HUES,
         marked=marked,
