@@ -135,7 +135,7 @@ def bench(
     command and nothing is trained twice. OUT then holds every table as Markdown and as a page for
     the browser; results.md (recipe) and paper-tables.md (all) are written beside it.
 
-    **Examples:** `protorynet bench reviews.csv --label stars`,
+    **Example:** `protorynet bench reviews.csv --label stars`, or
     `protorynet bench table1 --data data --sets imdb,hotel`
     """
     from protorynet.bench import Request
