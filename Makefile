@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types layers format clean
+.PHONY: help demo test test-slow lint types layers format web clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -37,6 +37,9 @@ layers: $(STAMP)  ## import-linter
 format: $(STAMP)  ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+web:  ## test and build the workbench into the package (needs Node)
+	cd web && npm ci && npm test && npm run build
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -24,6 +24,8 @@ from protorynet.cli.fitting import fit
 from protorynet.cli.output import note
 from protorynet.cli.predicting import predict
 from protorynet.cli.reporting import report
+from protorynet.cli.serving import keys, serve
+from protorynet.cli.surveying import survey
 
 __all__ = ["app", "main"]
 
@@ -63,6 +65,7 @@ app.command(rich_help_panel="Start here")(demo)
 app.command(rich_help_panel="Make and use a model")(fit)
 app.command(rich_help_panel="Make and use a model")(predict)
 app.command(rich_help_panel="Make and use a model")(evaluate)
+app.command(rich_help_panel="Make and use a model")(serve)
 app.command(rich_help_panel=_READ)(explain)
 app.command(rich_help_panel=_READ)(prototypes)
 app.command(rich_help_panel=_READ)(automaton)
@@ -70,8 +73,10 @@ app.command(rich_help_panel=_READ)(audit)
 app.command(rich_help_panel=_READ)(report)
 app.command(rich_help_panel="Compare")(bench)
 app.add_typer(datasets, name="datasets", rich_help_panel="Compare")
+app.add_typer(survey, name="survey", rich_help_panel="Compare")
 app.command(cls=EditCommand, rich_help_panel="Upkeep")(edit)
 app.command(rich_help_panel="Upkeep")(cache)
+app.add_typer(keys, name="keys", rich_help_panel="Upkeep")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,205 @@
+"""`protorynet serve` and `protorynet keys`: models over HTTP, and who may use them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from protorynet.cli.options import AsJson
+from protorynet.cli.output import note, print_json, result_console
+from protorynet.errors import InputError, MissingExtraError
+
+__all__ = ["keys", "serve"]
+
+_ACCESS = "Who may use it"
+_NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart", "sqlalchemy", "alembic")
+
+keys = typer.Typer(help="Make, list and revoke the API keys of a server.", no_args_is_help=True)
+
+KeysFile = Annotated[Path, typer.Argument(metavar="FILE", help="File of keys.")]
+
+
+def serve(
+    models: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="MODEL…", help="Model directories, each served under its folder's name."
+        ),
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name", metavar="NAME=PATH", help="Serve a model directory under another name."
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any but this machine's own needs --keys.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; 0 takes a free one.")] = 8000,
+    keys_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--keys",
+            metavar="FILE",
+            help="File of API keys, as made by `protorynet keys create`; without one, everybody "
+            "on this machine may do everything.",
+            rich_help_panel=_ACCESS,
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="TABLE",
+            help="Table of labelled texts, to look at documents and mistakes and to retrain on.",
+        ),
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            metavar="URL",
+            help="Serve the surveys kept in a database, such as surveys.db (SQLite) or "
+            "postgresql://user@host/name.",
+        ),
+    ] = None,
+    device: Annotated[str, typer.Option(help="'auto', 'cpu' or 'cuda'.")] = "auto",
+) -> None:
+    """Serve models to programs (REST) and people (pages), on this machine unless told otherwise.
+
+    The routes are described under /docs. Logs are lines of JSON on standard error, without the
+    texts. SIGHUP, or POST /v1/models/NAME/reload, reads a model again without a pause.
+
+    **Example:** `protorynet serve model --port 8080`
+    """
+    from protorynet.server.config import ServerConfig
+
+    config = ServerConfig(
+        models=_named(models or [], name or []),
+        host=host,
+        port=port,
+        keys=keys_file,
+        data=data,
+        device=device,
+        database=database,
+    )
+    if data is not None and not data.is_file():
+        raise InputError(f"--data {data} is no file. Give a CSV, TSV, JSONL or Parquet table.")
+    _check_installed()
+    _check_keys(config.keys)
+    # Only now: what is imported takes a while.
+    from protorynet.server import serve as run
+
+    names = ", ".join(sorted(config.models))
+    run(config, announce=lambda url: note(f"serving {names} on {url} (routes: {url}/docs)"))
+
+
+@keys.command("create")
+def create_key(
+    file: KeysFile,
+    scope: Annotated[
+        str,
+        typer.Option(
+            help="What it allows: 'predict', 'edit' (and predict), or 'admin' (everything)."
+        ),
+    ],
+    name: Annotated[str, typer.Option(help="Whose it is.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a key and print it, once: only its digest is kept in the file.
+
+    **Example:** `protorynet keys create --scope predict --name alice keys.json`
+    """
+    from protorynet.server.keyfile import KeyFile, checked_scope
+
+    secret, key = KeyFile(file).create(checked_scope(scope), name=name)
+    if as_json:
+        print_json({"key": secret, "id": key.id, "scope": key.scope, "name": key.name})
+        return
+    print(secret)
+    note(
+        f"This key is not shown again. Send it as 'Authorization: Bearer KEY'. Its id is {key.id}; "
+        f"revoke it with: protorynet keys revoke {file} {key.id}"
+    )
+
+
+@keys.command("list")
+def list_keys(file: KeysFile, as_json: AsJson = False) -> None:
+    """List the keys of a file: ids, names, scopes and when they were made."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from protorynet.server.keyfile import KeyFile
+
+    found = KeyFile(_existing(file)).keys()
+    if as_json:
+        listed = [
+            {"id": key.id, "name": key.name, "scope": key.scope, "created": key.created}
+            for key in found
+        ]
+        print_json({"keys": listed})
+        return
+    table = Table("id", "name", "scope", "created", box=None)
+    for key in found:
+        table.add_row(key.id, Text(key.name), key.scope, key.created)
+    result_console().print(table)
+
+
+@keys.command("revoke")
+def revoke_key(
+    file: KeysFile, key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id.")]
+) -> None:
+    """Revoke a key; servers that use the file refuse it from then on."""
+    from protorynet.server.keyfile import KeyFile
+
+    key = KeyFile(_existing(file)).revoke(key_id)
+    note(f"revoked {key.id} ({key.scope}{f', {key.name}' * bool(key.name)})")
+
+
+def _existing(file: Path) -> Path:
+    if not file.is_file():
+        raise InputError(f"{file} is no file of keys. Make one with `protorynet keys create`.")
+    return file
+
+
+def _check_keys(file: Path | None) -> None:
+    from protorynet.server.keyfile import KeyFile
+
+    if file is not None and not KeyFile(file).keys():
+        raise InputError(
+            f"{file} holds no keys, so nobody could use the server. Make one with "
+            f"`protorynet keys create --scope predict {file}`."
+        )
+
+
+def _check_installed() -> None:
+    from importlib.util import find_spec
+
+    for package in _NEEDED:
+        if find_spec(package) is None:
+            raise MissingExtraError("The server", package, extra="server")
+
+
+def _named(folders: list[Path], pairs: list[str]) -> dict[str, Path]:
+    """Return the model directories by name; no two may share one."""
+    from protorynet.server.config import model_name
+
+    named: dict[str, Path] = {}
+    given = [(model_name(folder), folder) for folder in folders]
+    for pair in pairs:
+        name, equals, path = pair.partition("=")
+        if not (name and equals and path):
+            raise InputError(f"--name {pair!r} should be a name and a path, as in hotel=models/7.")
+        given.append((name, Path(path)))
+    if not given:
+        raise InputError("there is no model to serve: give a MODEL directory, or --name NAME=PATH.")
+    for name, folder in given:
+        if name in named:
+            raise InputError(
+                f"{named[name]} and {folder} would both be served as {name!r}. Give one another "
+                "name with --name NAME=PATH."
+            )
+        named[name] = folder
+    return named

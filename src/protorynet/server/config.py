@@ -1,0 +1,137 @@
+"""What a server is told when it starts: which models, where to listen, and its limits."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from protorynet.errors import InputError
+
+__all__ = ["Limits", "ServerConfig", "is_loopback", "model_name"]
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The most that one request may ask for; what is above is refused before any work.
+
+    Parameters
+    ----------
+    max_body_bytes, max_upload_bytes
+        Size of a request's body, and of one that uploads a table.
+    max_texts, max_characters, max_sentences
+        Texts of one request, characters of one text, and sentences of all texts together.
+    max_sentences_with_words
+        The same where the words of each sentence are asked for, which costs far more.
+    max_waiting
+        Requests that may wait for one model; further ones are told to come again.
+    max_jobs
+        Jobs that may wait or run.
+    seconds
+        Time that a request may take, reading its body and waiting included.
+    window_seconds
+        How long the first of several requests waits for others to be computed with.
+    max_batch_characters
+        Characters of the requests that are computed together; a larger request is computed alone.
+    """
+
+    max_body_bytes: int = 4 * 2**20
+    max_upload_bytes: int = 100 * 2**20
+    max_texts: int = 100
+    max_characters: int = 100_000
+    max_sentences: int = 1_000
+    max_sentences_with_words: int = 50
+    max_waiting: int = 256
+    max_jobs: int = 16
+    seconds: float = 30.0
+    window_seconds: float = 0.004
+    max_batch_characters: int = 50_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerConfig:
+    """All that decides what a server does.
+
+    Parameters
+    ----------
+    models
+        Model directories by the names they are served under.
+    host, port
+        Where to listen.
+    keys
+        File of API keys, as made by ``protorynet keys create``. Without one everybody may do
+        everything, so it is needed to listen on anything but this machine itself.
+    data
+        Table of labelled texts, for the workbench's views of documents and for retraining.
+    database
+        Database of surveys: a SQLite file or an SQLAlchemy URL. Without one none are served.
+    device
+        ``"auto"``, ``"cpu"`` or ``"cuda"``.
+    limits
+        The most that one request may ask for.
+
+    Examples
+    --------
+    >>> ServerConfig(models={"hotel": Path("model")}, host="0.0.0.0")
+    Traceback (most recent call last):
+    ...
+    protorynet.errors.InputError: host '0.0.0.0' can be reached by others, so API keys are needed...
+    """
+
+    models: Mapping[str, Path]
+    host: str = "127.0.0.1"
+    port: int = 8000
+    keys: Path | None = None
+    data: Path | None = None
+    database: str | None = None
+    device: str = "auto"
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        for name in self.models:
+            if not _NAME.fullmatch(name):
+                raise InputError(
+                    f"{name!r} cannot be a model's name: it should be 1 to 64 letters, digits, "
+                    "'-', '_' or '.', and begin and end with a letter or digit. Choose one with "
+                    "--name NAME=PATH."
+                )
+        if not 0 <= self.port <= 65_535:
+            raise InputError(f"port={self.port} should be between 0 and 65535.")
+        if self.keys is None and not is_loopback(self.host):
+            raise InputError(
+                f"host {self.host!r} can be reached by others, so API keys are needed. Make one "
+                "with `protorynet keys create --scope predict KEYS` and give --keys KEYS, or "
+                "leave --host out to serve this machine alone."
+            )
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether an address is reached from this machine only.
+
+    Examples
+    --------
+    >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")]
+    [True, True, True, False, False]
+    """
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def model_name(folder: Path) -> str:
+    """Return the name that a model directory is served under where none is given.
+
+    Examples
+    --------
+    >>> model_name(Path("models/my hotel"))
+    'my-hotel'
+    """
+    own = folder.absolute().name
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", own).strip("._-")[:64].rstrip("._-") or "model"

@@ -1,0 +1,1 @@
+"""The revisions; each is named after what it brings."""

@@ -1,0 +1,232 @@
+"""Tables sent for prediction: kept for a while with their results."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shutil
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from protorynet.files import write_atomically
+from protorynet.records import read_record
+from protorynet.server.failures import ApiError
+from protorynet.server.jobs import Job
+from protorynet.server.workbench.versions import moment
+
+__all__ = ["Batch", "BatchFolder"]
+
+_ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
+_MOST_BATCHES, _SECONDS = 20, 7 * 24 * 3600
+_MOST_UPLOADS, _UPLOAD_SECONDS = 20, 3600
+_LARGEST = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A table sent for prediction.
+
+    Parameters
+    ----------
+    id
+        An unguessable name: who knows it may read the results.
+    filename
+        What the client calls the file.
+    text, group, time
+        The columns of texts, of groups and of moments.
+    n_rows
+        Rows of the table.
+    version
+        The version of the model that reads it.
+    created
+        When it was sent.
+    n_documents, n_skipped
+        Rows predicted, and rows without a sentence; None until it is done.
+    failure
+        Why it failed, if it did.
+    """
+
+    id: str
+    filename: str
+    text: str
+    group: str | None
+    time: str | None
+    n_rows: int
+    version: str
+    created: str
+    n_documents: int | None = None
+    n_skipped: int | None = None
+    failure: str | None = None
+
+
+class BatchFolder:
+    """The batches of one model on disk.
+
+    Parameters
+    ----------
+    home
+        The workbench's folder of the model.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._batches = home / "batches"
+        self._uploads = home / "uploads"
+        self._jobs: dict[str, Job] = {}
+
+    def sweep(self) -> None:
+        """Remove what is old."""
+        running = frozenset(name for name, job in self._jobs.items() if not job.ended)
+        _sweep(self._uploads, _MOST_UPLOADS - 1, _UPLOAD_SECONDS, frozenset())
+        _sweep(self._batches, _MOST_BATCHES - 1, _SECONDS, running)
+
+    def new_upload(self, ending: str) -> tuple[str, Path]:
+        """Return an id, and where to write the file that is sent."""
+        self.sweep()
+        return _fresh(self._uploads, f"table{ending}")
+
+    def upload(self, upload_id: str) -> Path:
+        """Return the file of an upload, or refuse with 404."""
+        folder = self._uploads / upload_id
+        files = sorted(folder.glob("table.*")) if _ID.fullmatch(upload_id) else []
+        if not files:
+            raise ApiError(
+                404, "unknown_upload", "there is no such upload, or it is over; send it again."
+            )
+        return files[0]
+
+    def filename(self, upload: Path) -> str:
+        """Return what the client calls the file of an upload."""
+        try:
+            return str(json.loads((upload.parent / "name.json").read_bytes()))
+        except (OSError, ValueError):
+            return upload.name
+
+    def name_upload(self, upload: Path, filename: str) -> None:
+        """Keep what the client calls a file; it is only ever shown."""
+        write_atomically(upload.parent / "name.json", json.dumps(shown_name(filename)))
+
+    def forget_upload(self, upload: Path) -> None:
+        """Remove an upload."""
+        shutil.rmtree(upload.parent, ignore_errors=True)
+
+    def begin(self, upload: Path, **about: Any) -> Batch:
+        """Turn an upload into a batch."""
+        filename = self.filename(upload)
+        batch_id, table = _fresh(self._batches, f"table{upload.suffix}")
+        upload.rename(table)
+        self.forget_upload(upload)
+        batch = Batch(id=batch_id, filename=filename, created=moment(), **about)
+        self.write(batch)
+        return batch
+
+    def watch(self, batch: Batch, job: Job) -> None:
+        """Remember the job that computes a batch."""
+        self._jobs = {name: job for name, job in self._jobs.items() if self._path(name).is_dir()}
+        self._jobs[batch.id] = job
+
+    def read(self, batch_id: str) -> Batch:
+        """Return a batch, or refuse with 404."""
+        try:
+            if not _ID.fullmatch(batch_id):
+                raise ValueError("no id")
+            return read_record(Batch, json.loads(self.file(batch_id, "batch.json").read_bytes()))
+        except (OSError, ValueError, TypeError, RecursionError):
+            raise ApiError(
+                404, "unknown_batch", "there is no such batch, or it is over; send it again."
+            ) from None
+
+    def write(self, batch: Batch) -> None:
+        """Keep what is known of a batch."""
+        write_atomically(self.file(batch.id, "batch.json"), json.dumps(asdict(batch)))
+
+    def fail(self, batch: Batch, why: str) -> None:
+        """Keep why a batch failed."""
+        self.write(replace(batch, failure=why))
+
+    def file(self, batch_id: str, name: str) -> Path:
+        """Return a file of a batch."""
+        return self._path(batch_id) / name
+
+    def table(self, batch_id: str) -> Path:
+        """Return the table that was sent."""
+        return next(self._path(batch_id).glob("table.*"))
+
+    def delete(self, batch_id: str) -> None:
+        """Remove a batch."""
+        self.read(batch_id)
+        job = self._jobs.get(batch_id)
+        if job is not None and not job.ended:
+            raise ApiError(409, "batch_running", "the batch is being computed. Wait for its end.")
+        shutil.rmtree(self._path(batch_id), ignore_errors=True)
+
+    def view(self, batch: Batch) -> dict[str, Any]:
+        """Return what clients see of a batch."""
+        job = self._jobs.get(batch.id)
+        state, progress, message = "done", 1.0, ""
+        if batch.failure is not None:
+            state, message = "failed", batch.failure
+        elif batch.n_documents is None:
+            state, progress, message = "failed", 0.0, "the server was stopped. Send it again."
+            if job is not None:
+                state, progress, message = job.state, job.progress, job.message
+        values = {name: value for name, value in asdict(batch).items() if name != "failure"}
+        return {**values, "state": state, "progress": progress, "message": message}
+
+    def overview(self, batch: Batch, by: str) -> dict[str, Any]:
+        """Return the overview of a batch that is done."""
+        self.require_done(batch)
+        if by != "all" and getattr(batch, by) is None:
+            raise ApiError(
+                409,
+                f"no_{by}",
+                f"the batch was sent without a column for {by}. Send it again and name one.",
+            )
+        path = self.file(batch.id, f"overview-{by}.json")
+        if path.stat().st_size > _LARGEST:
+            raise ApiError(409, "too_large", "the overview is too large to show.")
+        overview: dict[str, Any] = json.loads(path.read_bytes())
+        return overview
+
+    def require_done(self, batch: Batch) -> None:
+        """Refuse a batch that has no results yet."""
+        if batch.n_documents is None:
+            state = self.view(batch)["state"]
+            raise ApiError(
+                409, "batch_not_done", f"the batch is {state}; it has no results to give."
+            )
+
+    def _path(self, batch_id: str) -> Path:
+        return self._batches / batch_id
+
+
+def shown_name(filename: str) -> str:
+    r"""Return a client's name of a file without folders and control characters.
+
+    Examples
+    --------
+    >>> shown_name("../../etc/passwd"), shown_name("C:\\my\\table.csv"), shown_name("")
+    ('passwd', 'table.csv', 'table')
+    """
+    name = re.split(r"[/\\]", filename)[-1]
+    return "".join(char for char in name if char.isprintable())[:120] or "table"
+
+
+def _fresh(parent: Path, name: str) -> tuple[str, Path]:
+    new_id = secrets.token_urlsafe(16)
+    parent.mkdir(parents=True, exist_ok=True)
+    (parent / new_id).mkdir(mode=0o700)  # for the server alone: it holds people's texts
+    return new_id, parent / new_id / name
+
+
+def _sweep(folder: Path, most: int, seconds: float, kept: frozenset[str]) -> None:
+    """Remove what is old, and the oldest of what is too many."""
+    if not folder.is_dir():
+        return
+    ages = {path: time.time() - path.stat().st_mtime for path in folder.iterdir()}
+    newest = sorted(ages, key=lambda path: ages[path])
+    for number, path in enumerate(newest):
+        if path.name not in kept and (number >= most or ages[path] > seconds):
+            shutil.rmtree(path, ignore_errors=True)

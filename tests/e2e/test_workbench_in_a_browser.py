@@ -1,0 +1,476 @@
+"""The workbench in a real browser: each page's main path, and every page open to everyone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protorynet import ProtoryNetClassifier, Settings
+
+pytest.importorskip("fastapi", reason="needs protorynet[server]")
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next((path for name in NAMES if (path := shutil.which(name))), None)
+IS_REQUIRED = os.environ.get("PROTORYNET_REQUIRE_BROWSER") == "1"
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None and not IS_REQUIRED, reason="needs chromium, which is not installed"
+)
+
+FLAGS = [
+    "--no-sandbox",  # which a browser run by root cannot have
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PAGES = ("read", "prototypes", "patterns", "mistakes", "batch", "trust")
+EVIL = "<script>document.title = 'run'</script> <img src='http://example.invalid/a.png'> 🏨 חדר."
+TEXT = "The room was lovely. The bed was broken. We stayed for two nights."
+PATIENCE = 60_000  # milliseconds, on a machine that does other things as well
+
+
+@pytest.fixture(scope="module")
+def model(tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path_factory: Any) -> Path:
+    """A tiny model whose training texts hold markup."""
+    folder: Path = tmp_path_factory.mktemp("models") / "hotel"
+    texts = [f"{text} {EVIL}" for text in reviews.texts]
+    settings = replace(quick, min_prototypes=4)
+    classifier = ProtoryNetClassifier(str(tiny_bert_folder), settings=settings, device="cpu")
+    classifier.fit(texts, reviews.labels).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def table(reviews: Any, unseen_reviews: Any, tmp_path_factory: Any) -> Path:
+    """Labelled texts with markup; some of the labels are wrong, so that there are mistakes."""
+    path: Path = tmp_path_factory.mktemp("table") / "reviews.csv"
+    turned = {"good": "bad", "bad": "good"}
+    train = zip(reviews.texts, reviews.labels, strict=True)
+    test = zip(unseen_reviews.texts, unseen_reviews.labels, strict=True)
+    rows = [(f"{text} {EVIL}", label, "train") for text, label in train]
+    rows += [
+        (f"{text} {EVIL}", turned[label] if place < 14 else label, "test")
+        for place, (text, label) in enumerate(test)
+    ]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "label", "split"), *rows])
+    return path
+
+
+@contextmanager
+def served(**options: Any) -> Iterator[str]:
+    """Serve with uvicorn in a thread, and give the address."""
+    import uvicorn
+
+    from protorynet.server import ServerConfig, create_app
+
+    app = create_app(ServerConfig(device="cpu", **options))
+    settings = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False)
+    server = uvicorn.Server(settings)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server ended before it started"
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+@pytest.fixture(scope="module")
+def address(model: Path, table: Path, tmp_path_factory: Any) -> Iterator[str]:
+    """A server that tests only read from; it serves the model under two names."""
+    folder = tmp_path_factory.mktemp("served")
+    models = {name: Path(shutil.copytree(model, folder / name)) for name in ("hotel", "inn")}
+    with served(models=models, data=table) as url:
+        yield url
+
+
+@pytest.fixture
+def own_address(model: Path, table: Path, tmp_path: Path) -> Iterator[str]:
+    """A server of the test's own, to edit."""
+    own = Path(shutil.copytree(model, tmp_path / "hotel"))
+    with served(models={"hotel": own}, data=table) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    assert CHROMIUM is not None, "PROTORYNET_REQUIRE_BROWSER=1, but chromium is not installed"
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+class Visitor:
+    """Somebody with the workbench open, and what happened meanwhile."""
+
+    def __init__(self, browser: Any, address: str, **options: Any) -> None:
+        options = {"viewport": {"width": 1280, "height": 900}, **options}
+        self.context = browser.new_context(**options)
+        self.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        self.address = address
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE)
+        self.complaints: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def open(self, place: str) -> Any:
+        """Open a page, and wait until it has what it asked for."""
+        self.page.goto(f"{self.address}#/{place}")
+        self.page.wait_for_selector("main h1")
+        self.settle()
+        return self.page
+
+    def settle(self) -> None:
+        """Wait until nothing is computed or asked for any more."""
+        self.page.wait_for_load_state("networkidle")
+        self.page.wait_for_selector("progress, .quiet-wait", state="detached")
+
+    def grave_violations(self) -> list[str]:
+        """Return what axe finds to be serious or critical, each with the first place of it."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        found = Axe().run(self.page).response["violations"]
+        return [
+            f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}"
+            for each in found
+            if each["impact"] in ("serious", "critical")
+        ]
+
+    def check(self) -> None:
+        """Nothing was complained of, run or asked for elsewhere."""
+        assert self.complaints == []
+        assert "run" not in self.page.title()
+        assert all(url.startswith((self.address, "blob:", "data:")) for url in self.asked)
+
+
+@contextmanager
+def visiting(browser: Any, address: str, **options: Any) -> Iterator[Visitor]:
+    visitor = Visitor(browser, address, **options)
+    yield visitor
+    visitor.check()
+    visitor.context.close()
+
+
+@pytest.fixture
+def visitor(browser: Any, address: str) -> Iterator[Visitor]:
+    with visiting(browser, address) as found:
+        yield found
+
+
+@pytest.fixture
+def editor(browser: Any, own_address: str) -> Iterator[Visitor]:
+    with visiting(browser, own_address) as found:
+        yield found
+
+
+@pytest.fixture(params=[(1280, "light"), (1280, "dark"), (360, "light")], ids=str)
+def look(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Visitor]:
+    width, scheme = request.param
+    # Scripts are let in for the checker only: the server itself forbids all but its own.
+    with visiting(
+        browser,
+        address,
+        viewport={"width": width, "height": 800},
+        color_scheme=scheme,
+        bypass_csp=True,
+        reduced_motion="reduce",
+    ) as found:
+        yield found
+
+
+@pytest.mark.parametrize("place", PAGES)
+def test_every_page_is_open_to_everyone_and_fits_its_window(look: Visitor, place: str) -> None:
+    page = look.open(f"{place}/hotel")
+    if place == "prototypes":
+        page.locator(".row-body").first.click()
+        page.wait_for_selector(".near li")
+    look.settle()
+    assert look.grave_violations() == []
+    root = "document.documentElement"
+    assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
+
+
+def type_text(page: Any, text: str = TEXT, sentences: int = 3) -> None:
+    page.get_by_label("Your text").fill(text)
+    page.wait_for_function(
+        "([first, n]) => document.querySelectorAll('.step').length === n && "
+        "document.querySelector('.step-said').textContent.includes(first)",
+        arg=[text.split(".")[0], sentences],
+    )
+
+
+def test_reading_draws_the_line_and_shows_each_sentence_beside_its_prototype(
+    visitor: Visitor,
+) -> None:
+    page = visitor.open("read/hotel")
+    assert page.locator(".step").count() > 0, "an example is shown to whoever comes first"
+    type_text(page)
+    assert page.locator(".trajectory .dot").count() >= 3
+    page.locator(".step-body").nth(1).hover()
+    card = page.locator(".card")
+    assert "The bed was broken." in card.inner_text()
+    assert "Left out" in card.inner_text()
+    page.get_by_label("Mark the words that make them alike").check()
+    page.wait_for_selector(".card mark")
+
+
+def test_a_changed_sentence_moves_the_line_and_leaves_a_ghost(visitor: Visitor) -> None:
+    page = visitor.open("read/hotel")
+    type_text(page)
+    before = page.locator(".trajectory .line.strong").get_attribute("d")
+    page.locator(".step-body").nth(1).click()
+    page.get_by_label("Change the sentence").fill("The bed was lovely.")
+    page.wait_for_selector(".what-if")
+    assert page.locator(".trajectory .ghost").get_attribute("d") == before
+    assert page.locator(".trajectory .line.strong").get_attribute("d") != before
+    page.keyboard.press("Enter")
+    assert page.get_by_label("Your text").input_value() == TEXT.replace("broken", "lovely")
+    page.get_by_role("button", name="Put it back").click()
+    page.wait_for_selector(".what-if", state="detached")
+    assert page.get_by_label("Your text").input_value() == TEXT
+
+
+def test_the_keyboard_alone_reads_and_changes_a_sentence(visitor: Visitor) -> None:
+    page = visitor.open("read/hotel")
+    type_text(page)
+    page.locator(".step-body").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.keyboard.type("The pool was awful.")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.activeElement.dataset.step === '1'")
+    assert "The pool was awful." in page.get_by_label("Your text").input_value()
+
+
+def test_a_tap_shows_a_sentence_and_a_second_one_changes_it(browser: Any, address: str) -> None:
+    phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+    with visiting(browser, address, **phone) as visitor:
+        page = visitor.open("read/hotel")
+        type_text(page)
+        page.locator(".step-body").nth(1).tap()
+        page.wait_for_selector(".step .card")
+        assert page.get_by_label("Change the sentence").count() == 0
+        page.locator(".step-body").nth(1).tap()
+        page.get_by_label("Change the sentence").wait_for()
+
+
+def test_a_shared_link_carries_the_text_past_the_server(visitor: Visitor) -> None:
+    page = visitor.open("read/inn")
+    text = f"The room was lovely. {EVIL}"
+    page.get_by_label("Your text").fill(text)
+    page.locator(".step-said", has_text="The room was lovely.").first.wait_for()
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_text("Copied. The text is in the link").wait_for()
+    link = page.evaluate("navigator.clipboard.readText()")
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_selector(".step")
+    assert page.get_by_label("Your text").input_value() == text
+    assert page.locator(".chooser select").input_value() == "inn"
+    visitor.asked = [url for url in visitor.asked if url != "about:blank"]
+    assert not any("lovely" in url.split("#")[0] for url in visitor.asked)
+
+
+def test_a_reading_is_saved_as_a_harmless_page_and_as_a_picture(
+    visitor: Visitor, browser: Any, tmp_path: Path
+) -> None:
+    page = visitor.open("read/hotel")
+    page.get_by_label("Your text").fill(f"The room was lovely. {EVIL}")
+    page.locator(".step-said", has_text="document.title").first.wait_for()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save picture").click()
+    assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save page").click()
+    file = tmp_path / "reading.html"
+    saved.value.save_as(file)
+    offline = browser.new_page()
+    asked: list[str] = []
+    offline.on("request", lambda request: asked.append(request.url))
+    offline.goto(file.as_uri())
+    assert "document.title" in offline.inner_text("main")
+    assert offline.title() != "run"
+    assert asked == [file.as_uri()]
+    offline.close()
+
+
+def test_a_prototype_is_renamed_another_dropped_and_the_model_published(editor: Visitor) -> None:
+    page = editor.open("prototypes/hotel")
+    count = page.locator(".row").count()
+    page.get_by_label("Sort by").select_option("id")
+    editor.settle()
+    page.locator(".row-body").first.click()
+    page.wait_for_selector(".near li")
+    page.locator(".near-rows button").first.click()
+    page.get_by_role("dialog").get_by_text("See how the model reads it").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_label("Name", exact=True).fill("dirty <script>document.title = 'run'</script>")
+    page.get_by_role("button", name="Rename").click()
+    page.locator(".changes li", has_text="dirty").wait_for()
+    page.get_by_role("button", name="Drop this prototype").click()
+    page.locator(".changes li", has_text="dropped").wait_for()
+    page.wait_for_function(f"() => document.querySelectorAll('.row').length === {count - 1}")
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_function(f"() => document.querySelectorAll('.row').length === {count}")
+    page.get_by_role("button", name="Drop this prototype").click()
+    page.locator(".changes li", has_text="dropped").wait_for()
+    page.get_by_role("button", name="Train the reader again").click()
+    figures = page.locator(".figures")
+    figures.wait_for()
+    assert "Answers right" in figures.inner_text()
+    page.get_by_label("Note for the new version").fill("without the first")
+    page.get_by_role("button", name="Publish as a new version").click()
+    page.get_by_text("Version 2 (served)").wait_for()
+    assert page.locator("h1").inner_text().startswith(f"The {count - 1} sentence")
+
+
+def test_prototypes_are_searched(visitor: Visitor) -> None:
+    page = visitor.open("prototypes/hotel")
+    count = page.locator(".row").count()
+    page.get_by_label("Search").fill("no such words anywhere")
+    page.get_by_text("No prototype holds these words.").wait_for()
+    page.get_by_label("Search").fill("")
+    page.wait_for_function(f"() => document.querySelectorAll('.row').length === {count}")
+
+
+def test_a_text_walks_through_the_chart_step_by_step(visitor: Visitor) -> None:
+    page = visitor.open("patterns/hotel")
+    page.get_by_label("Your text").fill(TEXT)
+    page.locator(".walk li", has_text="The bed was broken.").wait_for()
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_text("0 of 3").wait_for()
+    page.get_by_role("button", name="Next sentence").click()
+    page.locator(".walk li.here", has_text="The room was lovely.").wait_for()
+    assert page.locator(".state.here").count() == 1
+    assert page.locator(".way.current").count() == 1
+    chart = page.locator(".pan-zoom > svg")
+    whole = chart.get_attribute("viewBox")
+    chart.focus()
+    page.keyboard.press("+")
+    page.locator(f".pan-zoom > svg:not([viewBox='{whole}'])").wait_for()
+    page.keyboard.press("0")
+    page.locator(f".pan-zoom > svg[viewBox='{whole}']").wait_for()
+
+
+def test_a_mistake_is_blamed_marked_and_exported(editor: Visitor) -> None:
+    page = editor.open("mistakes/hotel")
+    first = page.locator(".mistake").first
+    assert first.locator(".to-blame").count() == 1
+    first.get_by_role("button", name="Show its course").click()
+    first.locator(".step.blamed").wait_for()
+    first.get_by_label("The label is wrong").check()
+    first.get_by_placeholder("Note").fill("sarcasm")
+    first.get_by_role("button", name="Save note").click()
+    first.get_by_role("button", name="Save note").wait_for(state="detached")
+    page.get_by_label("Label marked wrong").select_option("true")
+    page.get_by_text("; 1 fit the filter").wait_for()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as CSV").click()
+    rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text("utf-8-sig"))))
+    assert len(rows) == 1
+    assert "sarcasm" in rows[0].values()
+
+
+def test_a_table_is_read_at_once_and_told_by_group_and_time(
+    visitor: Visitor, unseen_reviews: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "stays.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        written = csv.writer(file)
+        written.writerow(("review", "city", "date"))
+        for place, text in enumerate(unseen_reviews.texts):
+            city, month = f"<b>city</b> {place % 3}", place % 6 + 1
+            written.writerow((f"{text} {EVIL}", city, f"2026-{month:02}-01"))
+    page = visitor.open("batch/hotel")
+    page.locator(".drop input").set_input_files(path)
+    page.get_by_label("Column of the texts").select_option("review")
+    page.get_by_label("Column of groups").select_option("city")
+    page.get_by_label("Column of dates").select_option("date")
+    page.get_by_role("button", name="Read all texts").click()
+    page.get_by_text("What comes up how often").wait_for()
+    page.wait_for_selector(".tally")
+    page.get_by_role("button", name="Over time").click()
+    page.wait_for_selector(".spark")
+    page.get_by_role("button", name="By city").click()
+    page.locator(".group-choice select").select_option("<b>city</b> 1")
+    page.locator(".tick-mark").first.wait_for()
+    page.locator(".tally summary").first.click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download CSV").click()
+    rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text("utf-8-sig"))))
+    assert len(rows) == len(unseen_reviews.texts)
+    assert {row["prediction"] for row in rows} <= {"good", "bad"}
+
+
+def test_trust_is_told_in_plain_words(visitor: Visitor) -> None:
+    page = visitor.open("trust/hotel")
+    told = page.inner_text("main")
+    assert "answered rightly" in told
+    assert "Right from the matches alone" in told
+    assert "Before you use it" in told
+
+
+def test_another_model_is_chosen_by_name(visitor: Visitor) -> None:
+    page = visitor.open("prototypes/hotel")
+    page.locator(".chooser select").select_option("inn")
+    page.wait_for_url("**#/prototypes/inn")
+    page.goto(f"{visitor.address}#/read/nobody")
+    page.get_by_text("No model named “nobody” is served here.").wait_for()
+
+
+def test_a_key_is_asked_for_once_and_what_it_does_not_allow_is_told(
+    browser: Any, model: Path, table: Path, tmp_path: Path
+) -> None:
+    from protorynet.server.keyfile import KeyFile
+
+    own = Path(shutil.copytree(model, tmp_path / "hotel"))
+    secret, _ = KeyFile(tmp_path / "keys.json").create("predict")
+    with served(models={"hotel": own}, data=table, keys=tmp_path / "keys.json") as address:
+        visitor = Visitor(browser, address)
+        page = visitor.page
+        page.goto(address)
+        page.get_by_label("API key").fill("wrong")
+        page.get_by_role("button", name="Use this key").click()
+        page.get_by_text("The key was not accepted.").wait_for()
+        page.get_by_label("API key").fill(secret)
+        page.get_by_role("button", name="Use this key").click()
+        page.wait_for_selector(".step")
+        assert page.evaluate("Object.keys(localStorage).length") == 0
+        assert not any(secret in url for url in visitor.asked)
+        page.get_by_role("link", name="Prototypes").click()
+        page.locator(".row-body").first.click()
+        page.get_by_role("button", name="Drop this prototype").click()
+        page.get_by_role("alert").get_by_text("edit").first.wait_for()
+        visitor.context.close()
+
+
+def test_a_server_that_is_gone_is_told_in_plain_words(browser: Any, own_address: str) -> None:
+    visitor = Visitor(browser, own_address)
+    page = visitor.open("read/hotel")
+    visitor.context.set_offline(True)
+    page.get_by_label("Your text").fill("Anything at all.")
+    page.get_by_text("The server does not answer.").wait_for()
+    visitor.context.close()

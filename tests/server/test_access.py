@@ -1,0 +1,226 @@
+"""Who may do what: keys, their scopes route by route, hosts and origins."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from server_scene import TEXTS, Running, error_code, running
+
+from protorynet.errors import InputError
+from protorynet.server import ServerConfig
+from protorynet.server.app import create_app
+from protorynet.server.description import route_scopes
+from protorynet.server.keyfile import SCOPES, KeyFile, Scope
+
+
+@pytest.fixture(scope="module")
+def secrets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A key of each scope, and the file that they are in."""
+    path = tmp_path_factory.mktemp("keys") / "keys.json"
+    made = {scope: KeyFile(path).create(scope, name=f"of {scope}")[0] for scope in SCOPES}
+    return {"file": str(path), **made}
+
+
+@pytest.fixture(scope="module")
+def guarded(
+    hotel: Path, secrets: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    """A server of everything, with keys and a model to spoil."""
+    folder = tmp_path_factory.mktemp("guarded")
+    copied = Path(shutil.copytree(hotel, folder / "hotel"))
+    config = replace(_everything(copied, folder), keys=Path(secrets["file"]))
+    with running(config) as server:
+        yield server
+
+
+def test_every_route_declares_its_scope(hotel: Path, tmp_path: Path) -> None:
+    scopes = route_scopes(create_app(_everything(hotel, tmp_path)))
+    assert len(scopes) > 15
+
+
+def test_only_these_routes_outside_the_pages_are_public(hotel: Path, tmp_path: Path) -> None:
+    scopes = route_scopes(create_app(_everything(hotel, tmp_path)))
+    public = {path for (_, path), scope in scopes.items() if scope is None}
+    pages = {path for path in public if path.startswith("/survey")}
+    assert public - pages == {
+        "/",
+        "/assets/{name:path}",
+        "/docs",
+        "/docs/style.css",
+        "/healthz",
+        "/openapi.json",
+        "/readyz",
+        "/{name}",
+    }
+
+
+def test_a_keys_scope_is_enforced_on_each_route(guarded: Running, secrets: dict[str, str]) -> None:
+    wrong = []
+    for (method, path), needed in route_scopes(guarded.app).items():
+        url = re.sub(r"\{[^}]+\}", "1", path.replace("{name}", "hotel"))
+        for scope in (None, *SCOPES):
+            headers = {"Authorization": f"Bearer {secrets[scope]}"} if scope else {}
+            status = guarded.client.request(method, url, headers=headers).status_code
+            # Whoever is let in may still be told that there is no such thing.
+            gate = status if status in (401, 403) else 200
+            if gate != _expected(needed, scope):
+                wrong.append((method, path, scope, status))
+    assert wrong == []
+
+
+def test_a_body_without_a_key_is_refused_unread(guarded: Running) -> None:
+    response = guarded.client.post("/v1/models/hotel/predict", content=b"no json")
+    assert (response.status_code, error_code(response)) == (401, "key_needed")
+    assert response.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("given", ["Bearer guess", "Bearer", "Basic abc", "", "Bearer \xe9"])
+def test_what_is_no_key_is_refused(guarded: Running, given: str) -> None:
+    response = guarded.client.get("/v1/models", headers={"Authorization": given.encode("latin-1")})
+    assert (response.status_code, error_code(response)) == (401, "key_needed")
+
+
+def test_a_revoked_key_is_refused_at_once(guarded: Running, secrets: dict[str, str]) -> None:
+    keys = KeyFile(Path(secrets["file"]))
+    secret, key = keys.create("predict")
+    headers = {"Authorization": f"Bearer {secret}"}
+    assert guarded.client.get("/v1/models", headers=headers).status_code == 200
+    keys.revoke(key.id)
+    assert guarded.client.get("/v1/models", headers=headers).status_code == 401
+
+
+def test_a_key_file_that_breaks_lets_nobody_in(hotel: Path, tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    secret, _ = KeyFile(path).create("admin")
+    config = ServerConfig(models={"hotel": hotel}, device="cpu", keys=path)
+    with running(config) as server:
+        path.write_text("{}")
+        response = server.client.get("/v1/models", headers={"Authorization": f"Bearer {secret}"})
+    assert response.status_code == 500
+    assert str(path) not in response.text
+
+
+def test_a_key_file_that_is_gone_lets_nobody_in(hotel: Path, tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    secret, _ = KeyFile(path).create("admin")
+    with running(ServerConfig(models={"hotel": hotel}, device="cpu", keys=path)) as server:
+        path.unlink()
+        response = server.client.get("/v1/models", headers={"Authorization": f"Bearer {secret}"})
+    assert response.status_code == 401
+
+
+def test_a_key_is_kept_as_a_digest_in_a_file_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    secret, _ = KeyFile(path).create("edit", name="alice")
+    assert secret not in path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(secret.split("_", 1)[1]) >= 43  # 256 bits
+
+
+def test_revoking_an_unknown_key_names_those_that_are_known(tmp_path: Path) -> None:
+    keys = KeyFile(tmp_path / "keys.json")
+    _, key = keys.create("edit")
+    with pytest.raises(InputError, match=f"its keys are {key.id}"):
+        keys.revoke("other")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"keys": 1}',
+        '{"keys": [{}]}',
+        '{"keys": [{"scope": "root"}]}',
+        "[" * 99_999,
+    ],
+)
+def test_a_damaged_key_file_is_told_in_one_line(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "keys.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match="no file of keys"):
+        KeyFile(path).keys()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.org", ""])
+def test_listening_to_others_needs_keys(hotel: Path, tmp_path: Path, host: str) -> None:
+    with pytest.raises(InputError, match="API keys are needed"):
+        ServerConfig(models={"hotel": hotel}, host=host)
+    ServerConfig(models={"hotel": hotel}, host=host, keys=tmp_path / "keys.json")
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b", ".a", "a.", "a b", "ä", "a" * 65, "a\n"])
+def test_a_tricky_model_name_is_refused(hotel: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be a model's name"):
+        ServerConfig(models={name: hotel})
+
+
+@pytest.mark.parametrize(
+    "host", ["example.org", "localhost.example.org", "", "127.0.0.1.nip.io", "["]
+)
+def test_without_keys_other_host_names_are_not_answered(server: Running, host: str) -> None:
+    # A page elsewhere may have its own name point to this machine, and read what it gets.
+    response = server.client.get("/v1/models", headers={"Host": host})
+    assert (response.status_code, error_code(response)) == (400, "unknown_host")
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1:1", "[::1]:8000"])
+def test_loopback_host_names_are_answered(server: Running, host: str) -> None:
+    assert server.client.get("/v1/models", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://example.org"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
+)
+def test_pages_of_other_sites_may_not_send(server: Running, headers: dict[str, str]) -> None:
+    response = server.predict(TEXTS, headers=headers)
+    assert (response.status_code, error_code(response)) == (403, "foreign_origin")
+
+
+def test_own_pages_may_send(server: Running) -> None:
+    headers = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
+    assert server.predict(TEXTS, headers=headers).status_code == 200
+
+
+def test_no_other_site_may_read_answers(server: Running) -> None:
+    headers = {"Origin": "https://example.org"}
+    response = server.client.get("/v1/models", headers=headers)
+    assert not any(name.startswith("access-control") for name in response.headers)
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/v1/models", "/nothing", "/healthz"])
+def test_every_answer_has_the_security_headers(server: Running, path: str) -> None:
+    headers = server.client.get(path, follow_redirects=True).headers
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert "server" not in headers
+
+
+def test_a_request_id_is_taken_over_only_if_harmless(server: Running) -> None:
+    for given, same in (("abc-1", True), ("a b", False), ("x" * 65, False)):
+        answer = server.client.get("/healthz", headers={"X-Request-ID": given})
+        assert (answer.headers["x-request-id"] == given) is same
+
+
+def _everything(hotel: Path, tmp_path: Path) -> ServerConfig:
+    database = f"sqlite:///{tmp_path / 'surveys.db'}"
+    return ServerConfig(models={"hotel": hotel}, device="cpu", database=database)
+
+
+def _expected(needed: str | None, scope: Scope | None) -> int:
+    """Return the status that a missing or too small key must get; 200 where it is let in."""
+    if needed is None:
+        return 200
+    if scope is None:
+        return 401
+    return 200 if SCOPES.index(scope) >= SCOPES.index(needed) else 403

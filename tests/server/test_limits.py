@@ -1,0 +1,140 @@
+"""What is too much is refused before any work, with an error that says what is allowed."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from server_scene import TEXTS, Running, error_code, running
+
+from protorynet.server import Limits, ServerConfig
+
+PREDICT = "/v1/models/hotel/predict"
+
+
+@pytest.fixture(scope="module")
+def small(hotel: Path) -> Iterator[Running]:
+    """A server that allows little."""
+    limits = Limits(
+        max_body_bytes=2_000,
+        max_texts=3,
+        max_characters=100,
+        max_sentences=6,
+        max_sentences_with_words=2,
+        seconds=0.5,
+    )
+    config = ServerConfig(models={"hotel": hotel}, device="cpu", limits=limits)
+    with running(config) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"texts": ["x."] * 4}, 413, "too_many_texts"),
+        ({"texts": ["x" * 101]}, 413, "text_too_long"),
+        ({"texts": ["Bad. Good! " * 4]}, 413, "too_many_sentences"),
+        ({"texts": ["a" * 3_000]}, 413, "body_too_large"),
+        ({"texts": []}, 422, "invalid_request"),
+        ({"texts": "one text"}, 422, "invalid_request"),
+        ({"texts": [7]}, 422, "invalid_request"),
+        ({"texts": ["A."], "other": 1}, 422, "invalid_request"),
+        ({}, 422, "invalid_request"),
+        ([], 422, "invalid_request"),
+        ({"texts": ["A.", " "]}, 422, "empty_text"),
+        ({"texts": ["A\0b."]}, 422, "invalid_request"),
+        ({"texts": ["A \ud800."]}, 422, "invalid_request"),
+        ({"texts": ["A."], "\ud800": 1}, 422, "invalid_request"),
+    ],
+)
+def test_a_body_that_is_not_allowed_is_refused(
+    small: Running, body: Any, status: int, code: str
+) -> None:
+    response = _post(small, json.dumps(body).encode())
+    assert (response.status_code, error_code(response)) == (status, code)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[" * 1_900, b"\xff\xfe", b"1" * 1_900, b"null"])
+def test_what_is_no_json_object_is_refused(small: Running, content: bytes) -> None:
+    response = _post(small, content)
+    assert response.status_code in (400, 422)
+    assert error_code(response)
+
+
+@settings(max_examples=60)
+@given(st.binary(max_size=200) | st.text(max_size=60).map(lambda text: json.dumps(text).encode()))
+def test_no_body_makes_the_server_fail(small: Running, content: bytes) -> None:
+    assert _post(small, content).status_code in (400, 422)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.text(max_size=40), max_size=3))
+def test_no_texts_make_the_server_fail(small: Running, texts: list[str]) -> None:
+    assert small.predict(texts).status_code in (200, 413, 422)
+
+
+def test_what_was_sent_is_not_told_back(small: Running) -> None:
+    assert "secret" not in small.predict(["secret\0"]).text
+
+
+def test_few_sentences_are_allowed_with_words(small: Running) -> None:
+    body = {"texts": ["Bad. Good! Fine."], "words": True}
+    response = small.client.post("/v1/models/hotel/explain", json=body)
+    assert (response.status_code, error_code(response)) == (413, "too_many_sentences")
+
+
+def test_a_body_of_unknown_size_is_cut_off_at_the_limit(small: Running) -> None:
+    def chunks() -> Iterator[bytes]:
+        yield b'{"texts": ["'
+        for _ in range(100):
+            yield b"x" * 100
+
+    response = small.client.post(
+        PREDICT, content=chunks(), headers={"Content-Type": "application/json"}
+    )
+    assert (response.status_code, error_code(response)) == (413, "body_too_large")
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_sent(small: Running) -> None:
+    head = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\n\r\n"
+    assert b" 413 " in _raw(small, head)
+
+
+def test_a_body_that_does_not_arrive_is_not_waited_for(small: Running) -> None:
+    head = (
+        f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: 100\r\n\r\n{"
+    )
+    assert b" 408 " in _raw(small, head)
+
+
+def test_a_path_that_is_not_there_has_the_same_kind_of_error(small: Running) -> None:
+    response = small.client.get("/v2/nothing/here")
+    assert (response.status_code, error_code(response)) == (404, "not_found")
+
+
+def test_a_method_that_is_not_allowed_has_the_same_kind_of_error(small: Running) -> None:
+    response = small.client.delete(PREDICT)
+    assert (response.status_code, error_code(response)) == (405, "method_not_allowed")
+
+
+def test_a_text_within_the_limits_is_read(small: Running) -> None:
+    assert small.predict(TEXTS[:1]).status_code == 200
+
+
+def _post(server: Running, content: bytes) -> Any:
+    headers = {"Content-Type": "application/json"}
+    return server.client.post(PREDICT, content=content, headers=headers)
+
+
+def _raw(server: Running, request: str) -> bytes:
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(request.encode())
+        return connection.recv(200)

@@ -1,0 +1,202 @@
+"""Logs, metrics, jobs and the description of the routes."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from server_scene import TEXTS, Running, error_code, running
+
+from protorynet.errors import InputError
+from protorynet.server import Limits, ServerConfig, answering
+from protorynet.server.jobs import Job, Jobs
+from protorynet.server.keyfile import KeyFile
+from protorynet.server.logs import log_to
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """What the server logs, as it would on standard error."""
+    names = ("protorynet.server", "uvicorn")
+    before = {name: dict(vars(logging.getLogger(name))) for name in names}
+    stream = io.StringIO()
+    log_to(stream)
+    yield stream
+    for name in names:
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = before[name]["handlers"], before[name]["propagate"]
+        logger.setLevel(before[name]["level"])
+
+
+def test_a_request_is_logged_as_a_line_of_json(server: Running, log: io.StringIO) -> None:
+    response = server.predict(TEXTS)
+    line = _lines(log)[-1]
+    assert line["request_id"] == response.headers["x-request-id"]
+    assert (line["route"], line["status"]) == ("/v1/models/{name}/predict", 200)
+    assert line["bytes_in"] > 0
+    assert line["bytes_out"] == len(response.content)
+    assert line["ms"] > 0
+
+
+def test_neither_texts_nor_keys_are_logged(
+    hotel: Path, tmp_path: Path, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "keys.json"
+    secret, _ = KeyFile(path).create("predict")
+    with running(ServerConfig(models={"hotel": hotel}, device="cpu", keys=path)) as server:
+        headers = {"Authorization": f"Bearer {secret}"}
+        server.predict(["Unspeakable thing."], headers=headers)
+        server.predict(["Unspeakable\0 thing."], headers=headers)
+        server.client.get("/v1/models/Unspeakable", params={"Unspeakable": "1"}, headers=headers)
+        monkeypatch.setattr(answering, "split_documents", _fail_with_the_text)
+        broken = server.predict(["Unspeakable thing."], headers=headers)
+    assert (broken.status_code, error_code(broken)) == (500, "unexpected")
+    assert "Unspeakable" not in broken.text
+    assert len(_lines(log)) >= 4
+    assert "Unspeakable" not in log.getvalue()
+    assert secret not in log.getvalue()
+
+
+def test_an_unexpected_error_is_logged_with_its_place(
+    hotel: Path, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "split_documents", _fail_with_the_text)
+    with running(_config(hotel)) as server:
+        response = server.predict(TEXTS)
+    failed = [line for line in _lines(log) if line["event"] == "request failed"]
+    assert failed[0]["error"] == "RuntimeError"
+    assert "_fail_with_the_text" in failed[0]["where"]
+    assert failed[0]["request_id"] in response.text
+
+
+def test_metrics_count_requests_by_route_and_texts_by_model(server: Running) -> None:
+    server.predict(TEXTS)
+    text = server.client.get("/metrics").text
+    route = (
+        'protorynet_requests_total{method="POST",route="/v1/models/{name}/predict",status="200"}'
+    )
+    assert route in text
+    assert re.search(r'protorynet_texts_total\{model="hotel"\} [1-9]', text)
+    assert "protorynet_request_seconds_bucket" in text
+    assert "protorynet_batch_requests_bucket" in text
+    assert "protorynet_waiting_requests" in text
+
+
+def test_no_label_of_a_metric_comes_from_a_client(server: Running) -> None:
+    server.client.get("/v1/models/wanderer/card")
+    server.client.get("/wanderer/a/b")
+    server.client.request("WANDERER", "/healthz")
+    assert "wanderer" not in server.client.get("/metrics").text.lower()
+
+
+def test_a_job_is_watched_until_its_result(server: Running) -> None:
+    gate = threading.Event()
+
+    def work(progress: object) -> dict[str, int]:
+        progress(0.5, "half")
+        gate.wait(10)
+        return {"answer": 42}
+
+    job = server.app.state.jobs.start("count", work)
+    _wait_for(lambda: job.progress == 0.5)
+    halfway = server.client.get(f"/v1/jobs/{job.id}").json()
+    gate.set()
+    _wait_for(lambda: job.ended)
+    done = server.client.get(f"/v1/jobs/{job.id}").json()
+    assert (halfway["state"], halfway["progress"], halfway["message"]) == ("running", 0.5, "half")
+    assert (done["state"], done["progress"], done["result"]) == ("done", 1.0, {"answer": 42})
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (InputError("the table is empty."), "the table is empty."),
+        (RuntimeError("/secret/path"), "something unexpected went wrong on the server."),
+    ],
+)
+def test_a_failed_job_says_no_more_than_clients_may_know(error: Exception, message: str) -> None:
+    def fail(progress: object) -> None:
+        raise error
+
+    jobs = Jobs()
+    job = jobs.start("fail", fail)
+    _wait_for(lambda: job.ended)
+    jobs.close()
+    assert (job.state, job.message) == ("failed", message)
+
+
+def test_a_job_ends_when_the_server_stops() -> None:
+    def endless(progress: object) -> None:
+        while True:
+            progress(0.1, "on and on")
+            time.sleep(0.005)
+
+    jobs = Jobs()
+    job = jobs.start("endless", endless)
+    _wait_for(lambda: job.state == "running")
+    jobs.close()
+    assert job.state == "failed"
+
+
+def test_only_so_many_jobs_may_wait() -> None:
+    gate, jobs = threading.Event(), Jobs(max_jobs=2)
+    for _ in range(2):
+        jobs.start("wait", lambda progress: gate.wait(10))
+    with pytest.raises(Exception, match="2 jobs are waiting or running"):
+        jobs.start("wait", lambda progress: None)
+    gate.set()
+    jobs.close()
+
+
+def test_a_job_is_seen_only_with_its_scope(hotel: Path, tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    secret, _ = KeyFile(path).create("predict")
+    with running(ServerConfig(models={"hotel": hotel}, device="cpu", keys=path)) as server:
+        job: Job = server.app.state.jobs.start("retrain", lambda progress: None, scope="edit")
+        headers = {"Authorization": f"Bearer {secret}"}
+        assert server.client.get(f"/v1/jobs/{job.id}", headers=headers).status_code == 403
+
+
+def test_the_docs_page_loads_nothing_from_elsewhere(server: Running) -> None:
+    page = server.client.get("/docs").text
+    assert "/v1/models/{name}/predict" in page
+    assert re.findall(r'(?:src|href)="(?!/|#)[^"]*"', page) == []
+    assert "<script" not in page
+    assert "style=" not in page
+    assert server.client.get("/docs/style.css").headers["content-type"].startswith("text/css")
+
+
+def test_the_description_has_examples_that_the_server_accepts(server: Running) -> None:
+    described = server.client.get("/openapi.json").json()
+    schemas = described["components"]["schemas"]
+    example = schemas["PredictBody"]["properties"]["texts"]["examples"][0]
+    assert server.predict(example).status_code == 200
+    assert described["paths"]["/v1/models/{name}/reload"]["post"]["x-scope"] == "admin"
+
+
+def _config(hotel: Path) -> ServerConfig:
+    return ServerConfig(models={"hotel": hotel}, device="cpu", limits=Limits())
+
+
+def _fail_with_the_text(texts: list[str], **options: object) -> None:
+    raise RuntimeError(f"cannot split {texts}")
+
+
+def _lines(log: io.StringIO) -> list[dict[str, object]]:
+    # The line is written when the answer has been sent, a moment after the client has it.
+    time.sleep(0.05)
+    return [json.loads(line) for line in log.getvalue().splitlines()]
+
+
+def _wait_for(condition: object) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)

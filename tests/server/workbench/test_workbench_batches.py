@@ -1,0 +1,367 @@
+"""Tables sent for prediction: previewed, predicted, given back and summed up."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from server_scene import error_code, running
+from workbench_scene import FORMULA, SCRIPT, Bench
+
+from protorynet import ProtoryNetClassifier
+from protorynet.errors import InputError, TableError
+from protorynet.server import Limits, ServerConfig
+from protorynet.server.workbench import uploads
+from protorynet.server.workbench.spreadsheet import csv_lines
+from protorynet.server.workbench.tallies import group_keys, time_keys
+
+ROWS = [
+    {"complaint": SCRIPT, "city": "Rome", "date": "2026-01-05"},
+    {"complaint": FORMULA, "city": "=cmd()", "date": "2026-01-06"},
+    {"complaint": "The bed was broken. The pool was dirty.", "city": "Rome", "date": "2026-01-09"},
+    {"complaint": "", "city": "Rome", "date": "2026-01-09"},
+    {"complaint": "The bed was noisy. The bed was broken.", "city": "", "date": ""},
+]
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+def test_a_table_of_every_kind_is_previewed(reading: Bench, kind: str) -> None:
+    found = _preview(reading, _table(kind), f"complaints.{kind}").json()
+    assert (found["n_rows"], found["filename"]) == (5, f"complaints.{kind}")
+    assert [column["name"] for column in found["columns"]] == ["complaint", "city", "date"]
+    assert [column["kind"] for column in found["columns"]] == ["text", "text", "time"]
+    assert found["guess"] == {"text": "complaint", "group": "city", "time": "date"}
+
+
+@pytest.mark.parametrize(
+    ("content", "filename"),
+    [
+        (b"", "table.csv"),
+        (b"a,b\n", "table.csv"),
+        (b"\xff\xfe\x00", "table.csv"),
+        (b"PK\x03\x04", "table.csv"),
+        (b"{", "table.jsonl"),
+        (b"[1]\n", "table.jsonl"),
+        (b"PAR1", "table.parquet"),
+        (b"text\nGood.\n", "table.xlsx"),
+        (b"text\nGood.\n", "table"),
+        (b"\x1f\x8b", "table.csv.gz"),
+        (b"text,text\nGood.,Bad.\n", "table.csv"),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused_without_telling_paths(
+    reading: Bench, content: bytes, filename: str
+) -> None:
+    answer = _preview(reading, content, filename)
+    assert (answer.status_code, error_code(answer)) == (422, "bad_input"), answer.text
+    assert "/" not in answer.json()["error"]["message"].replace(" / ", "")
+
+
+@given(st.binary(max_size=300), st.sampled_from(uploads.ENDINGS))
+def test_any_file_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, ending: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"any{ending}"
+    path.write_bytes(content)
+    told = ""
+    try:
+        uploads.preview(uploads.read_upload(path))
+    except InputError as error:
+        told = str(error)
+    assert str(path) not in told
+
+
+def test_a_small_file_that_unfolds_to_a_large_table_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "_MOST_BYTES", 2**20)
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2000, np.int32)), ["long " * 20_000])
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(pa.table({"text": column.cast(pa.string())}), path)
+    assert path.stat().st_size < 2**20
+    with pytest.raises(TableError, match="unfolds"):
+        uploads.read_upload(path)
+
+
+def test_an_upload_is_predicted_without_being_sent_again(bench: Bench) -> None:
+    upload = _preview(bench, _table("csv"), "complaints.csv").json()["upload"]
+    columns = {"upload": upload, "text": "complaint", "group": "city", "time": "date"}
+    answer = bench.client.post("/v1/models/hotel/batches", data=columns)
+    assert bench.wait(answer.json()["job"])["state"] == "done"
+    again = bench.client.post("/v1/models/hotel/batches", data=columns)
+    assert error_code(again) == "unknown_upload"
+
+
+def test_a_batch_tells_how_it_went(reading: Bench) -> None:
+    found = reading.send_table(_table("csv"), "../../etc/complaints.csv", text="complaint")
+    assert (found["state"], found["progress"], found["filename"]) == ("done", 1.0, "complaints.csv")
+    assert (found["n_rows"], found["n_documents"], found["n_skipped"]) == (5, 4, 1)
+
+
+def test_the_result_holds_the_rows_and_what_the_model_says(
+    reading: Bench, classifier: ProtoryNetClassifier
+) -> None:
+    batch = reading.send_table(_table("parquet"), "complaints.parquet", text="complaint")
+    answer = reading.get(f"/batches/{batch['id']}/result.parquet")
+    table = pq.read_table(io.BytesIO(answer.content))
+    texts = [row["complaint"] for row in ROWS if row["complaint"]]
+    assert table.column("complaint").to_pylist() == texts
+    assert table.column("prediction").to_pylist() == classifier.predict(texts).tolist()
+    given = np.stack([table.column(f"p_{name}").to_numpy() for name in ("bad", "good")], axis=1)
+    np.testing.assert_allclose(given, classifier.predict_proba(texts), atol=1e-5)
+    trajectory, _ = classifier.trace(texts)
+    ids = classifier.prototypes_.ids[trajectory.columns].tolist()
+    assert " ".join(table.column("trajectory").to_pylist()) == " ".join(map(str, ids))
+
+
+def test_the_result_as_csv_holds_no_formula(reading: Bench) -> None:
+    batch = reading.send_table(_table("csv"), "complaints.csv", text="complaint")
+    answer = reading.get(f"/batches/{batch['id']}/result.csv")
+    lines = list(csv.DictReader(io.StringIO(answer.text)))
+    assert "attachment" in answer.headers["content-disposition"]
+    assert [line["complaint"] for line in lines][:2] == [SCRIPT, "'" + FORMULA]
+    assert lines[1]["city"] == "'=cmd()"
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=8), min_size=1, max_size=4))
+def test_no_line_of_any_table_holds_a_formula(cells: list[str]) -> None:
+    (line,) = list(csv_lines(cells, []))
+    read = next(csv.reader(io.StringIO(line, newline="")))
+    assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for cell in read)
+
+
+def test_columns_of_any_kind_come_through(reading: Bench) -> None:
+    columns = {
+        "text": pa.array(["The bed was broken.", "The pool was clean."]),
+        "far": pa.array([2**60, None], pa.timestamp("ms")),
+        "day": pa.array([10**9, 1], pa.date32()),
+        "list": pa.array([[1], None]),
+        "struct": pa.array([{"a": 1}, None]),
+        "map": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int64())),
+        "bytes": pa.array([b"\xff", b""]),
+        "kind": pa.array(["x", "y"]).dictionary_encode(),
+        "nothing": pa.nulls(2),
+        "span": pa.array([1, 2], pa.duration("ns")),
+        "<script>": pa.array([1.5, float("nan")]),
+    }
+    content = io.BytesIO()
+    pq.write_table(pa.table(columns), content)
+    preview = _preview(reading, content.getvalue(), "odd.parquet").json()
+    assert [column["name"] for column in preview["columns"]] == list(columns)
+    for group in columns:
+        batch = reading.send_table(content.getvalue(), "odd.parquet", text="text", group=group)
+        answer = reading.get(f"/batches/{batch['id']}/result.csv")
+        assert len(list(csv.DictReader(io.StringIO(answer.text)))) == 2
+
+
+def test_columns_of_the_input_are_never_overwritten(reading: Bench) -> None:
+    content = b"text,prediction\nThe bed was broken.,mine\n"
+    batch = reading.send_table(content, "t.csv", text="text")
+    lines = list(
+        csv.DictReader(io.StringIO(reading.get(f"/batches/{batch['id']}/result.csv").text))
+    )
+    assert lines[0]["prediction"] == "mine"
+    assert lines[0]["prediction_new"] in ("good", "bad")
+
+
+def test_the_overview_counts_the_documents_of_each_prototype(
+    reading: Bench, classifier: ProtoryNetClassifier
+) -> None:
+    batch = reading.send_table(_table("csv"), "complaints.csv", text="complaint")
+    found = reading.get(f"/batches/{batch['id']}/overview").json()
+    texts = [row["complaint"] for row in ROWS if row["complaint"]]
+    expected: dict[int, int] = {}
+    for text in texts:
+        trajectory, _ = classifier.trace([text])
+        for column in set(trajectory.columns.tolist()):
+            number = int(classifier.prototypes_.ids[column])
+            expected[number] = expected.get(number, 0) + 1
+    counted = {item["id"]: item["n_documents"] for item in found["prototypes"]}
+    assert {number: n for number, n in counted.items() if n} == expected
+    assert (found["n_documents"], found["keys"]) == (4, ["all"])
+    assert list(counted.values()) == sorted(counted.values(), reverse=True)
+
+
+def test_the_overview_shows_sentences_of_the_batch(reading: Bench) -> None:
+    batch = reading.send_table(_table("csv"), "complaints.csv", text="complaint")
+    found = reading.get(f"/batches/{batch['id']}/overview").json()
+    shown = [top for item in found["prototypes"] for top in item["top"]]
+    assert shown
+    assert all(top["sentence"] in ROWS[top["row"]]["complaint"] for top in shown)
+
+
+def test_the_overview_by_group_and_over_time_adds_up(reading: Bench) -> None:
+    columns = {"text": "complaint", "group": "city", "time": "date"}
+    batch = reading.send_table(_table("csv"), "complaints.csv", **columns)
+    by_group = reading.get(f"/batches/{batch['id']}/overview", by="group").json()
+    by_time = reading.get(f"/batches/{batch['id']}/overview", by="time").json()
+    assert (by_group["keys"], by_group["documents"]) == (["Rome", "=cmd()", "(none)"], [2, 1, 1])
+    assert (by_time["bucket"], by_time["keys"][0], by_time["keys"][-1]) == (
+        "day",
+        "2026-01-05",
+        "(none)",
+    )
+    for found in (by_group, by_time):
+        for item in found["prototypes"]:
+            assert sum(item["counts"]) == item["n_documents"]
+        assert sum(label["n"] for label in found["labels"]) == 4
+
+
+def test_an_overview_by_a_column_that_was_not_named_is_refused(reading: Bench) -> None:
+    batch = reading.send_table(_table("csv"), "complaints.csv", text="complaint")
+    for by in ("group", "time"):
+        answer = reading.get(f"/batches/{batch['id']}/overview", by=by)
+        assert (answer.status_code, error_code(answer)) == (409, f"no_{by}")
+    assert reading.get(f"/batches/{batch['id']}/overview", by="x").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        ({"text": "nothing"}, "bad_input"),
+        ({"text": "complaint", "group": "nothing"}, "bad_input"),
+        ({"text": ""}, "invalid_request"),
+        ({}, "invalid_request"),
+        ({"text": "complaint", "upload": "x"}, "one_table"),
+    ],
+)
+def test_columns_that_are_not_there_are_refused(
+    reading: Bench, data: dict[str, str], code: str
+) -> None:
+    files = {"file": ("t.csv", _table("csv"))}
+    answer = reading.client.post("/v1/models/hotel/batches", files=files, data=data)
+    assert (answer.status_code, error_code(answer)) == (422, code)
+
+
+def test_a_column_without_dates_fails_the_batch_with_a_reason(reading: Bench) -> None:
+    files, data = {"file": ("t.csv", _table("csv"))}, {"text": "complaint", "time": "city"}
+    answer = reading.client.post("/v1/models/hotel/batches", files=files, data=data).json()
+    job = reading.wait(answer["job"])
+    found = reading.get(f"/batches/{answer['batch']}").json()
+    assert (job["state"], found["state"]) == ("failed", "failed")
+    assert "'city' holds no dates" in found["message"]
+    answer = reading.get(f"/batches/{answer['batch']}/result.csv")
+    assert (answer.status_code, error_code(answer)) == (409, "batch_not_done")
+
+
+def test_a_text_that_is_too_long_is_named_by_its_row(own_hotel: Path) -> None:
+    config = ServerConfig(
+        models={"hotel": own_hotel}, device="cpu", limits=Limits(max_characters=50)
+    )
+    with running(config) as server:
+        bench = Bench(server)
+        files = {"file": ("t.csv", b"text\nGood.\n" + b"Long. " * 20)}
+        answer = bench.client.post(
+            "/v1/models/hotel/batches", files=files, data={"text": "text"}
+        ).json()
+        assert "row 1 " in bench.wait(answer["job"])["message"]
+
+
+def test_an_upload_beyond_the_limit_is_refused(own_hotel: Path) -> None:
+    limits = Limits(max_upload_bytes=1_000, max_body_bytes=500)
+    with running(ServerConfig(models={"hotel": own_hotel}, device="cpu", limits=limits)) as server:
+        for path in ("/batches", "/batches/preview"):
+            files = {"file": ("t.csv", b"x" * 2_000)}
+            answer = server.client.post(f"/v1/models/hotel{path}", files=files)
+            assert (answer.status_code, error_code(answer)) == (413, "body_too_large")
+
+
+@pytest.mark.parametrize("batch", ["x", "%2e%2e%2fdraft", "a" * 22, "a" * 65])
+def test_tricks_in_the_id_of_a_batch_fail(reading: Bench, batch: str) -> None:
+    for path in ("", "/result.csv", "/result.parquet", "/overview"):
+        assert reading.get(f"/batches/{batch}{path}").status_code in (404, 422)
+
+
+@pytest.mark.parametrize("upload", ["../batches", "..", "", "x" * 22, "/etc"])
+def test_tricks_in_the_id_of_an_upload_fail(reading: Bench, upload: str) -> None:
+    data = {"upload": upload, "text": "text"}
+    answer = reading.client.post("/v1/models/hotel/batches", data=data)
+    assert error_code(answer) in ("unknown_upload", "one_table")
+
+
+def test_a_removed_batch_is_gone(bench: Bench) -> None:
+    batch = bench.send_table(_table("csv"), "complaints.csv", text="complaint")
+    assert bench.delete(f"/batches/{batch['id']}").status_code == 204
+    assert error_code(bench.get(f"/batches/{batch['id']}")) == "unknown_batch"
+
+
+def test_results_are_there_after_a_restart(bench: Bench, own_hotel: Path) -> None:
+    batch = bench.send_table(_table("csv"), "complaints.csv", text="complaint")
+    with running(ServerConfig(models={"hotel": own_hotel}, device="cpu")) as server:
+        assert Bench(server).get(f"/batches/{batch['id']}").json() == batch
+
+
+def test_old_batches_and_uploads_are_removed(bench: Bench, own_hotel: Path) -> None:
+    home = own_hotel.with_name("hotel.workbench")
+    old = bench.send_table(_table("csv"), "complaints.csv", text="complaint")["id"]
+    upload = _preview(bench, _table("csv"), "complaints.csv").json()["upload"]
+    long_ago = time.time() - 8 * 24 * 3600
+    for folder in (home / "batches" / old, home / "uploads" / upload):
+        os.utime(folder, (long_ago, long_ago))
+    bench.send_table(_table("csv"), "complaints.csv", text="complaint")
+    assert not (home / "batches" / old).exists()
+    assert not (home / "uploads" / upload).exists()
+
+
+def test_nothing_that_is_sent_stays_in_the_cache_of_embeddings(
+    bench: Bench, cache_folder: Path
+) -> None:
+    def content() -> dict[str, int]:
+        found = cache_folder.rglob("*")
+        return {str(path): path.stat().st_size for path in found if path.is_file()}
+
+    before = content()
+    bench.send_table(b"text\nThis stands nowhere else. Nor does this.\n", "t.csv", text="text")
+    assert content() == before
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=5)), min_size=1, max_size=60))
+def test_every_document_has_one_group(values: list[str | None]) -> None:
+    keys = group_keys(values, "city")
+    assert len(keys.names) <= 22
+    assert len(set(keys.names)) == len(keys.names) or "(other)" in values or "(none)" in values
+    assert len(keys.of) == len(values)
+    assert set(keys.of.tolist()) <= set(range(len(keys.names)))
+
+
+@given(st.lists(st.dates(), min_size=1, max_size=20))
+def test_every_document_lies_in_the_bucket_of_its_day(days: list[Any]) -> None:
+    days = [
+        day.replace(year=1000 + day.year % 2000) for day in days if (day.month, day.day) != (2, 29)
+    ]
+    if not days:
+        return
+    keys = time_keys([day.isoformat() for day in days], "date")
+    for day, place in zip(days, keys.of.tolist(), strict=True):
+        assert keys.names[place] <= day.isoformat()
+        assert place + 1 == len(keys.names) or day.isoformat() < keys.names[place + 1]
+
+
+def _preview(bench: Bench, content: bytes, filename: str) -> Any:
+    files = {"file": (filename, content)}
+    return bench.client.post("/v1/models/hotel/batches/preview", files=files)
+
+
+def _table(kind: str) -> bytes:
+    if kind == "jsonl":
+        return "".join(json.dumps(row) + "\n" for row in ROWS).encode()
+    if kind == "parquet":
+        out = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(ROWS), out)
+        return out.getvalue()
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(ROWS[0]), delimiter="," if kind == "csv" else "\t")
+    writer.writeheader()
+    writer.writerows(ROWS)
+    return text.getvalue().encode()

@@ -1,0 +1,237 @@
+"""Documents, prototypes, mistakes and trust as the workbench shows them."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from server_scene import error_code
+from workbench_scene import FORMULA, SCRIPT, Bench
+
+from protorynet import ProtoryNetClassifier
+from protorynet.server.workbench.spreadsheet import safe_cell
+
+
+def test_documents_come_in_pages(reading: Bench) -> None:
+    answer = reading.get("/documents", page=2, size=40).json()
+    assert (answer["page"], answer["size"], answer["total"]) == (2, 40, 104)
+    assert [item["row"] for item in answer["items"]] == list(range(40, 80))
+
+
+def test_documents_tell_their_splits(reading: Bench) -> None:
+    answer = reading.get("/documents", split="test").json()
+    assert answer["splits"] == {"train": 60, "validation": 20, "test": 24}
+    assert {item["split"] for item in answer["items"]} == {"test"}
+
+
+def test_documents_are_found_by_their_words(reading: Bench) -> None:
+    found = reading.get("/documents", search="ALERT script").json()["items"]
+    assert [item["text"] for item in found] == [SCRIPT]
+
+
+def test_a_document_is_shown_whole_with_its_reasons(reading: Bench) -> None:
+    found = reading.get("/documents/100").json()
+    assert (found["text"], found["label"], found["split"]) == (SCRIPT, "bad", "test")
+    explained = reading.server.explain([SCRIPT]).json()["explanations"][0]
+    assert found["explanation"]["sentences"] == explained["sentences"]
+
+
+def test_a_row_that_is_not_there_is_refused(reading: Bench) -> None:
+    answer = reading.get("/documents/104")
+    assert (answer.status_code, error_code(answer)) == (404, "unknown_row")
+
+
+@pytest.mark.parametrize("path", ["/documents/-1", "/documents/x", "/documents?size=0"])
+def test_what_is_no_row_or_page_is_refused(reading: Bench, path: str) -> None:
+    assert reading.get(path).status_code == 422
+
+
+def test_texts_are_sent_as_json_so_that_script_tags_stay_text(reading: Bench) -> None:
+    answer = reading.get("/documents/100")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.json()["text"].startswith("<script>")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/documents",
+        "/documents/0",
+        "/mistakes",
+        "/mistakes.csv",
+        "/mistakes/0",
+        "/trust",
+        "/prototypes/1/nearest",
+        "/draft/comparison",
+    ],
+)
+def test_without_a_table_the_client_is_told_what_to_start_the_server_with(
+    without_data: Bench, path: str
+) -> None:
+    answer = without_data.get(path)
+    assert (answer.status_code, error_code(answer)) == (409, "no_data")
+    assert "--data" in answer.json()["error"]["message"]
+
+
+def test_prototypes_are_listed_by_usage(reading: Bench, classifier: ProtoryNetClassifier) -> None:
+    answer = reading.get("/prototypes/page").json()
+    usages = [item["usage"] for item in answer["items"]]
+    assert usages == sorted((item.usage for item in classifier.prototypes_), reverse=True)
+    assert answer["classes"] == ["bad", "good"]
+
+
+@pytest.mark.parametrize("sort", ["score:good", "rate:good", "-score:good", "-rate:good"])
+def test_prototypes_are_ordered_by_a_class(reading: Bench, sort: str) -> None:
+    items = reading.get("/prototypes/page", sort=sort).json()["items"]
+    values = [item["scores" if "score" in sort else "class_rate"]["good"] for item in items]
+    assert values == sorted(values, reverse=not sort.startswith("-"))
+
+
+@pytest.mark.parametrize("sort", ["score:ugly", "price", "usage:good", ""])
+def test_an_unknown_order_is_refused(reading: Bench, sort: str) -> None:
+    assert error_code(reading.get("/prototypes/page", sort=sort)) == "bad_sort"
+
+
+def test_prototypes_are_found_by_their_words(reading: Bench) -> None:
+    first = reading.get("/prototypes/page").json()["items"][0]
+    found = reading.get("/prototypes/page", search=first["sentence"].upper()).json()
+    assert first["id"] in [item["id"] for item in found["items"]]
+
+
+def test_the_nearest_sentences_are_matched_to_the_prototype(
+    reading: Bench, classifier: ProtoryNetClassifier
+) -> None:
+    number = reading.get("/prototypes/page").json()["items"][0]["id"]
+    found = reading.computed(f"/prototypes/{number}/nearest", n=3).json()
+    texts = [item["text"] for item in found["items"]]
+    trajectory, _ = classifier.trace(texts)
+    assert set(classifier.prototypes_.ids[trajectory.columns].tolist()) == {number}
+    similarities = [item["similarity"] for item in found["items"]]
+    assert similarities == sorted(similarities, reverse=True)
+
+
+def test_the_nearest_sentences_name_training_documents_that_hold_them(reading: Bench) -> None:
+    number = reading.get("/prototypes/page").json()["items"][0]["id"]
+    for item in reading.computed(f"/prototypes/{number}/nearest").json()["items"]:
+        for shown in item["documents"]:
+            document = reading.get(f"/documents/{shown['row']}").json()
+            assert document["split"] == "train"
+            assert item["text"] in document["text"]
+
+
+def test_an_unknown_prototype_has_no_nearest_sentences(reading: Bench) -> None:
+    assert error_code(reading.get("/prototypes/9999/nearest")) == "unknown_prototype"
+
+
+def test_mistakes_are_what_the_model_gets_wrong(
+    reading: Bench, classifier: ProtoryNetClassifier
+) -> None:
+    found = reading.computed("/mistakes", size=200).json()
+    rows = {item["row"] for item in found["items"]}
+    held_out = [reading.get(f"/documents/{row}").json() for row in range(60, 104)]
+    wrong = {d["row"] for d in held_out if d["explanation"]["label"] != d["label"]}
+    assert rows == wrong
+    assert found["n_documents"] == 44
+    assert found["n_mistakes"] == found["total"] == len(wrong)
+
+
+def test_a_mistake_blames_one_of_its_sentences(reading: Bench) -> None:
+    for item in reading.computed("/mistakes").json()["items"]:
+        blamed = item["blamed"]
+        assert item["text"][blamed["start"] : blamed["end"]] == blamed["text"]
+        assert item["trajectory"][blamed["position"]] == blamed["prototype"]
+
+
+def test_mistakes_are_listed_surest_first(reading: Bench) -> None:
+    items = reading.computed("/mistakes").json()["items"]
+    sure = [item["confidence"] for item in items]
+    assert sure == sorted(sure, reverse=True)
+
+
+def test_every_filter_keeps_what_it_names(reading: Bench) -> None:
+    everything = reading.computed("/mistakes", size=200).json()
+    one = everything["items"][0]
+    filters = {
+        "prototype": (one["trajectory"][0], lambda i: one["trajectory"][0] in i["trajectory"]),
+        "blamed": (
+            one["blamed"]["prototype"],
+            lambda i: i["blamed"]["prototype"] == one["blamed"]["prototype"],
+        ),
+        "truth": (one["truth"], lambda i: i["truth"] == one["truth"]),
+        "predicted": (one["predicted"], lambda i: i["predicted"] == one["predicted"]),
+        "split": ("test", lambda i: i["split"] == "test"),
+        "min_sentences": (3, lambda i: i["n_sentences"] >= 3),
+        "max_sentences": (3, lambda i: i["n_sentences"] <= 3),
+        "min_confidence": (one["confidence"], lambda i: i["confidence"] >= one["confidence"]),
+        "max_confidence": (0.6, lambda i: i["confidence"] <= 0.6),
+        "pattern": (
+            one["pattern"]["key"] if one["pattern"] else "none",
+            lambda i: (i["pattern"] or {}).get("key") == (one["pattern"] or {}).get("key"),
+        ),
+    }
+    for name, (value, holds) in filters.items():
+        kept = reading.get("/mistakes", size=200, **{name: value}).json()["items"]
+        wanted = [item["row"] for item in everything["items"] if holds(item)]
+        assert [item["row"] for item in kept] == wanted, name
+
+
+@pytest.mark.parametrize("query", ["min_confidence=2", "min_confidence=nan", "sort=x", "page=0"])
+def test_a_filter_that_makes_no_sense_is_refused(reading: Bench, query: str) -> None:
+    assert reading.get(f"/mistakes?{query}").status_code == 422
+
+
+def test_a_mistake_is_shown_with_all_its_reasons(reading: Bench) -> None:
+    row = reading.computed("/mistakes").json()["items"][0]["row"]
+    found = reading.get(f"/mistakes/{row}").json()
+    assert [s["prototype"] for s in found["explanation"]["sentences"]] == found["trajectory"]
+
+
+def test_a_right_prediction_is_no_mistake(reading: Bench) -> None:
+    wrong = {item["row"] for item in reading.computed("/mistakes", size=200).json()["items"]}
+    right = next(row for row in range(60, 104) if row not in wrong)
+    assert error_code(reading.get(f"/mistakes/{right}")) == "no_mistake"
+
+
+def test_the_mistakes_are_exported_with_the_same_filters(reading: Bench) -> None:
+    rows = [item["row"] for item in reading.computed("/mistakes", split="test").json()["items"]]
+    answer = reading.get("/mistakes.csv", split="test")
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert "attachment" in answer.headers["content-disposition"]
+    assert [int(line["row"]) for line in csv.DictReader(io.StringIO(answer.text))] == rows
+
+
+def test_no_cell_of_the_export_is_a_formula(reading: Bench) -> None:
+    reading.computed("/mistakes")
+    lines = csv.DictReader(io.StringIO(reading.get("/mistakes.csv").text))
+    texts = [line["text"] for line in lines]
+    assert "'" + FORMULA in texts
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@A1", "\t=1", " =1", "\r=1"])
+def test_what_looks_like_a_formula_is_quoted(cell: str) -> None:
+    assert safe_cell(cell) == "'" + cell
+
+
+def test_trust_tells_measures_with_their_meanings(reading: Bench) -> None:
+    found = reading.computed("/trust").json()
+    assert found["split"] == "test"
+    assert found["n_documents"] == 24
+    assert all(measure["meaning"] for measure in found["measures"])
+    assert "ids_only_accuracy" in [measure["name"] for measure in found["measures"]]
+
+
+def test_trust_tells_what_the_audit_found(reading: Bench) -> None:
+    audit = reading.computed("/trust").json()["audit"]
+    assert (audit["n_train"], audit["n_test"]) == (60, 24)
+    assert all(finding["message"] for finding in audit["findings"])
+
+
+@pytest.mark.parametrize(
+    "name", ["..", "%2e%2e", "..%2f..%2fetc", "hotel%2f..%2fhotel", "hotel%00", "nowhere", "HOTEL"]
+)
+@pytest.mark.parametrize("path", ["draft", "mistakes", "documents", "versions", "trust"])
+def test_tricks_in_a_model_name_fail(reading: Bench, name: str, path: str) -> None:
+    answer = reading.client.get(f"/v1/models/{name}/{path}")
+    assert answer.status_code == 404

@@ -1,0 +1,215 @@
+"""Tables and models of other kinds: no splits, other classes, several labels, fine-tuned."""
+
+from __future__ import annotations
+
+import csv
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from server_scene import TEXTS, error_code, running
+from workbench_scene import Bench
+
+from protorynet import ProtoryNetClassifier, Settings
+from protorynet.server import ServerConfig
+from protorynet.server.workbench.table import read_data
+from protorynet.training import validation_documents
+
+
+def test_without_splits_the_documents_held_out_in_training_are_held_out_again(
+    own_hotel: Path, reviews: Any, classifier: ProtoryNetClassifier, tmp_path: Path
+) -> None:
+    table = _written(tmp_path / "t.csv", zip(reviews.texts, reviews.labels, strict=True))
+    model = classifier.model_
+    chosen = validation_documents(
+        model.labels.encode(reviews.labels),
+        model.labels,
+        model.settings.validation_fraction,
+        model.training.seed,
+    )
+    with running(ServerConfig(models={"hotel": own_hotel}, data=table, device="cpu")) as server:
+        bench = Bench(server)
+        found = bench.computed("/mistakes").json()
+        assert found["n_documents"] == len(chosen)
+        assert {item["row"] for item in found["items"]} <= set(chosen.tolist())
+        assert "split" in bench.computed("/trust").json()["audit_missing"]
+        bench.edit(rename={str(bench.ids()[0]): "one"})
+        assert bench.computed("/draft/comparison").json()["split"] == "held out"
+        assert bench.wait(bench.post("/draft/retrain").json()["job"])["state"] == "done"
+
+
+def test_a_table_of_other_classes_is_told(own_hotel: Path, tmp_path: Path) -> None:
+    table = _written(tmp_path / "t.csv", [("The bed was noisy.", "red"), ("No.", "green")])
+    with running(ServerConfig(models={"hotel": own_hotel}, data=table, device="cpu")) as server:
+        for path in ("/mistakes", "/trust"):
+            answer = Bench(server).get(path)
+            assert (answer.status_code, error_code(answer)) == (409, "data_unusable")
+            assert "'green'" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"text\nonly texts\n", b"\xff\xfe"])
+def test_a_table_that_cannot_be_read_is_told_without_its_folder(
+    own_hotel: Path, tmp_path: Path, content: bytes | None
+) -> None:
+    table = tmp_path / "table.csv"
+    if content is not None:
+        table.write_bytes(content)
+    with running(ServerConfig(models={"hotel": own_hotel}, data=table, device="cpu")) as server:
+        answer = Bench(server).get("/documents")
+        assert (answer.status_code, error_code(answer)) == (409, "data_unusable")
+        assert str(tmp_path) not in answer.text
+
+
+def test_without_training_rows_the_reader_cannot_be_retrained(
+    own_hotel: Path, tmp_path: Path
+) -> None:
+    rows = [("The bed was noisy.", "bad", "dev"), ("The bed was clean.", "good", "Test")]
+    table = _written(tmp_path / "t.csv", rows, "text", "label", "Split")
+    with running(ServerConfig(models={"hotel": own_hotel}, data=table, device="cpu")) as server:
+        bench = Bench(server)
+        assert error_code(bench.post("/draft/retrain")) == "no_training_rows"
+        assert bench.computed("/mistakes").json()["n_documents"] == 2
+
+
+def test_of_very_many_rows_some_are_read_spread_over_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("protorynet.server.workbench.table._MOST_TRAINING", 5)
+    rows = [(f"Text {n}.", "a" if n % 2 else "b") for n in range(50)]
+    table = read_data(_written(tmp_path / "t.csv", rows))
+    assert len(table) == 50
+    assert table.training.tolist() == [0, 12, 24, 37, 49]
+
+
+def test_a_model_of_several_labels_has_mistakes_and_versions(
+    tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path: Path
+) -> None:
+    labels = [(label, "long") if len(text) > 90 else (label,) for text, label in _pairs(reviews)]
+    clf = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu")
+    clf.fit(reviews.texts, labels).save(tmp_path / "hotel")
+    table = tmp_path / "t.jsonl"
+    lines = zip(reviews.texts, labels, strict=True)
+    table.write_text("".join(json.dumps({"text": t, "label": each}) + "\n" for t, each in lines))
+    config = ServerConfig(models={"hotel": tmp_path / "hotel"}, data=table, device="cpu")
+    with running(config) as server:
+        bench = Bench(server)
+        assert bench.computed("/mistakes").json()["n_documents"] > 0
+        bench.edit(replace={str(bench.ids()[0]): "The bed was broken."})
+        assert bench.computed("/draft/comparison").json()["n_documents"] > 0
+        assert bench.wait(bench.post("/draft/retrain").json()["job"])["state"] == "done"
+        assert bench.post("/draft/publish").json()["number"] == 2
+
+
+def test_versions_of_a_fine_tuned_model_carry_its_encoder(
+    tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path: Path
+) -> None:
+    clf = ProtoryNetClassifier(
+        str(tiny_bert_folder), settings=quick, encoder_training="full", device="cpu"
+    )
+    clf.fit(reviews.texts, reviews.labels).save(tmp_path / "hotel")
+    with running(ServerConfig(models={"hotel": tmp_path / "hotel"}, device="cpu")) as server:
+        bench = Bench(server)
+        before = server.predict(TEXTS).json()["predictions"]
+        bench.edit(rename={str(bench.ids()[0]): "one"})
+        folder = bench.post("/draft/publish").json()["folder"]
+        bench.edit(rename={str(bench.ids()[0]): "two"})
+        bench.post("/draft/publish")
+        assert server.predict(TEXTS).json()["predictions"] == before
+    published = ProtoryNetClassifier.load(tmp_path / folder, device="cpu", cache=False)
+    given = [list(each["probabilities"].values()) for each in before]
+    np.testing.assert_allclose(published.predict_proba(TEXTS), given, atol=1e-6)
+
+
+def test_two_names_of_one_model_share_its_draft_and_versions(own_hotel: Path) -> None:
+    link = own_hotel.with_name("link")
+    link.symlink_to(own_hotel)
+    with running(ServerConfig(models={"hotel": own_hotel, "b": link}, device="cpu")) as server:
+        bench = Bench(server)
+        bench.edit(rename={str(bench.ids()[0]): "one"})
+        assert server.client.get("/v1/models/b/draft").json()["exists"]
+        version = bench.post("/draft/publish").json()["version"]
+        assert server.client.get("/v1/models/b").json()["version"] == version
+
+
+def test_no_request_is_dropped_while_a_version_is_published(bench: Bench) -> None:
+    statuses: list[int] = []
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.is_set():
+            statuses.append(bench.server.predict(TEXTS).status_code)
+
+    asking = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in asking:
+        thread.start()
+    number = str(bench.ids()[0])
+    for turn in range(4):
+        bench.edit(rename={number: f"turn {turn}"})
+        assert bench.post("/draft/publish").status_code == 200
+    ended.set()
+    for thread in asking:
+        thread.join()
+    assert set(statuses) == {200}
+
+
+def test_batches_edits_and_predictions_do_not_disturb_each_other(bench: Bench) -> None:
+    content = ("text\n" + "\n".join(TEXTS * 40)).encode()
+    batches: list[dict[str, Any]] = []
+    statuses: list[int] = []
+    sending = threading.Thread(
+        target=lambda: batches.append(bench.send_table(content, "t.csv", text="text"))
+    )
+    sending.start()
+    number = str(bench.ids()[0])
+    while sending.is_alive():
+        sentence = f"The bed was broken {len(statuses)} times."
+        answer = bench.post("/draft/edits", {"replace": {number: sentence}})
+        statuses += [answer.status_code, bench.server.explain(TEXTS).status_code]
+    sending.join()
+    assert set(statuses) == {200}
+    assert batches[0]["n_documents"] == 120
+
+
+def test_edits_at_the_same_time_are_all_kept(bench: Bench) -> None:
+    ids = bench.ids()[:3]
+
+    def name(number: int) -> None:
+        for turn in range(3):
+            bench.edit(rename={str(number): f"{number} {turn}"})
+
+    threads = [threading.Thread(target=name, args=(number,)) for number in ids]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    items = bench.get("/prototypes/page", draft=True, sort="id").json()["items"]
+    assert [item["name"] for item in items][:3] == [f"{number} 2" for number in ids]
+    assert bench.get("/draft").json()["revision"] == 9
+
+
+def test_where_nothing_can_be_written_the_client_is_told(own_hotel: Path, bench: Bench) -> None:
+    own_hotel.with_name("hotel.workbench").write_text("a file where the folder should be")
+    answer = bench.post("/draft/edits", {"rename": {str(bench.ids()[0]): "one"}})
+    assert (answer.status_code, error_code(answer)) == (507, "not_written")
+    assert str(own_hotel.parent) not in answer.text
+
+
+def test_a_model_that_changed_on_disk_is_not_published_over(bench: Bench, own_hotel: Path) -> None:
+    bench.edit(rename={str(bench.ids()[0]): "one"})
+    again = ProtoryNetClassifier.load(own_hotel, device="cpu")
+    again.edit(drop=[int(again.prototypes_.ids[0])])
+    again.save(own_hotel)
+    assert error_code(bench.post("/draft/publish")) == "model_changed"
+
+
+def _pairs(reviews: Any) -> list[tuple[str, str]]:
+    return list(zip(reviews.texts, reviews.labels, strict=True))
+
+
+def _written(path: Path, rows: Any, *header: str) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header or ("text", "label"), *rows])
+    return path

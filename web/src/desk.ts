@@ -1,0 +1,180 @@
+/* What the workbench's own routes send. */
+import type { Distribution, Explanation, Job, Page, Prototype } from "./types";
+
+export interface ListedPrototype extends Prototype {
+  changed: string | null;
+}
+
+export interface PrototypePage extends Page<ListedPrototype> {
+  classes: string[];
+  draft: boolean;
+  stale_figures: boolean;
+}
+
+export interface Nearest {
+  id: number;
+  sentence: string;
+  items: {
+    text: string;
+    similarity: number;
+    rows: number[];
+    n_documents: number;
+    documents: { row: number; label: string; text: string }[];
+  }[];
+}
+
+export interface Change {
+  kind: "drop" | "merge" | "replace" | "rename";
+  id: number;
+  text: string;
+}
+
+export interface Draft {
+  exists: boolean;
+  revision: number;
+  stale: boolean;
+  can_undo: boolean;
+  reader_is_behind: boolean;
+  n_prototypes: number;
+  edits: {
+    number: number;
+    when: string;
+    changes: Change[];
+    retraining: { accuracy_before: number; accuracy_after: number; n_documents: number; seconds: number } | null;
+    undone: boolean;
+  }[];
+  job: Job | null;
+}
+
+export interface Edits {
+  drop?: number[];
+  merge?: [number, number][];
+  replace?: Record<string, string>;
+  rename?: Record<string, string>;
+}
+
+export interface Figures {
+  accuracy: number;
+  macro_f1: number;
+  n_prototypes: number;
+  classes: { name: string; n_true: number; precision: number | null; recall: number | null; f1: number | null }[];
+}
+
+export interface Comparison {
+  split: string;
+  n_documents: number;
+  before: Figures;
+  after: Figures;
+  n_changed: number;
+  n_fixed: number;
+  n_broken: number;
+  changed: { row: number; text: string; truth: string; before: string; after: string }[];
+}
+
+export interface Versions {
+  current: number;
+  items: { number: number; version: string; when: string | null; note: string; current: boolean; n_prototypes: number | null }[];
+}
+
+export interface DocumentView {
+  row: number;
+  text: string;
+  label: string;
+  split: string | null;
+  explanation: Explanation | null;
+}
+
+export interface Mistake {
+  row: number;
+  split: string | null;
+  text: string;
+  truth: string;
+  predicted: string;
+  confidence: number;
+  probabilities: Distribution;
+  n_sentences: number;
+  trajectory: number[];
+  pattern: { key: string; label: string; prototypes: number[]; sentences: string[]; support: number; purity: number } | null;
+  blamed: {
+    position: number;
+    text: string;
+    start: number;
+    end: number;
+    prototype: number;
+    prototype_sentence: string;
+    similarity: number;
+    effect: number;
+  } | null;
+  mark: { wrong_label: boolean; note: string; when: string } | null;
+  explanation?: Explanation;
+}
+
+export interface MistakePage extends Page<Mistake> {
+  n_documents: number;
+  n_mistakes: number;
+  version: string;
+  filters: {
+    patterns: { key: string; label: string; prototypes: number[]; n: number }[];
+    prototypes: { id: number; sentence: string; n: number }[];
+    truths: string[];
+    predicted: string[];
+    splits: string[];
+    longest: number;
+  };
+}
+
+export interface Preview {
+  upload: string;
+  filename: string;
+  n_rows: number;
+  columns: { name: string; kind: "text" | "number" | "time" | "other"; examples: string[] }[];
+  guess: { text: string; group: string | null; time: string | null };
+}
+
+export interface BatchView {
+  id: string;
+  state: Job["state"];
+  progress: number;
+  message: string;
+  filename: string;
+  text: string;
+  group: string | null;
+  time: string | null;
+  n_rows: number;
+  n_documents: number | null;
+  n_skipped: number | null;
+  version: string;
+  created: string;
+}
+
+export interface Overview {
+  by: "all" | "group" | "time";
+  column: string | null;
+  bucket: string | null;
+  keys: string[];
+  n_documents: number;
+  n_sentences: number;
+  documents: number[];
+  labels: { label: string; n: number; counts: number[] }[];
+  prototypes: {
+    id: number;
+    sentence: string;
+    name: string | null;
+    scores: Distribution;
+    n_documents: number;
+    n_sentences: number;
+    counts: number[];
+    top: { row: number; sentence: string; similarity: number; label: string; text: string }[];
+  }[];
+}
+
+export interface Trusted {
+  split: string;
+  accuracy: number;
+  macro_f1: number;
+  n_documents: number;
+  n_prototypes: number;
+  measures: { name: string; value: number | null; meaning: string }[];
+  audit: { n_train: number; n_test: number; findings: { kind: string; severity: string; message: string; evidence: unknown }[] } | null;
+  audit_missing: string | null;
+}

@@ -1,0 +1,76 @@
+/* How numbers and texts are written on every page; the same as in the package's reports. */
+
+/** A probability for reading, never rounded to a certainty it is not. */
+export function percent(value: number): string {
+  if (value > 0 && value < 0.005) return "<1%";
+  if (value > 0.995 && value < 1) return ">99%";
+  return `${Math.round(100 * value)}%`;
+}
+
+/** A share with one decimal, for accuracies that are compared. */
+export function exactPercent(value: number): string {
+  return `${(100 * value).toFixed(1)}%`;
+}
+
+/** A difference of probabilities in signed percentage points. */
+export function points(effect: number, decimals = 0): string {
+  const rounded = Number((100 * effect).toFixed(decimals));
+  if (rounded === 0) return "0";
+  return (rounded > 0 ? "+" : "−") + Math.abs(rounded).toFixed(decimals);
+}
+
+/** A similarity in words, so that nobody has to know what 0.57 means. */
+export function likeness(similarity: number): string {
+  if (similarity >= 0.75) return "very much alike";
+  if (similarity >= 0.5) return "alike";
+  if (similarity >= 0.3) return "somewhat alike";
+  return "hardly alike";
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+/** Names in a row: “a”, “b” or “c”. */
+export function listed(names: readonly string[], joint = "or"): string {
+  const quoted = names.map((name) => `“${name}”`);
+  if (quoted.length < 2) return quoted.join("");
+  return `${quoted.slice(0, -1).join(", ")} ${joint} ${quoted.at(-1)}`;
+}
+
+/** The text cut to a number of characters, with an ellipsis where it was cut. */
+export function shorten(text: string, limit: number): string {
+  const marks = [...text];
+  return marks.length <= limit ? text : `${marks.slice(0, limit - 1).join("").trimEnd()}…`;
+}
+
+/** The text broken into lines of at most `limit` characters, the last one cut if need be. */
+export function lines(text: string, limit: number, most: number): string[] {
+  const broken: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/).filter(Boolean)) {
+    const joined = line ? `${line} ${word}` : word;
+    if ([...joined].length <= limit) {
+      line = joined;
+      continue;
+    }
+    if (line) broken.push(line);
+    line = word;
+  }
+  if (line) broken.push(line);
+  if (broken.length > most) {
+    const rest = broken.slice(most - 1).join(" ");
+    return [...broken.slice(0, most - 1), shorten(rest, limit)];
+  }
+  return broken.map((each) => shorten(each, limit));
+}
+
+/** Where a character that the server counts by code points stands in a JavaScript string. */
+export function unitOffset(text: string, codePoints: number): number {
+  let units = 0;
+  for (const mark of text) {
+    if (codePoints-- <= 0) break;
+    units += mark.length;
+  }
+  return units;
+}
