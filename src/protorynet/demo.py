@@ -231,6 +231,7 @@ def _print_next(folder: Path, seconds: float, console: Console) -> None:
         ("Open the page", str(page)),
         ("Try a text", f'protorynet explain {model} "The plot is thin. I loved it anyway!"'),
         ("See the prototypes", f"protorynet prototypes {model}"),
+        ("In the browser", f"protorynet serve {model}"),
         ("Use your own table", "protorynet fit reviews.csv -o model"),
     )
     for what, how in lines:
