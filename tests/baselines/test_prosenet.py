@@ -27,6 +27,8 @@ from protorynet.baselines.sequence_encoder import SequenceEncoder
 from protorynet.baselines.sequence_training import WordBatch, WordRun, read_corpus
 from protorynet.baselines.words import Vocabulary
 from protorynet.errors import InputError, SettingsError
+from protorynet.labels import learn_labels
+from protorynet.training import validation_documents
 from protorynet.training.loop import Stage
 
 SMALL = {
@@ -163,6 +165,17 @@ def test_prototypes_are_different_training_documents(
         assert reviews.texts[item.row] == item.text
         assert reviews.labels[item.row] == item.label
     assert len({item.text for item in fitted.prototypes_}) == 6
+
+
+def test_a_prototype_knows_its_row_among_equal_documents(reviews: Any) -> None:
+    texts, labels = [*reviews.texts, *reviews.texts], [*reviews.labels, *reviews.labels]
+    rival = ProSeNetClassifier(n_prototypes=50, **SMALL | {"epochs": 1, "prototype_epochs": 1})
+    rival.fit(texts, labels)
+    code = learn_labels(labels)
+    held_out = set(validation_documents(code.encode(labels), code, 0.1, 0).tolist())
+    rows = {item.row for item in rival.prototypes_}
+    assert not rows & held_out
+    assert all(texts[item.row] == item.text for item in rival.prototypes_)
 
 
 def test_prototypes_only_speak_for_classes_unless_allowed_otherwise(

@@ -12,14 +12,8 @@ from hypothesis.extra import numpy as arrays
 
 from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier, Settings
-from protorynet.baselines.substitutes import (
-    SUBSTITUTES,
-    Substitutes,
-    best_threshold,
-    fit_substitutes,
-    mean_scores,
-    score_panel,
-)
+from protorynet.baselines.sentence_scores import best_threshold, mean_scores, score_panel
+from protorynet.baselines.substitutes import SUBSTITUTES, Substitutes, fit_substitutes
 from protorynet.errors import EmptyDocumentError, InputError
 
 

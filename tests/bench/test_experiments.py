@@ -16,12 +16,12 @@ from bench_scene import Scene
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protorynet.bench.appending import append_record
 from protorynet.bench.blocks import Cell, Grid, as_markdown
 from protorynet.bench.catalogue import MODELS
 from protorynet.bench.experiments import EXPERIMENTS, Experiment, experiment
 from protorynet.bench.experiments.own import own_grid
 from protorynet.bench.html import html_page
-from protorynet.bench.records import append_record
 from protorynet.bench.results import read_results
 from protorynet.bench.significance import pack_flags
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,58 @@ def test_the_pages_are_written_again_without_table_or_model(
     assert (out / "my_reviews.md").read_bytes() == page
 
 
+def test_the_page_names_the_command_that_measures_the_same_again(
+    table: Path, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    assert main(command(table, tiny_bert_folder, "--out", str(out))) == 0
+    page = (out / "my_reviews.md").read_text(encoding="utf-8")
+    assert "--label stars --text review --models none,ceiling-none,bag-of-words" in page
+
+
+def test_a_model_measured_on_other_documents_is_left_out_and_named(
+    table: Path, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    assert main(command(table, tiny_bert_folder, "--out", str(out))) == 0
+    changed = pd.read_csv(table)
+    changed["review"] = changed["review"].str.upper()
+    changed.to_csv(table, index=False)
+    again = command(table, tiny_bert_folder, "--out", str(out), "--models", "bag-of-words")
+    assert main(again) == 0
+    page = (out / "my_reviews.md").read_text(encoding="utf-8")
+    assert "| bag of words |" in page
+    assert "ours, frozen" not in page
+    assert "on other documents or in a quick run: none, ceiling-none." in page
+
+
+def test_figures_of_a_quick_run_give_way_to_those_measured_in_earnest(
+    table: Path, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    assert main(command(table, tiny_bert_folder, "--out", str(out))) == 0
+    earnest = ["bench", str(table), "--label", "stars", "--models", "bag-of-words"]
+    assert main([*earnest, "--out", str(out)]) == 0
+    page = (out / "my_reviews.md").read_text(encoding="utf-8")
+    assert "figures mean nothing" not in page
+    assert "in a quick run: none, ceiling-none." in page
+
+
+def test_a_model_that_failed_has_a_row_though_no_other_has_an_encoder(
+    table: Path, tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from protorynet.bench import measuring
+
+    def refuse(*_: Any) -> Any:
+        raise ValueError("no memory")
+
+    monkeypatch.setattr(measuring, "_measure_protorynet", refuse)
+    out = tmp_path / "results"
+    given = command(table, tiny_bert_folder, "--out", str(out), "--models", "none,bag-of-words")
+    assert main(given) == 1
+    assert "| ours, frozen | failed |" in (out / "my_reviews.md").read_text(encoding="utf-8")
+
+
 def test_a_word_that_is_neither_experiment_nor_table_ends_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -94,6 +147,16 @@ def test_a_split_column_that_is_not_there_is_told(
     out = str(tmp_path / "results")
     assert main(["bench", str(table), "--split", "part", "--out", out]) == 2
     assert "has no column 'part'" in capsys.readouterr().err
+
+
+def test_a_table_of_several_labels_per_document_ends_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "table.jsonl"
+    rows = [{"text": f"Text {n}.", "label": ["a", "b"][: 1 + n % 2]} for n in range(20)]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert main(["bench", str(path), "--out", str(tmp_path / "results")]) == 2
+    assert "several labels" in capsys.readouterr().err
 
 
 def test_a_quick_run_reads_the_beginnings_of_some_documents(table: Path) -> None:

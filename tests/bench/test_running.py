@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import numpy as np
 import pytest
 from bench_scene import MEASURED, Scene, words
 
+from protorynet.bench.appending import append_record
 from protorynet.bench.catalogue import MODELS, model_kind
-from protorynet.bench.records import append_record, read_records
+from protorynet.bench.records import read_records
 from protorynet.bench.stability import matched_share
 from protorynet.cli import main
 
@@ -217,6 +219,39 @@ def test_a_torn_line_is_cut_off_before_the_next_is_added(tmp_path: Path) -> None
     append_record(path, {"kind": "job", "set": "a", "encoder": None, "model": "full", "seed": 2})
     assert [record.seed for record in read_records(path)[0]] == [1, 2]
     assert path.read_bytes().count(b"\n") == 2
+
+
+def test_runs_that_write_at_once_spoil_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+
+    def write(seed: int) -> None:
+        names = {"kind": "job", "set": "a", "encoder": None, "model": "full", "seed": seed}
+        append_record(path, {**names, "judge": "x" * 100_000})
+
+    with ThreadPoolExecutor(8) as runs:
+        list(runs.map(write, range(40)))
+    assert sorted(record.seed for record in read_records(path)[0]) == list(range(40))
+
+
+def test_what_another_run_measures_meanwhile_is_not_measured_again(
+    scene: Scene,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from protorynet.bench import running
+
+    own = Scene(scene.data, scene.encoder, scene.judge, tmp_path / "own")
+    load = running._load_encoders
+
+    def another_run(*given: Any) -> Any:
+        shutil.copytree(scene.records, own.records)
+        return load(*given)
+
+    monkeypatch.setattr(running, "_load_encoders", another_run)
+    assert main(words(own, models="bag-of-words")) == 0
+    assert "measured by another run meanwhile" in capsys.readouterr().err
+    assert lines(own) == lines(scene)
 
 
 def test_the_same_prototypes_are_wholly_stable_and_others_not_at_all() -> None:

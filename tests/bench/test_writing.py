@@ -14,6 +14,7 @@ from bench_scene import Scene
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protorynet.bench.appending import append_record
 from protorynet.bench.figures import Figure, figure_of, shown
 from protorynet.bench.markdown import escaped
 from protorynet.bench.panel import round_steps
@@ -21,7 +22,7 @@ from protorynet.bench.recipe import RECIPE
 from protorynet.bench.recipe.frontier import frontier_svg
 from protorynet.bench.recipe.goals import accuracy_goals, faithfulness_goals
 from protorynet.bench.recipe.page import results_page
-from protorynet.bench.records import append_record, read_records
+from protorynet.bench.records import read_records
 from protorynet.bench.results import Results, read_results
 from protorynet.cli import main
 

@@ -15,12 +15,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from protorynet.classifier import NotFittedError
 from protorynet.errors import InputError
 from protorynet.labels import LabelCode, check_labels, learn_labels
+from protorynet.settings import Settings
 from protorynet.text import document_list
 from protorynet.training import validation_documents
 
 __all__ = ["Evidence", "Part", "Rival", "RivalExplanation", "text_list"]
 
-_VALIDATION_FRACTION = 0.1
+_VALIDATION_FRACTION = Settings().validation_fraction  # as for ProtoryNet
 _FEWEST_DOCUMENTS = 4
 
 
@@ -73,10 +74,13 @@ class Part:
         The documents.
     targets
         Number of the class of each.
+    rows
+        Place of each among all documents given, counted from 0.
     """
 
     texts: list[str]
     targets: NDArray[np.int64]
+    rows: NDArray[np.int64]
 
 
 class Rival(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -159,7 +163,9 @@ class Rival(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         held_out = validation_documents(targets, code, _VALIDATION_FRACTION, self._seed())
         kept = np.setdiff1d(np.arange(len(texts)), held_out)
         classes = targets.argmax(axis=1)
-        parts = [Part([texts[place] for place in rows], classes[rows]) for rows in (kept, held_out)]
+        parts = [
+            Part([texts[place] for place in rows], classes[rows], rows) for rows in (kept, held_out)
+        ]
         return self._learn(*parts)
 
     def _learn(self, train: Part, validation: Part) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -165,26 +165,6 @@ class ProSeNetClassifier(SequenceRival):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _learn_all(self, texts: list[str], targets: NDArray[np.float32]) -> float:
-        accuracy = super()._learn_all(texts, targets)
-        # A document is known by its text and class: where it stands in the data as given.
-        rows: dict[tuple[str, int], int] = {}
-        for row, document in enumerate(zip(texts, targets.argmax(axis=1).tolist(), strict=True)):
-            rows.setdefault(document, row)
-        names = self.labels_.names
-        self.prototypes_ = tuple(
-            DocumentPrototype(
-                text=text,
-                row=rows[text, place],
-                label=names[place],
-                weights=dict(zip(names, weights, strict=True)),
-            )
-            for (text, place), weights in zip(
-                self._documents, self.network_.weight.T.tolist(), strict=True
-            )
-        )
-        return accuracy
-
     def _learn(self, train: Part, validation: Part) -> float:
         with torch.random.fork_rng():
             words, encoder = self._start(train, validation)
@@ -200,8 +180,19 @@ class ProSeNetClassifier(SequenceRival):
                     best = fitted
         assert best is not None
         self.network_ = best.network.requires_grad_(False)
-        self._documents = [(train.texts[row], int(train.targets[row])) for row in best.documents]
+        self.prototypes_ = tuple(self._prototypes(train, best))
         return best.score.accuracy
+
+    def _prototypes(self, train: Part, fitted: Fitted) -> Iterator[DocumentPrototype]:
+        names = self.labels_.names
+        columns = fitted.network.weight.T.tolist()
+        for place, weights in zip(fitted.documents.tolist(), columns, strict=True):
+            yield DocumentPrototype(
+                text=train.texts[place],
+                row=int(train.rows[place]),
+                label=names[train.targets[place]],
+                weights=dict(zip(names, weights, strict=True)),
+            )
 
     def _run(self, words: WordRun) -> ProSeNetRun:
         return ProSeNetRun(

@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier, export_text
 
+from protorynet.baselines.sentence_scores import (
+    PANEL_SIZE,
+    best_threshold,
+    mean_scores,
+    score_panel,
+)
 from protorynet.classifier import ProtoryNetClassifier
 from protorynet.errors import InputError
 from protorynet.labels import check_labels
@@ -25,15 +31,11 @@ from protorynet.training import validation_documents
 __all__ = [
     "SUBSTITUTES",
     "Substitutes",
-    "best_threshold",
     "fit_substitutes",
-    "mean_scores",
-    "score_panel",
 ]
 
 SUBSTITUTES = ("average", "logistic_regression", "decision_tree")
 _READER = "protorynet"
-_PANEL = 10  # sentences that the paper's panel holds
 _STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # inverse regularisation, the weakest model first
 _DEPTHS = tuple(range(1, 11))
 
@@ -170,65 +172,6 @@ def fit_substitutes(classifier: ProtoryNetClassifier, X: Any, y: Any) -> Substit
     )
 
 
-def mean_scores(scores: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the mean of each document's rows.
-
-    Examples
-    --------
-    >>> mean_scores(np.array([[0.0], [1.0], [0.25]]), np.array([2, 1])).tolist()
-    [[0.5], [0.25]]
-    """
-    starts = np.cumsum(lengths) - lengths
-    sums: NDArray[np.float64] = np.add.reduceat(scores, starts, axis=0)
-    return sums / lengths[:, None]
-
-
-def score_panel(
-    scores: NDArray[np.float64], lengths: NDArray[np.int64], size: int = _PANEL
-) -> NDArray[np.float64]:
-    """Return one row per document: the scores of its first sentences.
-
-    Parameters
-    ----------
-    scores
-        Scores of the sentences, (sentences, classes).
-    lengths
-        Sentences of each document, at least one.
-    size
-        Sentences of a row; the places a shorter document leaves hold the mean of its scores.
-
-    Examples
-    --------
-    >>> score_panel(np.array([[0.0], [1.0], [0.25]]), np.array([2, 1]), size=3).tolist()
-    [[0.0, 1.0, 0.5], [0.25, 0.25, 0.25]]
-    """
-    starts = np.cumsum(lengths) - lengths
-    documents = np.repeat(np.arange(len(lengths)), lengths)
-    steps = np.arange(len(scores)) - starts[documents]
-    panel = np.repeat(mean_scores(scores, lengths)[:, None, :], size, axis=1)
-    kept = steps < size
-    panel[documents[kept], steps[kept]] = scores[kept]
-    return panel.reshape(len(lengths), -1)
-
-
-def best_threshold(values: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> float:
-    """Return the threshold above which "positive" is right most often; of equals, the most central.
-
-    Examples
-    --------
-    >>> best_threshold(np.array([0.2, 0.4, 0.8]), np.array([False, False, True])).__round__(3)
-    0.6
-    """
-    distinct, places = np.unique(values, return_inverse=True)
-    positives = np.bincount(places, weights=is_positive, minlength=len(distinct))
-    negatives = np.bincount(places, weights=~is_positive, minlength=len(distinct))
-    # Right below the first value, then between neighbours, then above the last.
-    right = positives.sum() + np.concatenate([[0], np.cumsum(negatives - positives)])
-    candidates = np.concatenate([[-np.inf], (distinct[:-1] + distinct[1:]) / 2, [np.inf]])
-    best = candidates[right == right.max()]
-    return float(best[np.abs(best - 0.5).argmin()])
-
-
 def _sentence_scores(model: Model, trajectory: Trajectory) -> NDArray[np.float64]:
     """Return the scores of the active prototype of each sentence, (sentences, classes)."""
     prototypes = model.prototypes
@@ -243,7 +186,7 @@ def _seen(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _feature_names(classes: tuple[str, ...]) -> list[str]:
     seen = classes[1:] if len(classes) == 2 else classes
-    return [f"p({name}) of sentence {step}" for step in range(1, _PANEL + 1) for name in seen]
+    return [f"p({name}) of sentence {step}" for step in range(1, PANEL_SIZE + 1) for name in seen]
 
 
 def _averaged(means: NDArray[np.float64], threshold: float | None) -> NDArray[np.int64]:

@@ -30,11 +30,20 @@ class Documents:
         The documents.
     notes
         What a person should know of how they were read.
+    split
+        The column that says which are which; empty where there is none.
     """
 
     train: Table
     test: Table
     notes: tuple[str, ...] = ()
+    split: str = ""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns, by the option of the command that names them."""
+        named = {"text": self.train.text_column, "label": self.train.label_column or ""}
+        return {**named, "split": self.split} if self.split else named
 
     @cached_property
     def digest(self) -> str:
@@ -84,7 +93,12 @@ class Source:
             # Only a column of that name is known for what it is.
             source = self.path if column.lower() == "split" else _renamed(columns, column)
             train, test = (read_table(source, split=name, **how) for name in ("train", "test"))
-            documents = Documents(train, test, train.notes)
+            documents = Documents(train, test, train.notes, column)
+        if any(isinstance(label, tuple) for label in documents.train.labels or ()):
+            raise InputError(
+                f"{self.path} has documents with several labels; the models compared here give one "
+                "class per document. Choose a column of single labels with --label."
+            )
         return _shortened(documents) if quick else documents
 
 
@@ -119,7 +133,7 @@ def _carved(table: Table) -> Documents:
 def _shortened(documents: Documents) -> Documents:
     """Return the beginnings of some documents of every class, enough to try everything out."""
     train, test = _few(documents.train, _QUICK_TRAIN), _few(documents.test, _QUICK_TEST)
-    return Documents(train, test, documents.notes)
+    return replace(documents, train=train, test=test)
 
 
 def _few(table: Table, count: int) -> Table:

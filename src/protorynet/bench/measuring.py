@@ -64,6 +64,7 @@ def measure(job: Job, material: Material) -> dict[str, Any]:
         "settings": job.changes,
         "recipe": job.recipe,
         "data": material.documents.digest,
+        "columns": material.documents.columns,
         "n_train": len(material.documents.train),
         "device": _device_name(material.device),
         "versions": {name: importlib.metadata.version(name) for name in _PACKAGES},

@@ -1,17 +1,15 @@
-"""The records of a benchmark: JSON lines that survive a kill, and what is read back from them."""
+"""The records of a benchmark, and how they are read back from JSON lines."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from protorynet.errors import InputError
 
-__all__ = ["Record", "Stability", "append_record", "read_records"]
+__all__ = ["Record", "Stability", "read_records"]
 
 _JOB, _STABILITY = "job", "stability"
 _FIGURES = (
@@ -41,8 +39,9 @@ class Record:
         The job; the encoder is empty for a model without one.
     variant
         How the model differs from what it usually is; empty where it does not.
-    data
-        Digest of the documents; empty in records from before it was kept.
+    data, columns
+        Digest of the documents, and the columns they were read from, by option of the command;
+        both empty in records from before they were kept.
     figures
         Accuracy, macro F1, numbers of documents and prototypes, and the faithfulness measures.
     faithfulness
@@ -73,6 +72,7 @@ class Record:
     seed: int
     variant: str = ""
     data: str = ""
+    columns: dict[str, str] = field(default_factory=dict)
     figures: dict[str, float] = field(default_factory=dict)
     faithfulness: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
@@ -128,24 +128,11 @@ class Stability:
         return self.set, self.encoder, self.model
 
 
-def append_record(path: Path, values: Mapping[str, Any]) -> None:
-    """Add one line to a file of records, complete and on disk before this returns.
-
-    The torn line that a kill may have left at the end is cut off first.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(values, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
-    with path.open("a+b") as file:
-        _cut_torn_line(file)
-        file.write(line.encode("utf-8", "backslashreplace"))
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def read_records(path: Path) -> tuple[list[Record], list[Stability]]:
     """Return the latest record of every job in a file, and the latest stability of every group.
 
-    A line that is no record, such as one torn by a kill, is passed over.
+    Records are in the order in which they were written. A line that is no record, such as one torn
+    by a kill, is passed over.
     """
     try:
         lines = path.read_bytes().split(b"\n")
@@ -158,22 +145,11 @@ def read_records(path: Path) -> tuple[list[Record], list[Stability]]:
     for line in lines:
         found = _parsed(line)
         if isinstance(found, Record):
+            records.pop(found.key, None)  # the latest comes last
             records[found.key] = found
         elif isinstance(found, Stability):
             stabilities[found.key] = found
     return list(records.values()), list(stabilities.values())
-
-
-def _cut_torn_line(file: Any) -> None:
-    end = file.seek(0, os.SEEK_END)
-    if not end:
-        return
-    file.seek(end - 1)
-    if file.read(1) == b"\n":
-        return
-    file.seek(0)
-    file.truncate(file.read().rfind(b"\n") + 1)
-    file.seek(0, os.SEEK_END)
 
 
 def _parsed(line: bytes) -> Record | Stability | None:
@@ -207,6 +183,7 @@ def _record(data: str, encoder: str, model: str, values: dict[str, Any]) -> Reco
         values["seed"],
         variant=str(values.get("variant") or ""),
         data=str(values.get("data") or ""),
+        columns=_words(values.get("columns")),
         figures={**figures, **measures},
         faithfulness=tuple(measures),
         seconds=_numbers(values.get("seconds")),
@@ -219,7 +196,7 @@ def _record(data: str, encoder: str, model: str, values: dict[str, Any]) -> Reco
         prototypes=_mappings(values.get("prototypes")),
         judge=str(values.get("judge") or ""),
         device=str(values.get("device") or ""),
-        versions={name: str(value) for name, value in _mapping(values.get("versions")).items()},
+        versions=_words(values.get("versions")),
         error=None if error is None else str(error),
     )
 
@@ -231,6 +208,10 @@ def _mapping(value: Any) -> dict[str, Any]:
 def _mappings(values: Any) -> tuple[dict[str, Any], ...]:
     items = values if isinstance(values, list) else ()
     return tuple(item for item in items if isinstance(item, dict))
+
+
+def _words(values: Any) -> dict[str, str]:
+    return {name: str(value) for name, value in _mapping(values).items()}
 
 
 def _numbers(values: Any) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,10 +55,14 @@ class Results:
         The groups, in the order of the tables.
     failures
         The records of jobs that failed.
+    outdated
+        Records of other documents than the latest under the same name, or of a quick run where
+        there are figures measured in earnest; no table shows them.
     """
 
     groups: tuple[Group, ...]
     failures: tuple[Record, ...]
+    outdated: tuple[Record, ...] = ()
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -92,6 +96,7 @@ class Results:
         return Results(
             tuple(g for g in self.groups if is_wanted(g.set, g.kind.name, g.variant)),
             tuple(r for r in self.failures if is_wanted(r.set, r.model, r.variant)),
+            tuple(r for r in self.outdated if is_wanted(r.set, r.model, r.variant)),
         )
 
     def group(self, name: str, encoder: str, model: str, variant: str = "") -> Group | None:
@@ -143,12 +148,19 @@ def read_results(folder: Path) -> Results:
         found, compared = read_records(path)
         records |= {record.key: record for record in found}
         stabilities |= {each.key: each for each in compared}
-    return _grouped(records.values(), stabilities)
+    return _grouped(list(records.values()), stabilities)
 
 
-def _grouped(records: Iterable[Record], stabilities: dict[Any, Stability]) -> Results:
+def _grouped(records: Sequence[Record], stabilities: dict[Any, Stability]) -> Results:
     kinds = {kind.name: kind for kind in MODELS}
-    known = sorted((record for record in records if record.model in kinds), key=_order)
+    of_models = sorted((record for record in records if record.model in kinds), key=_order)
+    latest = _latest_documents(records)
+    known: list[Record] = []
+    outdated: list[Record] = []
+    for record in of_models:
+        # Records from before the digest was kept are taken at their word.
+        is_latest = not record.data or record.data == latest.get(record.set, record.data)
+        (known if is_latest else outdated).append(record)
     members: dict[tuple[str, str, str, str], list[Record]] = {}
     for record in known:
         if record.error is None:
@@ -159,7 +171,19 @@ def _grouped(records: Iterable[Record], stabilities: dict[Any, Stability]) -> Re
         stability = None if variant else stabilities.get((name, encoder, model))
         value = None if stability is None else stability.value
         groups.append(Group(name, encoder, kinds[model], tuple(seeds), value, variant))
-    return Results(tuple(groups), tuple(record for record in known if record.error is not None))
+    failures = tuple(record for record in known if record.error is not None)
+    return Results(tuple(groups), failures, tuple(outdated))
+
+
+def _latest_documents(records: Sequence[Record]) -> dict[str, str]:
+    """Return the digest of the documents of each data set that were measured on last.
+
+    A quick run counts only where nothing was measured in earnest.
+    """
+    measured = [record for record in records if record.data and record.error is None]
+    quick = {record.set: record.data for record in measured if record.settings.get("quick")}
+    earnest = {record.set: record.data for record in measured if not record.settings.get("quick")}
+    return quick | earnest
 
 
 def _order(record: Record) -> tuple[Any, ...]:

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.bench.appending import append_record
 from protorynet.bench.documents import Documents, Source
 from protorynet.bench.forecast import Forecast
 from protorynet.bench.jobs import Job, Plan, short_name
 from protorynet.bench.measuring import Material, measure
-from protorynet.bench.records import Record, append_record, read_records
+from protorynet.bench.records import Record, read_records
 from protorynet.bench.stability import corpus_mean, stability
 from protorynet.encoders import Encoder, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
@@ -37,9 +38,9 @@ def run_plan(plan: Plan) -> int:
     library = _Library(plan.sources, quick=any(job.quick for job in plan.jobs))
     if len(plan.sources) == 1:
         library.of(*plan.sources)  # where there is no other, a table that cannot be read ends it
-    known = {
-        record.key: record for name in plan.sources for record in read_records(plan.file(name))[0]
-    }
+    known: dict[Any, Record] = {}
+    for name in plan.sources:
+        known |= _records(plan, name)
     _keep_real_records(plan.jobs, known)
     pending = [job for job in plan.jobs if not _is_measured(job, known, library)]
     for line in plan.notes:
@@ -47,12 +48,17 @@ def run_plan(plan: Plan) -> int:
     _say(f"{len(pending)} of {len(plan.jobs)} jobs to do")
     _tell_of_old_recipes([job for job in plan.jobs if job not in pending], known)
     encoders = _load_encoders(plan, pending)
-    forecast = Forecast(known.values())
+    # How long a quick run took says nothing about one in earnest.
+    like = [each for each in known.values() if bool(each.settings.get("quick")) == library.quick]
+    forecast = Forecast(like)
     failed = 0
     for group in plan.groups:
         fresh = [job for job in group if job in pending]
         for job in fresh:
             place = pending.index(job)
+            if _is_measured(job, _records(plan, job.set), library):
+                _say(f"[{place + 1}/{len(pending)}] {job}: measured by another run meanwhile")
+                continue
             _say(f"[{place + 1}/{len(pending)}] {job} …{forecast.words(pending[place:])}")
             begin = time.perf_counter()
             record = _do(plan, job, library, encoders)
@@ -95,6 +101,10 @@ class _Library:
         if key not in self.means:
             self.means[key] = corpus_mean(encoder, self.of(name).train.texts)
         return self.means[key]
+
+
+def _records(plan: Plan, name: str) -> dict[Any, Record]:
+    return {record.key: record for record in read_records(plan.file(name))[0]}
 
 
 def _is_measured(job: Job, known: Mapping[Any, Record], library: _Library) -> bool:
@@ -168,7 +178,7 @@ def _do(plan: Plan, job: Job, library: _Library, encoders: Mapping[str, Encoder]
         return {**names, **measure(job, _material(plan, job, library, encoders))}
     except Exception as error:
         told = {"error": _line(error), "settings": job.changes, "recipe": job.recipe}
-        return {**names, **told}
+        return {**names, **told, "data": library.digest(job.set)}
     finally:
         _free_memory()
 
@@ -180,7 +190,7 @@ def _compare_seeds(
     first = group[0]
     if first.variant.name:
         return
-    records = {record.key: record for record in read_records(plan.file(first.set))[0]}
+    records = _records(plan, first.set)
     found = [records.get(job.key) for job in group]
     models = [record for record in found if record is not None and record.prototypes]
     encoder = encoders.get(first.encoder)

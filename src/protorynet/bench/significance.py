@@ -67,6 +67,17 @@ class Comparison:
         shown = "0.0" if abs(points) < 0.05 else f"{points:+.1f}".replace("-", "−")
         return f"{shown} ±{spread:.1f} {stars}".rstrip()
 
+    @property
+    def turned(self) -> Comparison:
+        """The same comparison, seen from the other model.
+
+        Examples
+        --------
+        >>> Comparison(0.012, 0.007, 0.017, p_value=0.003, n=900).turned.cell
+        '−1.2 ±0.5 **'
+        """
+        return replace(self, difference=-self.difference, low=-self.high, high=-self.low)
+
 
 def compare(ours: Any, theirs: Any, *, seed: int = 0) -> Comparison:
     """Compare two models by which test documents they label rightly.

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["print_blocks"]
 
 _HEADER = 12  # columns of a header before it is broken
-_NAME = 19  # columns that the names of the rows keep in a narrow terminal
 
 
 def print_blocks(title: str, blocks: Sequence[Block], console: Console) -> None:
@@ -45,8 +44,8 @@ def _print_grid(grid: Grid, console: Console) -> None:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for place, name in enumerate(grid.header):
-        least = _NAME if place == 0 else None
-        table.add_column(fill(printable(name), _HEADER), overflow="fold", min_width=least)
+        # Names stay whole in a narrow terminal. (A least width would push the last column out.)
+        table.add_column(fill(printable(name), _HEADER), overflow="fold", no_wrap=place == 0)
     for first, *others in grid.rows:
         small = f"\n{printable(first.small)}" if first.small else ""
         cells = [Text.assemble(printable(first.text), (small, "dim"))]

@@ -19,6 +19,10 @@ _QUICK = (
     "This was a quick run on a few shortened documents: it shows that everything works, and its "
     "figures mean nothing."
 )
+_OUTDATED = (
+    "Left out, since they were measured on other documents or in a quick run: {models}. Measure "
+    "them again to see them here."
+)
 
 
 def _plain(_: bool) -> tuple[Variant, ...]:
@@ -101,10 +105,10 @@ class Experiment(Measurements):
         blocks = self.blocks(own)
         shown = [group for group in own.groups if group.variant in self._variant_names()]
         if not blocks or not shown:
-            return [Prose("Nothing was measured yet."), *_not_measured(own)]
+            return [Prose("Nothing was measured yet."), *_not_measured(own), *_left_out(own)]
         quick = [Prose(_QUICK)] if own.is_quick else []
         command = command_of(self, shown, quick=own.is_quick)
-        return [*quick, *blocks, *_not_measured(own), command]
+        return [*quick, *blocks, *_not_measured(own), *_left_out(own), command]
 
     def _variant_names(self) -> set[str]:
         return {each.name for quick in (False, True) for each in self.variants(quick)}
@@ -122,6 +126,7 @@ def command_of(
     words = ["protorynet bench", experiment.name, "--data DATA"]
     if experiment.table:
         words = ["protorynet bench", quote(experiment.table)]
+        options = {**_columns(groups), **_models(experiment, groups), **options}
         del options["sets"]
     words += [f"--{name} {','.join(values)}" for name, values in options.items() if values]
     words += [*(["--quick"] if quick else []), "--out OUT"]
@@ -139,6 +144,23 @@ def seeds_of(groups: Collection[Group]) -> str:
     counts = sorted({len(group.records) for group in groups}) or [0]
     many = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     return f"{many} seed{'' if many == '1' else 's'}"
+
+
+def _columns(groups: Collection[Group]) -> dict[str, list[str]]:
+    """Return the options that name the columns of the user's table."""
+    records = [record for group in groups for record in group.records if record.columns]
+    return {name: [quote(word)] for record in records[:1] for name, word in record.columns.items()}
+
+
+def _models(experiment: Experiment, groups: Collection[Group]) -> dict[str, list[str]]:
+    """Return the option that names the models, where they are not those of the experiment."""
+    named = list(dict.fromkeys(group.kind.name for group in groups))
+    return {} if set(named) == set(experiment.models) else {"models": named}
+
+
+def _left_out(results: Results) -> list[Block]:
+    models = ", ".join(dict.fromkeys(record.model for record in results.outdated))
+    return [Prose(_OUTDATED.format(models=models))] if models else []
 
 
 def _names(results: Results) -> list[str]:

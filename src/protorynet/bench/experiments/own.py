@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from protorynet.bench.blocks import Block, Cell, Grid, Heading, Prose
 from protorynet.bench.catalogue import MODELS
 from protorynet.bench.experiments.accuracy import TABLE1, reference_row, significance_cells
 from protorynet.bench.experiments.experiment import Experiment
 from protorynet.bench.experiments.rows import Row, compared, main_encoders, model_rows
-from protorynet.bench.figures import MISSING, shown
+from protorynet.bench.figures import MISSING, shown, shown_range
 from protorynet.bench.results import Group, Results
 
 __all__ = ["own_comparison", "own_grid"]
@@ -19,11 +18,20 @@ _MODELS = (
     *TABLE1.models,
     *(kind.name for kind in MODELS if kind.name not in TABLE1.models),
 )
-_ABOUT = (
-    "The models on the same test documents, the most accurate first. “Against the best black box” "
-    "is what one gains (+) or loses (−), in points, by a model that can be read; “ours against "
-    "it” compares our first model with each. Stars are McNemar's test, corrected after Holm: "
-    "* p < 0.05, ** p < 0.01, *** p < 0.001. Without stars, the difference may be chance."
+_HEADER = (
+    "model",
+    "accuracy",
+    "against the best black box",
+    "ours against it",
+    "what one can read",
+    "time",
+)
+_ABOUT = "Models that learnt from the same documents and were tested on the same others."
+_GUIDE = (
+    "The most accurate stands first. “Against the best black box” is what a model that can be read "
+    "gains (+) or loses (−), in points, with half the width of the 95% interval; “ours against it” "
+    "is the same for our first model against each. Stars are McNemar's test, corrected after Holm: "
+    "* p < 0.05, ** p < 0.01, *** p < 0.001. Without a star, the difference may be chance."
 )
 
 
@@ -55,42 +63,30 @@ def own_grid(results: Results, name: str, encoder: str) -> Grid | None:
     measured = [row for row in rows if name in row.groups]
     if not measured:
         return None
+    ours = reference_row(measured)
     measured.sort(key=lambda row: -_mean(row.groups[name], "accuracy"))
-    boxes = [row for row in measured if not row.kind.reads]
-    ours = reference_row(sorted(measured, key=rows.index))
-    readable = [row for row in measured if row.kind.reads]
-    lost = dict(zip(map(id, readable), _against_box(readable, boxes[:1], name), strict=True))
     gained = [MISSING] * len(measured)
     if ours is not None:
         gained = [cell.text for cell in significance_cells(ours, measured, name)]
-    header = (
-        "model",
-        "accuracy",
-        "against the best black box",
-        "ours against it",
-        "what one can read",
-        "time",
-    )
-    cells = []
-    for row, gain in zip(measured, gained, strict=True):
-        group = row.groups[name]
-        seconds = group.figure("training_seconds")
-        cells.append(
-            (
-                row.title,
-                Cell(shown(group.figure("accuracy"))),
-                Cell(lost.get(id(row), "black box")),
-                Cell("this is ours" if row is ours else gain),
-                Cell(_readable(row, group)),
-                Cell(MISSING if seconds is None else f"{seconds.mean:,.0f} s"),
-            )
+    cells = [
+        _cells(row, name, against_box, "this is ours" if row is ours else gain)
+        for row, against_box, gain in zip(
+            measured, _against_box(measured, name), gained, strict=True
         )
+    ]
     failed = [
-        (row.title, Cell("failed"), *(Cell(MISSING) for _ in header[2:]))
+        (row.title, Cell("failed"), *(Cell(MISSING) for _ in _HEADER[2:]))
         for row in rows
         if name in row.failed and name not in row.groups
     ]
-    return Grid(header, (*cells, *failed))
+    return Grid(_HEADER, (*cells, *failed))
+
+
+def _cells(row: Row, name: str, against_box: str, gain: str) -> tuple[Cell, ...]:
+    group = row.groups[name]
+    accuracy = shown(group.figure("accuracy"))
+    others = (accuracy, against_box, gain, _readable(row, group), _time(group))
+    return row.title, *map(Cell, others)
 
 
 def _blocks(results: Results, name: str) -> list[Block]:
@@ -103,27 +99,42 @@ def _blocks(results: Results, name: str) -> list[Block]:
             blocks += [*heading, grid]
     counts = [record.figure("n_test") for group in results.groups for record in group.records]
     n = next((count for count in counts if count), None)
-    return [*blocks, Prose(f"{n:,.0f} test documents.")] if blocks and n else blocks
+    return [*blocks, Prose(f"{n:,.0f} test documents. {_GUIDE}")] if blocks and n else blocks
 
 
-def _against_box(readable: Sequence[Row], boxes: Sequence[Row], name: str) -> list[str]:
-    """Return by how much each model is better or worse than a black box."""
-    if not boxes:
-        return [MISSING] * len(readable)
-    found = compared(boxes[0].groups.get(name), [row.groups.get(name) for row in readable])
-    turned = [
-        None if each is None else replace(each, difference=-each.difference) for each in found
-    ]
-    return [MISSING if each is None else each.cell for each in turned]
+def _against_box(rows: Sequence[Row], name: str) -> list[str]:
+    """Return by how much each model that can be read is better or worse than the best black box.
+
+    Parameters
+    ----------
+    rows
+        The models, the most accurate first.
+    name
+        The data set.
+    """
+    best = next((row for row in rows if not row.kind.reads), None)
+    readable = [row for row in rows if row.kind.reads]
+    found = compared(
+        None if best is None else best.groups[name], [r.groups[name] for r in readable]
+    )
+    lost = iter(MISSING if each is None else each.turned.cell for each in found)
+    boxes = {True: "the best black box", False: "black box"}
+    return [next(lost) if row.kind.reads else boxes[row is best] for row in rows]
 
 
 def _readable(row: Row, group: Group) -> str:
     """Say what a person can read of a model."""
     if not row.kind.reads:
         return "nothing"
-    counts = [record.figure("n_prototypes") for record in group.records]
-    known = [count for count in counts if count is not None]
-    return f"{known[0]:.0f} {row.kind.reads}" if known else row.kind.reads
+    counts = shown_range(record.figure("n_prototypes") for record in group.records)
+    return row.kind.reads if counts == MISSING else f"{counts} {row.kind.reads}"
+
+
+def _time(group: Group) -> str:
+    seconds = group.figure("training_seconds")
+    if seconds is None:
+        return MISSING
+    return "< 1 s" if seconds.mean < 1 else f"{seconds.mean:,.0f} s"
 
 
 def _mean(group: Group, measure: str) -> float:

@@ -92,10 +92,16 @@ def model_rows(results: Results, models: Sequence[str], encoder: str) -> list[Ro
 def main_encoders(results: Results) -> list[str]:
     """Return the encoders that more than a transformer was made with; one table is made for each.
 
-    Where there are none, one without a name stands for all models that have no encoder.
+    Where there are none, those of jobs that failed; where there are none either, one without a
+    name stands for all models that have no encoder.
     """
-    names = {g.encoder for g in results.groups if g.encoder and g.kind.name != "transformer"}
-    return sorted(names) or [""]
+    measured = {(group.encoder, group.kind.name) for group in results.groups}
+    failed = {(record.encoder, record.model) for record in results.failures}
+    for jobs in (measured, failed):
+        names = {encoder for encoder, model in jobs if encoder and model != "transformer"}
+        if names:
+            return sorted(names)
+    return [""]
 
 
 def grid_of(
@@ -166,6 +172,8 @@ def _made_of(kind: ModelKind, encoder: str, groups: Sequence[Group]) -> str:
     """Say which weights a rival starts from, where that is not plain."""
     if kind.name == "transformer":
         return f"weights of {encoder}"
+    if kind.name == "protoattend":
+        return f"{encoder}, frozen" if encoder else "frozen"
     if kind.name in ("lstm", "prosenet"):
         settings = (record.settings for group in groups for record in group.records)
         vectors = sorted({str(each["vectors"]) for each in settings if each.get("vectors")})
