@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,12 @@ def test_few_sentences_are_allowed_with_words(small: Running) -> None:
     assert (response.status_code, error_code(response)) == (413, "too_many_sentences")
 
 
+def test_few_characters_are_allowed_with_words(server: Running) -> None:
+    texts = [" ".join(f"w{number}" for number in range(1_200))]
+    response = server.client.post("/v1/models/hotel/explain", json={"texts": texts, "words": True})
+    assert (response.status_code, error_code(response)) == (413, "too_long_for_words")
+
+
 def test_a_body_of_unknown_size_is_cut_off_at_the_limit(small: Running) -> None:
     def chunks() -> Iterator[bytes]:
         yield b'{"texts": ["'
@@ -122,6 +129,24 @@ def test_a_path_that_is_not_there_has_the_same_kind_of_error(small: Running) -> 
 def test_a_method_that_is_not_allowed_has_the_same_kind_of_error(small: Running) -> None:
     response = small.client.delete(PREDICT)
     assert (response.status_code, error_code(response)) == (405, "method_not_allowed")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"texts": [1] * 300_000},
+        {str(number): 1 for number in range(100_000)},
+        {"texts": dict.fromkeys(map(str, range(100_000)))},
+    ],
+    ids=["values", "fields", "entries"],
+)
+def test_errors_without_number_do_not_hold_up_others(server: Running, body: Any) -> None:
+    content = json.dumps(body).encode()
+    began = time.perf_counter()
+    response = _post(server, content)
+    assert (response.status_code, error_code(response)) == (422, "invalid_request")
+    assert "more)" not in response.text
+    assert time.perf_counter() - began < 1
 
 
 def test_a_text_within_the_limits_is_read(small: Running) -> None:

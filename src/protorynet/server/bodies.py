@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, model_validator
 
 __all__ = [
+    "Body",
     "ExplainBody",
     "ExplainView",
     "HealthView",
@@ -68,21 +69,44 @@ def _checked(text: str) -> str:
 Text = Annotated[str, AfterValidator(_checked)]
 """A text: any Unicode but NUL and halves of surrogate pairs, which JSON may smuggle in."""
 
+_Texts = Annotated[list[Text], FailFast()]
+_MOST_FIELDS, _MOST_ENTRIES = 50, 1_000
 
-class _Body(BaseModel):
+
+class Body(BaseModel):
+    """What a client sends: only the fields that are known, and each of the very kind it should be.
+
+    Every value that is wrong becomes an error of some kilobytes, and all of them are gathered
+    while nobody else is answered; so what has far too many is refused before.
+    """
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _check_size(cls, given: object) -> object:
+        if isinstance(given, dict):
+            if len(given) > _MOST_FIELDS:
+                raise ValueError(f"there are {len(given):,} fields; see /docs for those known.")
+            for name, value in given.items():
+                if isinstance(value, dict) and len(value) > _MOST_ENTRIES:
+                    raise ValueError(
+                        f"{name!a:.60} has {len(value):,} entries; at most {_MOST_ENTRIES:,} are "
+                        "allowed."
+                    )
+        return given
 
-class PredictBody(_Body):
+
+class PredictBody(Body):
     """Texts to classify."""
 
-    texts: list[Text] = Field(min_length=1, examples=[_TEXTS])
+    texts: _Texts = Field(min_length=1, examples=[_TEXTS])
 
 
-class ExplainBody(_Body):
+class ExplainBody(Body):
     """Texts to classify with reasons."""
 
-    texts: list[Text] = Field(min_length=1, examples=[_TEXTS])
+    texts: _Texts = Field(min_length=1, examples=[_TEXTS])
     words: bool = Field(
         default=False,
         description="Also say which words make each sentence like its prototype; far slower, so "

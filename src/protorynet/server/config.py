@@ -25,8 +25,9 @@ class Limits:
         Size of a request's body, and of one that uploads a table.
     max_texts, max_characters, max_sentences
         Texts of one request, characters of one text, and sentences of all texts together.
-    max_sentences_with_words
-        The same where the words of each sentence are asked for, which costs far more.
+    max_sentences_with_words, max_characters_with_words
+        Sentences and characters of all texts together where the words of each sentence are asked
+        for, which costs far more: the encoder reads a sentence once for each of its words.
     max_waiting
         Requests that may wait for one model; further ones are told to come again.
     max_jobs
@@ -45,6 +46,7 @@ class Limits:
     max_characters: int = 100_000
     max_sentences: int = 1_000
     max_sentences_with_words: int = 50
+    max_characters_with_words: int = 5_000
     max_waiting: int = 256
     max_jobs: int = 16
     seconds: float = 30.0

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 
 from fastapi import Request
 from fastapi.security.utils import get_authorization_scheme_param
 from starlette.datastructures import Headers
 
+from protorynet.errors import InputError
 from protorynet.server.failures import ApiError
 from protorynet.server.keyfile import SCOPES, Key, KeyFile, Scope
 
 __all__ = ["check_scope", "declared_scope", "known_key", "public", "require"]
 
 _Dependency = Callable[[Request], Awaitable[None]]
+_LOG = logging.getLogger("protorynet.server")
 
 
 def require(scope: Scope) -> _Dependency:
@@ -46,7 +49,14 @@ def check_scope(request: Request, scope: Scope) -> None:
 def known_key(keys: KeyFile, headers: Headers) -> Key:
     """Return the key that a request carries, or refuse with 401."""
     scheme, secret = get_authorization_scheme_param(headers.get("authorization"))
-    key = keys.find(secret) if scheme.lower() == "bearer" and secret else None
+    try:
+        key = keys.find(secret) if scheme.lower() == "bearer" and secret else None
+    except InputError as error:
+        # The message names the file, which is for whoever runs the server.
+        _LOG.error("keys cannot be read", extra={"reason": str(error)})
+        raise ApiError(
+            503, "keys_unreadable", "the server cannot read its keys, so nobody may enter."
+        ) from None
     if key is None:
         given = "the key given is not known" if secret else "there is no key"
         raise ApiError(

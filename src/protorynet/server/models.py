@@ -65,6 +65,7 @@ async def explain(name: Name, body: ExplainBody, request: Request) -> JSONRespon
     limits: Limits = request.app.state.config.limits
     _check_texts(body.texts, limits)
     if body.words:
+        _check_for_words(body.texts, limits)
         served = request.app.state.store.get(name)
         work = run_in_pool(request.app, _with_words, served, body.texts, limits)
         version, results = served.version, await work
@@ -116,12 +117,13 @@ async def card(name: Name, request: Request) -> PlainTextResponse:
 async def reload(name: Name, request: Request) -> ModelView:
     """Read the model's directory again; requests under way end with the version they began with."""
     state = request.app.state
-    state.store.get(name)
+    before: ServedModel = state.store.get(name)
     try:
         served = await run_in_pool(request.app, state.store.replace, name)
     except (EncoderError, InputError, ModelFormatError) as error:
+        reason = str(error).replace(str(before.folder), before.folder.name)
         raise ApiError(
-            409, "not_reloaded", f"the version being served stays, because {error}"
+            409, "not_reloaded", f"the version being served stays, because {reason}"
         ) from None
     state.metrics.reload(name)
     return _view(served, request)
@@ -143,6 +145,16 @@ def _check_texts(texts: list[str], limits: Limits) -> None:
                 f"text {number} (counted from 0) has {len(text):,} characters; at most "
                 f"{limits.max_characters:,} are allowed. Cut it.",
             )
+
+
+def _check_for_words(texts: list[str], limits: Limits) -> None:
+    if (given := sum(map(len, texts))) > limits.max_characters_with_words:
+        raise ApiError(
+            413,
+            "too_long_for_words",
+            f"the texts have {given:,} characters together; with `words`, at most "
+            f"{limits.max_characters_with_words:,} are allowed. Send one sentence at a time.",
+        )
 
 
 def _with_words(served: ServedModel, texts: list[str], limits: Limits) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
-import socket
 import threading
 from collections.abc import Callable, Iterator
 
@@ -15,6 +14,7 @@ from fastapi import FastAPI
 from protorynet.errors import EncoderError, InputError, ModelFormatError
 from protorynet.server.app import create_app
 from protorynet.server.config import ServerConfig
+from protorynet.server.listening import address_of, listen
 from protorynet.server.logs import log_to
 
 __all__ = ["reload_models", "serve"]
@@ -22,7 +22,6 @@ __all__ = ["reload_models", "serve"]
 _LOG = logging.getLogger("protorynet.server")
 _GRACE_SECONDS = 5
 _IDLE_SECONDS = 15
-_BACKLOG = 2048
 
 
 def serve(config: ServerConfig, *, announce: Callable[[str], None] = _LOG.info) -> None:
@@ -38,7 +37,7 @@ def serve(config: ServerConfig, *, announce: Callable[[str], None] = _LOG.info) 
         Called with the server's address when it is about to answer.
     """
     # First the port, which fails at once if it is taken; loading models takes a while.
-    with _listening(config.host, config.port) as listener:
+    with listen(config.host, config.port) as listener:
         app = create_app(config)
         settings = uvicorn.Config(
             app,
@@ -51,7 +50,7 @@ def serve(config: ServerConfig, *, announce: Callable[[str], None] = _LOG.info) 
             timeout_keep_alive=_IDLE_SECONDS,
         )
         log_to()
-        announce(_address(config.host, listener.getsockname()[1]))
+        announce(address_of(config.host, listener))
         with _reloading_on_hangup(app):
             uvicorn.Server(settings).run(sockets=[listener])
 
@@ -66,21 +65,6 @@ def reload_models(app: FastAPI) -> None:
         else:
             app.state.metrics.reload(name)
             _LOG.info("reloaded", extra={"model": name, "version": served.version})
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host.strip("[]"), port), family=family, backlog=_BACKLOG)
-    except OSError as error:
-        raise InputError(
-            f"{host} port {port} cannot be listened on: {error.strerror}. Choose others with "
-            "--host and --port."
-        ) from None
-
-
-def _address(host: str, port: int) -> str:
-    return f"http://[{host.strip('[]')}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextlib.contextmanager

@@ -110,6 +110,11 @@ def test_people_who_did_not_finish_are_analysed_if_asked(told) -> None:
     assert analyse([*told, *extra], with_unfinished=True).n_analysed == 10
 
 
+def test_answers_to_pages_that_were_never_shown_are_too_quick(told) -> None:
+    found = analyse([*told, *responses(50, "a", "2", seconds=None)], least_seconds=15)
+    assert found.left_out["too quick"] == 1
+
+
 def test_people_who_were_too_quick_are_left_out_and_counted(told) -> None:
     found = analyse([*told, *responses(50, "a", "2", seconds=3.0)], least_seconds=15)
     assert found.left_out["too quick"] == 1

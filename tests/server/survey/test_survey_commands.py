@@ -174,7 +174,7 @@ def test_a_database_without_the_survey_says_what_it_holds(file, run) -> None:
 def test_a_port_in_use_is_told(file) -> None:
     server = Process(str(file), "--port", "0")
     port = httpx.URL(server.link).port
-    with pytest.raises(InputError, match="cannot listen"):
+    with pytest.raises(InputError, match="cannot be listened on"):
         commands(["serve", str(file), "--port", str(port)], standalone_mode=False)
     server.end()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -265,6 +266,28 @@ def test_a_body_of_unknown_length_is_refused(client, link) -> None:
     page = begin(client, link)
     answered = client.post(Form.of(page.text).action, content=iter([b"choice=7"]))
     assert answered.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ("Content-Length: 00000000000000100000", "own=" + "a" * 99_996),
+        (
+            "Content-Length: 5\r\nTransfer-Encoding: chunked",
+            f"186a0\r\n{'a' * 100_000}\r\n0\r\n\r\n",
+        ),
+    ],
+    ids=["zeros", "chunks"],
+)
+def test_a_length_that_lies_does_not_let_a_large_form_in(link, headers, body) -> None:
+    url = httpx.URL(link)
+    request = (
+        f"POST {url.path} HTTP/1.1\r\nHost: {url.netloc.decode()}\r\nConnection: close\r\n"
+        f"Content-Type: application/x-www-form-urlencoded\r\n{headers}\r\n\r\n{body}"
+    )
+    with socket.create_connection((url.host, url.port), timeout=10) as connection:
+        connection.sendall(request.encode())
+        assert connection.recv(12) == b"HTTP/1.1 413"
 
 
 def test_a_file_in_place_of_an_answer_is_refused(client, link) -> None:

@@ -22,8 +22,10 @@ from workbench_scene import FORMULA, SCRIPT, Bench
 from protorynet import ProtoryNetClassifier
 from protorynet.errors import InputError, TableError
 from protorynet.server import Limits, ServerConfig
+from protorynet.server.failures import ApiError
+from protorynet.server.spreadsheet import csv_lines, safe_cell
 from protorynet.server.workbench import uploads
-from protorynet.server.workbench.spreadsheet import csv_lines
+from protorynet.server.workbench.batches import BatchFolder
 from protorynet.server.workbench.tallies import group_keys, time_keys
 
 ROWS = [
@@ -92,6 +94,45 @@ def test_a_small_file_that_unfolds_to_a_large_table_is_refused(
     assert path.stat().st_size < 2**20
     with pytest.raises(TableError, match="unfolds"):
         uploads.read_upload(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", ",".join(map(str, range(100_000))) + "\na\n"),
+        ("t.tsv", "\t".join(map(str, range(100_000))) + "\na\n"),
+        ("t.csv", "\n" + ",".join(str(n) * 33_333 for n in range(100, 112)) + "\na\n"),
+        ("t.jsonl", "\n".join(f'{{"{number}": 1}}' for number in range(20_000))),
+        ("t.jsonl", "{}\n" * 200_001),
+    ],
+    ids=["csv", "tsv", "long header", "jsonl", "many records"],
+)
+def test_a_small_file_of_very_many_columns_or_rows_is_refused_at_once(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    began = time.perf_counter()
+    with pytest.raises(TableError, match=r"columns allowed|first line|rows; at most"):
+        uploads.read_upload(tmp_path / name)
+    assert time.perf_counter() - began < 2
+
+
+def test_a_table_that_is_refused_is_not_kept(bench: Bench, own_hotel: Path) -> None:
+    files = {"file": ("complaints.csv", _table("csv"))}
+    answer = bench.post("/batches", files=files, data={"text": "no such column"})
+    assert answer.status_code == 422
+    assert not list((own_hotel.with_name("hotel.workbench") / "uploads").iterdir())
+
+
+def test_an_upload_is_used_once_even_by_two_at_the_same_time(tmp_path: Path) -> None:
+    folder = BatchFolder(tmp_path)
+    _, path = folder.new_upload(".csv")
+    about = {"text": "t", "group": None, "time": None, "n_rows": 1, "version": "v"}
+    path.write_text("t\nGood.\n", encoding="utf-8")
+    folder.begin(path, **about)
+    with pytest.raises(ApiError, match="no such upload"):
+        folder.begin(path, **about)
+    assert len(list((tmp_path / "batches").iterdir())) == 1
 
 
 def test_an_upload_is_predicted_without_being_sent_again(bench: Bench) -> None:
@@ -312,6 +353,28 @@ def test_old_batches_and_uploads_are_removed(bench: Bench, own_hotel: Path) -> N
     bench.send_table(_table("csv"), "complaints.csv", text="complaint")
     assert not (home / "batches" / old).exists()
     assert not (home / "uploads" / upload).exists()
+
+
+def test_what_is_too_old_is_not_given_even_if_nothing_new_was_sent(
+    bench: Bench, own_hotel: Path
+) -> None:
+    batch = bench.send_table(_table("csv"), "complaints.csv", text="complaint")["id"]
+    folder = own_hotel.with_name("hotel.workbench") / "batches" / batch
+    os.utime(folder, (0, 0))
+    assert bench.get(f"/batches/{batch}/result.csv").status_code == 404
+    assert not folder.exists()
+
+
+def test_a_dangling_link_among_the_batches_harms_nobody(bench: Bench, own_hotel: Path) -> None:
+    folder = own_hotel.with_name("hotel.workbench") / "batches"
+    folder.mkdir(parents=True)
+    (folder / "link").symlink_to("nowhere")
+    assert bench.send_table(_table("csv"), "complaints.csv", text="complaint")["n_rows"] == 5
+
+
+@pytest.mark.parametrize("cell", ["\ufeff=1+1", "\u200b@a", "\0=1", "＝1+1", "\u3000-1"])
+def test_a_formula_behind_what_cannot_be_seen_is_quoted(cell: str) -> None:
+    assert safe_cell(cell) == f"'{cell}"
 
 
 def test_nothing_that_is_sent_stays_in_the_cache_of_embeddings(

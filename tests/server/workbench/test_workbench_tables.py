@@ -205,6 +205,17 @@ def test_a_model_that_changed_on_disk_is_not_published_over(bench: Bench, own_ho
     assert error_code(bench.post("/draft/publish")) == "model_changed"
 
 
+def test_a_model_directory_that_is_gone_is_told_without_its_folder(
+    bench: Bench, own_hotel: Path
+) -> None:
+    (own_hotel / "config.json").unlink()
+    for answer in (bench.get("/versions"), bench.post("/versions/1/restore")):
+        assert (answer.status_code, error_code(answer)) == (409, "model_gone")
+    reloaded = bench.post("/reload")
+    assert (reloaded.status_code, error_code(reloaded)) == (409, "not_reloaded")
+    assert str(own_hotel.parent) not in reloaded.text
+
+
 def _pairs(reviews: Any) -> list[tuple[str, str]]:
     return list(zip(reviews.texts, reviews.labels, strict=True))
 

@@ -110,8 +110,8 @@ def mean_of(values: Sequence[float]) -> tuple[float, float | None]:
 
 
 def _pace(given: Sequence[Response]) -> float:
-    times = [response.seconds for response in given if response.seconds is not None]
-    return math.fsum(times) / len(times) if times else math.inf
+    # Without a time the page was never asked for: its answer was sent by a program, at once.
+    return math.fsum(response.seconds or 0.0 for response in given) / len(given)
 
 
 def _values(measure: str, model: str, group: str, people: dict[int, list[Response]]) -> list[float]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from protorynet.errors import EmptyDocumentError, InputError
+from protorynet.model import PRECOMPUTED
 from protorynet.server.survey.questions import Counts, ReadModel, make_survey
 from protorynet.server.survey.survey import Survey
 
@@ -72,7 +73,7 @@ def _read(
     labels: Sequence[Any],
     chosen: Sequence[int],
 ) -> ReadModel:
-    if model.model_.encoder.name == "precomputed":
+    if model.model_.encoder.name == PRECOMPUTED:
         raise InputError(
             f"the model {name!r} reads vectors, not texts, so people cannot be asked about it."
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from protorynet.server.spreadsheet import csv_lines
 
 __all__ = ["COLUMNS", "Response", "responses_csv"]
 
@@ -26,7 +26,6 @@ COLUMNS = (
     "answered_at",
     "finished",
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -84,17 +83,13 @@ def responses_csv(responses: Sequence[Response]) -> str:
     >>> print(responses_csv([one]).splitlines()[1])
     1,technical,,'=k15,match,q,3,3,1,5,2.5,1,1970-01-01T00:00:00+00:00,1
     """
-    content = io.StringIO()
-    writer = csv.writer(content, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(_cells(response) for response in responses)
-    return content.getvalue()
+    return "".join(csv_lines(COLUMNS, map(_cells, responses)))
 
 
 def _cells(response: Response) -> list[object]:
     told = datetime.fromtimestamp(response.answered_at, UTC).isoformat(timespec="seconds")
     seconds = None if response.seconds is None else round(response.seconds, 3)
-    cells: list[object] = [
+    return [
         response.participant,
         response.kind,
         response.judge,
@@ -109,9 +104,4 @@ def _cells(response: Response) -> list[object]:
         response.showings,
         told,
         int(response.is_finished),
-    ]
-    # A spreadsheet would run a text that begins like a formula.
-    return [
-        f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
-        for cell in cells
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -91,8 +92,10 @@ def _check_size(request: Request) -> None:
     if request.method != "POST":
         return
     length = request.headers.get("content-length", "")
-    # Browsers always tell the length; without it nothing would bound what is read.
-    if not length.isdecimal() or int(length[:12]) > _MOST_BODY_BYTES:
+    # Browsers always tell the length; without it, or where it does not count because the body comes
+    # in chunks all the same, nothing would bound what is read.
+    is_bounded = re.fullmatch(r"[0-9]{1,12}", length) and "transfer-encoding" not in request.headers
+    if not is_bounded or int(length) > _MOST_BODY_BYTES:
         raise _TOO_LARGE
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import uvicorn
 
-from protorynet.errors import InputError
+from protorynet.server.listening import address_of, listen
 from protorynet.server.survey.attaching import survey_app
 from protorynet.server.survey.storage import Storage
 
@@ -22,20 +22,10 @@ _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104
 @contextmanager
 def listening_at(host: str, port: int) -> Iterator[tuple[socket.socket, str]]:
     """Listen, and give the socket with the address that others reach it by."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host.strip("[]"), port), family=family)
-    except OSError as error:
-        raise InputError(
-            f"the server cannot listen on {host}:{port}: {error.strerror or error}. "
-            "Give another --port or --host."
-        ) from None
-    with listener:
-        bound = listener.getsockname()[1]
+    with listen(host, port) as listener:
         # An address that stands for all of this machine's is none to put into a link.
         name = socket.gethostname() if host.strip("[]") in _EVERYWHERE else host
-        shown = f"[{name.strip('[]')}]" if ":" in name else name
-        yield listener, f"http://{shown}:{bound}"
+        yield listener, address_of(name, listener)
 
 
 def serve_survey(storage: Storage, listener: socket.socket) -> None:

@@ -119,8 +119,13 @@ def _begun(
     if path is None:
         assert file is not None
         _, path = _received(desk, file)
-    table = read_upload(path)
-    check_columns(table, *columns)
+    try:
+        table = read_upload(path)
+        check_columns(table, *columns)
+    except InputError:
+        if upload is None:  # nobody knows its id, so nobody could use it again
+            folder.forget_upload(path)
+        raise
     text, group, time = columns
     with writing("the batch"):
         batch = folder.begin(

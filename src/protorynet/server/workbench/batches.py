@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import secrets
@@ -77,24 +78,24 @@ class BatchFolder:
         self._jobs: dict[str, Job] = {}
 
     def sweep(self) -> None:
-        """Remove what is old."""
+        """Remove what is old, and the oldest of what is too many."""
         running = frozenset(name for name, job in self._jobs.items() if not job.ended)
-        _sweep(self._uploads, _MOST_UPLOADS - 1, _UPLOAD_SECONDS, frozenset())
-        _sweep(self._batches, _MOST_BATCHES - 1, _SECONDS, running)
+        _sweep(self._uploads, _MOST_UPLOADS, _UPLOAD_SECONDS, frozenset())
+        _sweep(self._batches, _MOST_BATCHES, _SECONDS, running)
 
     def new_upload(self, ending: str) -> tuple[str, Path]:
         """Return an id, and where to write the file that is sent."""
+        fresh = _fresh(self._uploads, f"table{ending}")
         self.sweep()
-        return _fresh(self._uploads, f"table{ending}")
+        return fresh
 
     def upload(self, upload_id: str) -> Path:
         """Return the file of an upload, or refuse with 404."""
+        self.sweep()
         folder = self._uploads / upload_id
         files = sorted(folder.glob("table.*")) if _ID.fullmatch(upload_id) else []
         if not files:
-            raise ApiError(
-                404, "unknown_upload", "there is no such upload, or it is over; send it again."
-            )
+            raise _unknown_upload()
         return files[0]
 
     def filename(self, upload: Path) -> str:
@@ -116,7 +117,11 @@ class BatchFolder:
         """Turn an upload into a batch."""
         filename = self.filename(upload)
         batch_id, table = _fresh(self._batches, f"table{upload.suffix}")
-        upload.rename(table)
+        try:
+            upload.rename(table)
+        except FileNotFoundError:  # two requests made use of it at the same time
+            table.parent.rmdir()
+            raise _unknown_upload() from None
         self.forget_upload(upload)
         batch = Batch(id=batch_id, filename=filename, created=moment(), **about)
         self.write(batch)
@@ -130,6 +135,7 @@ class BatchFolder:
     def read(self, batch_id: str) -> Batch:
         """Return a batch, or refuse with 404."""
         try:
+            self.sweep()
             if not _ID.fullmatch(batch_id):
                 raise ValueError("no id")
             return read_record(Batch, json.loads(self.file(batch_id, "batch.json").read_bytes()))
@@ -214,6 +220,10 @@ def shown_name(filename: str) -> str:
     return "".join(char for char in name if char.isprintable())[:120] or "table"
 
 
+def _unknown_upload() -> ApiError:
+    return ApiError(404, "unknown_upload", "there is no such upload, or it is over; send it again.")
+
+
 def _fresh(parent: Path, name: str) -> tuple[str, Path]:
     new_id = secrets.token_urlsafe(16)
     parent.mkdir(parents=True, exist_ok=True)
@@ -225,7 +235,11 @@ def _sweep(folder: Path, most: int, seconds: float, kept: frozenset[str]) -> Non
     """Remove what is old, and the oldest of what is too many."""
     if not folder.is_dir():
         return
-    ages = {path: time.time() - path.stat().st_mtime for path in folder.iterdir()}
+    ages: dict[Path, float] = {}
+    for path in folder.iterdir():
+        # Another request may be removing it at the same time.
+        with contextlib.suppress(FileNotFoundError):
+            ages[path] = time.time() - path.lstat().st_mtime
     newest = sorted(ages, key=lambda path: ages[path])
     for number, path in enumerate(newest):
         if path.name not in kept and (number >= most or ages[path] > seconds):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Depends
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from protorynet.prototypes import Edits
-from protorynet.server.bodies import Text
+from protorynet.server.bodies import Body, Text
 from protorynet.server.failures import ErrorView
 from protorynet.server.jobs import JobView
 from protorynet.server.keys import require
@@ -33,11 +33,7 @@ _Key = Annotated[int, Field(ge=0, le=2**53, strict=False)]  # keys of JSON objec
 _Sentence = Annotated[Text, Field(max_length=10_000)]
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class EditsBody(_Body):
+class EditsBody(Body):
     """Edits to be made together."""
 
     drop: list[_Id] = Field(default=[], max_length=_MOST, examples=[[7]])
@@ -68,7 +64,7 @@ class EditsBody(_Body):
         return Edits.of(self.drop, groups.values(), self.replace, self.rename)
 
 
-class PublishBody(_Body):
+class PublishBody(Body):
     """What to say of a new version."""
 
     note: Annotated[Text, Field(max_length=500)] = Field(
@@ -76,7 +72,7 @@ class PublishBody(_Body):
     )
 
 
-class MarkBody(_Body):
+class MarkBody(Body):
     """What somebody says of a document's label."""
 
     wrong_label: bool = Field(

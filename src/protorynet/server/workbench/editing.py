@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from protorynet.errors import InputError, ModelFormatError
+from protorynet.errors import EncoderError, InputError, ModelFormatError
 from protorynet.progress import progress_told
 from protorynet.prototypes import EditEntry, Edits
 from protorynet.server.failures import ApiError
@@ -183,8 +183,8 @@ def restore(desk: Desk, number: int) -> dict[str, Any]:
         try:
             for name in desk.names:
                 desk.store.replace(name, desk.versions.path(number))
-        except ModelFormatError as error:
-            message = str(error).replace(str(desk.home.parent), "")
+        except (EncoderError, InputError, ModelFormatError) as error:
+            message = str(error).replace(f"{desk.home.parent}/", "")
             raise ApiError(409, "version_damaged", f"it cannot be served: {message}") from None
         with writing("the choice of the version"):
             desk.versions.write(replace(ledger, current=number))

@@ -12,6 +12,7 @@ from protorynet.server.batching import ask
 from protorynet.server.failures import ApiError
 from protorynet.server.jobs import Job
 from protorynet.server.models import Name
+from protorynet.server.spreadsheet import csv_lines
 from protorynet.server.work import run_in_pool
 from protorynet.server.workbench.bodies import EDIT, MAY_WAIT, PREDICT, REFUSALS, MarkBody
 from protorynet.server.workbench.desk import AtDesk, Desk, writing
@@ -24,7 +25,6 @@ from protorynet.server.workbench.mistakes import (
 )
 from protorynet.server.workbench.paging import Page, Paged, beginning, working
 from protorynet.server.workbench.prototypes import MOST_NEAREST, listed_prototypes, nearest_view
-from protorynet.server.workbench.spreadsheet import csv_lines
 from protorynet.server.workbench.table import DataTable, label_text
 from protorynet.server.workbench.trust import trust_view
 

@@ -18,11 +18,11 @@ from protorynet.errors import InputError, TableError
 from protorynet.files import write_atomically
 from protorynet.server.failures import ApiError
 from protorynet.server.jobs import Progress
+from protorynet.server.spreadsheet import csv_lines
 from protorynet.server.store import ServedModel
 from protorynet.server.workbench.batches import Batch, BatchFolder
 from protorynet.server.workbench.desk import writing
 from protorynet.server.workbench.prepared import quiet_copy
-from protorynet.server.workbench.spreadsheet import csv_lines
 from protorynet.server.workbench.tallies import Tally, all_keys, group_keys, time_keys
 from protorynet.server.workbench.uploads import plain_values, read_upload
 from protorynet.text import Table, read_table

@@ -7,6 +7,7 @@
     MODEL.workbench/versions/2     a model directory, as are the following ones
     MODEL.workbench/draft/         the draft
     MODEL.workbench/marks.db       marks of doubtful labels
+    MODEL.workbench/uploads/       tables sent to be looked at first
     MODEL.workbench/batches/       tables sent for prediction, and the results
     MODEL.workbench/trust/         measures and findings by version
 
@@ -22,8 +23,10 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from protorynet.errors import ModelFormatError
 from protorynet.files import write_atomically
 from protorynet.records import read_record
+from protorynet.server.failures import ApiError
 from protorynet.server.store import folder_version
 from protorynet.storage import is_model_directory
 
@@ -96,8 +99,19 @@ class VersionFolder:
         self._versions = folder / "versions"
 
     def read(self) -> Ledger:
-        """Return what versions there are; those made from another base are passed over."""
-        base = folder_version(self._model)
+        """Return what versions there are, or refuse with 409 where the model is gone.
+
+        Those made from another base are passed over.
+        """
+        try:
+            base = folder_version(self._model)
+        except ModelFormatError:
+            raise ApiError(
+                409,
+                "model_gone",
+                "the model directory cannot be read any more, so its versions are not known. "
+                "Whoever runs the server should put it back.",
+            ) from None
         try:
             if self._file.stat().st_size > _LARGEST:
                 raise ValueError("versions.json is too large")

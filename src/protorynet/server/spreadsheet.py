@@ -11,7 +11,8 @@ from typing import Any
 
 __all__ = ["csv_lines", "safe_cell"]
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA = frozenset("=+-@＝＋－＠")  # East Asian spreadsheets take the wide ones too
+_BREAKS = ("\t", "\r", "\n")
 
 
 def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
@@ -30,20 +31,23 @@ def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[
 
 
 def safe_cell(value: Any) -> Any:
-    """Return a cell as it may stand in a spreadsheet: a text that looks like a formula is quoted.
+    r"""Return a cell as it may stand in a spreadsheet: a text that looks like a formula is quoted.
 
     Examples
     --------
     >>> safe_cell("=HYPERLINK(A1)"), safe_cell(" @sum"), safe_cell(-0.5), safe_cell("a-b")
     ("'=HYPERLINK(A1)", "' @sum", -0.5, 'a-b')
+    >>> safe_cell("\ufeff=1+1").startswith("'")
+    True
     """
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, list | dict):
         value = json.dumps(value, ensure_ascii=False, default=str)
     text = str(value)
-    # Spreadsheets pass over spaces before a formula.
-    return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text
+    # Spreadsheets pass over spaces and what cannot be seen, such as a byte-order mark.
+    seen = next((char for char in text if char.isprintable() and not char.isspace()), "")
+    return f"'{text}" if seen in _FORMULA or text.startswith(_BREAKS) else text
 
 
 def _taken(buffer: io.StringIO) -> str:
