@@ -8,10 +8,12 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
+from chromium import CHROMIUM, FLAGS
 from hashing_encoder import HashingEncoder
 from protorynet.settings import Settings
 
@@ -142,3 +144,15 @@ def _review(label: str, draw: random.Random) -> str:
 
 def _words(text: str) -> list[str]:
     return text.lower().replace(".", " .").split()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A real browser."""
+    from playwright.sync_api import sync_playwright
+
+    assert CHROMIUM is not None, "PROTORYNET_REQUIRE_BROWSER=1, but chromium is not installed"
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield launched
+        launched.close()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,29 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chromium import needs_browser
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.explain import LabelledDocuments
 from protorynet.report import ModelStory, explanation_page, model_page, prototypes_page
 from protorynet.report.compiling import compile_report
 from protorynet.report.full_report import write_report
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next((path for name in NAMES if (path := shutil.which(name))), None)
-IS_REQUIRED = os.environ.get("PROTORYNET_REQUIRE_BROWSER") == "1"
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None and not IS_REQUIRED, reason="needs chromium, which is not installed"
-)
+pytestmark = needs_browser
 
 PAGES = ("explanation", "prototypes", "model", "report")
-FLAGS = [
-    "--no-sandbox",  # which a browser run by root cannot have
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 _EVIL = " <script>document.title = 'run'</script> <img src='http://example.invalid/a.png'> 🏨 חדר."
 
 
@@ -71,17 +56,6 @@ def folder(
     model_page(story, folder / "model.html")
     write_report(report, folder / "report.html")
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    assert CHROMIUM is not None, "PROTORYNET_REQUIRE_BROWSER=1, but chromium is not installed"
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield launched
-        launched.close()
 
 
 class Visit:

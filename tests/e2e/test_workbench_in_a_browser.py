@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import shutil
 import threading
 import time
@@ -16,26 +15,14 @@ from typing import Any
 
 import pytest
 
+from chromium import needs_browser
 from protorynet import ProtoryNetClassifier, Settings
 
 pytest.importorskip("fastapi", reason="needs protorynet[server]")
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next((path for name in NAMES if (path := shutil.which(name))), None)
-IS_REQUIRED = os.environ.get("PROTORYNET_REQUIRE_BROWSER") == "1"
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None and not IS_REQUIRED, reason="needs chromium, which is not installed"
-)
+pytestmark = needs_browser
 
-FLAGS = [
-    "--no-sandbox",  # which a browser run by root cannot have
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PAGES = ("read", "prototypes", "patterns", "mistakes", "batch", "trust")
 EVIL = "<script>document.title = 'run'</script> <img src='http://example.invalid/a.png'> 🏨 חדר."
 TEXT = "The room was lovely. The bed was broken. We stayed for two nights."
@@ -107,17 +94,6 @@ def own_address(model: Path, table: Path, tmp_path: Path) -> Iterator[str]:
     own = Path(shutil.copytree(model, tmp_path / "hotel"))
     with served(models={"hotel": own}, data=table) as url:
         yield url
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    assert CHROMIUM is not None, "PROTORYNET_REQUIRE_BROWSER=1, but chromium is not installed"
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield launched
-        launched.close()
 
 
 class Visitor:

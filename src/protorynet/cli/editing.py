@@ -176,11 +176,8 @@ def _ids(given: str, option: str) -> list[int]:
 
 def _pair(given: str, option: str) -> tuple[int, str]:
     number, between, text = given.partition(_BETWEEN)
-    try:
-        if between:
-            return int(number), text
-    except ValueError:
-        pass
+    if between and number.strip().isdecimal():
+        return int(number), text
     shown = given.replace(_BETWEEN, " ")
     raise InputError(f'{option} {shown!r} should be an id and a text, as in {option} 4 "A text."')
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,34 +10,10 @@ from typing import Any
 import pytest
 from survey_scene import Process, free_port, running, small_survey
 
+from chromium import needs_browser
 from protorynet.server.survey import Storage, Survey, write_survey
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next((path for name in NAMES if (path := shutil.which(name))), None)
-IS_REQUIRED = os.environ.get("PROTORYNET_REQUIRE_BROWSER") == "1"
-FLAGS = [
-    "--no-sandbox",  # which a browser run by root cannot have
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None and not IS_REQUIRED, reason="needs chromium, which is not installed"
-)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    assert CHROMIUM is not None, "PROTORYNET_REQUIRE_BROWSER=1, but chromium is not installed"
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield launched
-        launched.close()
+pytestmark = needs_browser
 
 
 class Person:
