@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from protorynet.encoders import TransformerEncoder, WindowedEncoder, load_encoder
-from protorynet.encoders.transformer import _groups
+from protorynet.encoders.tokens import _groups
 from protorynet.errors import EncoderError, InputError
 
 SENTENCES = [
@@ -248,7 +248,7 @@ def test_positions_that_hold_no_token_are_left_out_of_the_window() -> None:
     from types import SimpleNamespace
 
     from protorynet.encoders.folder import FolderLayout
-    from protorynet.encoders.loading import token_window
+    from protorynet.encoders.tokenizer_folder import token_window
 
     config = SimpleNamespace(max_position_embeddings=514, model_type="xlm-roberta")
     assert token_window(FolderLayout(Path("nowhere")), config, 2) == 512

@@ -16,6 +16,7 @@ __all__ = [
     "DenseLayer",
     "FolderLayout",
     "file_sha256",
+    "first_line",
     "read_json",
     "read_layout",
     "safetensors_file",
@@ -212,3 +213,9 @@ def _dense(folder: Path) -> DenseLayer:
     if config.get("use_residual") is True:
         raise EncoderError(f"{folder / 'config.json'} asks for use_residual: not supported.")
     return DenseLayer(folder, *sizes, bias=config.get("bias") is not False, activation=activation)
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error of another library says, short enough to stand inside a sentence."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".:")

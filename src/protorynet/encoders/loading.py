@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
 
 import torch
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, normalizers
 from torch import nn
 
 from protorynet.encoders.folder import (
     DenseLayer,
     FolderLayout,
     file_sha256,
+    first_line,
     read_json,
     safetensors_file,
 )
@@ -26,28 +25,10 @@ __all__ = [
     "choose_device",
     "folder_fingerprint",
     "load_network",
-    "load_tokenizer",
-    "padding_token",
-    "token_window",
 ]
 
-# Their position embeddings start after the padding token's, so two of them hold no token.
-_OFFSET_POSITIONS = {
-    "camembert",
-    "data2vec-text",
-    "longformer",
-    "mpnet",
-    "roberta",
-    "roberta-prelayernorm",
-    "xlm-roberta",
-    "xlm-roberta-xl",
-    "xmod",
-}
 # Written by whoever saved the model last; they change no output.
 _INCIDENTAL = {"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"}
-# Tokenizers without a limit say so with numbers such as 10**30.
-_SANE_WINDOW = 1_000_000
-_DEFAULT_WINDOW = 512
 
 
 def choose_device(device: str) -> torch.device:
@@ -59,7 +40,7 @@ def choose_device(device: str) -> torch.device:
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError) as error:
         raise InputError(
-            f"the device {device!r} cannot be used ({_line(error)}); try 'auto' or 'cpu'."
+            f"the device {device!r} cannot be used ({first_line(error)}); try 'auto' or 'cpu'."
         ) from None
     return chosen
 
@@ -91,7 +72,7 @@ def load_network(layout: FolderLayout) -> SentenceNetwork:
     except Exception as error:
         # The libraries raise nearly every type there is for a damaged folder.
         raise EncoderError(
-            f"the encoder in {folder} cannot be loaded ({_line(error)}); copy or fetch it again."
+            f"the encoder in {folder} cannot be loaded ({first_line(error)}); copy or fetch it again."
         ) from None
     missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
     if missing:
@@ -125,60 +106,10 @@ def _load_dense(layer: DenseLayer) -> Dense:
     try:
         module.load_state_dict(load_file(path))
     except Exception as error:
-        raise EncoderError(f"{path} is damaged ({_line(error)}); copy or fetch it again.") from None
+        raise EncoderError(
+            f"{path} is damaged ({first_line(error)}); copy or fetch it again."
+        ) from None
     return module
-
-
-def load_tokenizer(layout: FolderLayout, vocabulary: int) -> Tokenizer:
-    """Return the tokenizer, set neither to pad nor to cut."""
-    path = layout.transformer / "tokenizer.json"
-    read_json(path)
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:
-        # tokenizers raises a bare Exception.
-        raise EncoderError(f"{path} is damaged ({_line(error)}); copy or fetch it again.") from None
-    if tokenizer.get_vocab_size() > vocabulary:
-        raise EncoderError(
-            f"{path} knows {tokenizer.get_vocab_size()} tokens but the model has {vocabulary}; "
-            "the files do not belong together."
-        )
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    if layout.lower_case:
-        steps = [normalizers.Lowercase(), tokenizer.normalizer]
-        tokenizer.normalizer = normalizers.Sequence([step for step in steps if step is not None])
-    return tokenizer
-
-
-def token_window(layout: FolderLayout, config: Any, special_tokens: int) -> int:
-    """Return the most tokens that the encoder can read at once, special tokens included."""
-    limits: list[Any] = []
-    if layout.max_tokens is not None:
-        limits.append(layout.max_tokens)
-    else:
-        limits.append(_tokenizer_config(layout).get("model_max_length"))
-    positions = getattr(config, "max_position_embeddings", None)
-    if type(positions) is int:
-        limits.append(positions - 2 if config.model_type in _OFFSET_POSITIONS else positions)
-    sane = [limit for limit in limits if type(limit) is int and 0 < limit <= _SANE_WINDOW]
-    window = min(sane, default=_DEFAULT_WINDOW)
-    if window <= special_tokens:
-        raise EncoderError(
-            f"the encoder in {layout.transformer} reads at most {window} token(s), of which "
-            f"{special_tokens} are special: no room for text. Mend its max_seq_length."
-        )
-    return window
-
-
-def padding_token(layout: FolderLayout, config: Any, tokenizer: Tokenizer) -> int:
-    """Return the id that fills short rows."""
-    if type(config.pad_token_id) is int and config.pad_token_id >= 0:
-        return config.pad_token_id
-    token = _tokenizer_config(layout).get("pad_token")
-    text = token.get("content") if isinstance(token, dict) else token
-    found = tokenizer.token_to_id(text) if isinstance(text, str) else None
-    return found or 0
 
 
 def folder_fingerprint(layout: FolderLayout, window: int) -> str:
@@ -200,13 +131,3 @@ def _head_content(head: DenseLayer | str) -> list[str]:
     if isinstance(head, DenseLayer):
         return ["dense", head.activation, file_sha256(head.folder / "model.safetensors")]
     return [head]
-
-
-def _tokenizer_config(layout: FolderLayout) -> dict[str, Any]:
-    path = layout.transformer / "tokenizer_config.json"
-    return dict(read_json(path)) if path.exists() else {}
-
-
-def _line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].rstrip(".:")

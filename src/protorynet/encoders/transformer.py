@@ -11,19 +11,17 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tokenizers import Encoding
 
 from protorynet.encoders.folder import read_layout
 from protorynet.encoders.loading import (
     choose_device,
     folder_fingerprint,
     load_network,
-    load_tokenizer,
-    padding_token,
-    token_window,
 )
 from protorynet.encoders.pooling import Dense, SentenceNetwork
 from protorynet.encoders.saving import write_folder
+from protorynet.encoders.tokenizer_folder import load_tokenizer, padding_token, token_window
+from protorynet.encoders.tokens import SentenceTokenizer
 from protorynet.errors import EncoderError
 from protorynet.files import replaced_directory
 
@@ -35,8 +33,6 @@ _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_m
 # costs as much as some dozens of tokens; a GPU wants few large batches.
 _CPU_BATCH = (4_096, 64)
 _GPU_BATCH = (131_072, 32_768)
-_PADDING_SHARE = 0.05
-_TOKENIZED_AT_ONCE = 10_000
 
 
 class TransformerEncoder:
@@ -77,10 +73,11 @@ class TransformerEncoder:
         self._layout = read_layout(Path(folder))
         self.network: SentenceNetwork = load_network(self._layout)
         config: Any = self.network.backbone.config
-        self._tokenizer = load_tokenizer(self._layout, config.vocab_size)
-        special_tokens = self._tokenizer.num_special_tokens_to_add(False)
+        tokenizer = load_tokenizer(self._layout, config.vocab_size)
+        special_tokens = tokenizer.num_special_tokens_to_add(False)
         self.window = token_window(self._layout, config, special_tokens)
-        self.pad_token_id = padding_token(self._layout, config, self._tokenizer)
+        self.pad_token_id = padding_token(self._layout, config, tokenizer)
+        self._tokenizer = SentenceTokenizer(tokenizer, self.window, self.pad_token_id)
         self.dimension = self._dimension(config.hidden_size)
         self._tokenizer_files = {
             name: (self._layout.transformer / name).read_bytes()
@@ -121,15 +118,11 @@ class TransformerEncoder:
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, special tokens included, cut at the window."""
-        return [
-            encoding.ids if len(encoding) <= self.window else self._cut(text)
-            for text, encoding in self._encodings(sentences)
-        ]
+        return self._tokenizer.tokenize(sentences)
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, special tokens included, nothing cut."""
-        counts = (len(encoding) for _, encoding in self._encodings(texts))
-        return np.fromiter(counts, dtype=np.int64, count=len(texts))
+        return self._tokenizer.count(texts)
 
     def save(self, folder: Path) -> None:
         """Write a complete folder that gives the same outputs; an old one is replaced."""
@@ -139,44 +132,16 @@ class TransformerEncoder:
         except OSError as error:
             raise EncoderError(f"the encoder cannot be saved to {folder}: {error}") from None
 
-    def _encodings(self, texts: Sequence[str]) -> Iterator[tuple[str, Encoding]]:
-        for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
-            # Lone surrogates, which JSON may smuggle in, have no place in UTF-8.
-            part = [
-                text if text.isascii() else text.encode("utf-8", "replace").decode()
-                for text in texts[start : start + _TOKENIZED_AT_ONCE]
-            ]
-            yield from zip(part, self._tokenizer.encode_batch_fast(part), strict=True)
-
-    def _cut(self, text: str) -> list[int]:
-        encoding = self._tokenizer.encode(text, add_special_tokens=False)
-        encoding.truncate(self.window - self._tokenizer.num_special_tokens_to_add(False))
-        ids: list[int] = self._tokenizer.post_process(encoding).ids
-        return ids
-
     def _batches(
         self, tokens: list[list[int]]
     ) -> tuple[NDArray[np.int64], Iterator[tuple[torch.Tensor, torch.Tensor]]]:
         device = next(self.network.parameters()).device
         most, spare = _CPU_BATCH if device.type == "cpu" else _GPU_BATCH
-        lengths = np.array([len(row) for row in tokens], dtype=np.int64)
-        order = np.argsort(-lengths, kind="stable")
-
-        def batches() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-            for start, stop in _groups(lengths[order], most, spare):
-                ids, mask = self._padded([tokens[row] for row in order[start:stop]])
-                yield torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
-
-        return order, batches()
-
-    def _padded(self, rows: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        # A text without a single token still needs a place to look at.
-        filled = [row or [self.pad_token_id] for row in rows]
-        lengths = np.array([len(row) for row in filled])
-        mask = np.arange(lengths.max()) < lengths[:, None]
-        ids = np.full(mask.shape, self.pad_token_id, dtype=np.int64)
-        ids[mask] = np.concatenate(filled)
-        return ids, mask.astype(np.int64)
+        order, batches = self._tokenizer.batches(tokens, most=most, spare=spare)
+        return order, (
+            (torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device))
+            for ids, mask in batches
+        )
 
     def _dimension(self, hidden_size: int) -> int:
         dense = [head for head in self.network.heads if isinstance(head, Dense)]
@@ -192,17 +157,3 @@ class TransformerEncoder:
     def _weights_version(self) -> tuple[int, ...]:
         # torch counts the writes to each tensor, so a training step shows without hashing.
         return tuple(parameter._version for parameter in self.network.parameters())
-
-
-def _groups(lengths: NDArray[np.int64], most: int, spare: int) -> Iterator[tuple[int, int]]:
-    """Cut falling lengths into runs of at most so many padded tokens, little of it padding."""
-    start = 0
-    while start < len(lengths):
-        longest = max(int(lengths[start]), 1)
-        run = lengths[start : start + max(1, most // longest)]
-        padded = longest * np.arange(1, len(run) + 1)
-        too_much = padded - np.cumsum(run) > np.maximum(spare, _PADDING_SHARE * padded)
-        # The first row pads nothing, so no run is empty, unless it is a text without tokens.
-        stop = start + (max(1, int(np.argmax(too_much))) if too_much.any() else len(run))
-        yield start, stop
-        start = stop
