@@ -72,7 +72,8 @@ def load_network(layout: FolderLayout) -> SentenceNetwork:
     except Exception as error:
         # The libraries raise nearly every type there is for a damaged folder.
         raise EncoderError(
-            f"the encoder in {folder} cannot be loaded ({first_line(error)}); copy or fetch it again."
+            f"the encoder in {folder} cannot be loaded ({first_line(error)}); copy or fetch it "
+            "again."
         ) from None
     missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
     if missing:
