@@ -254,6 +254,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "n_prototypes": 200,
         "min_prototypes": 2,
+        "max_prototypes": 200,
         "psi_squared": 10.0,
         "selection": "paper",
         "encoder_training": "none",
@@ -273,6 +274,10 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "retrain": "reader",
         "batch_size": 16,
         "learning_rate": 1e-4,
+        "full_batch_size": 16,
+        "full_epochs": 10,
+        "encoder_learning_rate": 1e-4,
+        "patience": 10,
         "project_every": 10,
         "exact": False,
     },
