@@ -23,13 +23,15 @@ _NAMES = {
         DATASETS KnownDataset Prepared fetch_dataset known_dataset prepare_dataset
     """,
     "protorynet.encoders": """
-        EmbeddingCache Embeddings Encoder TransformerEncoder WindowedEncoder choose_device
-        encode_corpus load_encoder stack_sequences
+        EmbeddingCache Embeddings Encoder EncoderChoice ListedEncoder TransformerEncoder
+        WindowedEncoder choose_device choose_encoder encode_corpus list_encoders load_encoder
+        stack_sequences
     """,
     "protorynet.errors": """
         CheckpointError EmptyDocumentError EncoderError InputError MissingExtraError
         ModelFormatError ProtoryNetError SettingsError TableError
     """,
+    "protorynet.exporting": "Comparison compare export_onnx",
     "protorynet.explain": """
         Automaton AutomatonReading DecidingPattern Edge Encode Evaluation Explanation Judge
         LabelledDocuments Measure
@@ -57,14 +59,23 @@ _NAMES = {
     "protorynet.settings": """
         AccuracyLoss Distance EncoderTraining Retrain Selection Settings load_settings preset
     """,
+    "protorynet.runtime": """
+        EncoderPart Exported OnnxEncoder OnnxReader OnnxScorer Reading Scores is_exported
+        read_exported
+    """,
+    "protorynet.scale": "encode_with_ray fit_with_ray predict_with_ray ray_session",
+    "protorynet.scoring": """
+        ENDINGS BatchScorer ClassifierScorer PartsFolder Runtime Scorer Scores Written is_exported
+        model_digest open_exported open_scorer predict_to_file predict_to_stream prediction_names
+    """,
     "protorynet.storage": "FORMAT_VERSION is_model_directory load_model save_model",
     "protorynet.text": """
         Label Sentences Splitter Table TokenCounter document_list read_columns read_table
         sequence_sentences sequence_text split_documents
     """,
     "protorynet.training": """
-        EditableMixin Fitted Labelled clear_checkpoint edit_model evenly_chosen fit_model
-        tunable_encoder validation_documents
+        EditableMixin Fitted Labelled SharedNetwork Team assist clear_checkpoint edit_model
+        evenly_chosen fit_model tunable_encoder validation_documents
     """,
 }
 _HEAVY = ("torch", "transformers", "sklearn", "pandas", "pyarrow", "rich", "jinja2")

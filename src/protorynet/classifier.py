@@ -362,7 +362,8 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             return None
         encoder = load_encoder(folder or self.encoder, device=self.device, fetch=fetch)
         # Full training changes the weights; an encoder that the user holds must stay as it is.
-        return copy.deepcopy(encoder) if settings.encoder_training == "full" else encoder
+        full = settings.encoder_training == "full"
+        return copy.deepcopy(tunable_encoder(encoder)) if full else encoder
 
     def _prepare(
         self,

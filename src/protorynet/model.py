@@ -35,6 +35,8 @@ __all__ = ["PRECOMPUTED", "EncoderRecord", "Model", "TrainingRecord"]
 PRECOMPUTED = "precomputed"
 """The name that stands for an encoder where users give vectors in place of texts."""
 
+_BLOCK = 16_384  # vectors mapped at once
+
 
 @dataclass(frozen=True)
 class EncoderRecord:
@@ -158,8 +160,12 @@ class Model:
             )
         if not len(vectors):
             return self.network.prototypes[:0]
-        base = self.centring(torch.from_numpy(vectors).to(self.device))
-        embedded: torch.Tensor = base if self.adapter is None else self.adapter(base)
+        embedded = torch.empty((len(vectors), self.network.prototypes.shape[1]), device=self.device)
+        # Block by block, for what lies between the two may not be as large as they are.
+        for start in range(0, len(vectors), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            base = self.centring(torch.from_numpy(vectors[block]).to(self.device))
+            embedded[block] = base if self.adapter is None else self.adapter(base)
         return embedded
 
     def trace(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Trajectory:

@@ -393,3 +393,15 @@ def test_a_nonsensical_limit_is_refused(
 def test_a_negative_limit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="limit_bytes=-1"):
         EmbeddingCache(tmp_path, limit_bytes=-1)
+
+
+def test_clearing_removes_encoders_made_faster_and_nothing_of_the_users(tmp_path: Path) -> None:
+    made = [tmp_path / "int8" / "0a1b.onnx", tmp_path / "static" / ("f" * 32) / "static.json"]
+    own = [tmp_path / "static" / "site.css", tmp_path / "int8" / "notes.txt"]
+    for path in (*made, *own):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"12345")
+    cache = EmbeddingCache(tmp_path)
+    assert cache.size() == cache.clear() == 10
+    assert not any(path.exists() for path in made)
+    assert all(path.exists() for path in own)

@@ -417,3 +417,15 @@ def test_a_copy_outlives_its_folder(make_folder: Callable[..., Path], tmp_path: 
     shutil.rmtree(folder)
     encoder.save(tmp_path / "saved")
     np.testing.assert_array_equal(tiny(tmp_path / "saved").encode(["we"]), encoder.encode(["we"]))
+
+
+def test_a_step_of_a_fused_optimiser_changes_the_fingerprint(
+    make_folder: Callable[..., Path],
+) -> None:
+    encoder = tiny(make_folder())
+    before = encoder.fingerprint
+    weights = list(encoder.network.parameters())
+    for weight in weights:
+        weight.grad = torch.ones_like(weight)
+    torch.optim.Adam(weights, fused=True).step()
+    assert encoder.fingerprint != before

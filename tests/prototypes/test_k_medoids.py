@@ -156,3 +156,75 @@ def test_mean_distance_to_nearest_does_not_depend_on_the_block() -> None:
         assert mean_distance_to_nearest(points, medoids, block=block) == pytest.approx(
             float(expected), rel=1e-4
         )
+
+
+def test_medoids_among_some_rows_are_those_of_these_rows_alone() -> None:
+    vectors = clustered(900)
+    among = np.flatnonzero(np.arange(900) % 3)
+    for memory_mb in (1, 64):
+        alone = k_medoids(vectors[among], 6, seed=1, memory_mb=memory_mb)
+        chosen = k_medoids(vectors, 6, seed=1, memory_mb=memory_mb, among=among)
+        np.testing.assert_array_equal(chosen, among[alone])
+
+
+def slow_central_points(
+    vectors: NDArray[np.float32], medoids: NDArray[np.int64], few: int
+) -> set[int]:
+    clusters: dict[int, list[int]] = {}
+    for place, point in enumerate(vectors):
+        nearest = int(np.argmin([np.linalg.norm(point - vectors[m]) for m in medoids]))
+        clusters.setdefault(nearest, []).append(place)
+    chosen: set[int] = set()
+    for places in clusters.values():
+        mean = vectors[places].mean(axis=0)
+        chosen.update(sorted(places, key=lambda place: np.linalg.norm(vectors[place] - mean))[:few])
+    return chosen
+
+
+@pytest.mark.parametrize("block", [1, 50, 1000])
+def test_central_points_are_those_nearest_to_the_mean_of_their_cluster(block: int) -> None:
+    vectors = clustered(200)
+    medoids = np.array([3, 50, 120, 199])
+    found = kmedoids._central_points(vectors, np.arange(200), medoids, block=block).tolist()
+    assert set(found) == slow_central_points(vectors, medoids, kmedoids._CENTRAL)
+    assert len(set(found)) == len(found)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 8), st.integers(1, 40))
+def test_swapping_candidates_in_never_raises_the_objective(seed: int, k: int, block: int) -> None:
+    random = np.random.default_rng(seed)
+    # Whole numbers, so that ties and equal points are common.
+    vectors = random.integers(4, size=(60, 3)).astype(np.float32)
+    start = random.choice(60, k, replace=False)
+    medoids = kmedoids._swap_in(vectors, start, random.permutation(60), vectors, block=block)
+    assert len(set(medoids.tolist())) == k
+    before, after = (mean_distance_to_nearest(vectors, vectors[m]) for m in (start, medoids))
+    assert after <= before + 1e-6
+
+
+def test_candidates_swapped_in_again_and_again_leave_no_swap_that_improves() -> None:
+    vectors = clustered(80)
+    distances = all_distances(vectors)
+    medoids, everyone = np.arange(5), np.arange(80)
+    for _ in range(20):
+        medoids = kmedoids._swap_in(vectors, medoids, everyone, vectors, block=16)
+    reached = objective(distances, medoids)
+    for place, point in itertools.product(range(5), range(80)):
+        swapped = medoids.copy()
+        swapped[place] = point
+        assert objective(distances, swapped) >= reached - 1e-3
+
+
+def test_rounds_over_all_points_improve_on_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = clustered(4000, seed=3)
+    costs = []
+    for rounds in (0, 3):
+        monkeypatch.setattr(kmedoids, "_ROUNDS", rounds)
+        medoids = k_medoids(vectors, 40, seed=0, memory_mb=1)
+        costs.append(mean_distance_to_nearest(vectors, vectors[medoids]))
+    assert costs[1] < 0.99 * costs[0]
+
+
+def test_one_medoid_of_a_sample_is_enough() -> None:
+    assert len(k_medoids(clustered(1500), 1, seed=0, memory_mb=1)) == 1

@@ -87,3 +87,19 @@ def test_cluster_means_are_those_of_the_sentences_nearest_to_each_prototype() ->
 def test_a_prototype_without_sentences_has_no_cluster_mean() -> None:
     means = cluster_means(torch.ones(2, 3), torch.zeros(2, 1), torch.tensor([[0.0], [9.0]]))
     assert means[1].tolist() == [0, 0, 0]
+
+
+def test_sentences_given_in_blocks_are_projected_onto_as_if_given_at_once() -> None:
+    prototypes, sentences = random_tensor(6, 3), random_tensor(40, 3, seed=1)
+    blocks = (sentences[start : start + 11] for start in range(0, 40, 11))
+    assert project(prototypes, blocks).tolist() == project(prototypes, sentences).tolist()
+
+
+def test_cluster_means_of_some_rows_are_those_of_these_rows_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    base, embedded, prototypes = random_tensor(50, 3), random_tensor(20, 4), random_tensor(5, 4)
+    rows = torch.arange(0, 40, 2)
+    expected = cluster_means(base[rows], embedded, prototypes)
+    monkeypatch.setattr(projection, "_BLOCK", 7)
+    torch.testing.assert_close(cluster_means(base, embedded, prototypes, rows=rows), expected)

@@ -17,8 +17,10 @@ from protorynet.cli.caching import cache
 from protorynet.cli.datasets import datasets
 from protorynet.cli.demonstrating import demo
 from protorynet.cli.editing import EditCommand, edit
+from protorynet.cli.encoders import encoders
 from protorynet.cli.evaluating import evaluate
 from protorynet.cli.explaining import explain, prototypes
+from protorynet.cli.exporting import export
 from protorynet.cli.failures import end_badly, silence_output
 from protorynet.cli.fitting import fit
 from protorynet.cli.output import note
@@ -66,6 +68,7 @@ app.command(rich_help_panel="Make and use a model")(fit)
 app.command(rich_help_panel="Make and use a model")(predict)
 app.command(rich_help_panel="Make and use a model")(evaluate)
 app.command(rich_help_panel="Make and use a model")(serve)
+app.command(rich_help_panel="Make and use a model")(export)
 app.command(rich_help_panel=_READ)(explain)
 app.command(rich_help_panel=_READ)(prototypes)
 app.command(rich_help_panel=_READ)(automaton)
@@ -76,6 +79,7 @@ app.add_typer(datasets, name="datasets", rich_help_panel="Compare")
 app.add_typer(survey, name="survey", rich_help_panel="Compare")
 app.command(cls=EditCommand, rich_help_panel="Upkeep")(edit)
 app.command(rich_help_panel="Upkeep")(cache)
+app.command(rich_help_panel="Upkeep")(encoders)
 app.add_typer(keys, name="keys", rich_help_panel="Upkeep")
 
 

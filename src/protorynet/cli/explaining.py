@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -25,7 +25,6 @@ from protorynet.cli.places import check_writable
 from protorynet.errors import EmptyDocumentError, InputError
 
 if TYPE_CHECKING:
-    from protorynet.classifier import ProtoryNetClassifier
     from protorynet.explain import Explanation
     from protorynet.text import Splitter
 
@@ -138,12 +137,11 @@ def _read_text(document: str | None) -> str:
 def _explain_text(model: Path, document: str, words: bool, encoder: str | None) -> Explanation:
     if not document or document.isspace():
         raise InputError('the text to explain is empty: give a "TEXT", --input FILE, or a pipe.')
-    classifier = load_classifier(model, encoder=encoder, verbose=False)
+    explain_all, _ = _open(model, encoder, words, verbose=False)
     try:
-        explanation: Explanation = _explainer(classifier, words)(document)
+        return explain_all([document])[0]
     except EmptyDocumentError:
         raise InputError("the text to explain holds no sentence.") from None
-    return explanation
 
 
 def _explain_table(
@@ -159,16 +157,29 @@ def _explain_table(
     table = read_documents(source, text=text, split=split, labelled=False, skip_empty=skip_empty)
     if limit is not None and limit < len(table):
         note(f"the first {limit:,} of {len(table):,} texts (choose with --limit)")
-    classifier = load_classifier(model, encoder=encoder)
+    explain_all, splitter = _open(model, encoder, words)
     with naming_rows(table):
-        texts = _with_sentences(table.texts[:limit], classifier.splitter, skip_empty=skip_empty)
-    explain, at_once = _explainer(classifier, words), _AT_ONCE_WITH_WORDS if words else _AT_ONCE
+        texts = _with_sentences(table.texts[:limit], splitter, skip_empty=skip_empty)
+    at_once = _AT_ONCE_WITH_WORDS if words else _AT_ONCE
     for start in range(0, len(texts), at_once):
-        yield from explain(texts[start : start + at_once])
+        yield from explain_all(texts[start : start + at_once])
 
 
-def _explainer(classifier: ProtoryNetClassifier, words: bool) -> Callable[[Any], Any]:
-    return partial(classifier.explain, words=True) if words else classifier.explain
+def _open(
+    model: Path, encoder: str | None, words: bool, *, verbose: bool = True
+) -> tuple[Callable[[list[str]], list[Explanation]], Splitter]:
+    """Return what explains texts with a model, exported or not, and how it splits them."""
+    from protorynet.scoring import is_exported, open_exported
+
+    if is_exported(model):
+        if words:
+            raise InputError(
+                f"{model} is exported, and --words needs torch; ask the model that it was made of."
+            )
+        exported = open_exported(model, encoder=encoder)
+        return exported.explain, exported.exported.splitter
+    classifier = load_classifier(model, encoder=encoder, verbose=verbose)
+    return partial(classifier.explain, words=words), classifier.splitter
 
 
 def _with_sentences(texts: Sequence[str], splitter: Splitter, *, skip_empty: bool) -> list[str]:

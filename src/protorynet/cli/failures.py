@@ -21,6 +21,8 @@ __all__ = ["WorkFailed", "end_badly", "silence_output"]
 
 _FAILED, _BAD_INPUT = 1, 2
 _MENDABLE = (InputError, EncoderError, ModelFormatError, CheckpointError, MissingExtraError)
+# What an environment for exported models does without.
+_LEFT_OUT = ("pandas", "sklearn", "scipy", "torch", "transformers")
 # Typer brings its own copy of click, or uses the one installed: only this name is the same.
 _UsageError = typer.BadParameter.__mro__[1]
 
@@ -58,6 +60,12 @@ def _described(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else f"{error.strerror}."
+    if isinstance(error, ModuleNotFoundError) and error.name in _LEFT_OUT:
+        return (
+            f"this command needs {error.name}, which this environment does without; an exported "
+            "model can be used with predict and explain alone. Install the rest with: "
+            "pip install protorynet"
+        )
     if isinstance(error, MemoryError):
         return "there is not enough memory. Give fewer documents at a time."
     hint = "PROTORYNET_DEBUG=1 shows where it happened."

@@ -24,6 +24,7 @@ __all__ = ["fit"]
 
 _MODEL = "The model"
 _RUN = "The run"
+_LARGE = "Large data"
 _ENCODING = "split and encode"
 
 
@@ -44,7 +45,8 @@ def fit(
         typer.Option(
             metavar="NAME",
             help="'minilm', which comes along, or the name or folder of any "
-            "sentence-transformers model.",
+            "sentence-transformers model; ':bf16', ':int8' or ':static' after it are faster, and "
+            "'auto' takes the form of minilm that suits the machine (`protorynet encoders`).",
             rich_help_panel=_MODEL,
         ),
     ] = "minilm",
@@ -106,6 +108,32 @@ def fit(
         bool,
         typer.Option("--force", help="Replace a model that exists.", rich_help_panel=_RUN),
     ] = False,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(
+            help="This process alone, or Ray: its workers train the encoder together "
+            "(--encoder-training full) or else encode the texts, and the rest is done here.",
+            rich_help_panel=_LARGE,
+        ),
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The Ray cluster; MODEL should then lie where all its machines can write. "
+            "Without it, Ray starts on this machine.",
+            rich_help_panel=_LARGE,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Processes that train the encoder together; by default one per GPU or, without "
+            "any, one per machine.",
+            rich_help_panel=_LARGE,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on a table of labelled texts.
@@ -115,6 +143,8 @@ def fit(
 
     **Example:** `protorynet fit reviews.csv --text review --label stars -o model`
     """
+    if engine == "local" and (address is not None or workers is not None):
+        raise InputError("--address and --workers need --engine ray.")
     _check_output(output, force=force)
     checkpoint = output.with_name(output.name + ".checkpoint")
     _tell_about_checkpoint(checkpoint, resume=resume)
@@ -128,7 +158,7 @@ def fit(
         from protorynet.classifier import ProtoryNetClassifier
 
         classifier = ProtoryNetClassifier(
-            encoder,
+            _chosen_encoder(encoder, encoder_training or settings, device),
             settings=settings,
             n_prototypes=prototypes,
             max_prototypes=max_prototypes,
@@ -142,7 +172,20 @@ def fit(
         )
         begin = time.perf_counter()
         with naming_rows(table):
-            classifier.fit(table.texts, table.labels, checkpoint=checkpoint, resume=resume)
+            if engine == "ray":
+                from protorynet.scale.training import fit_with_ray
+
+                fit_with_ray(
+                    classifier,
+                    table.texts,
+                    table.labels,
+                    address=address,
+                    workers=workers,
+                    checkpoint=checkpoint,
+                    resume=resume,
+                )
+            else:
+                classifier.fit(table.texts, table.labels, checkpoint=checkpoint, resume=resume)
         seconds = _seconds(read_seconds, time.perf_counter() - begin, classifier)
         _count_rows_as_in_file(classifier, table)
         classifier.save(output)
@@ -161,6 +204,25 @@ def fit(
         print_json(_summary(output, classifier, seconds))
     else:
         _print_summary(output, train, classifier, seconds)
+
+
+def _chosen_encoder(encoder: str, training: str, device: str) -> str:
+    """Return the name of the encoder; what 'auto' stands for is told."""
+    if encoder != "auto":
+        return encoder
+    from protorynet.encoders import EncoderChoice, choose_encoder
+    from protorynet.settings import load_settings
+
+    if training not in ("none", "adapter", "full"):
+        training = load_settings(training).encoder_training
+    choice = choose_encoder(device)
+    if training == "full":
+        choice = EncoderChoice("minilm", "full training changes the weights, which takes float32")
+    note(
+        f"encoder {choice.name!r}: {choice.reason}. `protorynet encoders` shows the others, "
+        "--encoder NAME takes one."
+    )
+    return choice.name
 
 
 def _check_output(output: Path, *, force: bool) -> None:

@@ -1,14 +1,13 @@
-"""`protorynet predict`: labels, probabilities and trajectories for a table."""
+"""`protorynet predict`: labels, probabilities and trajectories for tables of any size."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from protorynet.cli.documents import load_classifier, naming_rows, read_documents
 from protorynet.cli.options import (
     EncoderElsewhere,
     ModelFolder,
@@ -18,72 +17,214 @@ from protorynet.cli.options import (
 )
 from protorynet.cli.output import note
 from protorynet.cli.places import check_writable
-from protorynet.errors import InputError
+from protorynet.cli.resuming import parts_for, prepare_parts, telling_how_to_go_on
+from protorynet.cli.row_progress import row_progress
+from protorynet.errors import InputError, ModelFormatError
+
+if TYPE_CHECKING:
+    from protorynet.scoring import BatchScorer, PartsFolder, Written
+    from protorynet.text.streaming import TableStream
 
 __all__ = ["predict"]
+
+_LARGE = "Large tables"
+_STANDARD = "-"
 
 
 def predict(
     model: ModelFolder,
-    source: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="Table of texts: CSV, TSV, JSONL or Parquet.")
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="Tables of texts: CSV, TSV, JSONL (each also .gz) or Parquet; a folder of Parquet "
+            "files; a pattern in quotes, such as 'data/\\*.parquet'; or - for standard input.",
+        ),
     ],
     output: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "-o",
             "--output",
             metavar="OUTPUT",
-            help="Table to write: .csv, .tsv, .jsonl or .parquet. Without it, predictions are "
-            "printed as CSV.",
+            help="Table to write: .csv, .tsv, .jsonl or .parquet, or - for standard output. "
+            "Without it, predictions alone are printed as CSV.",
+        ),
+    ] = None,
+    kind: Annotated[
+        Literal["csv", "tsv", "jsonl", "parquet"] | None,
+        typer.Option(
+            "--format",
+            help="Format of standard input and output. Without it, input that begins with a brace "
+            "is JSONL and other input CSV; output is CSV.",
+            rich_help_panel="The table",
         ),
     ] = None,
     text: TextColumn = None,
     split: SplitName = None,
     skip_empty: SkipEmpty = False,
     encoder: EncoderElsewhere = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with a run that was stopped or killed; no row is lost or written twice.",
+            rich_help_panel=_LARGE,
+        ),
+    ] = False,
+    runtime: Annotated[
+        Literal["torch", "onnx"],
+        typer.Option(
+            help="What computes. An exported model always runs in ONNX Runtime, without torch.",
+            rich_help_panel=_LARGE,
+        ),
+    ] = "torch",
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(
+            help="This machine alone, or a Ray cluster (Parquet only).", rich_help_panel=_LARGE
+        ),
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The Ray cluster. Without it, Ray starts on this machine.",
+            rich_help_panel=_LARGE,
+        ),
+    ] = None,
 ) -> None:
-    """Predict the labels of a table of texts.
+    """Predict the labels of tables of texts, however large.
 
-    The rows are written with new columns: prediction, probability, p_<class> for every class, and
-    trajectory, the ids of the prototypes that the sentences are matched to.
+    The rows are written with new columns: prediction, probability, `p_<class>` for every class, and
+    trajectory, the ids of the prototypes that the sentences are matched to. Tables are read chunk
+    by chunk, so memory does not grow with them. OUTPUT appears when it is whole; until then the
+    chunks done lie in a hidden folder beside it, from which --resume goes on.
 
     **Example:** `protorynet predict model new.csv -o labelled.csv`
+
+    **Example:** `protorynet predict model 'logs/*.parquet' -o labelled.parquet --resume`
+
+    **Example:** `zcat new.jsonl.gz | protorynet predict model - -o - --format jsonl | head`
     """
-    from protorynet.cli import tables
-
-    if output is not None:
-        _check_output(output, source, tables.ENDINGS)
-    table = read_documents(source, text=text, split=split, labelled=False, skip_empty=skip_empty)
-    columns = tables.columns_of(source)
-    classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
-    names = tables.prediction_names(classifier.model_.labels.names)
-    if output is not None and (taken := [name for name in names if name in columns.column_names]):
-        raise InputError(
-            f"{source} has the column(s) {', '.join(map(repr, taken))} already, which predict "
-            "would write. Rename or remove them."
-        )
-    with naming_rows(table):
-        predictions, filled = tables.predictions(classifier, table.texts)
-    rows = table.rows[filled]
-    if left_out := len(table) - len(rows):
-        note(f"left out {left_out:,} documents that hold no sentence")
-    if output is None:
-        numbered = predictions.add_column(0, "row", [rows])
-        sys.stdout.write(tables.as_bytes(numbered, ".csv").decode())
+    if engine == "ray":
+        if resume or split is not None or kind is not None:
+            raise InputError("--resume, --split and --format do not go with --engine ray.")
+        _predict_with_ray(model, sources, output, text, skip_empty, encoder, runtime, address)
         return
-    tables.write(tables.beside(columns.take(rows), predictions), output)
-    note(f"wrote {len(rows):,} predictions to {output}")
+    if address is not None:
+        raise InputError(f"--address {address} needs --engine ray.")
+    _check_places(model, sources, output, resume=resume)
+
+    from protorynet.text.inputs import open_stream
+
+    stream = open_stream(
+        sources,
+        text=text,
+        split=split,
+        skip_empty=skip_empty,
+        kind=kind,
+        standard_input=sys.stdin.buffer,
+    )
+    for remark in stream.notes:
+        note(remark)
+
+    def opened() -> BatchScorer:
+        from protorynet.scoring import BatchScorer, open_scorer
+
+        # Keeping the embeddings of large tables costs more than it saves, and what is found there
+        # differs in the last digit from what is computed in another company.
+        scorer = open_scorer(model, encoder=encoder, runtime=runtime, cache=stream.is_small)
+        return BatchScorer(scorer, text=stream.text_column, skip_empty=skip_empty)
+
+    if output is None or output == _STANDARD:
+        written = _print(stream, opened(), kind or "csv", is_brief=output is None)
+    else:
+        options: dict[str, Any] = {"encoder": encoder, "text": stream.text_column, "split": split}
+        options["skip_empty"] = skip_empty
+        parts = parts_for(Path(output), model, _files(sources), options)
+        prepare_parts(parts, resume=resume, skip_empty=skip_empty)
+        with telling_how_to_go_on(parts, can_go_on=_STANDARD not in sources):
+            written = _write(stream, opened(), parts)
+    if stream.n_rows is None and stream.n_blank:
+        note(f"skipped {stream.n_blank:,} rows without text")
+    if written.n_left_out:
+        note(f"left out {written.n_left_out:,} documents that hold no sentence")
+    if output is not None and output != _STANDARD:
+        note(f"wrote {written.n_rows:,} predictions to {output}")
 
 
-def _check_output(output: Path, source: Path, endings: tuple[str, ...]) -> None:
-    """Refuse, before any work, an output that cannot or should not be written."""
-    if output.suffix.lower() not in endings:
+def _check_places(model: Path, sources: list[str], output: str | None, *, resume: bool) -> None:
+    """Refuse, before any work, what cannot be read, written or gone on with."""
+    if not model.is_dir():
+        raise ModelFormatError(f"there is no model directory {model}.")
+    if resume and _STANDARD in sources:
         raise InputError(
-            f"{output} has an ending that is not known; known are {', '.join(endings)}."
+            "standard input cannot be read again, so --resume cannot go on with it. Save the "
+            "input as a file."
         )
-    if output.exists() and source.exists() and output.samefile(source):
-        raise InputError(f"{output} is the input; choose another name for the output.")
-    if output.is_dir():
-        raise InputError(f"{output} is a directory; give the name of a file.")
-    check_writable(output)
+    if output is None or output == _STANDARD:
+        if resume:
+            raise InputError("--resume needs -o OUTPUT, a file beside which the rows done lie.")
+        return
+    from protorynet.scoring import ENDINGS
+
+    path = Path(output)
+    if path.suffix.lower() not in ENDINGS:
+        raise InputError(f"{path} has an ending that is not known; known are {', '.join(ENDINGS)}.")
+    for source in _files(sources):
+        if path.exists() and source.exists() and path.samefile(source):
+            raise InputError(f"{path} is the input; choose another name for the output.")
+    if path.is_dir():
+        raise InputError(f"{path} is a directory; give the name of a file.")
+    check_writable(path)
+
+
+def _files(sources: list[str]) -> list[Path]:
+    from protorynet.text.inputs import find_files
+
+    return [] if _STANDARD in sources else find_files(sources)
+
+
+def _write(stream: TableStream, step: BatchScorer, parts: PartsFolder) -> Written:
+    from protorynet.scoring import predict_to_file
+
+    with row_progress(stream.n_rows) as advance:
+        return predict_to_file(stream, step, parts, advance)
+
+
+def _print(stream: TableStream, step: BatchScorer, kind: str, *, is_brief: bool) -> Written:
+    from protorynet.scoring import predict_to_stream
+
+    with row_progress(stream.n_rows) as advance:
+        return predict_to_stream(
+            stream, step, sys.stdout.buffer, f".{kind}", advance, is_brief=is_brief
+        )
+
+
+def _predict_with_ray(
+    model: Path,
+    sources: list[str],
+    output: str | None,
+    text: str | None,
+    skip_empty: bool,
+    encoder: str | None,
+    runtime: Literal["torch", "onnx"],
+    address: str | None,
+) -> None:
+    from protorynet.scale import predict_with_ray
+
+    if output is None or output == _STANDARD:
+        raise InputError("--engine ray needs -o OUTPUT: a folder of parts, or one .parquet file.")
+    n_rows = predict_with_ray(
+        model,
+        sources,
+        output,
+        text=text,
+        skip_empty=skip_empty,
+        encoder=encoder,
+        runtime=runtime,
+        address=address,
+        progress=sys.stderr.isatty(),
+    )
+    note(f"wrote {n_rows:,} predictions to {output}")

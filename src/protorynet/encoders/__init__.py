@@ -8,19 +8,25 @@ from protorynet.encoders.embeddings import Embeddings
 from protorynet.encoders.precomputed import stack_sequences
 from protorynet.encoders.protocol import Encoder, WindowedEncoder
 from protorynet.encoders.registry import load_encoder
+from protorynet.encoders.variants import EncoderChoice, choose_encoder
 
 if TYPE_CHECKING:
     from protorynet.encoders.loading import choose_device
+    from protorynet.encoders.speed import ListedEncoder, list_encoders
     from protorynet.encoders.transformer import TransformerEncoder
 
 __all__ = [
     "EmbeddingCache",
     "Embeddings",
     "Encoder",
+    "EncoderChoice",
+    "ListedEncoder",
     "TransformerEncoder",
     "WindowedEncoder",
     "choose_device",
+    "choose_encoder",
     "encode_corpus",
+    "list_encoders",
     "load_encoder",
     "stack_sequences",
 ]
@@ -36,4 +42,8 @@ def __getattr__(name: str) -> Any:
         from protorynet.encoders.loading import choose_device
 
         return choose_device
+    if name in ("ListedEncoder", "list_encoders"):
+        from protorynet.encoders import speed
+
+        return getattr(speed, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

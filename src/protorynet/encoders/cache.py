@@ -29,6 +29,10 @@ from protorynet.errors import InputError
 __all__ = ["EmbeddingCache"]
 
 _DEFAULT_LIMIT = 4 * 1024**3
+# What encoders were made into, by their names alone: the folder may hold things of the user's.
+_MADE = re.compile(
+    r"int8/[0-9a-f]+\.onnx|static/[0-9a-f]{32}/(static\.json|tokenizer\.json|vectors\.safetensors)"
+)
 # Encoding fewer sentences again is quicker than keeping a file for them.
 _FEWEST_SENTENCES = 64
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
@@ -120,15 +124,17 @@ class EmbeddingCache:
         self._shrink()
 
     def size(self) -> int:
-        """Return the bytes that the cache takes on disk."""
-        return sum(status.st_size for _, status in cache_files(self.folder))
+        """Return the bytes on disk, those of encoders made faster and kept beside included."""
+        made = sum(path.stat().st_size for path in _made_files(self.folder))
+        return made + sum(status.st_size for _, status in cache_files(self.folder))
 
     def clear(self) -> int:
         """Remove everything the cache wrote and return the bytes freed."""
         self._indexes.clear()
-        files = list(cache_files(self.folder))
-        freed = sum(status.st_size for path, status in files if remove_file(path))
-        for folder in {path.parent for path, _ in files}:
+        files = dict(cache_files(self.folder))
+        files |= {path: path.stat() for path in _made_files(self.folder)}
+        freed = sum(status.st_size for path, status in files.items() if remove_file(path))
+        for folder in sorted({path.parent for path in files}, reverse=True):
             # Another process may just have written there.
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -196,6 +202,16 @@ def _build_index(listed: tuple[Segment, ...]) -> _Index:
     segments = tuple(segment for segment, _ in usable)
     # Columns of their own, so that searching the first half does not stride over the second.
     return _Index(listed, segments, np.asfortranarray(keys[order]), owners[order], rows[order])
+
+
+def _made_files(root: Path) -> list[Path]:
+    """Return the files of the encoders that were made faster and kept in the cache."""
+    kept = (path for name in ("int8", "static") for path in (root / name).rglob("*"))
+    return [
+        path
+        for path in kept
+        if _MADE.fullmatch(path.relative_to(root).as_posix()) and path.is_file()
+    ]
 
 
 def _hashes(sentences: Sequence[str]) -> NDArray[np.uint64]:

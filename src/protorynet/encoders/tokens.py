@@ -46,7 +46,7 @@ class SentenceTokenizer:
         return np.fromiter(counts, dtype=np.int64, count=len(texts))
 
     def batches(
-        self, tokens: list[list[int]], *, most: int, spare: int
+        self, tokens: list[list[int]], *, most: int, spare: int | None
     ) -> tuple[NDArray[np.int64], Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]]:
         """Return the order of falling length, and padded batches of ids and mask in that order.
 
@@ -57,13 +57,21 @@ class SentenceTokenizer:
         most
             Most tokens of one batch, padding included.
         spare
-            The padding that is cheaper than another batch.
+            The padding that is cheaper than another batch. None: a text is padded to a length that
+            follows from its own alone, so that where every row is computed by itself, as on a CPU,
+            its vector does not depend on its neighbours in a batch, not in the last bit.
         """
         lengths = np.array([len(row) for row in tokens], dtype=np.int64)
         order = np.argsort(-lengths, kind="stable")
+        if spare is None:
+            lengths = _own_widths(lengths)
+            groups = _equal_groups(lengths[order], most)
+        else:
+            lengths = np.maximum(lengths, 1)
+            groups = _groups(lengths[order], most, spare)
         return order, (
-            self._padded([tokens[row] for row in order[start:stop]])
-            for start, stop in _groups(lengths[order], most, spare)
+            self._padded([tokens[row] for row in order[start:stop]], int(lengths[order[start]]))
+            for start, stop in groups
         )
 
     def _encodings(self, texts: Sequence[str]) -> Iterator[tuple[str, Encoding]]:
@@ -81,11 +89,13 @@ class SentenceTokenizer:
         ids: list[int] = self.tokenizer.post_process(encoding).ids
         return ids
 
-    def _padded(self, rows: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _padded(
+        self, rows: list[list[int]], width: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         # A text without a single token still needs a place to look at.
         filled = [row or [self.pad_token_id] for row in rows]
         lengths = np.array([len(row) for row in filled])
-        mask = np.arange(lengths.max()) < lengths[:, None]
+        mask = np.arange(width) < lengths[:, None]
         ids = np.full(mask.shape, self.pad_token_id, dtype=np.int64)
         ids[mask] = np.concatenate(filled)
         return ids, mask.astype(np.int64)
@@ -103,3 +113,18 @@ def _groups(lengths: NDArray[np.int64], most: int, spare: int) -> Iterator[tuple
         stop = start + (max(1, int(np.argmax(too_much))) if too_much.any() else len(run))
         yield start, stop
         start = stop
+
+
+def _own_widths(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Round lengths up to multiples of four, long ones to coarser steps, at most an eighth more."""
+    steps = np.maximum(4, 2 ** np.floor(np.log2(np.maximum(lengths, 1))).astype(np.int64) // 8)
+    return np.maximum(-(-lengths // steps) * steps, 1)
+
+
+def _equal_groups(widths: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Cut falling widths into runs of one width, of at most so many tokens."""
+    cuts = np.flatnonzero(np.diff(widths)) + 1
+    for start, stop in zip([0, *cuts], [*cuts, len(widths)], strict=True):
+        rows = max(1, most // int(widths[start]))
+        for first in range(start, stop, rows):
+            yield first, min(first + rows, stop)

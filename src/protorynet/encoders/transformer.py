@@ -29,9 +29,9 @@ __all__ = ["TransformerEncoder"]
 
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 # Most tokens of one batch, padding included, and the padding that is cheaper than another batch.
-# On a CPU the time goes with the padded tokens, whatever the size of the batch, and starting one
-# costs as much as some dozens of tokens; a GPU wants few large batches.
-_CPU_BATCH = (4_096, 64)
+# On a CPU the time goes with the padded tokens, whatever the size of the batch, and vectors are
+# the same to the last bit in any company; a GPU wants few large batches.
+_CPU_BATCH = (4_096, None)
 _GPU_BATCH = (131_072, 32_768)
 
 
@@ -56,6 +56,8 @@ class TransformerEncoder:
         The torch module from token ids and attention mask to embeddings, for fine-tuning.
     dimension, window, pad_token_id
         Components of an embedding; most tokens read of one text; the id that fills short rows.
+    source
+        The file of the weights as they were loaded.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class TransformerEncoder:
         target = choose_device(device)
         self.name = name
         self._layout = read_layout(Path(folder))
+        self.source = self._layout.transformer / "model.safetensors"
         self.network: SentenceNetwork = load_network(self._layout)
         config: Any = self.network.backbone.config
         tokenizer = load_tokenizer(self._layout, config.vocab_size)
@@ -150,10 +153,15 @@ class TransformerEncoder:
     def __deepcopy__(self, memo: dict[int, Any]) -> TransformerEncoder:
         copied = copy.copy(self)
         copied.network = copy.deepcopy(self.network, memo)
-        # The copy's tensors count their writes anew, so it must be told what it starts from.
-        copied._fingerprints = {copied._weights_version(): self.fingerprint}
+        copied._fingerprints = dict(self._fingerprints)
         return copied
 
     def _weights_version(self) -> tuple[int, ...]:
-        # torch counts the writes to each tensor, so a training step shows without hashing.
-        return tuple(parameter._version for parameter in self.network.parameters())
+        # torch counts the writes to each tensor, but not those of a fused optimiser. The sum of the
+        # bits, read as whole numbers, is quick and the same in every order and on every device.
+        whole = {2: torch.int16, 4: torch.int32}
+        sums = [
+            parameter.detach().view(whole[parameter.element_size()]).sum()
+            for parameter in self.network.parameters()
+        ]
+        return tuple(torch.stack(sums).tolist())

@@ -17,7 +17,7 @@ from protorynet.settings import Settings
 
 __all__ = ["ProtoryNetwork", "pad_documents", "read_trajectory", "trace"]
 
-_BLOCK = 65_536  # sentences compared with all prototypes at once
+_BLOCK = 16_384  # sentences compared with all prototypes at once
 _PADDED_STEPS = 65_536  # sentences, padding included, read by the LSTM at once
 
 

@@ -1,7 +1,8 @@
 """k-medoids clustering: FasterPAM (Schubert and Rousseeuw, 2021) in NumPy.
 
-On large data the clustering runs on samples small enough for a distance matrix, and the medoids
-that serve a larger common sample best are kept, so memory stays below a limit.
+On large data a sample small enough for a distance matrix gives the first medoids. Then all points
+are assigned to them, and those nearest to the middle of each cluster may take a medoid's place,
+judged on a larger sample. No matrix exceeds a limit, and time grows in proportion to the points.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from protorynet.errors import InputError
 
 __all__ = ["faster_pam", "k_medoids", "mean_distance_to_nearest"]
 
-_JUDGES = 20_000  # points on which the medoids of several samples are compared
-_SAMPLES = 3
+_JUDGES = 32_768  # points on which swaps are judged where there are too many for all of them
+_ROUNDS = 3
+_CENTRAL = 16  # points of each cluster that are tried as medoids in a round
+_BLOCK = 16_384
 _LEAST_GAIN = 1e-5  # a smaller gain is a rounding error of single precision
 
 
@@ -45,7 +48,8 @@ def faster_pam(
     n, k = len(distances), len(medoids)
     if k == 1:
         return np.array([distances.sum(axis=1).argmin()])
-    state = _Assignment(distances, medoids.copy())
+    medoids = medoids.copy()
+    state = _Assignment(distances[:, medoids])
     is_medoid = np.zeros(n, dtype=bool)
     is_medoid[medoids] = True
     since_swap = 0
@@ -53,58 +57,69 @@ def faster_pam(
         candidate = step % n
         since_swap += 1
         if not is_medoid[candidate]:
-            change, worst = state.best_swap(candidate)
+            change, worst = state.best_swap(distances[candidate])
             if change < -_LEAST_GAIN:
-                is_medoid[[state.medoids[worst], candidate]] = [False, True]
-                state.swap(worst, candidate)
+                is_medoid[[medoids[worst], candidate]] = [False, True]
+                medoids[worst] = candidate
+                state.swap(worst, distances[candidate])
                 since_swap = 0
         if since_swap >= n:
             break
-    return state.medoids
+    return medoids
 
 
 class _Assignment:
-    """Each point's nearest and second-nearest medoid, kept up to date through swaps."""
+    """Each point's nearest and second-nearest medoid, kept up to date through swaps.
 
-    def __init__(self, distances: NDArray[np.float32], medoids: NDArray[np.int64]) -> None:
-        self.distances = distances
-        self.medoids = medoids
-        points = np.arange(len(distances))
-        self.nearest, self.near, self.other, self.second = self._two_nearest(points)
-        self.removal = self._removal_loss()
+    Parameters
+    ----------
+    to_medoids
+        Distances of the points to at least two medoids, (n, k); they are changed in place.
+    """
 
-    def best_swap(self, candidate: int) -> tuple[float, int]:
-        """Return the best swap with a point: the objective's change, and the medoid to go."""
-        to_candidate = self.distances[candidate]
-        change = np.minimum(to_candidate - self.second, 0)
-        closer = np.flatnonzero(to_candidate < self.near)
+    def __init__(self, to_medoids: NDArray[np.float32]) -> None:
+        self._to_medoids = to_medoids
+        everyone = np.arange(len(to_medoids))
+        self._nearest, self._near, self._other, self._second = self._two_nearest(everyone)
+        self._removal = self._removal_loss()
+
+    def best_swap(self, to_candidate: NDArray[np.float32]) -> tuple[float, int]:
+        """Return the best swap with a candidate: the objective's change, and the medoid to go.
+
+        Parameters
+        ----------
+        to_candidate
+            Distances of the points to the candidate, (n,).
+        """
+        touched = np.flatnonzero(to_candidate < self._second)
+        distances, near = to_candidate[touched], self._near[touched]
         # Points that prefer the candidate leave their cluster whichever medoid goes.
-        gain = float((to_candidate[closer] - self.near[closer]).sum())
-        change[closer] = self.near[closer] - self.second[closer]
-        loss = self.removal + np.bincount(self.nearest, weights=change, minlength=len(self.medoids))
+        closer = distances < near
+        gain = float((distances[closer] - near[closer]).sum())
+        change = np.where(closer, near, distances) - self._second[touched]
+        loss = self._removal + self._by_medoid(self._nearest[touched], change)
         worst = int(loss.argmin())
         return float(loss[worst]) + gain, worst
 
-    def swap(self, position: int, candidate: int) -> None:
-        """Put a point in the place of a medoid."""
-        self.medoids[position] = candidate
-        to_candidate = self.distances[candidate]
-        lost = (self.nearest == position) | (self.other == position)
-        first = ~lost & (to_candidate < self.near)
-        self.other[first], self.second[first] = self.nearest[first], self.near[first]
-        self.nearest[first], self.near[first] = position, to_candidate[first]
-        second = ~lost & ~first & (to_candidate < self.second)
-        self.other[second], self.second[second] = position, to_candidate[second]
+    def swap(self, position: int, to_candidate: NDArray[np.float32]) -> None:
+        """Put a candidate in the place of a medoid."""
+        self._to_medoids[:, position] = to_candidate
+        lost = (self._nearest == position) | (self._other == position)
+        first = ~lost & (to_candidate < self._near)
+        self._other[first], self._second[first] = self._nearest[first], self._near[first]
+        self._nearest[first], self._near[first] = position, to_candidate[first]
+        second = ~lost & ~first & (to_candidate < self._second)
+        self._other[second], self._second[second] = position, to_candidate[second]
         again = np.flatnonzero(lost)
-        self.nearest[again], self.near[again], self.other[again], self.second[again] = (
+        self._nearest[again], self._near[again], self._other[again], self._second[again] = (
             self._two_nearest(again)
         )
-        self.removal = self._removal_loss()
+        self._removal = self._removal_loss()
 
     def _two_nearest(
         self, points: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
-        to_medoids = self.distances[np.ix_(points, self.medoids)]
+        to_medoids = self._to_medoids[points]
         rows = np.arange(len(points))
         nearest = to_medoids.argmin(axis=1)
         near = to_medoids[rows, nearest]
@@ -114,10 +129,13 @@ class _Assignment:
 
     def _removal_loss(self) -> NDArray[np.float64]:
         """Return, for each medoid, how much the objective rises when it is taken away."""
-        rise = np.bincount(
-            self.nearest, weights=self.second - self.near, minlength=len(self.medoids)
-        )
-        return np.asarray(rise, dtype=np.float64)
+        return self._by_medoid(self._nearest, self._second - self._near)
+
+    def _by_medoid(
+        self, nearest: NDArray[np.int64], values: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        sums = np.bincount(nearest, weights=values, minlength=self._to_medoids.shape[1])
+        return np.asarray(sums, dtype=np.float64)
 
 
 def k_medoids(
@@ -126,6 +144,7 @@ def k_medoids(
     *,
     seed: int,
     memory_mb: int = 64,
+    among: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
     """Choose `k` distinct rows of `vectors` that lie close to all others (Euclidean).
 
@@ -138,30 +157,95 @@ def k_medoids(
     seed
         Seed of the sampling.
     memory_mb
-        Largest distance matrix to hold, in megabytes.
+        Largest matrix of distances to hold, in megabytes.
+    among
+        The rows to cluster, where not all: no copy of them is made.
+
+    Examples
+    --------
+    >>> vectors = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]], dtype=np.float32)
+    >>> sorted(k_medoids(vectors, 2, seed=0, among=np.array([0, 2, 3])).tolist())
+    [0, 3]
     """
     random = np.random.default_rng(seed)
-    size = min(len(vectors), int((memory_mb * 2**20 / 4) ** 0.5))
+    rows = np.arange(len(vectors)) if among is None else among
+    most = memory_mb * 2**20 // 4
+    size = min(len(rows), int(most**0.5))
     if k > size:
         raise InputError(
             f"{k} medoids need a distance matrix larger than {memory_mb} MB; ask for fewer "
             "prototypes or raise kmedoids_memory_mb."
         )
-    if size == len(vectors):
-        distances = _distances(vectors, vectors)
-        return faster_pam(distances, _spread_start(distances, k, random))
-    judges = vectors[random.choice(len(vectors), min(len(vectors), _JUDGES), replace=False)]
-    best: NDArray[np.int64] | None = None
-    best_cost = np.inf
-    for _ in range(_SAMPLES):
-        sample = np.sort(random.choice(len(vectors), size, replace=False))
-        distances = _distances(vectors[sample], vectors[sample])
-        medoids = sample[faster_pam(distances, _spread_start(distances, k, random))]
-        cost = mean_distance_to_nearest(judges, vectors[medoids])
-        if cost < best_cost:
-            best, best_cost = medoids, cost
-    assert best is not None
-    return best
+    sample = rows
+    if size < len(rows):
+        sample = rows[np.sort(random.choice(len(rows), size, replace=False))]
+    points = vectors[sample]
+    distances = _distances(points, points)
+    medoids = sample[faster_pam(distances, _spread_start(distances, k, random))]
+    if size == len(rows) or k == 1:
+        return medoids
+    del points, distances
+    n_judges = min(len(rows), _JUDGES, most // k)
+    judges = vectors[rows[np.sort(random.choice(len(rows), n_judges, replace=False))]]
+    for _ in range(_ROUNDS):
+        candidates = _central_points(vectors, rows, medoids, block=min(_BLOCK, most // k))
+        better = _swap_in(vectors, medoids, candidates, judges, block=max(1, most // n_judges))
+        if np.array_equal(better, medoids):
+            break
+        medoids = better
+    return medoids
+
+
+def _central_points(
+    vectors: NDArray[np.float32], rows: NDArray[np.int64], medoids: NDArray[np.int64], *, block: int
+) -> NDArray[np.int64]:
+    """Assign all points to medoids; return the nearest few to each cluster's mean, best first."""
+    from scipy.sparse import csr_array
+
+    n, k = len(rows), len(medoids)
+    centres = vectors[medoids]
+    nearest = np.empty(n, dtype=np.int64)
+    sums = np.zeros((k, vectors.shape[1]))
+    for part in _parts(n, block):
+        points = vectors[rows[part]]
+        nearest[part] = _distances(points, centres).argmin(axis=1)
+        ones, ends = np.ones(len(points), np.float32), np.arange(len(points) + 1)
+        sums += csr_array((ones, nearest[part], ends), shape=(len(points), k)).T @ points
+    counts = np.bincount(nearest, minlength=k)
+    means = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
+    squared = np.empty(n, dtype=np.float32)
+    for part in _parts(n, block):
+        apart = vectors[rows[part]] - means[nearest[part]]
+        squared[part] = np.einsum("ij,ij->i", apart, apart)
+    order = np.lexsort((squared, nearest))
+    rank = np.arange(n) - (np.cumsum(counts) - counts)[nearest[order]]
+    few = np.flatnonzero(rank < _CENTRAL)
+    return rows[order[few[np.argsort(rank[few], kind="stable")]]]
+
+
+def _swap_in(
+    vectors: NDArray[np.float32],
+    medoids: NDArray[np.int64],
+    candidates: NDArray[np.int64],
+    judges: NDArray[np.float32],
+    *,
+    block: int,
+) -> NDArray[np.int64]:
+    """Let each candidate take a medoid's place if that brings the judges closer to a medoid."""
+    medoids = medoids.copy()
+    state = _Assignment(_distances(judges, vectors[medoids]))
+    present = set(medoids.tolist())
+    for part in _parts(len(candidates), block):
+        rows = candidates[part]
+        for row, to_candidate in zip(rows.tolist(), _distances(vectors[rows], judges), strict=True):
+            if row in present:
+                continue
+            change, worst = state.best_swap(to_candidate)
+            if change < -_LEAST_GAIN:
+                present ^= {int(medoids[worst]), row}
+                medoids[worst] = row
+                state.swap(worst, to_candidate)
+    return medoids
 
 
 def mean_distance_to_nearest(
@@ -169,16 +253,24 @@ def mean_distance_to_nearest(
 ) -> float:
     """Return the k-medoids objective per point, computed in blocks."""
     total = sum(
-        float(_distances(points[start : start + block], medoids).min(axis=1).sum())
-        for start in range(0, len(points), block)
+        float(_distances(points[part], medoids).min(axis=1).sum())
+        for part in _parts(len(points), block)
     )
     return total / len(points)
 
 
+def _parts(n: int, block: int) -> list[slice]:
+    return [slice(start, start + block) for start in range(0, n, block)]
+
+
 def _distances(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-    squared = (a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * (a @ b.T)
-    distances: NDArray[np.float32] = np.sqrt(np.maximum(squared, 0)).astype(np.float32)
-    return distances
+    # In place, for one of these matrices may be as large as memory allows.
+    squared: NDArray[np.float32] = (a * a).sum(1)[:, None] + (b * b).sum(1)
+    products = a @ b.T
+    products *= 2
+    squared -= products
+    np.maximum(squared, 0, out=squared)
+    return np.sqrt(squared, out=squared)
 
 
 def _spread_start(

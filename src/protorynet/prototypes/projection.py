@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -13,12 +15,12 @@ from protorynet.settings import Distance
 
 __all__ = ["cluster_means", "project"]
 
-_BLOCK = 65_536
+_BLOCK = 16_384
 
 
 @torch.inference_mode()
 def project(
-    prototypes: Tensor, sentences: Tensor, *, distance: Distance = "euclidean"
+    prototypes: Tensor, sentences: Tensor | Iterable[Tensor], *, distance: Distance = "euclidean"
 ) -> NDArray[np.int64]:
     """Choose the nearest sentence for each prototype, never one sentence for two.
 
@@ -30,7 +32,8 @@ def project(
     prototypes
         Prototype vectors, (K, d).
     sentences
-        Embeddings of at least K candidate sentences, (n, d), no two of the same text.
+        Embeddings of at least K candidate sentences, (n, d), no two of the same text; or blocks of
+        them one after the other, where all at once would be too large.
     distance
         The metric.
 
@@ -44,23 +47,29 @@ def project(
     >>> project(torch.tensor([[0.2], [0.1]]), sentences).tolist()
     [1, 0]
     """
-    k = len(prototypes)
-    wanted = min(k, len(sentences))
-    values, positions = [], []
-    for start in range(0, len(sentences), _BLOCK):
-        block = pairwise_distance(prototypes, sentences[start : start + _BLOCK], distance)
-        nearest = block.topk(min(wanted, block.shape[1]), largest=False)
-        values.append(nearest.values)
-        positions.append(nearest.indices + start)
     # K nearest sentences are enough: the other K − 1 prototypes can take at most K − 1 of them.
-    every_value = torch.cat(values, dim=1).cpu().numpy()
-    every_position = torch.cat(positions, dim=1).cpu().numpy()
-    return _assign_closest_first(every_value, every_position)
+    k, start = len(prototypes), 0
+    values = prototypes.new_empty((k, 0))
+    positions = torch.empty((k, 0), dtype=torch.long, device=prototypes.device)
+    for block in torch.split(sentences, _BLOCK) if isinstance(sentences, Tensor) else sentences:
+        distances = pairwise_distance(prototypes, block, distance)
+        here = torch.arange(start, start + len(block), device=prototypes.device)
+        values = torch.cat([values, distances], dim=1)
+        positions = torch.cat([positions, here.expand(k, -1)], dim=1)
+        values, places = values.topk(min(k, values.shape[1]), largest=False)
+        positions = positions.gather(1, places)
+        start += len(block)
+    return _assign_closest_first(values.cpu().numpy(), positions.cpu().numpy())
 
 
 @torch.inference_mode()
 def cluster_means(
-    base: Tensor, embedded: Tensor, prototypes: Tensor, distance: Distance = "euclidean"
+    base: Tensor,
+    embedded: Tensor,
+    prototypes: Tensor,
+    distance: Distance = "euclidean",
+    *,
+    rows: Tensor | None = None,
 ) -> Tensor:
     """Return the mean direction, in another space, of the sentences nearest to each prototype.
 
@@ -70,6 +79,8 @@ def cluster_means(
         The sentences in the space of the result, (n, e).
     embedded, prototypes, distance
         Sentences (n, d) and prototypes (K, d) in the space where they are matched, and its metric.
+    rows
+        Rows of the sentences in `base`, where it holds others too; no copy of them is made.
 
     Returns
     -------
@@ -84,11 +95,12 @@ def cluster_means(
     """
     k = len(prototypes)
     sums = base.new_zeros(k, base.shape[1])
-    for start in range(0, len(base), _BLOCK):
+    for start in range(0, len(embedded), _BLOCK):
         block = slice(start, start + _BLOCK)
         nearest = pairwise_distance(embedded[block], prototypes, distance).argmin(dim=1)
+        here = base[block] if rows is None else base[rows[block]]
         # A product with one-hot rows: the same sum in the same order on every device.
-        sums += functional.one_hot(nearest, k).to(base.dtype).T @ base[block]
+        sums += functional.one_hot(nearest, k).to(base.dtype).T @ here
     return functional.normalize(sums, dim=1)
 
 

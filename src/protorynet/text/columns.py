@@ -13,7 +13,15 @@ from protorynet.errors import TableError
 from protorynet.text.quoting import listed, listed_rows
 from protorynet.text.sources import Loaded
 
-__all__ = ["choose_columns", "is_scalar", "is_text", "keep_split", "kept_texts", "plain_column"]
+__all__ = [
+    "choose_columns",
+    "is_scalar",
+    "is_text",
+    "keep_split",
+    "kept_texts",
+    "plain_column",
+    "split_column",
+]
 
 # fmt: off
 _TEXT_NAMES = (
@@ -50,7 +58,7 @@ def keep_split(
 ) -> NDArray[np.int64]:
     """Return the positions of the rows to read: all, or those of one split."""
     every_row = np.arange(loaded.table.num_rows, dtype=np.int64)
-    column = _split_column(loaded)
+    column = split_column(loaded)
     if split is None and preferred is None:
         return every_row
     if column is None:
@@ -139,7 +147,8 @@ def _check_column(loaded: Loaded, name: str, option: str) -> None:
     raise TableError(f"{loaded.name} has no column {name!r}; it has {listed(names)}.{hint}")
 
 
-def _split_column(loaded: Loaded) -> str | None:
+def split_column(loaded: Loaded) -> str | None:
+    """Return the column that says which split a row belongs to, if there is one."""
     names: list[str] = loaded.table.column_names
     for name in names:
         if name.lower() == "split" and is_scalar(plain_column(loaded, name).type):
@@ -156,7 +165,7 @@ def _guess_text(loaded: Loaded, label: str | None, notes: list[str]) -> str:
     columns = {
         name: plain_column(loaded, name)
         for name in loaded.table.column_names
-        if name not in (label, _split_column(loaded))
+        if name not in (label, split_column(loaded))
     }
     lengths = {
         name: pc.mean(pc.utf8_length(pc.cast(column, pa.large_string()))).as_py() or 0.0
@@ -177,7 +186,7 @@ def _guess_label(loaded: Loaded, text_column: str, notes: list[str]) -> str:
     others = [
         name
         for name in loaded.table.column_names
-        if name not in (text_column, _split_column(loaded))
+        if name not in (text_column, split_column(loaded))
     ]
     guess = _known(others, _LABEL_NAMES)
     if guess is None:

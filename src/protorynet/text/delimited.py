@@ -13,7 +13,7 @@ from protorynet.errors import TableError
 from protorynet.text.files import check_is_text, not_utf8, opened
 from protorynet.text.quoting import one_line
 
-__all__ = ["read_delimited"]
+__all__ = ["read_delimited", "read_header"]
 
 # A row must fit into a block, and rows of several megabytes exist.
 _BLOCK_BYTES = 32 * 2**20
@@ -21,7 +21,7 @@ _BLOCK_BYTES = 32 * 2**20
 
 def read_delimited(path: Path, delimiter: str) -> pa.Table:
     """Read a file of separated values; all columns are text, and an empty value is ``""``."""
-    header = _header(path, delimiter)
+    header = read_header(path, delimiter)
     try:
         with opened(path) as file:
             return pyarrow.csv.read_csv(
@@ -47,7 +47,8 @@ def read_delimited(path: Path, delimiter: str) -> pa.Table:
         ) from None
 
 
-def _header(path: Path, delimiter: str) -> list[str]:
+def read_header(path: Path, delimiter: str) -> list[str]:
+    """Return the names of the columns of a file of separated values."""
     check_is_text(path)
     try:
         with opened(path) as file:

@@ -11,7 +11,7 @@ from protorynet.errors import TableError
 from protorynet.text.files import check_is_text, not_utf8, opened
 from protorynet.text.quoting import one_line
 
-__all__ = ["read_records"]
+__all__ = ["parse_record", "read_records"]
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
@@ -27,13 +27,14 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     # Not splitlines(): U+2028 and its like may stand inside a JSON string.
     lines = content.split("\n")
     return [
-        _record(line, path, number)
+        parse_record(line, path, number)
         for number, line in enumerate(lines, start=1)
         if line and not line.isspace()
     ]
 
 
-def _record(line: str, path: Path, number: int) -> dict[str, Any]:
+def parse_record(line: str, path: Path, number: int) -> dict[str, Any]:
+    """Return the object of one line; an error names the file and the line."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:

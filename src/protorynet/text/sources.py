@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,20 @@ from protorynet.text.delimited import read_delimited
 from protorynet.text.jsonlines import read_records
 from protorynet.text.quoting import listed, one_line
 
-__all__ = ["Loaded", "load"]
+__all__ = [
+    "DELIMITERS",
+    "JSON_LINES",
+    "KNOWN_ENDINGS",
+    "Loaded",
+    "check_names",
+    "column_of",
+    "is_missing",
+    "load",
+]
 
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_JSON_LINES = (".jsonl", ".ndjson")
-_KNOWN = ".csv, .tsv, .jsonl, .ndjson (each also with .gz) and .parquet"
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+JSON_LINES = (".jsonl", ".ndjson")
+KNOWN_ENDINGS = ".csv, .tsv, .jsonl, .ndjson (each also with .gz) and .parquet"
 
 
 @dataclass(frozen=True)
@@ -52,7 +62,7 @@ def load(source: object, split: str | None) -> Loaded:
     if isinstance(source, str | Path):
         loaded = _load_file(Path(source))
     elif isinstance(source, pa.Table):
-        _check_names(source.column_names, "the pyarrow Table")
+        check_names(source.column_names, "the pyarrow Table")
         loaded = Loaded("the pyarrow Table", source)
     elif _comes_from(source, "pandas") and hasattr(source, "columns"):
         loaded = _load_frame(source)
@@ -74,22 +84,22 @@ def _comes_from(source: object, library: str) -> bool:
 
 def _load_file(path: Path) -> Loaded:
     if path.is_dir():
-        raise TableError(f"{path} is a directory; expected one file ({_KNOWN}).")
+        raise TableError(f"{path} is a directory; expected one file ({KNOWN_ENDINGS}).")
     if not path.exists():
         raise TableError(f"there is no file {path}; check the path.")
     name = path.name.lower()
     suffix = Path(name.removesuffix(".gz")).suffix
-    if suffix in _DELIMITERS:
-        table = read_delimited(path, _DELIMITERS[suffix])
-        _check_names(table.column_names, str(path))
+    if suffix in DELIMITERS:
+        table = read_delimited(path, DELIMITERS[suffix])
+        check_names(table.column_names, str(path))
         return Loaded(str(path), table, is_untyped=True)
-    if suffix in _JSON_LINES:
+    if suffix in JSON_LINES:
         records = read_records(path)
         names = list(dict.fromkeys(key for record in records for key in record))
         return _from_columns(str(path), ((n, [r.get(n) for r in records]) for n in names))
     if name.endswith(".parquet"):
         return _load_parquet(path)
-    raise TableError(f"{path} has an ending that is not known; known are {_KNOWN}.")
+    raise TableError(f"{path} has an ending that is not known; known are {KNOWN_ENDINGS}.")
 
 
 def _load_parquet(path: Path) -> Loaded:
@@ -101,13 +111,13 @@ def _load_parquet(path: Path) -> Loaded:
             f"{path} cannot be read as Parquet; it may be cut short or of another kind, so write "
             f"it again or mend its ending ({one_line(error)})."
         ) from None
-    _check_names(table.column_names, str(path))
+    check_names(table.column_names, str(path))
     return Loaded(str(path), table)
 
 
 def _load_frame(frame: Any) -> Loaded:
     names = [str(name) for name in frame.columns]
-    _check_names(names, "the DataFrame")
+    check_names(names, "the DataFrame")
     columns = ((name, frame.iloc[:, number]) for number, name in enumerate(names))
     return _from_columns("the DataFrame", columns)
 
@@ -132,10 +142,11 @@ def _load_dataset(source: Any, split: str | None) -> Loaded:
     return Loaded("the Dataset", source.with_format("arrow")[:])
 
 
-def _check_names(names: Sequence[str], where: str) -> None:
+def check_names(names: Sequence[str], where: str) -> None:
+    """Refuse a table without columns, or with two of one name."""
     if not names:
         raise TableError(f"{where} has no columns; expected one of texts and one of labels.")
-    if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
         raise TableError(
             f"{where} has more than one column named {listed(repeated)}; rename all but one."
         )
@@ -145,7 +156,7 @@ def _from_columns(where: str, columns: Iterable[tuple[str, Any]]) -> Loaded:
     arrays: dict[str, pa.Array] = {}
     mixed = []
     for name, values in columns:
-        array = _column(name, values)
+        array = column_of(name, values)
         if array is None:
             mixed.append(name)
         else:
@@ -153,7 +164,8 @@ def _from_columns(where: str, columns: Iterable[tuple[str, Any]]) -> Loaded:
     return Loaded(where, pa.table(arrays), mixed=tuple(mixed))
 
 
-def _column(name: str, values: Any) -> pa.Array | None:
+def column_of(name: str, values: Any) -> pa.Array | None:
+    """Return values as a column; None where no one type can hold them."""
     try:
         name.encode()
         return pa.array(values, from_pandas=True)
@@ -165,9 +177,10 @@ def _column(name: str, values: Any) -> pa.Array | None:
     except (pa.ArrowException, OverflowError):
         # Numbers among words are read as words, as they would be in a CSV file.
         if all(isinstance(value, str | int | float | None) for value in values):
-            return pa.array([None if _is_missing(value) else str(value) for value in values])
+            return pa.array([None if is_missing(value) else str(value) for value in values])
         return None
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
+    """Whether a cell is empty: None, or not a number."""
     return value is None or value != value

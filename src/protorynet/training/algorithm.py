@@ -40,6 +40,7 @@ __all__ = ["Trained", "train_protorynet"]
 
 # Readers that only help to choose a number need not be perfect.
 _PRUNE_EPOCHS, _PRUNE_PATIENCE, _PRUNE_DOCUMENTS = 8, 2, 2048
+_BLOCK = 16_384  # candidates that are compared with the prototypes at once
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def train_protorynet(run: Run) -> Trained:
         clock.lap("project")
         network, places, curve = prune(network, places, fixed)
         rows = original[places]
+        del fixed  # as large as all embeddings
         clock.lap("prune")
         score = retrain(network, rows, run)
         clock.lap("retrain")
@@ -105,10 +107,15 @@ def initialise(run: Run) -> ProtoryNetwork:
     """Build a network whose prototypes are medoids of the training sentences."""
     settings = run.settings
     torch.manual_seed(derive_seed(run.seed, "initialise"))
-    base = run.source.base[run.candidates]
-    k = min(settings.n_prototypes, len(base))
-    medoids = k_medoids(base.cpu().numpy(), k, seed=run.seed, memory_mb=settings.kmedoids_memory_mb)
-    return _network(base[torch.from_numpy(medoids).to(base.device)].clone(), run)
+    base = run.source.base
+    medoids = k_medoids(
+        base.cpu().numpy(),
+        min(settings.n_prototypes, len(run.candidates)),
+        seed=run.seed,
+        memory_mb=settings.kmedoids_memory_mb,
+        among=run.candidates.cpu().numpy(),
+    )
+    return _network(base[torch.from_numpy(medoids).to(base.device)], run)
 
 
 def train(network: ProtoryNetwork, run: Run) -> Score:
@@ -144,16 +151,23 @@ def project_prototypes(network: ProtoryNetwork, run: Run) -> Tensor:
     The nearest sentence of the trained space may be an odd one. So it is also asked to lie near
     the middle, in the pre-trained space, of the sentences matched to the prototype.
     """
-    settings = run.settings
-    embedded = run.source.all_rows(run.candidates)
+    metric, weight = run.settings.distance, run.settings.typicality
+    base, rows = run.source.base, run.candidates
+    embedded = run.source.all_rows(rows)
     prototypes = network.prototypes.data
-    if settings.typicality:
-        base = run.source.base[run.candidates]
-        middles = settings.typicality * cluster_means(base, embedded, prototypes, settings.distance)
-        embedded = torch.cat([embedded, settings.typicality * base], dim=1)
-        prototypes = torch.cat([prototypes, middles], dim=1)
-    nearest = project(prototypes, embedded, distance=settings.distance)
-    return run.candidates[torch.from_numpy(nearest).to(run.candidates.device)]
+    if weight:
+        middles = cluster_means(base, embedded, prototypes, metric, rows=rows)
+        # Both spaces side by side, in blocks: all of it would be twice the embeddings again.
+        both = (
+            torch.cat([part, weight * base[here]], dim=1)
+            for part, here in zip(
+                torch.split(embedded, _BLOCK), torch.split(rows, _BLOCK), strict=True
+            )
+        )
+        nearest = project(torch.cat([prototypes, weight * middles], dim=1), both, distance=metric)
+    else:
+        nearest = project(prototypes, embedded, distance=metric)
+    return rows[torch.from_numpy(nearest).to(rows.device)]
 
 
 def prune(
@@ -282,10 +296,9 @@ def score_prototypes(
     alone = read_trajectory(network.reader, itself, run.task)
     counts = np.bincount(columns, minlength=k)
     targets = run.train.targets.cpu().numpy().astype(np.float64)
-    per_sentence = np.repeat(targets, run.train.lengths.cpu().numpy(), axis=0)
-    sums = np.zeros((k, targets.shape[1]))
-    np.add.at(sums, columns, per_sentence)
-    class_rate = sums / np.maximum(counts, 1)[:, None]
+    document = np.repeat(np.arange(len(targets)), run.train.lengths.cpu().numpy())
+    sums = [np.bincount(columns, weights=of_class[document], minlength=k) for of_class in targets.T]
+    class_rate = np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None]
     return alone.probabilities, counts / counts.sum(), class_rate
 
 
@@ -332,9 +345,14 @@ def _with_fixed_embeddings(run: Run) -> tuple[Run, Tensor]:
 
     Its rows count anew; the second result holds the old row of each.
     """
+    if isinstance(run.source, FrozenSource):
+        return run, torch.arange(len(run.source.base), device=run.candidates.device)
     every = torch.cat([run.train.rows, run.validation.rows])
     distinct, places = torch.unique(every, return_inverse=True)
-    fixed = FixedSource(run.source.base[distinct], run.source.all_rows(distinct))
+    base = run.source.base
+    fixed = FixedSource(
+        base if len(distinct) == len(base) else base[distinct], run.source.all_rows(distinct)
+    )
     train_places, validation_places = places.split([len(run.train.rows), len(run.validation.rows)])
     fixed_run = replace(
         run,

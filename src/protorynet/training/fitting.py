@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Prepared", "fit_model", "prepare", "validation_documents"]
 
+_BLOCK = 16_384
+
 
 def fit_model(
     sentences: Sentences,
@@ -179,9 +181,7 @@ def prepare(
         raise InputError("the documents that hold a sentence are all of one class.")
     texts = _distinct_texts(sentences, embeddings)
     centring = _centring(embeddings, unit_length=unit_length).to(device)
-    with torch.inference_mode():
-        base = centring(torch.from_numpy(embeddings.vectors).to(device))
-    base = base.clone()  # an ordinary tensor: inference tensors cannot enter training
+    base = _base(embeddings.vectors, centring, device)
     source = _source(base, centring, texts, settings, tunable, seed).to(device)
     corpus = Corpus(
         torch.from_numpy(embeddings.rows).to(device),
@@ -243,8 +243,22 @@ def _centring(embeddings: Embeddings, *, unit_length: bool) -> Centring:
     mean = embeddings.vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
     if unit_length:
         return Centring(torch.from_numpy(mean))
-    squared = np.square(embeddings.vectors - mean).sum(axis=1, dtype=np.float64)
-    return Centring(torch.from_numpy(mean), max(float(np.sqrt(squared.mean())), 1e-6))
+    squared = [
+        np.square(embeddings.vectors[start : start + _BLOCK] - mean).sum(axis=1, dtype=np.float64)
+        for start in range(0, len(embeddings.vectors), _BLOCK)
+    ]
+    length = float(np.sqrt(np.concatenate(squared).mean()))
+    return Centring(torch.from_numpy(mean), max(length, 1e-6))
+
+
+@torch.no_grad()
+def _base(vectors: NDArray[np.float32], centring: Centring, device: str) -> torch.Tensor:
+    """Return the centred vectors; block by block, for they may fill half of the memory."""
+    base = torch.empty(vectors.shape, device=device)
+    for start in range(0, len(vectors), _BLOCK):
+        raw = torch.from_numpy(vectors[start : start + _BLOCK]).to(device)
+        base[start : start + _BLOCK] = centring(raw)
+    return base
 
 
 def _source(
@@ -299,14 +313,15 @@ def _prototypes(
 ) -> Prototypes:
     """Describe the prototypes; ids count from 1 by falling score of the last class."""
     order = np.argsort(np.argsort(-trained.scores[:, -1], kind="stable"), kind="stable")
-    first = {int(row): place for place, row in reversed(list(enumerate(embeddings.rows)))}
+    rows, places = np.unique(embeddings.rows, return_index=True)
+    first = places[np.searchsorted(rows, trained.rows)]
     items = []
     for column, row in enumerate(trained.rows.tolist()):
         items.append(
             Prototype(
                 id=int(order[column]) + 1,
                 sentence=texts[row],
-                row=int(sentences.documents[first[row]]),
+                row=int(sentences.documents[first[column]]),
                 usage=float(trained.usage[column]),
                 scores=dict(zip(labels.names, trained.scores[column].tolist(), strict=True)),
                 class_rate=dict(

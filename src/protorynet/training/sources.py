@@ -14,10 +14,10 @@ from torch.func import functional_call
 
 from protorynet.errors import InputError
 from protorynet.network import Adapter, Centring
+from protorynet.training.sharing import PackedNetwork, SharedNetwork
 
 if TYPE_CHECKING:
     from protorynet.encoders import Encoder, TransformerEncoder
-    from protorynet.encoders.pooling import SentenceNetwork
 
 __all__ = [
     "AdaptedSource",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _BLOCK = 65_536
-# Most tokens that the encoder reads at once: memory on a GPU, cache on a CPU.
+# Most tokens that the encoder reads at once in one process: memory on a GPU, cache on a CPU.
 _GPU_TOKENS, _CPU_TOKENS = 131_072, 8_192
 
 
@@ -69,9 +69,11 @@ class SentenceSource(nn.Module, ABC):
         """Return the embeddings of many sentences, computed in blocks without gradients."""
         training = self.training
         self.eval()
-        blocks = [self(rows[start : start + _BLOCK]) for start in range(0, len(rows), _BLOCK)]
+        result = torch.empty((len(rows), self.base.shape[1]), device=self.base.device)
+        for start in range(0, len(rows), _BLOCK):
+            result[start : start + _BLOCK] = self(rows[start : start + _BLOCK])
         self.train(training)
-        return torch.cat(blocks)
+        return result
 
 
 class FrozenSource(SentenceSource):
@@ -127,7 +129,7 @@ class FineTunedSource(SentenceSource):
         super().__init__(base)
         self.network = encoder.network
         self._centring = [centring]  # in a list: fixed, and not part of the state
-        self._packed = [_Packed(self.network)]
+        self._packed = [PackedNetwork(self.network)]
         self._half = base.is_cuda
         # A text without a single token still needs a place to look at.
         tokens = [ids or [encoder.pad_token_id] for ids in encoder.tokenize(list(texts))]
@@ -158,6 +160,8 @@ class FineTunedSource(SentenceSource):
         """Cut rows into parts of bounded numbers of tokens."""
         until = self._lengths[rows].cumsum(0)
         bound = _GPU_TOKENS if rows.is_cuda else _CPU_TOKENS
+        if isinstance(self.network, SharedNetwork):
+            bound *= self.network.team.size
         if len(rows) == 0 or until[-1] <= bound:
             return (rows,)
         return torch.split(rows, torch.bincount((until - 1) // bound).tolist())
@@ -182,17 +186,6 @@ class FineTunedSource(SentenceSource):
             self._packed[0], substitutes, (tokens, lengths, self._longest)
         )
         return encoded
-
-
-class _Packed(nn.Module):
-    """An encoder that reads packed sentences when it is called."""
-
-    def __init__(self, network: SentenceNetwork) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, tokens: Tensor, lengths: Tensor, longest: int) -> Tensor:
-        return self.network.forward_packed(tokens, lengths, longest)
 
 
 class _Halved(torch.autograd.Function):

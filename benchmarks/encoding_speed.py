@@ -1,0 +1,189 @@
+"""Sentences per second of every form of an encoder, all in one run on the same sentences.
+
+The yardstick is plain PyTorch: float32, batches of 32 in the order given, each padded to its
+longest sentence. Against it: the package's own batches in float32 and its faster forms. All take
+turns, round after round, and the best round of each counts, so that other work on the machine
+harms none of them more than the others::
+
+    python benchmarks/encoding_speed.py --data DATA [--sentences 2000] [--threads 1] [--rounds 3]
+        [--vectors] [-o docs/performance/encoding.json]
+
+DATA is a folder with hotel.parquet and imdb.parquet. Ratios are of elapsed time and, for machines
+that are busy otherwise, of processor time. With --vectors, how far each form's vectors are from
+the yardstick's, and how much they depend on the sentences that are encoded together. The picture
+lies beside the JSON file, as SVG.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from protorynet.encoders import Encoder, TransformerEncoder, encode_corpus, load_encoder
+from protorynet.encoders.variants import VARIANTS, choose_encoder
+from protorynet.report.charts import picture
+from protorynet.report.svg import element, fill, text
+from protorynet.text import read_table, split_documents
+
+DATASETS = ("hotel", "imdb")
+BATCH = 32
+YARDSTICK = "plain PyTorch, batches of 32"
+ALONE = 100
+
+Encode = Callable[[], NDArray[np.float32]]
+
+
+def draw_sentences(data: Path, count: int) -> list[str]:
+    """Draw as many distinct sentences from each data set, in no order."""
+    drawn: list[str] = []
+    dice = random.Random(0)  # noqa: S311
+    for name in DATASETS:
+        texts = list(read_table(data / f"{name}.parquet", text="text").texts)
+        dice.shuffle(texts)
+        found = list(dict.fromkeys(split_documents(texts[: count + 10], on_empty="skip").texts))
+        dice.shuffle(found)
+        drawn += found[: count // len(DATASETS)]
+    dice.shuffle(drawn)
+    return drawn
+
+
+def encode_plainly(encoder: TransformerEncoder, sentences: list[str]) -> NDArray[np.float32]:
+    """Encode in batches in the order given, each padded to its longest sentence."""
+    vectors = []
+    with torch.no_grad():
+        for start in range(0, len(sentences), BATCH):
+            tokens = [
+                torch.tensor(row) for row in encoder.tokenize(sentences[start : start + BATCH])
+            ]
+            ids = torch.nn.utils.rnn.pad_sequence(
+                tokens, batch_first=True, padding_value=encoder.pad_token_id
+            )
+            lengths = torch.tensor([len(row) for row in tokens])
+            mask = torch.arange(ids.shape[1]) < lengths[:, None]
+            vectors.append(encoder.network(ids, mask.long()))
+    return torch.cat(vectors).numpy()
+
+
+def contenders(name: str, sentences: list[str]) -> tuple[dict[str, Encode], dict[str, Encoder]]:
+    """Return what is to be timed, and the encoders among it."""
+    plain = load_encoder(name, device="cpu")
+    assert isinstance(plain, TransformerEncoder)
+    encoders: dict[str, Encoder] = {name: plain}
+    for variant in VARIANTS:
+        encoders[f"{name}:{variant}"] = load_encoder(f"{name}:{variant}", device="cpu")
+    ways: dict[str, Encode] = {YARDSTICK: lambda: encode_plainly(plain, sentences)}
+    for key, encoder in encoders.items():
+        ways[key] = lambda encoder=encoder: encoder.encode(sentences)  # type: ignore[misc]
+    chosen = encoders[choose_encoder("cpu").name] if name == "minilm" else plain
+    ways[f"{chosen.name}, encode_corpus"] = lambda: encode_corpus(chosen, sentences).vectors
+    return ways, encoders
+
+
+def race(
+    ways: dict[str, Encode], rounds: int
+) -> tuple[dict[str, dict[str, float]], dict[str, NDArray[np.float32]]]:
+    """Let all take turns; return the best seconds of each, elapsed and of processors."""
+    best = {key: {"seconds": float("inf"), "processor_seconds": float("inf")} for key in ways}
+    vectors: dict[str, NDArray[np.float32]] = {}
+    for _ in range(rounds):
+        for key, encode in ways.items():
+            elapsed, used = time.perf_counter(), time.process_time()
+            vectors[key] = encode()
+            used, elapsed = time.process_time() - used, time.perf_counter() - elapsed
+            best[key]["seconds"] = min(best[key]["seconds"], elapsed)
+            best[key]["processor_seconds"] = min(best[key]["processor_seconds"], used)
+    return best, vectors
+
+
+def compare_vectors(
+    encoder: Encoder,
+    given: NDArray[np.float32],
+    reference: NDArray[np.float32],
+    sentences: list[str],
+) -> dict[str, float]:
+    """Return how far vectors are from the reference, and from those of sentences encoded alone."""
+    alone = np.concatenate([encoder.encode([each]) for each in sentences[:ALONE]])
+    told = {"most_change_by_company": float(np.abs(alone - given[:ALONE]).max())}
+    # A static encoder's vectors lie in a space of their own.
+    if not encoder.name.endswith(":static"):
+        cosines = (given * reference).sum(axis=1)
+        told |= {"mean_cosine": float(cosines.mean()), "least_cosine": float(cosines.min())}
+    return told
+
+
+def draw(ways: dict[str, dict[str, Any]]) -> str:
+    """Draw a bar per way of encoding."""
+    most = max(each["sentences_per_second"] for each in ways.values())
+    parts = []
+    for row, (name, each) in enumerate(ways.items()):
+        # Their speeds lie so far apart that only their logarithms can be seen together.
+        length = 260 * np.log(each["sentences_per_second"]) / np.log(most)
+        label = f"{each['sentences_per_second']:,.0f}/s, {each['times']:.1f}×"
+        parts += [
+            text(name, 230, 26 * row + 22, text_anchor="end"),
+            element("rect", x=240, y=26 * row + 10, width=length, height=16, rx=2, **fill(0)),
+            text(label, 246 + length, 26 * row + 22),
+        ]
+    said = "; ".join(f"{name}: {each['times']:.1f} times" for name, each in ways.items())
+    title = "Sentences per second (logarithmic), and times the yardstick"
+    return picture(title, f"{said}.", parts, 640, 26 * len(ways) + 20)
+
+
+def main() -> None:
+    """Run all, print and write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--sentences", type=int, default=2_000)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--vectors", action="store_true")
+    parser.add_argument("-o", "--output", type=Path)
+    options = parser.parse_args()
+    # ONNX Runtime's threads follow this variable.
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)
+    torch.set_num_threads(options.threads)
+    sentences = draw_sentences(options.data, options.sentences)
+    ways, encoders = contenders(options.encoder, sentences)
+    best, vectors = race(ways, options.rounds)
+    figures: dict[str, dict[str, Any]] = {}
+    for name, took in best.items():
+        figures[name] = {
+            "sentences_per_second": len(sentences) / took["seconds"],
+            "times": best[YARDSTICK]["seconds"] / took["seconds"],
+            "times_by_processor": best[YARDSTICK]["processor_seconds"] / took["processor_seconds"],
+        }
+        if options.vectors and name in encoders:
+            figures[name] |= compare_vectors(
+                encoders[name], vectors[name], vectors[YARDSTICK], sentences
+            )
+    tokens = [len(row) for row in encoders[options.encoder].tokenize(sentences)]  # type: ignore
+    result = {
+        "sentences": len(sentences),
+        "mean_tokens": float(np.mean(tokens)),
+        "threads": options.threads,
+        "rounds": options.rounds,
+        "processor": platform.processor() or platform.machine(),
+        "torch": torch.__version__,
+        "ways": figures,
+    }
+    print(json.dumps(result, indent=2))
+    if options.output:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(json.dumps(result, indent=2) + "\n")
+        options.output.with_suffix(".svg").write_text(draw(figures) + "\n")
+
+
+if __name__ == "__main__":
+    main()

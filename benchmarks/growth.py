@@ -1,0 +1,316 @@
+"""How the cost of every stage grows with the number of sentences.
+
+Each stage runs in a process of its own, at 1,000, 10,000 and 100,000 sentences (and a million with
+--large), on made-up embeddings: themes of unit length with noise, in documents of eight sentences.
+Written are seconds and peak memory, the slopes of time over sentences on logarithmic axes, and the
+slope that n log n has over the same sizes::
+
+    python benchmarks/growth.py [--large] [--only kmedoids] [-o docs/performance/growth.json]
+
+A slope of 1 is proportional growth. Small sizes are ruled by fixed costs, and k-medoids looks at
+all pairs up to 4,096 sentences; so `last_slope`, between the two largest sizes, is what tells.
+Encoding takes as long per sentence whatever their number: at most --encoded sentences are encoded
+by the real encoder, and the time is scaled. The picture lies beside the JSON file, as SVG.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from protorynet.encoders import Embeddings, load_encoder
+from protorynet.explain import learn_automaton
+from protorynet.model import Model
+from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
+from protorynet.prototypes import distinct_candidates, k_medoids
+from protorynet.report.svg import dashes, element, line_path, mark, stroke, text
+from protorynet.settings import Settings
+from protorynet.training import evenly_chosen
+from protorynet.training.algorithm import project_prototypes
+from protorynet.training.corpus import Corpus
+from protorynet.training.fitting import _base
+from protorynet.training.loop import Stage
+from protorynet.training.objective import batch_loss
+from protorynet.training.run import Run, adam, train_one_epoch
+from protorynet.training.sources import AdaptedSource
+
+DIMENSION, PROTOTYPES, THEMES, SENTENCES = 384, 200, 300, 8
+SIZES = (1_000, 10_000, 100_000)
+LARGE = 1_000_000
+SETTINGS = Settings(n_prototypes=PROTOTYPES)
+
+
+def vectors_of(n: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Make unit embeddings around themes, and say which theme each has."""
+    random = np.random.default_rng(seed)
+    themes = np.random.default_rng(1).standard_normal((THEMES, DIMENSION), dtype=np.float32)
+    theme = random.integers(THEMES, size=n)
+    vectors = np.empty((n, DIMENSION), dtype=np.float32)
+    for start in range(0, n, 16_384):  # so that no second array of this size is ever made
+        part = themes[theme[start : start + 16_384]]
+        part += random.standard_normal(part.shape, dtype=np.float32)
+        vectors[start : start + 16_384] = part / np.linalg.norm(part, axis=1, keepdims=True)
+    return vectors, theme
+
+
+def texts_of(n: int) -> list[str]:
+    """Make sentences, most of them fit to be prototypes and some of them twice."""
+    rooms = ("room", "bed", "breakfast", "film", "plot", "waiter", "pool", "story", "desk", "view")
+    ways = ("clean", "cold", "slow", "lovely", "loud", "dull", "small", "friendly", "dark", "fine")
+    return [
+        f"The {rooms[i % 10]} on our {i % (n // 2 + 1)} day was {ways[i // 10 % 10]} and quiet."
+        for i in range(n)
+    ]
+
+
+def run_of(n: int) -> tuple[Run, ProtoryNetwork]:
+    """Set up training on n sentences, with an adapter, as `fit` does."""
+    torch.manual_seed(0)
+    vectors, theme = vectors_of(n)
+    base = _base(vectors, Centring(torch.from_numpy(vectors.mean(axis=0))), "cpu")
+    documents = n // SENTENCES
+    labels = torch.from_numpy(theme[: documents * SENTENCES].reshape(-1, SENTENCES)[:, 0] % 2)
+    corpus = Corpus(
+        torch.arange(documents * SENTENCES),
+        torch.full((documents,), SENTENCES),
+        torch.nn.functional.one_hot(labels, 2).float(),
+    )
+    adapter = Adapter(DIMENSION, SETTINGS.adapter_size, unit_length=True)
+    run = Run(
+        train=corpus,
+        validation=corpus.subset(np.arange(min(documents, 100))),
+        candidates=torch.arange(n),
+        source=AdaptedSource(base, adapter),
+        settings=SETTINGS,
+        task="multiclass",
+        seed=0,
+    )
+    reader = Reader(PROTOTYPES, 2, hidden=SETTINGS.reader_size, layers=1, dropout=0.0)
+    return run, ProtoryNetwork(base[:PROTOTYPES].clone(), reader, SETTINGS)
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Return how long some work takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def filtering(n: int, _: int) -> float:
+    """Choose the sentences that may become prototypes."""
+    texts = texts_of(n)
+    return timed(lambda: distinct_candidates(texts))
+
+
+def encoding(n: int, most: int) -> float:
+    """Encode with the embedded encoder, at most so many sentences, and scale."""
+    encoder, texts = load_encoder("minilm"), texts_of(n)[:most]
+    encoder.encode(texts[:8])
+    return timed(lambda: encoder.encode(texts)) * n / len(texts)
+
+
+def clustering(n: int, _: int) -> float:
+    """Choose the first prototypes by k-medoids."""
+    vectors, _ = vectors_of(n)
+    return timed(lambda: k_medoids(vectors, PROTOTYPES, seed=0))
+
+
+def training(n: int, _: int) -> float:
+    """Train one epoch: at small sizes several passes over the documents, as `fit` does."""
+    run, network = run_of(n)
+    module = torch.nn.ModuleDict({"network": network, "source": run.source})
+    optimiser, stage = adam(module, run), Stage("train", 1, 1)
+
+    def loss(batch: Any) -> torch.Tensor:
+        return batch_loss(network, run.source, batch, run.task)
+
+    return timed(lambda: train_one_epoch(module, run, optimiser, stage, 0, loss))
+
+
+def projecting(n: int, _: int) -> float:
+    """Find the real sentences that stand for the prototypes."""
+    run, network = run_of(n)
+    return timed(lambda: project_prototypes(network, run))
+
+
+def predicting(n: int, _: int) -> float:
+    """Match sentences to prototypes and read the trajectories, encoding aside."""
+    model = small_model()
+    vectors, _ = vectors_of(n)
+    embeddings = Embeddings(vectors, np.arange(n))
+    lengths = np.full(n // SENTENCES, SENTENCES)
+    return timed(lambda: model.read(model.trace(embeddings, lengths)))
+
+
+def summarising(n: int, _: int) -> float:
+    """Learn an automaton as `fit` does, from at most 5,000 documents spread over all."""
+    model = small_model()
+    vectors, _ = vectors_of(n)
+    lengths = np.full(n // SENTENCES, SENTENCES)
+
+    def work() -> None:
+        chosen = evenly_chosen(lengths)
+        rows = (chosen[:, None] * SENTENCES + np.arange(SENTENCES)).ravel()
+        some = Embeddings(vectors[rows], np.arange(len(rows)))
+        learn_automaton(model, model.trace(some, lengths[chosen]), model.labels.names[1])
+
+    return timed(work)
+
+
+def small_model() -> Model:
+    """Fit a model on a few hundred documents of the same themes."""
+    from protorynet import ProtoryNetClassifier
+
+    vectors, theme = vectors_of(300 * SENTENCES, seed=7)
+    settings = Settings(epochs=4, retrain_epochs=4)
+    classifier = ProtoryNetClassifier("precomputed", settings=settings, cache=False)
+    labels = (theme.reshape(-1, SENTENCES)[:, 0] % 2).tolist()
+    return classifier.fit(list(vectors.reshape(-1, SENTENCES, DIMENSION)), labels).model_
+
+
+STAGES: dict[str, Callable[[int, int], float]] = {
+    "filter": filtering,
+    "encode": encoding,
+    "kmedoids": clustering,
+    "epoch": training,
+    "project": projecting,
+    "predict": predicting,
+    "automaton": summarising,
+}
+
+
+def measured(stage: str, n: int, options: argparse.Namespace) -> dict[str, float]:
+    """Run one stage at one size in a fresh process."""
+    command = [sys.executable, __file__, "--stage", stage, "--sentences", str(n)]
+    command += ["--encoded", str(options.encoded), "--threads", str(options.threads)]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
+    answer = subprocess.run(
+        command, env=environment, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+    point: dict[str, float] = json.loads(answer.splitlines()[-1])
+    print(f"{stage:10} {n:>9,} {point['seconds']:9.3f} s {point['peak_mb']:8.0f} MB", flush=True)
+    return point
+
+
+def slope(points: list[tuple[float, float]]) -> float:
+    """Return the least-squares slope of the logarithms."""
+    across, up = np.log(np.array(points).T)
+    return float(np.polyfit(across, up, 1)[0])
+
+
+def summary(points: list[dict[str, float]]) -> dict[str, Any]:
+    """Return the points with their slopes and that of n log n."""
+    times = [(point["n"], max(point["seconds"], 1e-6)) for point in points]
+    ideal = [(n, n * math.log(n)) for n, _ in times]
+    result: dict[str, Any] = {"points": points}
+    if len(points) > 1:
+        result |= {"slope": slope(times), "last_slope": slope(times[-2:])}
+        result |= {"n_log_n_slope": slope(ideal), "last_n_log_n_slope": slope(ideal[-2:])}
+        result["no_worse_than_n_log_n"] = result["last_slope"] <= result["last_n_log_n_slope"]
+    return result
+
+
+def picture(stages: dict[str, dict[str, Any]]) -> str:
+    """Draw time over sentences on logarithmic axes; a broken line shows n log n."""
+    every = [(p["n"], max(p["seconds"], 1e-3)) for s in stages.values() for p in s["points"]]
+    left, top, width, height = 70.0, 24.0, 420.0, 320.0
+    low, high = (f(math.log10(n) for n, _ in every) for f in (min, max))
+    floor = math.floor(min(math.log10(t) for _, t in every))
+    roof = math.ceil(max(math.log10(t) for _, t in every))
+
+    def place(n: float, seconds: float) -> tuple[float, float]:
+        x = (math.log10(n) - low) / ((high - low) or 1)
+        y = (math.log10(max(seconds, 1e-3)) - floor) / ((roof - floor) or 1)
+        return left + width * x, top + height * (1 - y)
+
+    def parts() -> Iterator[str]:
+        for power in range(floor, roof + 1):
+            y = place(10**low, 10.0**power)[1]
+            yield element("path", d=line_path([(left, y), (left + width, y)]), stroke="#d0d7de")
+            yield text(f"{10.0**power:g} s", left - 8, y + 4, text_anchor="end")
+        for power in range(round(low), round(high) + 1):
+            x = place(10.0**power, 1)[0]
+            yield text(f"{10**power:,}", x, top + height + 18, text_anchor="middle")
+        yield text("sentences", left + width / 2, top + height + 38, text_anchor="middle")
+        start = 10.0 ** (roof - 1) / (10**high * high)  # n log n through a free corner
+        ideal = [place(10**x, start * 10**x * x) for x in np.linspace(low, high, 30)]
+        ideal = [(x, y) for x, y in ideal if y < top + height]
+        grey = {"stroke": "#7d8590", "stroke_dasharray": "2 4", "fill": "none"}
+        yield element("path", d=line_path(ideal), **grey)
+        yield text("n log n", ideal[-1][0] + 8, ideal[-1][1] + 4, fill_opacity=0.7)
+        for hue, (name, stage) in enumerate(stages.items()):
+            places = [place(p["n"], p["seconds"]) for p in stage["points"]]
+            line = line_path(places)
+            yield element("path", d=line, **stroke(hue % 8), stroke_dasharray=dashes(hue % 8))
+            for (x, y), point in zip(places, stage["points"], strict=True):
+                note = f"{name}: {point['n']:,} sentences, {point['seconds']:.3g} s"
+                yield mark(x, y, 4.2, hue % 8, note)
+            y = top + 20 * hue + 10
+            yield mark(left + width + 80, y, 4.2, hue % 8, name)
+            last = f" ({stage['last_slope']:.2f})" if "last_slope" in stage else ""
+            yield text(f"{name}{last}", left + width + 92, y + 4)
+
+    return element(
+        "svg",
+        element("title", "Time of each stage by sentences; in brackets the last slope"),
+        element("rect", width="100%", height="100%", fill="#ffffff"),
+        *parts(),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox="0 0 720 400",
+        width=720,
+        height=400,
+        role="img",
+        color="#1f2328",
+        font_family="system-ui, sans-serif",
+        font_size=12,
+    )
+
+
+def main() -> None:
+    """Measure all stages, or one of them at one size in this process."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--large", action="store_true", help="also a million sentences (5 GB)")
+    parser.add_argument("--only", choices=list(STAGES), action="append", help="measure only this")
+    parser.add_argument("--threads", type=int, default=2, help="processor cores to use")
+    parser.add_argument("--encoded", type=int, default=2_000, help="most sentences to encode")
+    parser.add_argument("-o", "--output", type=Path, default=Path("docs/performance/growth.json"))
+    parser.add_argument("--stage", choices=list(STAGES), help=argparse.SUPPRESS)
+    parser.add_argument("--sentences", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.stage:
+        torch.set_num_threads(options.threads)
+        seconds = STAGES[options.stage](options.sentences, options.encoded)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps({"n": options.sentences, "seconds": seconds, "peak_mb": peak}))
+        return
+    sizes = (*SIZES, LARGE) if options.large else SIZES
+    stages = {
+        name: summary([measured(name, n, options) for n in sizes])
+        for name in options.only or STAGES
+    }
+    facts = {"dimension": DIMENSION, "prototypes": PROTOTYPES, "threads": options.threads}
+    facts["encoded_at_most"] = options.encoded
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps({**facts, "stages": stages}, indent=2) + "\n")
+    options.output.with_suffix(".svg").write_text(picture(stages) + "\n")
+    for name, stage in stages.items():
+        print(f"{name:10} last slope {stage['last_slope']:.2f}")
+
+
+if __name__ == "__main__":
+    main()

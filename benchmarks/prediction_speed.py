@@ -1,0 +1,130 @@
+"""Prediction against its own limit and against rivals, on the same documents in one run.
+
+The limit is the encoder alone: the distinct sentences of the documents, encoded in the best order.
+Everything else predicts the documents from their text, nothing cached: ours; a transformer
+classifier that reads whole documents; one embedding per document under a logistic regression, in
+the manner of SetFit; a bag of words. Rounds take turns, and the best of each counts::
+
+    python benchmarks/prediction_speed.py [--device cuda] [--data FILE] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+
+from protorynet import ProtoryNetClassifier, read_table
+from protorynet.baselines import BagOfWordsClassifier, TransformerClassifier
+from protorynet.encoders import load_encoder
+from protorynet.text import split_documents
+
+OPENINGS = ["The room", "Our stay", "The breakfast", "The staff", "The pool", "This hotel"]
+GOOD = ["was lovely and clean", "made us happy", "was the best of all", "felt warm and kind"]
+BAD = ["was dirty and loud", "made us angry", "was the worst of all", "felt cold and rude"]
+TAILS = ["in the {} week", "on day {} of our trip", "and we told the {} clerk", "by half past {}"]
+
+
+def make_documents(count: int) -> tuple[list[str], list[str]]:
+    """Make reviews of 3 to 16 sentences that are hardly ever repeated."""
+    random = np.random.default_rng(0)
+    texts, labels = [], []
+    for number in range(count):
+        good = number % 2 == 0
+        sentences = [
+            f"{random.choice(OPENINGS)} {random.choice(GOOD if good else BAD)} "
+            f"{random.choice(TAILS).format(random.integers(10_000))}."
+            for _ in range(random.integers(3, 17))
+        ]
+        texts.append(" ".join(sentences))
+        labels.append("good" if good else "bad")
+    return texts, labels
+
+
+def rates(ways: dict[str, Callable[[], Any]], documents: int, rounds: int) -> dict[str, float]:
+    """Return the documents per second of each way: the best of some rounds taken in turns."""
+    best = dict.fromkeys(ways, float("inf"))
+    for _ in range(rounds):
+        for name, way in ways.items():
+            begin = time.perf_counter()
+            way()
+            best[name] = min(best[name], time.perf_counter() - begin)
+    return {name: documents / seconds for name, seconds in best.items()}
+
+
+def main() -> None:
+    """Train everything on some documents, then time the prediction of others."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="auto", help="'auto', 'cpu' or 'cuda'")
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--data", type=Path, help="a labelled table; made up if not given")
+    parser.add_argument("--documents", type=int, default=1_000, help="documents to predict")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if options.data:
+        table = read_table(options.data)
+        assert table.labels is not None
+        order = np.random.default_rng(0).permutation(len(table))
+        chosen = order[: options.documents + 400]
+        texts = [table.texts[row] for row in chosen]
+        labels: list[Any] = [table.labels[row] for row in chosen]
+    else:
+        texts, labels = make_documents(options.documents + 400)
+    seen, known, unseen = texts[:400], labels[:400], texts[400:]
+
+    encoder = load_encoder(options.encoder, device=options.device)
+    settings = {"device": options.device}
+    ours = ProtoryNetClassifier(encoder, cache=False, on_empty="skip", **settings).fit(seen, known)
+    whole = TransformerClassifier(encoder=options.encoder, epochs=1, **settings).fit(seen, known)
+    bag = BagOfWordsClassifier().fit(seen, known)
+    line = LogisticRegression(max_iter=1000).fit(encoder.encode(seen), known)
+    sentences = sorted(set(split_documents(unseen).texts), key=len, reverse=True)
+
+    measured = rates(
+        {
+            "encoder alone": lambda: encoder.encode(sentences),
+            "ours": lambda: ours.predict(unseen),
+            "transformer, whole documents": lambda: whole.predict(unseen),
+            "embedding and logistic regression": lambda: line.predict(encoder.encode(unseen)),
+            "bag of words": lambda: bag.predict(unseen),
+        },
+        len(unseen),
+        options.rounds,
+    )
+    one = [unseen[place] for place in range(30)]
+    begin = time.perf_counter()
+    for text in one:
+        ours.predict([text])
+    device = encoder.network.backbone.device if hasattr(encoder, "network") else options.device
+    on_gpu = torch.device(device).type == "cuda"
+    result = {
+        "encoder": encoder.name,
+        "device": torch.cuda.get_device_name(device) if on_gpu else "cpu",
+        "threads": torch.get_num_threads(),
+        "documents": len(unseen),
+        "distinct_sentences": len(sentences),
+        "documents_per_second": measured,
+        "sentences_per_second_of_the_limit": measured["encoder alone"]
+        * (len(sentences) / len(unseen)),
+        "ours_against": {
+            name: measured["ours"] / rate for name, rate in measured.items() if name != "ours"
+        },
+        "milliseconds_for_one_document": 1000 * (time.perf_counter() - begin) / len(one),
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+    print(json.dumps(result, indent=2))
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Scoring with Ray against one process with as many threads, and what Ray itself takes.
+
+A small model with the default encoder scores made-up reviews, no sentence of which occurs twice:
+in one process with 1 and 2 threads, and by Ray on this machine with 1 and 2 workers. Rates are
+those once all is loaded; starting is told apart, as is memory (proportional set size, Linux)::
+
+    python benchmarks/ray_scoring.py [--documents 4000] [--json docs/performance/ray.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+THINGS = ["room", "bed", "breakfast", "pool", "staff", "view", "lobby", "shower"]
+WORDS = ["lovely", "dirty", "clean", "awful", "wonderful", "broken", "perfect", "noisy"]
+WORKER = b"ray::MapWorker"
+
+
+def make_reviews(count: int) -> list[str]:
+    """Make reviews of 3 to 9 sentences of 8 to 20 words."""
+    draw = random.Random(0)  # noqa: S311
+
+    def sentence(number: int) -> str:
+        more = " ".join(draw.choice(THINGS + WORDS) for _ in range(draw.randint(2, 14)))
+        return f"The {draw.choice(THINGS)} of house {number} was {draw.choice(WORDS)} {more}."
+
+    return [
+        " ".join(sentence(number) for _ in range(draw.randint(3, 9))) for number in range(count)
+    ]
+
+
+def prepare(folder: Path, documents: int) -> None:
+    """Train a model and write the table to score."""
+    from protorynet import ProtoryNetClassifier, Settings
+
+    texts = [f"The {a} was {b}. I say {b}." for a in THINGS for b in WORDS]
+    labels = ["good" if WORDS.index(b) % 2 == 0 else "bad" for _ in THINGS for b in WORDS]
+    settings = Settings(epochs=2, retrain_epochs=2, n_prototypes=20)
+    ProtoryNetClassifier(settings=settings).fit(texts, labels).save(folder / "model")
+    table = pa.table({"review": make_reviews(documents)})
+    pq.write_table(table, folder / "reviews.parquet")
+
+
+def measure_here(folder: Path, threads: int) -> dict[str, float]:
+    """Score in this process, chunk by chunk, as `protorynet predict` does."""
+    import torch
+
+    from protorynet.scoring import BatchScorer, open_scorer
+
+    torch.set_num_threads(threads)
+    start = time.perf_counter()
+    step = BatchScorer(open_scorer(folder / "model", cache=False), text="review")
+    [whole] = pq.read_table(folder / "reviews.parquet").combine_chunks().to_batches()
+    step(whole.slice(0, 64))
+    ready = time.perf_counter()
+    for first in range(0, len(whole), 512):
+        step(whole.slice(first, 512))
+    return {
+        "start_seconds": ready - start,
+        "rows_per_second": len(whole) / (time.perf_counter() - ready),
+        "megabytes": _memory("self"),
+    }
+
+
+def measure_ray(folder: Path, workers: int) -> dict[str, float]:
+    """Score with a Ray of so many CPUs; the rate counts from when each worker has done a part."""
+    start = time.perf_counter()
+    import ray
+
+    ray.init(
+        address="local",
+        num_cpus=workers,
+        include_dashboard=False,
+        object_store_memory=256 * 2**20,
+        log_to_driver=False,
+    )
+    connected = time.perf_counter()
+    peaks = {"worker": 0.0, "ray": 0.0}
+    threading.Thread(target=_watch, args=(peaks, os.environ["RAY_AUTH_TOKEN"]), daemon=True).start()
+    output = folder / f"scored-{workers}"
+    from protorynet.scale import predict_with_ray
+
+    began = time.time()
+    predict_with_ray(folder / "model", [folder / "reviews.parquet"], output)
+    parts = sorted((path.stat().st_mtime, path) for path in output.glob("*.parquet"))
+    ended = [at for at, _ in parts]
+    rows = [pq.read_metadata(path).num_rows for _, path in parts]
+    return {
+        "connect_seconds": connected - start,
+        "first_part_seconds": ended[0] - began,
+        "seconds": time.perf_counter() - start,
+        "rows_per_second": sum(rows[workers:]) / (ended[-1] - ended[workers - 1]),
+        "worker_megabytes": peaks["worker"],
+        "ray_megabytes": peaks["ray"],
+    }
+
+
+def _watch(peaks: dict[str, float], token: str) -> None:
+    while True:
+        workers, others = [0.0], 0.0
+        for folder in Path("/proc").iterdir():
+            try:
+                if not folder.name.isdigit() or int(folder.name) == os.getpid():
+                    continue
+                if token.encode() not in (folder / "environ").read_bytes():
+                    continue
+                if WORKER in (folder / "cmdline").read_bytes():
+                    workers.append(_memory(folder.name))
+                else:
+                    others += _memory(folder.name)
+            except OSError:
+                continue
+        peaks["worker"] = max(peaks["worker"], *workers)
+        peaks["ray"] = max(peaks["ray"], others)
+        time.sleep(0.5)
+
+
+def _memory(process: str) -> float:
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    [size] = [line.split()[1] for line in lines if line.startswith("Pss:")]
+    return int(size) / 1024
+
+
+def in_a_process(what: str, folder: Path, count: int) -> dict[str, float]:
+    """Measure in a fresh process, so that nothing is loaded or started before."""
+    command = [sys.executable, __file__, "--measure", what, str(folder), str(count)]
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": str(count if what == "here" else 1),
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(16),
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise SystemExit(answer.stderr)
+    measured: dict[str, float] = json.loads(answer.stdout.splitlines()[-1])
+    return {name: round(value, 2) for name, value in measured.items()}
+
+
+def main() -> None:
+    """Measure all, print it, and write it where asked."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--documents", type=int, default=4_000)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.measure:
+        what, place, count = given.measure
+        measure = measure_here if what == "here" else measure_ray
+        print(json.dumps(measure(Path(place), int(count))))
+        return
+    with tempfile.TemporaryDirectory(prefix="protorynet-") as name:
+        folder = Path(name)
+        prepare(folder, given.documents)
+        result: dict[str, Any] = {
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+            "documents": given.documents,
+            **{
+                f"{what}_{count}": in_a_process(what, folder, count)
+                for count in (1, 2)
+                for what in ("here", "ray")
+            },
+        }
+    rate = {name: of["rows_per_second"] for name, of in result.items() if isinstance(of, dict)}
+    result["ratios"] = {
+        "ray_1_to_here_1": round(rate["ray_1"] / rate["here_1"], 3),
+        "ray_2_to_here_2": round(rate["ray_2"] / rate["here_2"], 3),
+        "ray_2_to_ray_1": round(rate["ray_2"] / rate["ray_1"], 3),
+    }
+    text = json.dumps(result, indent=2)
+    print(text)
+    if given.json:
+        given.json.parent.mkdir(parents=True, exist_ok=True)
+        given.json.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

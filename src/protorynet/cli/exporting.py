@@ -1,0 +1,109 @@
+"""`protorynet export`: a model for other runtimes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from protorynet.cli.documents import load_classifier, read_documents
+from protorynet.cli.options import (
+    AsJson,
+    EncoderElsewhere,
+    LabelColumn,
+    ModelFolder,
+    SplitName,
+    TextColumn,
+)
+from protorynet.cli.output import note, print_json
+from protorynet.cli.places import check_writable
+
+if TYPE_CHECKING:
+    from protorynet.classifier import ProtoryNetClassifier
+    from protorynet.exporting import Comparison
+    from protorynet.text import Table
+
+__all__ = ["export"]
+
+
+def export(
+    model: ModelFolder,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder to write.")
+    ],
+    kind: Annotated[
+        Literal["onnx"], typer.Option("--format", metavar="FORMAT", help="Only onnx, so far.")
+    ] = "onnx",
+    precision: Annotated[
+        Literal["float32", "int8"],
+        typer.Option(
+            metavar="KIND",
+            help="float32 gives the model's own probabilities; int8 is smaller and faster, and "
+            "its probabilities differ somewhat.",
+        ),
+    ] = "float32",
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            help="Labelled table on which the model and its export are compared as well; rows "
+            "with split 'test' where it has such.",
+            rich_help_panel="The table",
+        ),
+    ] = None,
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    split: SplitName = None,
+    encoder: EncoderElsewhere = None,
+    as_json: AsJson = False,
+) -> None:
+    """Export a model to ONNX, with its encoder, prototypes and trajectories.
+
+    The folder needs no torch: `protorynet predict FOLDER new.csv --runtime onnx` reads it. Before
+    it is delivered, both must say the same of the prototypes' sentences.
+
+    **Example:** `protorynet export model -o exported --format onnx`
+    """
+    from protorynet.exporting import export_onnx
+
+    check_writable(output)
+    table = None
+    if check is not None:
+        table = read_documents(
+            check, text=text, label=label, split=split, prefer_split="test", skip_empty=True
+        )
+    classifier = load_classifier(model, encoder=encoder)
+    trial = export_onnx(classifier, output, precision=precision)
+    measured = None if table is None else _measured(classifier, output, table)
+    size = sum(path.stat().st_size for path in output.iterdir())
+    if as_json:
+        tables = {"trial": vars(trial), "check": None if measured is None else vars(measured)}
+        print_json({"folder": str(output), "format": kind, "precision": precision, **tables})
+        return
+    _tell("the prototypes' sentences and some others", trial)
+    if measured is not None:
+        _tell(str(check), measured)
+    note(f"wrote {output} ({size / 1e6:.0f} MB)")
+
+
+def _measured(classifier: ProtoryNetClassifier, folder: Path, table: Table) -> Comparison:
+    from protorynet.exporting import compare
+    from protorynet.runtime import OnnxScorer
+
+    own = None if (folder / "encoder.onnx").exists() else classifier._encoder
+    scorer = OnnxScorer.load(folder, encoder=own, cache=False)
+    return compare(classifier.model_, classifier._encoder, scorer, table.texts, labels=table.labels)
+
+
+def _tell(what: str, comparison: Comparison) -> None:
+    note(
+        f"on {what} ({comparison.n_documents:,} documents): {comparison.same_labels:.2%} get the "
+        f"same label, {comparison.same_prototypes:.2%} of the sentences the same prototype, and "
+        f"probabilities differ by at most {comparison.largest_difference:.1g}"
+    )
+    if comparison.accuracy is not None:
+        note(
+            f"accuracy there: {comparison.accuracy:.2%}, and {comparison.exported_accuracy:.2%} "
+            "when exported"
+        )

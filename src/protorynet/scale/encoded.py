@@ -1,0 +1,73 @@
+"""Training here on vectors that were made by many workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.classifier import ProtoryNetClassifier
+from protorynet.encoders import EmbeddingCache, Encoder
+from protorynet.scale.encoding import encode_with_ray
+
+__all__ = ["fit_on_encoded"]
+
+
+def fit_on_encoded(
+    classifier: ProtoryNetClassifier,
+    texts: list[str],
+    labels: Any,
+    *,
+    sentences: Sequence[str],
+    encoder: Encoder,
+    address: str | None,
+    checkpoint: Path | None,
+    resume: bool,
+) -> ProtoryNetClassifier:
+    """Encode the sentences with Ray, as far as no cache knows them, then train as usual.
+
+    Parameters
+    ----------
+    classifier, texts, labels, address, checkpoint, resume
+        As for `fit_with_ray`.
+    sentences
+        The sentences of the texts.
+    encoder
+        The encoder; workers load it by its name.
+    """
+    distinct = list(dict.fromkeys(sentences))
+    if classifier.cache:
+        found, _ = EmbeddingCache().get(encoder, distinct)
+        distinct = [text for text, known in zip(distinct, found, strict=True) if not known]
+    vectors = encode_with_ray(encoder.name, distinct, address=address, progress=classifier.verbose)
+    given = classifier.encoder
+    try:
+        classifier.set_params(encoder=_Encoded(encoder, distinct, vectors))
+        classifier.fit(texts, labels, checkpoint=checkpoint, resume=resume)
+    finally:
+        classifier.set_params(encoder=given)
+    classifier._install(classifier.model_, encoder, tuned=None)
+    return classifier
+
+
+class _Encoded:
+    """An encoder that knows some sentences by heart."""
+
+    def __init__(self, encoder: Any, texts: list[str], vectors: NDArray[np.float32]) -> None:
+        self._encoder = encoder
+        self._rows = {text: row for row, text in enumerate(texts)}
+        self._vectors = vectors
+
+    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+        rows = [self._rows.get(sentence, -1) for sentence in sentences]
+        if -1 in rows:
+            encoded: NDArray[np.float32] = self._encoder.encode(sentences)
+            return encoded
+        return self._vectors[rows]
+
+    def __getattr__(self, name: str) -> Any:
+        # Its name, its fingerprint and, where it has them, its window and its tokens.
+        return getattr(self._encoder, name)

@@ -1,0 +1,195 @@
+"""Where parts are written, so that a half-finished result is never taken for a finished one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from protorynet.errors import InputError
+from protorynet.scale.places import filesystem_of, is_address, is_object_store
+
+__all__ = ["PartFolder", "discard", "finish", "open_folder", "write_part"]
+
+_PLAN = "_plan.json"
+_FINISHED = "_SUCCESS"
+
+
+@dataclass(frozen=True)
+class PartFolder:
+    """A folder that is being filled with parts.
+
+    Parameters
+    ----------
+    place
+        Its path or address.
+    rows
+        How many rows make a part of it.
+    """
+
+    place: str
+    rows: int
+
+    def file_of(self, number: int) -> str:
+        """Return the path of a part inside the folder's file system."""
+        return f"{filesystem_of(self.place)[1]}/part-{number:06d}.parquet"
+
+    def finished(self, count: int) -> dict[int, int]:
+        """Return the rows of the parts, of so many, that are written already."""
+        system, _ = filesystem_of(self.place)
+        files = [self.file_of(number) for number in range(count)]
+        infos = system.get_file_info(files)
+        return {
+            number: pq.read_metadata(info.path, filesystem=system).num_rows
+            for number, info in enumerate(infos)
+            if info.is_file
+        }
+
+
+def open_folder(output: str | Path, *, identity: str, rows: int) -> PartFolder:
+    """Return the folder to fill: that of an earlier run broken off, or a fresh one.
+
+    Parameters
+    ----------
+    output
+        What is to be written: an address, or the path of a folder or of one Parquet file.
+    identity
+        Stands for all that decides what the parts hold; an earlier run is continued only if its
+        own is the same.
+    rows
+        How many rows make a part of a fresh folder.
+
+    Raises
+    ------
+    InputError
+        If there is something already that is not a former result.
+    """
+    place = str(output) if is_address(str(output)) else str(_hidden(Path(output)))
+    system, folder = filesystem_of(place)
+    plan = _read_plan(system, folder)
+    if plan is not None and plan["identity"] == identity:
+        return PartFolder(place, int(plan["rows"]))
+    if is_address(place):
+        _check_empty(system, folder, place)
+    else:
+        _check_replaceable(Path(output))
+        shutil.rmtree(folder, ignore_errors=True)
+    system.create_dir(folder, recursive=True)
+    with system.open_output_stream(f"{folder}/{_PLAN}") as stream:
+        stream.write(json.dumps({"rows": rows, "identity": identity}).encode())
+    return PartFolder(place, rows)
+
+
+def write_part(folder: PartFolder, number: int, batches: Iterable[pa.RecordBatch]) -> int:
+    """Write a part, whole or not at all, and return its rows; writing it again changes nothing."""
+    system, path = filesystem_of(folder.place)
+    if not system.get_file_info(f"{path}/{_PLAN}").is_file:
+        raise InputError(
+            f"the folder {folder.place} is not seen here; write to a folder that all machines of "
+            "the cluster share, or to an address such as s3://bucket/folder."
+        )
+    table = pa.Table.from_batches(list(batches))
+    target = folder.file_of(number)
+    if is_object_store(system):
+        pq.write_table(table, target, filesystem=system)
+        return len(table)
+    # A name of its own, because a worker thought dead may still write the same part.
+    fresh = f"{path}/.{uuid.uuid4().hex}"
+    pq.write_table(table, fresh, filesystem=system)
+    system.move(fresh, target)
+    return len(table)
+
+
+def finish(folder: PartFolder, output: str | Path, count: int) -> None:
+    """Give the complete parts the name that was asked for."""
+    system, path = filesystem_of(folder.place)
+    if not is_address(folder.place) and Path(output).suffix.lower() == ".parquet":
+        _join(folder, Path(output), count)
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    system.delete_file(f"{path}/{_PLAN}")
+    for info in system.get_file_info(fs.FileSelector(path)):
+        # Left by workers that died while writing.
+        if info.base_name.startswith("."):
+            system.delete_file(info.path)
+    with system.open_output_stream(f"{path}/{_FINISHED}"):
+        pass
+    if not is_address(folder.place):
+        _rename(Path(path), Path(output))
+
+
+def discard(folder: PartFolder, *, parts: int) -> None:
+    """Remove a folder in which no part was finished; others are kept, to go on from."""
+    if not folder.finished(parts):
+        system, path = filesystem_of(folder.place)
+        system.delete_dir(path)
+
+
+def _hidden(output: Path) -> Path:
+    output = output.absolute()
+    return output.with_name(f".{output.name}.ray-parts")
+
+
+def _read_plan(system: fs.FileSystem, folder: str) -> dict[str, Any] | None:
+    try:
+        with system.open_input_stream(f"{folder}/{_PLAN}") as stream:
+            plan = json.loads(stream.read())
+    except (OSError, ValueError):
+        return None
+    return plan if isinstance(plan, dict) and {"identity", "rows"} <= set(plan) else None
+
+
+def _check_empty(system: fs.FileSystem, folder: str, place: str) -> None:
+    selector = fs.FileSelector(folder, allow_not_found=True)
+    if any(info.is_file for info in system.get_file_info(selector)):
+        raise InputError(f"{place} holds files already; choose another place, or remove them.")
+
+
+def _check_replaceable(output: Path) -> None:
+    """Refuse to put a result in the place of anything but an earlier one."""
+    is_file_wanted = output.suffix.lower() == ".parquet"
+    if output.is_file() and not is_file_wanted:
+        raise InputError(
+            f"{output} is a file; give the name of a folder for the parts, or of one .parquet file."
+        )
+    if output.is_dir() and is_file_wanted:
+        raise InputError(f"{output} is a folder; give the name of a file, or of another folder.")
+    if output.is_dir() and any(output.iterdir()) and not (output / _FINISHED).is_file():
+        raise InputError(f"the folder {output} holds other files; choose another, or empty it.")
+
+
+def _join(folder: PartFolder, output: Path, count: int) -> None:
+    files = [folder.file_of(number) for number in range(count)]
+    fresh = output.with_name(f".{output.name}.{uuid.uuid4().hex}")
+    try:
+        with pq.ParquetWriter(fresh, pq.read_schema(files[0])) as writer:
+            for name in files:
+                writer.write_table(_content(name))
+        fresh.replace(output)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _content(name: str) -> pa.Table:
+    # Not read_table: it makes columns of folders named like year=2026.
+    with pq.ParquetFile(name) as file:
+        return file.read()
+
+
+def _rename(fresh: Path, output: Path) -> None:
+    old = fresh.with_name(f"{fresh.name}.old")
+    if output.exists():
+        output.rename(old)
+    fresh.rename(output)
+    if old.is_dir():
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink(missing_ok=True)

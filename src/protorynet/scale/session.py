@@ -1,0 +1,193 @@
+"""A Ray to work with: one of our own on this machine, or a cluster that is there already."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import secrets
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
+
+__all__ = ["ray_session"]
+
+# What passes through it is work orders and blocks of vectors of a few megabytes.
+_OBJECT_STORE_BYTES = 256 * 2**20
+_CONNECT_SECONDS = 10.0
+_LOST_WHILE_STARTING = 5
+
+
+@contextmanager
+def ray_session(address: str | None = None) -> Iterator[ModuleType]:
+    """Give Ray, connected, while the block runs.
+
+    A Ray that this process uses already is taken as it is and left running.
+
+    Parameters
+    ----------
+    address
+        ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray on this machine
+        and stops it after the block.
+
+    Raises
+    ------
+    MissingExtraError
+        If Ray is not installed.
+    InputError
+        If the cluster cannot be joined.
+    """
+    if importlib.util.find_spec("ray") is None:
+        raise MissingExtraError("Ray", "ray", extra="scale")
+    _prepare_environment(own=address is None)
+    import ray
+    import ray.data
+
+    if ray.is_initialized():
+        yield ray
+        return
+    with _connected(ray, address):
+        _settle(ray)
+        if address is not None:
+            _check_nodes(ray)
+        yield ray
+
+
+def _settle(ray: ModuleType) -> None:
+    # Ray Data tells of every run on standard error; what matters is raised as an error.
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    # By default a worker that is lost while it starts ends the run.
+    context.max_consecutive_actor_init_deaths = _LOST_WHILE_STARTING
+
+
+def _prepare_environment(*, own: bool) -> None:
+    """Let Ray report nothing, and guard a Ray of our own by a token of its own."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray Data would call its own way of starting workers an error, on every run.
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    if own and "RAY_AUTH_MODE" not in os.environ:
+        # Ray listens on all interfaces, and would write a token into the home directory.
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        if "ray" not in sys.modules:  # otherwise it has read this already, and sets it itself
+            os.environ["RAY_AUTH_MODE"] = "token"
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Keep from standard error what compiled code writes there, such as its log level."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+@contextmanager
+def _connected(ray: ModuleType, address: str | None) -> Iterator[None]:
+    try:
+        if address is None:
+            with _short_folder() as folder:
+                _start(ray, folder)
+                yield
+                ray.shutdown()
+        else:
+            _join(ray, address)
+            yield
+    finally:
+        ray.shutdown()
+
+
+def _short_folder() -> tempfile.TemporaryDirectory[str]:
+    # The path of a Unix socket holds about a hundred characters, and Ray adds sixty.
+    place = "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108
+    return tempfile.TemporaryDirectory(prefix="ray-", dir=place, ignore_cleanup_errors=True)
+
+
+def _start(ray: ModuleType, folder: str) -> None:
+    with _hushed():
+        ray.init(
+            address="local",
+            include_dashboard=False,
+            object_store_memory=_OBJECT_STORE_BYTES,
+            log_to_driver=False,
+            logging_level=logging.CRITICAL,
+            _temp_dir=folder,
+        )
+
+
+def _join(ray: ModuleType, address: str) -> None:
+    _check_reachable(address)
+    try:
+        with _hushed():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        reason = " ".join(str(error.__cause__ or error).split())[:300]
+        raise InputError(
+            f"cannot join the Ray cluster at {address!r}: {reason} Run this on a machine of the "
+            "cluster, with its RAY_AUTH_MODE and RAY_AUTH_TOKEN."
+        ) from None
+
+
+def _check_reachable(address: str) -> None:
+    if address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdecimal():
+        raise InputError(
+            f"{address!r} is no address of a Ray cluster; give 'auto' or HOST:PORT, as printed by "
+            "ray start --head."
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"nothing answers at {address} ({error}); start the cluster with: ray start --head"
+        ) from None
+
+
+def _check_nodes(ray: ModuleType) -> None:
+    """Refuse a cluster on whose machines this version of the package is not installed."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    import protorynet
+
+    # Nested, so that it travels as code: the package may be missing over there.
+    def installed_version() -> str | None:
+        try:
+            import protorynet
+        except ImportError:
+            return None
+        return protorynet.__version__
+
+    ask = ray.remote(num_cpus=0)(installed_version)
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    places = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in nodes]
+    answers = [ask.options(scheduling_strategy=place).remote() for place in places]
+    for node, answer in zip(nodes, answers, strict=True):
+        try:
+            found = ray.get(answer)
+        except ray.exceptions.RayError as error:
+            raise ProtoryNetError(
+                f"the machine {node['NodeName']} of the cluster does not work: "
+                f"{' '.join(str(error).split())[:300]}"
+            ) from None
+        if found != protorynet.__version__:
+            what = "is not installed" if found is None else f"is {found}"
+            wanted = protorynet.__version__
+            raise InputError(
+                f"protorynet {what} on the machine {node['NodeName']} of the cluster, but "
+                f"{wanted} is here; install there: pip install 'protorynet[scale]=={wanted}'"
+            )

@@ -1,0 +1,64 @@
+"""How many workers a cluster can feed, and what each of them takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import ModuleType
+from typing import Any
+
+__all__ = ["Attempts", "n_workers", "start_attempts", "worker_pool"]
+
+_MOST_ATTEMPTS = 5
+
+
+def n_workers(ray: ModuleType) -> int:
+    """Return the GPUs of a cluster or, if it has none, its CPUs."""
+    resources = ray.cluster_resources()
+    return max(1, int(resources.get("GPU", 0)) or int(resources.get("CPU", 1)))
+
+
+def worker_pool(ray: ModuleType, pieces: int) -> dict[str, Any]:
+    """Return the options of a stage of Ray Data whose workers each load a model once.
+
+    Parameters
+    ----------
+    ray
+        Ray, connected.
+    pieces
+        The pieces of work; more workers than that are never needed.
+    """
+    size = min(n_workers(ray), pieces)
+    return {
+        # One piece is worked on and one waits, so that no worker is idle and none hoards.
+        "compute": ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=2),
+        "num_cpus": 1,
+        "num_gpus": 1 if ray.cluster_resources().get("GPU") else 0,
+        "batch_format": "pyarrow",
+        "batch_size": None,
+    }
+
+
+class Attempts:
+    """Counts how often each piece of work was begun.
+
+    Ray gives the work of a lost worker to another without end, so work that takes too much memory
+    would kill one worker after another.
+    """
+
+    def __init__(self) -> None:
+        self._begun: Counter[int] = Counter()
+
+    def begin(self, piece: int) -> bool:
+        """Count another attempt, and say whether it may be made."""
+        self._begun[piece] += 1
+        return self._begun[piece] <= _MOST_ATTEMPTS
+
+
+def start_attempts(ray: ModuleType) -> Any:
+    """Return a count that all workers share, kept on the machine of the command."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    # Elsewhere it could be lost, and every worker with it that asks.
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    count = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Attempts)
+    return count.options(scheduling_strategy=here).remote()

@@ -1,0 +1,87 @@
+"""Opening a model for scoring, with or without torch."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from protorynet.errors import InputError, MissingExtraError, ModelFormatError
+from protorynet.scoring.scores import ClassifierScorer, Scorer
+
+if TYPE_CHECKING:
+    from protorynet.runtime import OnnxScorer
+
+__all__ = ["Runtime", "is_exported", "model_digest", "open_exported", "open_scorer"]
+
+Runtime = Literal["torch", "onnx"]
+
+_EXPORT = "export.json"
+
+
+def open_scorer(
+    model: Path,
+    *,
+    encoder: str | None = None,
+    runtime: Runtime = "torch",
+    device: str = "auto",
+    cache: bool = True,
+) -> Scorer:
+    """Return what scores texts with a model.
+
+    Parameters
+    ----------
+    model
+        A model directory; or one made by ``protorynet export``, which ONNX Runtime opens whatever
+        `runtime` says, without torch.
+    encoder
+        The encoder, where it lies elsewhere than in training.
+    runtime
+        ``"torch"`` or ``"onnx"``.
+    device
+        ``"auto"``, ``"cpu"`` or ``"cuda"``, for torch.
+    cache
+        Keep embeddings on disk between runs.
+    """
+    if is_exported(model):
+        return open_exported(model, encoder=encoder, cache=cache)
+    if runtime == "onnx" and model.is_dir():
+        raise ModelFormatError(
+            f"{model} is not exported, so ONNX Runtime cannot open it. Export it first with: "
+            f"protorynet export {model} --format onnx -o EXPORTED"
+        )
+    from protorynet.classifier import ProtoryNetClassifier
+
+    loaded = ProtoryNetClassifier.load(model, encoder=encoder, device=device, cache=cache)
+    return ClassifierScorer(loaded)
+
+
+def is_exported(model: Path) -> bool:
+    """Say whether a folder is one that ``protorynet export`` made."""
+    return (model / _EXPORT).is_file()
+
+
+def model_digest(model: Path) -> str:
+    """Return a hash of all that a model directory holds."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in model.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(model).as_posix()}\0".encode())
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+def open_exported(model: Path, *, encoder: str | None = None, cache: bool = True) -> OnnxScorer:
+    """Return an exported model in ONNX Runtime; it can explain, too."""
+    if encoder is not None:
+        raise InputError(
+            f"{model} holds its encoder, so --encoder {encoder} has nothing to say; leave it out."
+        )
+    try:
+        from protorynet.runtime import OnnxScorer
+
+        return OnnxScorer.load(model, cache=cache)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "onnxruntime":
+            raise
+        raise MissingExtraError("An exported model", "onnxruntime", extra="onnx") from None

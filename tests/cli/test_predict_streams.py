@@ -1,0 +1,248 @@
+"""`protorynet predict` on tables of many chunks: killed, resumed, piped, and without torch."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cli_scene import Ended, Fails, Run, the_error
+
+SCORING = Path(__file__).parents[1] / "scoring"
+sys.path.insert(0, str(SCORING))
+from toy_scorer import MODULE, exported, toy_runtime  # noqa: E402
+
+TOY = str(SCORING / "toy_scorer.py")
+N_ROWS = 30_000
+N_PARTS = 8
+posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+HEAVY = ("torch", "transformers", "sklearn", "pandas", "scipy")
+# Ctrl-C as a shell in the foreground sends it, whatever started the tests.
+STOPPABLE = (
+    "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+)
+WITHOUT = f"""
+import runpy, sys
+
+class Blocking:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in {HEAVY!r}:
+            raise ModuleNotFoundError(name=name)
+
+sys.meta_path.insert(0, Blocking())
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.fixture(autouse=True)
+def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, MODULE, toy_runtime())
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one table of eight chunks as big.parquet and big.csv, and two toy models."""
+    folder = tmp_path_factory.mktemp("big")
+    texts = [f"Room {number} was clean. Floor {number % 7} was not." for number in range(N_ROWS)]
+    table = pa.table({"number": range(N_ROWS), "text": texts})
+    pq.write_table(table, folder / "big.parquet", row_group_size=5_000)
+    with (folder / "big.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["number", "text"], *enumerate(texts)])
+    exported(folder / "model")
+    return folder
+
+
+def start(*arguments: object, code: list[str] | None = None) -> subprocess.Popen[str]:
+    command = [sys.executable, *(code or []), TOY, *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe)
+
+
+def finish(process: subprocess.Popen[str]) -> Ended:
+    out, err = process.communicate(timeout=120)
+    return Ended(process.returncode, out, err)
+
+
+def wait_for_parts(output: Path, count: int, process: subprocess.Popen[str]) -> None:
+    folder = output.with_name(f".{output.name}.parts")
+    deadline = time.monotonic() + 60
+    while len(list(folder.glob("*.arrow"))) < count and not output.exists():
+        assert process.poll() is None or output.exists()
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def stop_halfway(big: Path, model: Path, output: Path) -> Path:
+    """Kill a run that has done at least two parts, and return the folder of parts."""
+    process = start("predict", model, big / "big.parquet", "-o", output)
+    wait_for_parts(output, 2, process)
+    process.kill()
+    finish(process)
+    assert not output.exists()
+    return output.with_name(f".{output.name}.parts")
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    return exported(tmp_path / "slow", seconds=0.1)
+
+
+@posix_only
+@pytest.mark.parametrize(("source", "ending"), [("big.parquet", "parquet"), ("big.csv", "jsonl")])
+def test_a_run_killed_again_and_again_ends_as_an_undisturbed_one(
+    run: Run, big: Path, tmp_path: Path, source: str, ending: str
+) -> None:
+    model = exported(tmp_path / "model", seconds=0.02)
+    killed, undisturbed = tmp_path / f"killed.{ending}", tmp_path / f"undisturbed.{ending}"
+    draw = random.Random(source + ending)
+    arguments = ("predict", model, big / source, "-o", killed)
+    # The last one is often killed while the parts are joined, or when all is done.
+    for n_parts in (1, 3, N_PARTS):
+        process = start(*arguments, "--resume")
+        if not killed.exists():
+            wait_for_parts(killed, n_parts, process)
+        time.sleep(draw.uniform(0, 0.05))
+        process.kill()
+        finish(process)
+    assert finish(start(*arguments, "--resume")).code == 0
+    assert run(*arguments[:-1], undisturbed).code == 0
+    assert killed.read_bytes() == undisturbed.read_bytes()
+    assert not list(tmp_path.glob(".killed*"))
+
+
+@posix_only
+def test_ctrl_c_says_how_to_go_on(big: Path, slow: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.parquet"
+    process = start("predict", slow, big / "big.parquet", "-o", output, code=["-c", STOPPABLE])
+    wait_for_parts(output, 1, process)
+    process.send_signal(signal.SIGINT)
+    ended = finish(process)
+    assert (ended.code, ended.out) == (130, "")
+    assert "stopped; " in ended.err
+    assert ended.err.strip().endswith("Go on with the same command and --resume.")
+    assert "Traceback" not in ended.err
+
+
+@posix_only
+def test_what_is_done_is_not_thrown_away_by_chance(
+    fails: Fails, big: Path, slow: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out.parquet"
+    folder = stop_halfway(big, slow, output)
+    line = fails("predict", slow, big / "big.parquet", "-o", output)
+    assert "rows of" in line
+    assert "--resume" in line
+    assert len(list(folder.glob("*.arrow"))) >= 2
+
+
+@posix_only
+def test_another_model_or_input_is_not_gone_on_with(
+    run: Run, fails: Fails, big: Path, slow: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out.parquet"
+    stop_halfway(big, slow, output)
+    arguments = ("predict", slow, big / "big.parquet", "-o", output, "--resume")
+    assert "the input changed" in fails("predict", slow, big / "big.csv", *arguments[3:])
+    (slow / "export.json").write_text("0.0")
+    assert "the model changed" in fails(*arguments)
+    ended = run(*arguments[:-1])
+    assert ended.code == 0
+    assert "of another run" in ended.err
+    assert pq.read_table(output).num_rows == N_ROWS
+
+
+@posix_only
+def test_a_bad_row_far_down_loses_nothing_and_can_be_skipped(run: Run, tmp_path: Path) -> None:
+    model, output = exported(tmp_path / "model"), tmp_path / "out.csv"
+    source = tmp_path / "in.jsonl"
+    texts = [f"Room {number}." for number in range(9_000)]
+    texts[8_500] = "..."
+    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    ended = run("predict", model, source, "-o", output)
+    assert "row 8500 (counted from 0)" in the_error(ended, 2)
+    assert "8,192 rows are done. Go on with the same command and --resume." in ended.err
+    ended = run("predict", model, source, "-o", output, "--resume", "--skip-empty")
+    assert ended.code == 0
+    assert "going on after 8,192 rows" in ended.err
+    assert len(output.read_text().splitlines()) == 9_000
+
+
+def test_resume_with_nothing_to_go_on_from_starts(run: Run, big: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.parquet"
+    ended = run("predict", big / "model", big / "big.parquet", "-o", output, "--resume")
+    assert ended.code == 0
+    assert "nothing to go on from" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-", "-o", "out.csv", "--resume"), "standard input cannot be read again"),
+        (("big.csv", "--resume"), "--resume needs -o"),
+        (("big.csv", "--address", "auto"), "--engine ray"),
+        (("big.csv", "--engine", "ray"), "--engine ray needs -o"),
+        (("none-*.csv",), "no file matches"),
+        (("big.csv", "-"), "standard input"),
+    ],
+)
+def test_what_cannot_be_done_is_told_at_once(
+    fails: Fails,
+    big: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(big)
+    assert message in fails("predict", "model", *arguments)
+
+
+def test_a_model_that_is_not_exported_is_refused_for_onnx(
+    fails: Fails, big: Path, tmp_path: Path
+) -> None:
+    line = fails("predict", tmp_path, big / "big.csv", "--runtime", "onnx")
+    assert "protorynet export" in line
+
+
+def test_a_pattern_and_a_pipe(run: Run, big: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = run("predict", big / "model", str(big / "*.csv"), "-o", "-", "--format", "jsonl")
+    rows = [json.loads(line) for line in ended.out.splitlines()]
+    assert [row["number"] for row in rows] == [str(number) for number in range(N_ROWS)]
+    renamed = ended.out.replace('"p', '"old_p').replace('"trajectory"', '"old"')
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(renamed.encode())))
+    ended = run("predict", big / "model", "-", "--text", "text")
+    again = list(csv.DictReader(io.StringIO(ended.out)))
+    assert [row["trajectory"] for row in again] == [row["trajectory"] for row in rows]
+    assert [int(row["row"]) for row in again] == list(range(N_ROWS))
+
+
+def test_an_exported_model_needs_neither_torch_nor_pandas(big: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.parquet"
+    arguments = ("predict", big / "model", big / "big.parquet", "-o", output, "--runtime", "onnx")
+    ended = finish(start(*arguments, code=["-c", WITHOUT]))
+    assert (ended.code, ended.out) == (0, ""), ended.err
+    assert pq.read_table(output).num_rows == N_ROWS
+
+
+def test_a_missing_onnx_runtime_is_named_with_its_remedy(
+    fails: Fails, big: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Missing:
+        @staticmethod
+        def load(*_: object, **__: object) -> None:
+            raise ModuleNotFoundError("No module named 'onnxruntime'", name="onnxruntime")
+
+    monkeypatch.setattr(sys.modules[MODULE], "OnnxScorer", Missing)
+    line = fails("predict", big / "model", big / "big.csv")
+    assert "pip install 'protorynet[onnx]'" in line

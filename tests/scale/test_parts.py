@@ -1,0 +1,172 @@
+"""Cutting tables into parts, and making one result of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protorynet.errors import InputError, TableError
+from protorynet.scale.output import discard, finish, open_folder, write_part
+from protorynet.scale.parts import TableFile, cut_parts, inspect_files, read_part, rows_per_part
+from protorynet.scale.places import find_parquet
+
+
+def _write(path: Path, numbers: range, *, row_group: int = 100) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"n": list(numbers)}), path, row_group_size=row_group)
+    return path
+
+
+@given(
+    lengths=st.lists(st.integers(1, 50), min_size=1, max_size=4),
+    row_group=st.integers(1, 20),
+    rows=st.integers(1, 20),
+)
+def test_parts_one_after_another_are_the_files_one_after_another(
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[int], row_group: int, rows: int
+) -> None:
+    folder, at, places = tmp_path_factory.mktemp("cut"), 0, []
+    for number, length in enumerate(lengths):
+        path = _write(folder / f"{number}.parquet", range(at, at + length), row_group=row_group)
+        places.append(str(path))
+        at += length
+    parts = cut_parts(inspect_files(places), rows)
+    assert [part.number for part in parts] == list(range(len(parts)))
+    assert [n for part in parts for n in read_part(part)["n"].to_pylist()] == list(range(at))
+
+
+@given(
+    rows=st.integers(1, 10**9), bytes_per_row=st.integers(0, 10**8), workers=st.integers(1, 10**4)
+)
+def test_a_part_is_neither_empty_nor_larger_than_memory_allows(
+    rows: int, bytes_per_row: int, workers: int
+) -> None:
+    size = rows_per_part([TableFile("a", rows, rows * bytes_per_row, 0, None)], workers)
+    assert 1 <= size <= 8_192
+    assert size == 1 or size * bytes_per_row <= 64 * 2**20
+
+
+def test_every_worker_has_several_parts_of_a_table_that_is_not_tiny() -> None:
+    files = [TableFile("a", 20_000, 20_000_000, 0, None)]
+    assert len(cut_parts(files, rows_per_part(files, 4))) >= 16
+
+
+def test_files_with_other_columns_are_named(tmp_path: Path) -> None:
+    first = _write(tmp_path / "a.parquet", range(2))
+    pq.write_table(pa.table({"m": ["x"]}), tmp_path / "b.parquet")
+    with pytest.raises(TableError, match=r"b\.parquet has other columns \(m: string\)"):
+        inspect_files([str(first), str(tmp_path / "b.parquet")])
+
+
+def test_a_file_that_is_no_parquet_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_text("n\n1\n")
+    with pytest.raises(TableError, match=r"a\.parquet cannot be read as Parquet"):
+        inspect_files([str(tmp_path / "a.parquet")])
+
+
+def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="holds no rows"):
+        inspect_files([str(_write(tmp_path / "a.parquet", range(0)))])
+
+
+@pytest.mark.parametrize("as_address", [False, True])
+@pytest.mark.parametrize("ending", ["", "/*.parquet"])
+def test_a_folder_and_a_pattern_stand_for_their_files_by_name(
+    tmp_path: Path, as_address: bool, ending: str
+) -> None:
+    names = ["b.parquet", "a b.parquet", "10%.parquet"]
+    for name in names:
+        _write(tmp_path / name, range(1))
+    given = (tmp_path.as_uri() if as_address else str(tmp_path)) + ending
+    found = find_parquet([given])
+    assert [file.rows for file in inspect_files(found)] == [1, 1, 1]
+    assert len(found) == 3
+    assert "b.parquet" in found[-1]
+
+
+def test_files_of_other_formats_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n\n1\n")
+    with pytest.raises(TableError, match=r"a\.csv is not a Parquet file.*leave out --engine ray"):
+        find_parquet([tmp_path / "a.csv"])
+
+
+def test_an_address_that_arrow_does_not_know_is_refused() -> None:
+    with pytest.raises(InputError, match="ftp://somewhere cannot be opened"):
+        find_parquet(["ftp://somewhere/*.parquet"])
+
+
+def _batch(*numbers: int) -> pa.RecordBatch:
+    return pa.record_batch({"n": list(numbers)})
+
+
+def test_nothing_bears_the_name_of_the_result_before_it_is_whole(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path / "out", identity="a", rows=2)
+    write_part(folder, 1, [_batch(3)])
+    assert not (tmp_path / "out").exists()
+    write_part(folder, 0, [_batch(1), _batch(2)])
+    finish(folder, tmp_path / "out", 2)
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["_SUCCESS", "part-000000.parquet", "part-000001.parquet"]
+
+
+def test_a_part_written_twice_is_there_once(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path / "year=2026" / "out.parquet", identity="a", rows=2)
+    for _ in range(2):
+        write_part(folder, 0, [_batch(1)])
+    finish(folder, tmp_path / "year=2026" / "out.parquet", 1)
+    with pq.ParquetFile(tmp_path / "year=2026" / "out.parquet") as file:
+        assert file.read().to_pylist() == [{"n": 1}]
+
+
+def test_the_same_run_goes_on_with_the_parts_and_their_size(tmp_path: Path) -> None:
+    write_part(open_folder(tmp_path / "out", identity="a", rows=2), 1, [_batch(3)])
+    again = open_folder(tmp_path / "out", identity="a", rows=5)
+    assert (again.rows, again.finished(3)) == (2, {1: 1})
+
+
+def test_another_run_begins_anew(tmp_path: Path) -> None:
+    write_part(open_folder(tmp_path / "out", identity="a", rows=2), 1, [_batch(3)])
+    assert open_folder(tmp_path / "out", identity="b", rows=5).finished(3) == {}
+
+
+def test_a_folder_with_finished_parts_is_kept_and_one_without_is_not(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path / "out", identity="a", rows=2)
+    discard(folder, parts=1)
+    assert not list(tmp_path.iterdir())
+    folder = open_folder(tmp_path / "out", identity="a", rows=2)
+    write_part(folder, 0, [_batch(1)])
+    discard(folder, parts=1)
+    assert folder.finished(1) == {0: 1}
+
+
+def test_a_former_result_is_replaced(tmp_path: Path) -> None:
+    for number in (1, 2):
+        folder = open_folder(tmp_path / "out", identity=str(number), rows=1)
+        write_part(folder, 0, [_batch(number)])
+        finish(folder, tmp_path / "out", 1)
+    assert pq.read_table(tmp_path / "out")["n"].to_pylist() == [2]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_folder_with_other_files_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files"):
+        open_folder(tmp_path, identity="a", rows=1)
+
+
+def test_an_address_with_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds files already"):
+        open_folder(tmp_path.as_uri(), identity="a", rows=1)
+
+
+def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path / "out", identity="a", rows=1)
+    discard(folder, parts=1)
+    with pytest.raises(InputError, match="not seen here; write to a folder that all machines"):
+        write_part(folder, 0, [_batch(1)])
