@@ -28,12 +28,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from charts import Bar, bars_svg, write_figure
 from numpy.typing import NDArray
 
 from protorynet.encoders import Encoder, TransformerEncoder, encode_corpus, load_encoder
 from protorynet.encoders.variants import VARIANTS, choose_encoder
-from protorynet.report.charts import picture
-from protorynet.report.svg import element, fill, text
 from protorynet.text import read_table, split_documents
 
 DATASETS = ("hotel", "imdb")
@@ -124,20 +123,16 @@ def compare_vectors(
 
 def draw(ways: dict[str, dict[str, Any]]) -> str:
     """Draw a bar per way of encoding."""
-    most = max(each["sentences_per_second"] for each in ways.values())
-    parts = []
-    for row, (name, each) in enumerate(ways.items()):
-        # Their speeds lie so far apart that only their logarithms can be seen together.
-        length = 260 * np.log(each["sentences_per_second"]) / np.log(most)
-        label = f"{each['sentences_per_second']:,.0f}/s, {each['times']:.1f}×"
-        parts += [
-            text(name, 230, 26 * row + 22, text_anchor="end"),
-            element("rect", x=240, y=26 * row + 10, width=length, height=16, rx=2, **fill(0)),
-            text(label, 246 + length, 26 * row + 22),
-        ]
-    said = "; ".join(f"{name}: {each['times']:.1f} times" for name, each in ways.items())
     title = "Sentences per second (logarithmic), and times the yardstick"
-    return picture(title, f"{said}.", parts, 640, 26 * len(ways) + 20)
+    bars = [
+        Bar(
+            name,
+            each["sentences_per_second"],
+            f"{each['sentences_per_second']:,.0f}/s, {each['times']:.1f}×",
+        )
+        for name, each in ways.items()
+    ]
+    return bars_svg(title, bars, logarithmic=True)
 
 
 def main() -> None:
@@ -180,9 +175,7 @@ def main() -> None:
     }
     print(json.dumps(result, indent=2))
     if options.output:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(json.dumps(result, indent=2) + "\n")
-        options.output.with_suffix(".svg").write_text(draw(figures) + "\n")
+        write_figure(options.output, result, draw(figures))
 
 
 if __name__ == "__main__":

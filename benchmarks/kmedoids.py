@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from charts import Bar, bars_svg, write_figure
 from growth import vectors_of
 from numpy.typing import NDArray
 
@@ -132,8 +133,10 @@ def main() -> None:
             for name in ("sample", "package")
         },
     }
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(result, indent=2) + "\n")
+    title = "Mean distance to the nearest medoid, against full FasterPAM"
+    ratios = [(name, result["compared"][f"{name}_ratio"]) for name in ("sample", "package")]
+    bars = [Bar(name, 100 * (ratio - 1), f"{ratio:.4f}") for name, ratio in ratios]
+    write_figure(options.output, result, bars_svg(title, bars))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from charts import Bar, bars_svg, write_figure
 from sklearn.linear_model import LogisticRegression
 
 from protorynet import ProtoryNetClassifier, read_table
@@ -123,7 +124,9 @@ def main() -> None:
     }
     print(json.dumps(result, indent=2))
     if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        bars = [Bar(name, rate, f"{rate:,.0f}/s") for name, rate in measured.items()]
+        svg = bars_svg("Documents per second (logarithmic)", bars, logarithmic=True)
+        write_figure(options.json, result, svg)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from charts import Bar, bars_svg, write_figure
 
 THINGS = ["room", "bed", "breakfast", "pool", "staff", "view", "lobby", "shower"]
 WORDS = ["lovely", "dirty", "clean", "awful", "wonderful", "broken", "perfect", "noisy"]
@@ -183,11 +184,14 @@ def main() -> None:
         "ray_2_to_here_2": round(rate["ray_2"] / rate["here_2"], 3),
         "ray_2_to_ray_1": round(rate["ray_2"] / rate["ray_1"], 3),
     }
-    text = json.dumps(result, indent=2)
-    print(text)
+    print(json.dumps(result, indent=2))
     if given.json:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(text + "\n")
+        names = {"here": "one process, {} thread(s)", "ray": "Ray, {} worker(s)"}
+        bars = [
+            Bar(names[what].format(count), value, f"{value:,.0f}/s")
+            for (what, _, count), value in ((key.partition("_"), rate[key]) for key in rate)
+        ]
+        write_figure(given.json, result, bars_svg("Documents per second", bars))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ also with as many threads as the workers have together. A step of the workers ha
 the whole batch, so accuracies differ by the noise of dropout only. The encoder may be cut to its
 first layers, so that a run takes minutes on a CPU::
 
-    python benchmarks/ray_training.py [--documents 400] [--layers 2] [--seeds 3] [--json FILE]
+    python benchmarks/ray_training.py --data FILE [--documents 400] [--layers 2] [--json FILE]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 
 import pandas as pd
 import torch
+from charts import Bar, bars_svg, write_figure
 from safetensors.torch import load_file, save_file
 
 from protorynet import ProtoryNetClassifier, Settings
@@ -28,7 +29,6 @@ from protorynet.encoders import load_encoder
 from protorynet.scale.session import ray_session
 from protorynet.scale.training import fit_with_ray
 
-DATA = Path(__file__).parents[2] / "shared" / "data" / "hotel.parquet"
 RESULT = Path(__file__).parents[1] / "docs" / "performance" / "ray-training.json"
 
 
@@ -79,7 +79,7 @@ def summary(runs: list[dict[str, float]]) -> dict[str, Any]:
 def main() -> None:
     """Train in all ways with every seed, and print seconds and accuracies."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--data", type=Path, required=True, help="text, label and split")
     parser.add_argument("--documents", type=int, default=400)
     parser.add_argument("--test-documents", type=int, default=400)
     parser.add_argument("--encoder", default="minilm")
@@ -133,8 +133,15 @@ def main() -> None:
         "seeds": options.seeds,
         "cpus": cpus,
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(result, indent=2) + "\n")
+    bars = [
+        Bar(
+            way,
+            figures["mean"]["seconds"],
+            f"{figures['mean']['seconds']:.0f} s, accuracy {figures['mean']['test_accuracy']:.3f}",
+        )
+        for way, figures in result["ways"].items()
+    ]
+    write_figure(options.json, result, bars_svg("Seconds of training", bars))
 
 
 if __name__ == "__main__":
