@@ -8,7 +8,7 @@ data set's test split. Differences are of accuracies averaged over the seeds, in
         [-o docs/performance/encoding-accuracy.json]
 
 DATA is a folder of tables such as hotel.parquet with the columns text, label and split. What is in
-the output already is kept, so data sets can be measured one after the other.
+the output already is not measured again, so more seeds or data sets can follow later.
 """
 
 from __future__ import annotations
@@ -34,24 +34,36 @@ def some(table: Table, most: int | None) -> tuple[list[str], list[Any]]:
     return [table.texts[row] for row in rows], [table.labels[row] for row in rows]
 
 
-def accuracies(
+def measure(
     encoder: Encoder,
     train: tuple[list[str], list[Any]],
     test: tuple[list[str], list[Any]],
-    seeds: int,
-) -> list[float]:
-    """Train and test with every seed."""
-    found = []
-    for seed in range(seeds):
-        model = ProtoryNetClassifier(encoder, random_state=seed, device="cpu", on_empty="skip")
-        model.fit(*train)
-        found.append(float(np.mean(model.predict(test[0]) == np.asarray(test[1]))))
-        print(f"{encoder.name}, seed {seed}: {found[-1]:.4f}", flush=True)
-    return found
+    seed: int,
+) -> float:
+    """Train and test with one seed."""
+    model = ProtoryNetClassifier(encoder, random_state=seed, device="cpu", on_empty="skip")
+    model.fit(*train)
+    accuracy = float(np.mean(model.predict(test[0]) == np.asarray(test[1])))
+    print(f"{encoder.name}, seed {seed}: {accuracy:.4f}", flush=True)
+    return accuracy
+
+
+def summary(found: dict[str, list[float]]) -> dict[str, Any]:
+    """Return the mean and the spread of each encoder, and how far it is from the first."""
+    first = next(iter(found.values()))
+    return {
+        name: {
+            "accuracies": values,
+            "mean": float(np.mean(values)),
+            "spread": float(np.std(values, ddof=1)) if len(values) > 1 else None,
+            "points_more": 100 * float(np.mean(values) - np.mean(first)),
+        }
+        for name, values in found.items()
+    }
 
 
 def main() -> None:
-    """Run all, print and write the figures."""
+    """Measure what is not measured yet, print and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--datasets", nargs="+", default=["hotel", "imdb"])
@@ -59,14 +71,16 @@ def main() -> None:
     parser.add_argument("--documents", type=int, help="most documents of each split; all of them")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("docs/performance/encoding-accuracy.json")
+    )
     options = parser.parse_args()
     # ONNX Runtime's threads follow this variable.
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
     torch.set_num_threads(options.threads)
     encoders = {name: load_encoder(name, device="cpu") for name in options.encoders}
     result: dict[str, Any] = {"datasets": {}}
-    if options.output and options.output.exists():
+    if options.output.exists():
         result = json.loads(options.output.read_text(encoding="utf-8"))
     for dataset in options.datasets:
         path = options.data / f"{dataset}.parquet"
@@ -74,18 +88,16 @@ def main() -> None:
             some(read_table(path, text="text", label="label", split=split), options.documents)
             for split in ("train", "test")
         )
-        told: dict[str, Any] = {}
+        told = result["datasets"].setdefault(dataset, {"encoders": {}})
+        told |= {"n_train": len(train[0]), "n_test": len(test[0])}
+        found = {name: each["accuracies"] for name, each in told["encoders"].items()}
         for name, encoder in encoders.items():
-            found = accuracies(encoder, train, test, options.seeds)
-            told[name] = {"accuracies": found, "mean": float(np.mean(found))}
-            told[name]["points_more"] = 100 * (
-                told[name]["mean"] - told[options.encoders[0]]["mean"]
-            )
-        counts = {"n_train": len(train[0]), "n_test": len(test[0]), "seeds": options.seeds}
-        result["datasets"][dataset] = {**counts, "encoders": told}
-        if options.output:
-            options.output.parent.mkdir(parents=True, exist_ok=True)
-            options.output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+            values = found.setdefault(name, [])
+            for seed in range(len(values), options.seeds):
+                values.append(measure(encoder, train, test, seed))
+                told["encoders"] = summary(found)
+                options.output.parent.mkdir(parents=True, exist_ok=True)
+                options.output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=2))
 
 

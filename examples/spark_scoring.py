@@ -27,6 +27,7 @@ def score_frame(frame: DataFrame, model: Path, *, text: str, skip_empty: bool = 
     """Return a frame with the columns that predictions have beside its own."""
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+    model = model.absolute()  # executors run in folders of their own
     step = BatchScorer(open_scorer(model, cache=False), text=text, skip_empty=skip_empty)
     schema = from_arrow_schema(step.schema(to_arrow_schema(frame.schema)))
     return frame.mapInArrow(_scoring(model, text, skip_empty), schema)

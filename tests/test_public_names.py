@@ -23,9 +23,9 @@ _NAMES = {
         DATASETS KnownDataset Prepared fetch_dataset known_dataset prepare_dataset
     """,
     "protorynet.encoders": """
-        EmbeddingCache Embeddings Encoder EncoderChoice ListedEncoder TransformerEncoder
-        WindowedEncoder choose_device choose_encoder encode_corpus list_encoders load_encoder
-        stack_sequences
+        EmbeddingCache Embeddings Encoder EncoderChoice ListedEncoder StaticEncoder
+        TransformerEncoder WindowedEncoder choose_device choose_encoder encode_corpus list_encoders
+        load_encoder split_variant stack_sequences
     """,
     "protorynet.errors": """
         CheckpointError EmptyDocumentError EncoderError InputError MissingExtraError

@@ -83,6 +83,11 @@ def test_one_class(fit_fails: Fails, tmp_path: Path) -> None:
     assert "only one class ('only')" in line
 
 
+@pytest.mark.parametrize("option", [("--address", "auto"), ("--workers", "2")])
+def test_options_of_ray_without_ray(fit_fails: Fails, table: Path, option: tuple[str, str]) -> None:
+    assert "--address and --workers need --engine ray" in fit_fails(table, *option)
+
+
 def test_unknown_encoder(fit_fails: Fails, table: Path) -> None:
     assert "there is no encoder 'word2vec'" in fit_fails(table, "--encoder", "word2vec")
 

@@ -71,3 +71,9 @@ def test_word_effects_of_an_export_are_refused_with_the_remedy(
     fails: Fails, exported: Path
 ) -> None:
     assert "ask the model that it was made of" in fails("explain", exported, "Fine.", "--words")
+
+
+def test_columns_are_not_named_without_a_table(fails: Fails, trained: Path, tmp_path: Path) -> None:
+    assert "need --check TABLE" in fails(
+        "export", trained, "-o", tmp_path / "m", "--text", "review"
+    )

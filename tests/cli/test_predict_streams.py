@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -64,10 +65,12 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def start(*arguments: object, code: list[str] | None = None) -> subprocess.Popen[str]:
+def start(
+    *arguments: object, code: list[str] | None = None, stdin: Any = None
+) -> subprocess.Popen[str]:
     command = [sys.executable, *(code or []), TOY, *map(str, arguments)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe)
+    return subprocess.Popen(command, text=True, stdin=stdin, stdout=pipe, stderr=pipe)
 
 
 def finish(process: subprocess.Popen[str]) -> Ended:
@@ -195,6 +198,8 @@ def test_resume_with_nothing_to_go_on_from_starts(run: Run, big: Path, tmp_path:
         (("big.csv", "--engine", "ray"), "--engine ray needs -o"),
         (("none-*.csv",), "no file matches"),
         (("big.csv", "-"), "standard input"),
+        (("big.csv", "-o", "o.csv", "--format", "jsonl"), "files tell their formats"),
+        (("big.csv", "big.csv"), "more than once"),
     ],
 )
 def test_what_cannot_be_done_is_told_at_once(
@@ -235,14 +240,81 @@ def test_an_exported_model_needs_neither_torch_nor_pandas(big: Path, tmp_path: P
     assert pq.read_table(output).num_rows == N_ROWS
 
 
-def test_a_missing_onnx_runtime_is_named_with_its_remedy(
-    fails: Fails, big: Path, monkeypatch: pytest.MonkeyPatch
+@posix_only
+def test_two_runs_do_not_write_the_same_output(
+    fails: Fails, big: Path, slow: Path, tmp_path: Path
 ) -> None:
-    class Missing:
-        @staticmethod
-        def load(*_: object, **__: object) -> None:
-            raise ModuleNotFoundError("No module named 'onnxruntime'", name="onnxruntime")
+    output = tmp_path / "out.parquet"
+    process = start("predict", slow, big / "big.parquet", "-o", output)
+    wait_for_parts(output, 1, process)
+    for more in ((), ("--resume",)):
+        line = fails("predict", big / "model", big / "big.parquet", "-o", output, *more)
+        assert "another run is writing" in line
+    assert finish(process).code == 0
+    assert pq.read_table(output).num_rows == N_ROWS
+    assert not list(tmp_path.glob(".*"))
 
-    monkeypatch.setattr(sys.modules[MODULE], "OnnxScorer", Missing)
-    line = fails("predict", big / "model", big / "big.csv")
-    assert "pip install 'protorynet[onnx]'" in line
+
+@posix_only
+def test_a_model_that_does_not_load_costs_no_rows_that_are_done(
+    run: Run, big: Path, slow: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out.parquet"
+    folder = stop_halfway(big, slow, output)
+    before = sorted(path.name for path in folder.glob("*.arrow"))
+    broken = exported(tmp_path / "broken")
+    (broken / "export.json").write_text("nonsense")
+    assert run("predict", broken, big / "big.parquet", "-o", output).code != 0
+    assert sorted(path.name for path in folder.glob("*.arrow")) == before
+    assert run("predict", slow, big / "big.parquet", "-o", output, "--resume").code == 0
+
+
+def test_a_model_that_does_not_load_leaves_nothing_behind(
+    run: Run, big: Path, tmp_path: Path
+) -> None:
+    broken = exported(tmp_path / "broken")
+    (broken / "export.json").write_text("nonsense")
+    assert run("predict", broken, big / "big.parquet", "-o", tmp_path / "out.csv").code != 0
+    assert [path.name for path in tmp_path.iterdir()] == ["broken"]
+
+
+@posix_only
+def test_standard_input_starts_anew_after_a_kill(big: Path, slow: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.jsonl"
+    arguments = ("predict", slow, "-", "-o", output)
+    with (big / "big.csv").open("rb") as source:
+        process = start(*arguments, stdin=source)
+        wait_for_parts(output, 1, process)
+        process.kill()
+        finish(process)
+    assert not output.exists()
+    with (big / "big.csv").open("rb") as source:
+        ended = finish(start(*arguments, stdin=source))
+    assert ended.code == 0, ended.err
+    assert len(output.read_text().splitlines()) == N_ROWS
+
+
+@posix_only
+def test_ctrl_c_stops_a_run_that_waits_for_standard_input(slow: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.jsonl"
+    process = start(
+        "predict", slow, "-", "-o", output, code=["-c", STOPPABLE], stdin=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    # More than make a chunk, and no end.
+    process.stdin.write('{"text": "Room."}\n' * 8_000)
+    process.stdin.flush()
+    wait_for_parts(output, 1, process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert "stopped; nothing was written." in finish(process).err
+    assert [path.name for path in tmp_path.iterdir()] == ["slow"]
+
+
+def test_an_output_that_is_a_link_stays_one(run: Run, big: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "out.csv"
+    link.symlink_to(tmp_path / "real" / "out.csv")
+    assert run("predict", big / "model", big / "big.csv", "-o", link).code == 0
+    assert link.is_symlink()
+    assert [path.name for path in (tmp_path / "real").iterdir()] == ["out.csv"]

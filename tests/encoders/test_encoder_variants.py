@@ -214,6 +214,7 @@ def test_no_processor_is_taken_for_one_it_does_not_say_it_is(
     processor._flags.cache_clear()
     assert not processor.has_bfloat16()
     assert not processor.has_byte_products()
+    assert "Linux only" in choose_encoder("cpu").reason
 
 
 def test_a_rate_is_that_of_the_best_pass() -> None:
@@ -253,7 +254,7 @@ def test_the_padded_width_of_a_text_follows_from_its_length_alone(
     minilm: TransformerEncoder,
 ) -> None:
     tokens = [[7] * length for length in (1, 4, 5, 30, 33, 63, 64, 65, 120, 0)]
-    order, batches = minilm._tokenizer.batches(tokens, most=4_096, spare=None)
+    order, batches = minilm.tokenizer.batches(tokens, most=4_096, spare=None)
     widths = np.concatenate([np.full(len(ids), ids.shape[1]) for ids, _ in batches])
     assert dict(zip(order.tolist(), widths.tolist(), strict=True)) == {
         0: 4, 1: 4, 2: 8, 3: 32, 4: 36, 5: 64, 6: 64, 7: 72, 8: 120, 9: 1,
@@ -261,5 +262,5 @@ def test_the_padded_width_of_a_text_follows_from_its_length_alone(
 
 
 def test_batches_of_one_width_keep_to_the_most_tokens(minilm: TransformerEncoder) -> None:
-    _, batches = minilm._tokenizer.batches([[7] * 8] * 10, most=32, spare=None)
+    _, batches = minilm.tokenizer.batches([[7] * 8] * 10, most=32, spare=None)
     assert [ids.shape for ids, _ in batches] == [(4, 8), (4, 8), (2, 8)]

@@ -14,8 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protorynet.encoders import TransformerEncoder, WindowedEncoder
-from protorynet.encoders.static import StaticEncoder, cached_static, static_encoder
+from protorynet.encoders import (
+    EmbeddingCache,
+    StaticEncoder,
+    TransformerEncoder,
+    WindowedEncoder,
+    encode_corpus,
+)
+from protorynet.encoders.static_cache import cached_static, static_encoder
 from protorynet.errors import EncoderError, InputError
 
 SENTENCES = ["the room was clean", "rude staff", "we left", "the the the abc cab"]
@@ -223,7 +229,7 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_vectors_of_another_vocabulary_are_refused(static: StaticEncoder, tmp_path: Path) -> None:
     short = StaticEncoder(
-        np.ones((3, 2), dtype=np.float32), static._tokenizer, name="short", fingerprint="short"
+        np.ones((3, 2), dtype=np.float32), static.tokenizer, name="short", fingerprint="short"
     )
     short.save(tmp_path / "saved")
     with pytest.raises(EncoderError, match="do not belong to the tokenizer"):
@@ -279,6 +285,16 @@ def test_a_cache_that_cannot_be_written_only_warns(
     with pytest.warns(RuntimeWarning, match="distilled anew next time"):
         encoder = static_encoder(teacher, name="static", cache_folder=tmp_path)
     assert encoder.encode(SENTENCES).shape == (4, 32)
+
+
+def test_its_vectors_are_not_kept_for_making_them_is_quicker(
+    static: StaticEncoder, tmp_path: Path
+) -> None:
+    cache = EmbeddingCache(tmp_path / "cache")
+    texts = [f"room {number}" for number in range(100)]
+    vectors = encode_corpus(static, texts, cache=cache).vectors
+    assert np.array_equal(vectors, static.encode(texts))
+    assert cache.size() == 0
 
 
 def test_a_distilled_encoder_needs_no_torch(static: StaticEncoder, tmp_path: Path) -> None:

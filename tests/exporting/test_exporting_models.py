@@ -237,9 +237,7 @@ def test_an_encoder_in_eight_bits_keeps_its_vectors(
 def test_a_comparison_measures_both_against_the_right_labels(
     classifier: Any, folder: Path, unseen_reviews: Any
 ) -> None:
-    scorer = OnnxScorer.load(folder, cache=False)
-    model, encoder = classifier.model_, classifier._encoder
-    found = compare(model, encoder, scorer, unseen_reviews.texts, unseen_reviews.labels)
+    found = compare(classifier, folder, unseen_reviews.texts, unseen_reviews.labels)
     expected = (classifier.predict(unseen_reviews.texts) == np.array(unseen_reviews.labels)).mean()
     assert found.accuracy == found.exported_accuracy == pytest.approx(expected)
 

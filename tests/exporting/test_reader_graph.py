@@ -172,3 +172,20 @@ def test_a_graph_of_other_prototypes_is_refused(base: Model) -> None:
     embeddings, lengths = documents()
     with pytest.raises(ModelFormatError, match="other classes or prototypes"):
         reader.read(embeddings.vectors, embeddings.rows, lengths)
+
+
+def test_a_graph_whose_outputs_have_other_shapes_is_refused(base: Model) -> None:
+    import onnx
+
+    graph = onnx.load_from_string(reader_graph(made(base)))
+    by_name = {output.name: output for output in graph.graph.output}
+    by_name["running"].name, by_name["columns"].name = "columns", "running"
+    for node in graph.graph.node:
+        swapped = {"running": "columns", "columns": "running"}
+        node.output[:] = [swapped.get(name, name) for name in node.output]
+    reader = OnnxReader(
+        graph.SerializeToString(), Path("r"), dimension=DIMENSION, n_prototypes=K, n_classes=3
+    )
+    embeddings, lengths = documents()
+    with pytest.raises(ModelFormatError, match="other classes or prototypes"):
+        reader.read(embeddings.vectors, embeddings.rows, lengths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protorynet.errors import InputError, TableError
+from protorynet.errors import InputError, ProtoryNetError, TableError
+from protorynet.scale import output
 from protorynet.scale.output import discard, finish, open_folder, write_part
 from protorynet.scale.parts import TableFile, cut_parts, inspect_files, read_part, rows_per_part
 from protorynet.scale.places import find_parquet
@@ -100,6 +102,12 @@ def test_an_address_that_arrow_does_not_know_is_refused() -> None:
         find_parquet(["ftp://somewhere/*.parquet"])
 
 
+def test_the_keys_in_an_address_are_not_shown() -> None:
+    with pytest.raises(InputError, match=r"ftp://…@somewhere") as caught:
+        find_parquet(["ftp://key:secret@somewhere/*.parquet"])
+    assert "secret" not in str(caught.value)
+
+
 def _batch(*numbers: int) -> pa.RecordBatch:
     return pa.record_batch({"n": list(numbers)})
 
@@ -132,6 +140,55 @@ def test_the_same_run_goes_on_with_the_parts_and_their_size(tmp_path: Path) -> N
 def test_another_run_begins_anew(tmp_path: Path) -> None:
     write_part(open_folder(tmp_path / "out", identity="a", rows=2), 1, [_batch(3)])
     assert open_folder(tmp_path / "out", identity="b", rows=5).finished(3) == {}
+
+
+def test_a_run_that_another_one_displaced_cannot_write_into_its_folder(tmp_path: Path) -> None:
+    first = open_folder(tmp_path / "out", identity="a", rows=2)
+    second = open_folder(tmp_path / "out", identity="b", rows=2)
+    with pytest.raises(InputError, match="is not seen here"):
+        write_part(first, 0, [_batch(1)])
+    assert second.finished(1) == {}
+
+
+def test_a_run_displaced_while_it_scores_a_part_says_that_it_cannot_write(tmp_path: Path) -> None:
+    def scored() -> Iterator[pa.RecordBatch]:
+        open_folder(tmp_path / "out", identity="b", rows=2)
+        yield _batch(1)
+
+    folder = open_folder(tmp_path / "out", identity="a", rows=2)
+    with pytest.raises(ProtoryNetError, match=r"part-000000\.parquet cannot be written"):
+        write_part(folder, 0, scored())
+    discard(folder, parts=1)
+
+
+@pytest.mark.parametrize("step", ["_rename", "_check_replaceable"])
+def test_a_command_stopped_while_it_finishes_goes_on_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def stop(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    folder = open_folder(tmp_path / "out", identity="a", rows=1)
+    write_part(folder, 0, [_batch(1)])
+    with monkeypatch.context() as patched:
+        patched.setattr(output, step, stop)
+        with pytest.raises(KeyboardInterrupt):
+            finish(folder, tmp_path / "out", 1)
+    again = open_folder(tmp_path / "out", identity="a", rows=1)
+    assert again.finished(1) == {0: 1}
+    finish(again, tmp_path / "out", 1)
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["_SUCCESS", "part-000000.parquet"]
+
+
+def test_files_put_in_the_place_of_the_result_meanwhile_are_kept(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path / "out", identity="a", rows=1)
+    write_part(folder, 0, [_batch(1)])
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files"):
+        finish(folder, tmp_path / "out", 1)
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
 
 
 def test_a_folder_with_finished_parts_is_kept_and_one_without_is_not(tmp_path: Path) -> None:

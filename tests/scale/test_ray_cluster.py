@@ -145,7 +145,7 @@ def test_a_command_interrupted_leaves_no_worker_and_goes_on_later(
     assert run.returncode != 0
     assert not (tmp_path / "out").exists()
     _wait_for(lambda: not cluster.workers(), "the workers' end")
-    first = min(tmp_path.glob(".out.ray-parts/part-*"))
+    first = min(tmp_path.glob(".out.ray-*/part-*"))
     written = first.stat().st_mtime_ns
     again = cluster.predict(*arguments)
     _, errors = again.communicate(timeout=_PATIENCE_SECONDS)
@@ -197,7 +197,7 @@ def _stop(node: subprocess.Popen[bytes]) -> None:
 
 
 def _n_parts(folder: Path) -> int:
-    return len(list(folder.glob(".out.ray-parts/part-*.parquet")))
+    return len(list(folder.glob(".out.ray-*/part-*.parquet")))
 
 
 def _answers(address: str) -> bool:

@@ -19,7 +19,6 @@ from toy_scorer import ToyScorer
 
 from protorynet.errors import EmptyDocumentError, InputError, TableError
 from protorynet.scoring import BatchScorer, PartsFolder, predict_to_file, predict_to_stream
-from protorynet.scoring.parts import Part
 from protorynet.text.inputs import open_stream
 from protorynet.text.streaming import TableStream
 
@@ -276,18 +275,53 @@ def test_categories_stay_categories(tmp_path: Path) -> None:
     assert got["text"].to_pylist() == texts.to_pylist()
 
 
-def test_what_a_killed_run_left_half_written_is_no_part(tmp_path: Path) -> None:
-    parts = PartsFolder(tmp_path / "out.csv", {"model": "a"})
-    parts.start()
-    batch = pa.record_batch({"n": [1]})
-    for first in (0, 1, 3):
-        parts.add(Part(first, first + 1, 1, 0), batch)
-    (parts.folder / ".000000000002-000000000003-1-0.arrow.abc").touch()
-    assert [part.first for part in parts.finished()] == [0, 1]
+def test_a_file_that_grows_while_it_is_read_is_refused(table: pa.Table, tmp_path: Path) -> None:
+    path = save(table, tmp_path / "t.csv")
+    stream = open_stream([str(path)])
+    with path.open("a") as file:
+        file.write("One more.,1\n")
+    with pytest.raises(TableError, match="it had 50 rows, and now has 51"):
+        list(stream.chunks())
 
 
-def test_a_run_of_another_identity_is_told_apart(tmp_path: Path) -> None:
-    PartsFolder(tmp_path / "out.csv", {"model": "a", "inputs": [["x", 1]]}).start()
-    other = PartsFolder(tmp_path / "out.csv", {"model": "b", "inputs": [("x", 1)]})
-    assert other.differences() == ["model"]
-    assert PartsFolder(tmp_path / "other.csv", {}).differences() is None
+def test_rows_with_much_beside_their_text_make_small_chunks(tmp_path: Path) -> None:
+    pictures = [{"bytes": bytes(200_000), "tags": [b"x" * 10]}] * 40
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"text": ["Fine."] * 40, "picture": pictures}), path)
+    stream = open_stream([str(path)])
+    chunks = list(stream.chunks(text_bytes=100_000))
+    assert [chunk.batch.num_rows for chunk in chunks] == [8] * 5
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protorynet.text.json_batches._LONGEST", 1_000)
+    path = tmp_path / "t.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"text": "a"}\n{"text": "' + b"a" * 5_000 + b'"}\n'))
+    with pytest.raises(TableError, match=r"line 2 of .*t\.jsonl\.gz is longer than"):
+        open_stream([str(path)])
+
+
+def test_a_quote_that_is_never_closed_is_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('text\nFine.\n"Never closed.\n' + "Bad.\n" * 4_000_000)
+    with pytest.raises(TableError, match="a double quote is never closed"):
+        open_stream([str(path)])
+
+
+def test_hidden_files_are_not_meant_by_a_pattern(table: pa.Table, tmp_path: Path) -> None:
+    save(table, tmp_path / "a.csv")
+    save(table, tmp_path / ".a.csv")
+    assert open_stream([str(tmp_path / "*.csv")]).n_tables == 1
+
+
+def test_one_file_under_two_names_is_refused(table: pa.Table, tmp_path: Path) -> None:
+    path = save(table, tmp_path / "a.csv")
+    (tmp_path / "b.csv").symlink_to(path)
+    with pytest.raises(TableError, match="more than once"):
+        open_stream([str(tmp_path / "*.csv")])
+
+
+def test_blank_lines_before_the_first_object_are_passed_over() -> None:
+    content = io.BytesIO(b'\n\n {"text": "Fine."}\n')
+    [chunk] = open_stream(["-"], standard_input=content).chunks()
+    assert chunk.batch.column("text").to_pylist() == ["Fine."]

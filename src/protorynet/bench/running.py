@@ -21,7 +21,7 @@ from protorynet.bench.jobs import Job, Plan, short_name
 from protorynet.bench.measuring import Material, measure
 from protorynet.bench.records import Record, read_records
 from protorynet.bench.stability import corpus_mean, stability
-from protorynet.encoders import Encoder, load_encoder
+from protorynet.encoders import Encoder, load_encoder, split_variant
 from protorynet.errors import InputError, ProtoryNetError
 
 __all__ = ["run_plan"]
@@ -152,7 +152,8 @@ def _material(plan: Plan, job: Job, library: _Library, encoders: Mapping[str, En
     encoder = encoders.get(job.encoder)
     judge = None if encoder is None else _judge(plan, encoder, encoders)
     # Whom `evaluate` asks where nobody is named.
-    usual = "word pieces" if encoder is not None and encoder.name == "minilm" else "minilm"
+    is_minilm = encoder is not None and split_variant(encoder.name)[0] == "minilm"
+    usual = "word pieces" if is_minilm else "minilm"
     return Material(
         documents=library.of(job.set),
         encoder=encoder,

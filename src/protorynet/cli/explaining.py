@@ -16,6 +16,7 @@ from protorynet.cli.options import (
     AsJson,
     EncoderElsewhere,
     ModelFolder,
+    ModelOrExport,
     SkipEmpty,
     SplitName,
     TextColumn,
@@ -36,7 +37,7 @@ _AT_ONCE_WITH_WORDS = 20  # each of their sentences is encoded anew without each
 
 
 def explain(
-    model: ModelFolder,
+    model: ModelOrExport,
     document: Annotated[
         str | None,
         typer.Argument(metavar="TEXT", help="Text to explain; '-' or a pipe reads standard input."),

@@ -18,11 +18,10 @@ from protorynet.cli.options import (
 )
 from protorynet.cli.output import note, print_json
 from protorynet.cli.places import check_writable
+from protorynet.errors import InputError
 
 if TYPE_CHECKING:
-    from protorynet.classifier import ProtoryNetClassifier
     from protorynet.exporting import Comparison
-    from protorynet.text import Table
 
 __all__ = ["export"]
 
@@ -30,7 +29,13 @@ __all__ = ["export"]
 def export(
     model: ModelFolder,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder to write.")
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="Folder to write; an earlier export there is replaced.",
+        ),
     ],
     kind: Annotated[
         Literal["onnx"], typer.Option("--format", metavar="FORMAT", help="Only onnx, so far.")
@@ -47,8 +52,8 @@ def export(
         Path | None,
         typer.Option(
             metavar="TABLE",
-            help="Labelled table on which the model and its export are compared as well; rows "
-            "with split 'test' where it has such.",
+            help="Labelled table on which the model and its export are compared as well; only its "
+            "rows with split 'test', where it has such.",
             rich_help_panel="The table",
         ),
     ] = None,
@@ -58,24 +63,32 @@ def export(
     encoder: EncoderElsewhere = None,
     as_json: AsJson = False,
 ) -> None:
-    """Export a model to ONNX, with its encoder, prototypes and trajectories.
+    """Export a model to ONNX, for predictions and explanations without torch.
 
-    The folder needs no torch: `protorynet predict FOLDER new.csv --runtime onnx` reads it. Before
-    it is delivered, both must say the same of the prototypes' sentences.
+    FOLDER holds the encoder, the prototypes and the reader; `protorynet predict FOLDER new.csv`
+    and `protorynet explain FOLDER "A text."` use it, and so can any program with ONNX Runtime. In
+    float32 nothing is written unless the model and its export say the same of the prototypes'
+    sentences and some others.
 
-    **Example:** `protorynet export model -o exported --format onnx`
+    **Example:** `protorynet export model -o exported`
+
+    **Example:** `protorynet export model -o small --precision int8 --check reviews.csv`
     """
-    from protorynet.exporting import export_onnx
+    from protorynet.exporting import compare, export_onnx
 
     check_writable(output)
     table = None
+    if check is None and (text or label or split):
+        raise InputError("--text, --label and --split need --check TABLE.")
     if check is not None:
         table = read_documents(
             check, text=text, label=label, split=split, prefer_split="test", skip_empty=True
         )
     classifier = load_classifier(model, encoder=encoder)
     trial = export_onnx(classifier, output, precision=precision)
-    measured = None if table is None else _measured(classifier, output, table)
+    measured = None
+    if table is not None:
+        measured = compare(classifier, output, table.texts, table.labels)
     size = sum(path.stat().st_size for path in output.iterdir())
     if as_json:
         tables = {"trial": vars(trial), "check": None if measured is None else vars(measured)}
@@ -85,15 +98,6 @@ def export(
     if measured is not None:
         _tell(str(check), measured)
     note(f"wrote {output} ({size / 1e6:.0f} MB)")
-
-
-def _measured(classifier: ProtoryNetClassifier, folder: Path, table: Table) -> Comparison:
-    from protorynet.exporting import compare
-    from protorynet.runtime import OnnxScorer
-
-    own = None if (folder / "encoder.onnx").exists() else classifier._encoder
-    scorer = OnnxScorer.load(folder, encoder=own, cache=False)
-    return compare(classifier.model_, classifier._encoder, scorer, table.texts, labels=table.labels)
 
 
 def _tell(what: str, comparison: Comparison) -> None:

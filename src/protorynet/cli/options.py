@@ -13,6 +13,7 @@ __all__ = [
     "EncoderElsewhere",
     "LabelColumn",
     "ModelFolder",
+    "ModelOrExport",
     "SkipEmpty",
     "SplitName",
     "TextColumn",
@@ -23,6 +24,12 @@ _OUTPUT = "Output"
 
 ModelFolder = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model directory, as made by `fit`.")
+]
+ModelOrExport = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="Model directory, as made by `fit`, or a folder made by `export`."
+    ),
 ]
 TextColumn = Annotated[
     str | None,

@@ -10,19 +10,19 @@ import typer
 
 from protorynet.cli.options import (
     EncoderElsewhere,
-    ModelFolder,
+    ModelOrExport,
     SkipEmpty,
     SplitName,
     TextColumn,
 )
 from protorynet.cli.output import note
 from protorynet.cli.places import check_writable
-from protorynet.cli.resuming import parts_for, prepare_parts, telling_how_to_go_on
+from protorynet.cli.resuming import parts_for, write_in_parts
 from protorynet.cli.row_progress import row_progress
 from protorynet.errors import InputError, ModelFormatError
 
 if TYPE_CHECKING:
-    from protorynet.scoring import BatchScorer, PartsFolder, Written
+    from protorynet.scoring import BatchScorer, Written
     from protorynet.text.streaming import TableStream
 
 __all__ = ["predict"]
@@ -32,7 +32,7 @@ _STANDARD = "-"
 
 
 def predict(
-    model: ModelFolder,
+    model: ModelOrExport,
     sources: Annotated[
         list[str],
         typer.Argument(
@@ -68,14 +68,16 @@ def predict(
         bool,
         typer.Option(
             "--resume",
-            help="Go on with a run that was stopped or killed; no row is lost or written twice.",
+            help="Go on with a run that was stopped or killed: add it to the same command. No row "
+            "is lost or written twice.",
             rich_help_panel=_LARGE,
         ),
     ] = False,
     runtime: Annotated[
         Literal["torch", "onnx"],
         typer.Option(
-            help="What computes. An exported model always runs in ONNX Runtime, without torch.",
+            help="What computes. onnx needs a model made by `protorynet export`, which runs in "
+            "ONNX Runtime, without torch, in any case.",
             rich_help_panel=_LARGE,
         ),
     ] = "torch",
@@ -109,12 +111,21 @@ def predict(
     """
     if engine == "ray":
         if resume or split is not None or kind is not None:
-            raise InputError("--resume, --split and --format do not go with --engine ray.")
+            raise InputError(
+                "--resume, --split and --format do not go with --engine ray. A run that was "
+                "stopped is gone on with when it is started again."
+            )
         _predict_with_ray(model, sources, output, text, skip_empty, encoder, runtime, address)
         return
     if address is not None:
         raise InputError(f"--address {address} needs --engine ray.")
+    sources = _found(sources)
     _check_places(model, sources, output, resume=resume)
+    if kind is not None and output not in (None, _STANDARD) and _STANDARD not in sources:
+        raise InputError(
+            f"--format {kind} is about standard input and output; files tell their formats by "
+            "their endings. Leave it out."
+        )
 
     from protorynet.text.inputs import open_stream
 
@@ -142,22 +153,31 @@ def predict(
     else:
         options: dict[str, Any] = {"encoder": encoder, "text": stream.text_column, "split": split}
         options["skip_empty"] = skip_empty
-        parts = parts_for(Path(output), model, _files(sources), options)
-        prepare_parts(parts, resume=resume, skip_empty=skip_empty)
-        with telling_how_to_go_on(parts, can_go_on=_STANDARD not in sources):
-            written = _write(stream, opened(), parts)
+        files = [] if _STANDARD in sources else [Path(source) for source in sources]
+        parts = parts_for(Path(output), model, files, options)
+        written = write_in_parts(stream, opened, parts, resume=resume)
     if stream.n_rows is None and stream.n_blank:
         note(f"skipped {stream.n_blank:,} rows without text")
     if written.n_left_out:
         note(f"left out {written.n_left_out:,} documents that hold no sentence")
-    if output is not None and output != _STANDARD:
+    if output not in (None, _STANDARD):
         note(f"wrote {written.n_rows:,} predictions to {output}")
+
+
+def _found(sources: list[str]) -> list[str]:
+    """Return the files that patterns and folders stand for, looked up once for the whole run."""
+    from protorynet.text.inputs import find_files
+
+    return sources if _STANDARD in sources else [str(path) for path in find_files(sources)]
 
 
 def _check_places(model: Path, sources: list[str], output: str | None, *, resume: bool) -> None:
     """Refuse, before any work, what cannot be read, written or gone on with."""
     if not model.is_dir():
-        raise ModelFormatError(f"there is no model directory {model}.")
+        raise ModelFormatError(
+            f"there is no model directory {model}; check the path, or make one with: "
+            f"protorynet fit TRAIN -o {model}"
+        )
     if resume and _STANDARD in sources:
         raise InputError(
             "standard input cannot be read again, so --resume cannot go on with it. Save the "
@@ -172,25 +192,12 @@ def _check_places(model: Path, sources: list[str], output: str | None, *, resume
     path = Path(output)
     if path.suffix.lower() not in ENDINGS:
         raise InputError(f"{path} has an ending that is not known; known are {', '.join(ENDINGS)}.")
-    for source in _files(sources):
-        if path.exists() and source.exists() and path.samefile(source):
-            raise InputError(f"{path} is the input; choose another name for the output.")
     if path.is_dir():
         raise InputError(f"{path} is a directory; give the name of a file.")
-    check_writable(path)
-
-
-def _files(sources: list[str]) -> list[Path]:
-    from protorynet.text.inputs import find_files
-
-    return [] if _STANDARD in sources else find_files(sources)
-
-
-def _write(stream: TableStream, step: BatchScorer, parts: PartsFolder) -> Written:
-    from protorynet.scoring import predict_to_file
-
-    with row_progress(stream.n_rows) as advance:
-        return predict_to_file(stream, step, parts, advance)
+    for source in map(Path, sources):
+        if path.exists() and source.exists() and path.samefile(source):
+            raise InputError(f"{path} is the input; choose another name for the output.")
+    check_writable(path.resolve())
 
 
 def _print(stream: TableStream, step: BatchScorer, kind: str, *, is_brief: bool) -> Written:

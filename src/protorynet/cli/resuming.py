@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from protorynet.cli.output import note
+from protorynet.cli.row_progress import row_progress
 from protorynet.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from protorynet.scoring import PartsFolder
+    from protorynet.scoring import BatchScorer, PartsFolder, Written
+    from protorynet.text.streaming import TableStream
 
-__all__ = ["parts_for", "prepare_parts", "telling_how_to_go_on"]
+__all__ = ["parts_for", "write_in_parts"]
 
 _WORDS = {
     "protorynet": "the version of protorynet",
@@ -41,8 +43,44 @@ def parts_for(output: Path, model: Path, files: list[Path], options: dict[str, A
     return PartsFolder(output, {**identity, **options})
 
 
-def prepare_parts(parts: PartsFolder, *, resume: bool, skip_empty: bool) -> None:
-    """Go on with the parts there, make room for new ones, or refuse to do either."""
+def write_in_parts(
+    stream: TableStream, opened: Callable[[], BatchScorer], parts: PartsFolder, *, resume: bool
+) -> Written:
+    """Predict a stream into a file, going on where an earlier run stopped if that is asked for.
+
+    Parameters
+    ----------
+    stream
+        The documents.
+    opened
+        Loads the model.
+    parts
+        The folder for the parts of the output.
+    resume
+        Go on with what is there.
+    """
+    from protorynet.scoring import predict_to_file
+
+    can_go_on = stream.n_rows is not None
+    with parts.locked():
+        goes_on = can_go_on and _belong_to_this_run(
+            parts, resume=resume, skip_empty=stream.skip_empty
+        )
+        # A model that does not load must cost nobody the rows that are done.
+        step = opened()
+        if goes_on:
+            parts.go_on()
+        else:
+            parts.start()
+        with (
+            _telling_how_to_go_on(parts, can_go_on=can_go_on),
+            row_progress(stream.n_rows) as advance,
+        ):
+            return predict_to_file(stream, step, parts, advance)
+
+
+def _belong_to_this_run(parts: PartsFolder, *, resume: bool, skip_empty: bool) -> bool:
+    """Say whether to go on with the parts there; refuse to lose those that one could go on with."""
     changed = parts.differences()
     n_done = sum(part.n_rows for part in parts.finished())
     # Parts made without --skip-empty hold no document that it would have left out.
@@ -51,23 +89,22 @@ def prepare_parts(parts: PartsFolder, *, resume: bool, skip_empty: bool) -> None
     if changed is None or not n_done:
         if resume:
             note(f"there is nothing to go on from beside {parts.output}; starting anew")
-        parts.start()
-    elif resume and changed:
+        return False
+    if resume and changed:
         raise CheckpointError(
             f"cannot go on with {parts.output}: {_changes(changed)} changed since it was begun. "
             "Run the command as it was then; or start anew, without --resume."
         )
-    elif resume:
-        note(f"going on after {n_done:,} rows that are done")
-        parts.go_on()
-    elif changed:
+    if changed:
         note(f"starting anew: {parts.folder} is of another run")
-        parts.start()
-    else:
+        return False
+    if not resume:
         raise CheckpointError(
             f"{n_done:,} rows of {parts.output} are done already. Go on with --resume; or remove "
             f"the folder {parts.folder} to start anew."
         )
+    note(f"going on after {n_done:,} rows that are done")
+    return True
 
 
 def _changes(names: list[str]) -> str:
@@ -75,7 +112,7 @@ def _changes(names: list[str]) -> str:
 
 
 @contextmanager
-def telling_how_to_go_on(parts: PartsFolder, *, can_go_on: bool) -> Iterator[None]:
+def _telling_how_to_go_on(parts: PartsFolder, *, can_go_on: bool) -> Iterator[None]:
     """Say, when the block is stopped or fails, what is done and how to go on from there."""
     try:
         yield

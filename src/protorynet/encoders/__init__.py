@@ -8,11 +8,12 @@ from protorynet.encoders.embeddings import Embeddings
 from protorynet.encoders.precomputed import stack_sequences
 from protorynet.encoders.protocol import Encoder, WindowedEncoder
 from protorynet.encoders.registry import load_encoder
-from protorynet.encoders.variants import EncoderChoice, choose_encoder
+from protorynet.encoders.variants import EncoderChoice, choose_encoder, split_variant
 
 if TYPE_CHECKING:
     from protorynet.encoders.loading import choose_device
     from protorynet.encoders.speed import ListedEncoder, list_encoders
+    from protorynet.encoders.static import StaticEncoder
     from protorynet.encoders.transformer import TransformerEncoder
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Encoder",
     "EncoderChoice",
     "ListedEncoder",
+    "StaticEncoder",
     "TransformerEncoder",
     "WindowedEncoder",
     "choose_device",
@@ -28,6 +30,7 @@ __all__ = [
     "encode_corpus",
     "list_encoders",
     "load_encoder",
+    "split_variant",
     "stack_sequences",
 ]
 
@@ -38,6 +41,10 @@ def __getattr__(name: str) -> Any:
         from protorynet.encoders.transformer import TransformerEncoder
 
         return TransformerEncoder
+    if name == "StaticEncoder":
+        from protorynet.encoders.static import StaticEncoder
+
+        return StaticEncoder
     if name == "choose_device":
         from protorynet.encoders.loading import choose_device
 

@@ -37,7 +37,8 @@ def encode_corpus(
     texts
         The sentences, repeats included.
     cache
-        Where to look first and to keep what is new.
+        Where to look first and to keep what is new; not used for an encoder that says that it
+        `is_quick`, as static ones do.
     progress
         Whether to show progress on standard error.
 
@@ -56,6 +57,8 @@ def encode_corpus(
         return Embeddings(np.empty((0, width), dtype=np.float32), rows)
     found = np.zeros(len(sentences), dtype=np.bool_)
     known = np.empty((0, 0), dtype=np.float32)
+    if getattr(encoder, "is_quick", False):
+        cache = None
     if cache is not None:
         found, known = cache.get(encoder, sentences)
     missing = np.flatnonzero(~found)

@@ -42,6 +42,8 @@ class OnnxEncoder:
     ----------
     dimension, window
         Components of an embedding; most tokens read of one text.
+    tokenizer
+        What turns texts into ids.
     source
         The file that the graph was read from.
     """
@@ -58,7 +60,7 @@ class OnnxEncoder:
         self.name = name
         self.fingerprint = fingerprint
         self.window = tokenizer.window
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self.source = source
         self._session = open_session(graph, source, inputs=_INPUTS, outputs=(_OUTPUT,))
         width = self._session.get_outputs()[0].shape[-1]
@@ -66,10 +68,10 @@ class OnnxEncoder:
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         """Return one row per sentence; what lies beyond the window is not read."""
-        tokens = self._tokenizer.tokenize(sentences)
+        tokens = self.tokenizer.tokenize(sentences)
         if not tokens:
             return np.empty((0, self.dimension), dtype=np.float32)
-        order, batches = self._tokenizer.batches(tokens, most=_BATCH_TOKENS, spare=None)
+        order, batches = self.tokenizer.batches(tokens, most=_BATCH_TOKENS, spare=None)
         vectors = np.concatenate([self._run(ids, mask) for ids, mask in batches])
         result = np.empty_like(vectors)
         result[order] = vectors
@@ -77,7 +79,7 @@ class OnnxEncoder:
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self._tokenizer.count(texts)
+        return self.tokenizer.count(texts)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OnnxEncoder:
         return self  # nothing in it ever changes, and a session cannot be copied

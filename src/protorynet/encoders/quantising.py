@@ -90,7 +90,7 @@ def _opened(path: Path, teacher: TransformerEncoder, name: str) -> OnnxEncoder:
     recipe = json.dumps([teacher.fingerprint, "int8", _RECIPE])
     return OnnxEncoder(
         path.read_bytes(),
-        teacher._tokenizer,
+        teacher.tokenizer,
         name=name,
         fingerprint=hashlib.sha256(recipe.encode()).hexdigest(),
         source=path,

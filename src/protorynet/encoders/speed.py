@@ -10,9 +10,10 @@ from pathlib import Path
 
 from protorynet.encoders.protocol import Encoder
 from protorynet.encoders.registry import listed_folders, load_encoder
-from protorynet.encoders.static import StaticEncoder, cached_static
+from protorynet.encoders.static import StaticEncoder
+from protorynet.encoders.static_cache import cached_static
 from protorynet.encoders.variants import VARIANTS, split_variant
-from protorynet.errors import EncoderError, MissingExtraError
+from protorynet.errors import ProtoryNetError
 from protorynet.progress import progress_bar
 
 __all__ = ["SENTENCES", "ListedEncoder", "list_encoders", "sentences_per_second"]
@@ -106,7 +107,11 @@ def list_encoders(*, device: str = "auto", progress: bool = False) -> list[Liste
     progress
         Whether to show progress on standard error.
     """
-    names = ["minilm", *(f"minilm:{variant}" for variant in VARIANTS), *sorted(listed_folders())]
+    names = [
+        "minilm",
+        *(f"minilm:{variant}" for variant in VARIANTS),
+        *sorted(listed_folders().keys() - {"minilm"}),
+    ]
     listed: list[ListedEncoder] = []
     with progress_bar("Measuring encoders", len(names), enabled=progress) as advance:
         for name in names:
@@ -118,13 +123,13 @@ def list_encoders(*, device: str = "auto", progress: bool = False) -> list[Liste
 def _measured(name: str, device: str, listed: list[ListedEncoder]) -> ListedEncoder:
     try:
         encoder = _ready(name, device)
-    except (EncoderError, MissingExtraError) as error:
+    except ProtoryNetError as error:
         return ListedEncoder(name, remedy=str(error), licence=_licence(name))
     if encoder is None:
         remedy = "made when it is first used, in about a minute"
         return ListedEncoder(name, remedy=remedy, licence=_licence(name))
     rate = sentences_per_second(encoder)
-    plain = listed[0].sentences_per_second if ":" in name else rate
+    plain = rate if split_variant(name)[1] is None else listed[0].sentences_per_second
     return ListedEncoder(
         name,
         dimension=getattr(encoder, "dimension", None),
@@ -146,7 +151,7 @@ def _ready(name: str, device: str) -> Encoder | None:
 
 def _bytes_on_disk(encoder: Encoder) -> int | None:
     if isinstance(encoder, StaticEncoder):
-        return int(encoder._vectors.nbytes)
+        return int(encoder.vectors.nbytes)
     source = getattr(encoder, "source", None)
     return source.stat().st_size if isinstance(source, Path) else None
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 from tokenizers import Tokenizer
 
-from protorynet.encoders.cache import EmbeddingCache
 from protorynet.encoders.folder import first_line, read_json
 from protorynet.encoders.tokens import SentenceTokenizer
 from protorynet.errors import EncoderError, InputError
@@ -24,11 +22,11 @@ from protorynet.files import replaced_directory
 if TYPE_CHECKING:
     from protorynet.encoders.transformer import TransformerEncoder
 
-__all__ = ["StaticEncoder", "cached_static", "static_encoder"]
+__all__ = ["DIMENSION", "StaticEncoder", "static_fingerprint"]
 
 # Raised with every change of how token vectors are made or put together.
 _RECIPE = 1
-_DIMENSION = 384
+DIMENSION = 384
 _DESCRIPTION, _VECTORS, _TOKENIZER = "static.json", "vectors.safetensors", "tokenizer.json"
 # Their sums stay in the processor's cache.
 _SENTENCES_AT_ONCE = 1_024
@@ -55,6 +53,10 @@ class StaticEncoder:
     ----------
     dimension, window
         Components of an embedding; most tokens read of one text, special tokens included.
+    blank
+        The embedding of a text that says nothing.
+    is_quick
+        That encoding a sentence is quicker than looking it up, so that no cache is asked.
 
     Examples
     --------
@@ -66,6 +68,8 @@ class StaticEncoder:
     >>> encoder.encode(["clean", "dirty"]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+
+    is_quick = True
 
     def __init__(
         self,
@@ -79,16 +83,16 @@ class StaticEncoder:
         self.fingerprint = fingerprint
         self.dimension = int(vectors.shape[1])
         self.window = tokenizer.window
-        self._vectors = vectors
-        self._blank = _mean_direction(vectors)
-        self._tokenizer = tokenizer
+        self.vectors = vectors
+        self.blank = _mean_direction(vectors)
+        self.tokenizer = tokenizer
 
     @classmethod
     def distil(
         cls,
         teacher: TransformerEncoder,
         *,
-        dimension: int = _DIMENSION,
+        dimension: int = DIMENSION,
         name: str | None = None,
         progress: bool = False,
     ) -> StaticEncoder:
@@ -109,12 +113,12 @@ class StaticEncoder:
 
         if dimension < 1:
             raise InputError(f"dimension={dimension} should be at least 1.")
-        tokenizer = teacher._tokenizer
+        tokenizer = teacher.tokenizer
         return cls(
             distil_tokens(teacher, tokenizer, dimension, progress=progress),
             tokenizer,
             name=name or f"{teacher.name}:static",
-            fingerprint=_fingerprint(teacher.fingerprint, dimension),
+            fingerprint=static_fingerprint(teacher.fingerprint, dimension),
         )
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
@@ -122,26 +126,29 @@ class StaticEncoder:
         result = np.empty((len(sentences), self.dimension), dtype=np.float32)
         for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
             part = sentences[start : start + _SENTENCES_AT_ONCE]
-            result[start : start + len(part)] = self._sums(self._tokenizer.tokenize(part))
+            result[start : start + len(part)] = self._sums(self.tokenizer.tokenize(part))
         lengths = np.linalg.norm(result, axis=1, keepdims=True)
         np.divide(result, lengths, out=result, where=lengths > 0)
-        result[lengths[:, 0] == 0] = self._blank
+        result[lengths[:, 0] == 0] = self.blank
         return result
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self._tokenizer.count(texts)
+        return self.tokenizer.count(texts)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StaticEncoder:
+        return self  # nothing in it ever changes
 
     def save(self, folder: Path) -> None:
         """Write the encoder as a folder; an old one is replaced."""
         content = {
-            _VECTORS: save({"vectors": self._vectors}),
-            _TOKENIZER: self._tokenizer.tokenizer.to_str().encode(),
+            _VECTORS: save({"vectors": self.vectors}),
+            _TOKENIZER: self.tokenizer.tokenizer.to_str().encode(),
         }
         description = {
             "fingerprint": self.fingerprint,
             "window": self.window,
-            "pad_token_id": self._tokenizer.pad_token_id,
+            "pad_token_id": self.tokenizer.pad_token_id,
             "sha256": {file: hashlib.sha256(data).hexdigest() for file, data in content.items()},
         }
         content[_DESCRIPTION] = (json.dumps(description, indent=2) + "\n").encode()
@@ -181,79 +188,16 @@ class StaticEncoder:
         reach = len(tokens) - np.cumsum(np.bincount(lengths))[:-1]
         sums = np.zeros((len(tokens), self.dimension), dtype=np.float32)
         for position, count in enumerate(reach):
-            sums[:count] += self._vectors[ids[places[:count] + position]]
+            sums[:count] += self.vectors[ids[places[:count] + position]]
         result = np.empty_like(sums)
         result[longest_first] = sums
         return result
 
 
-def cached_static(
-    teacher_fingerprint: str, *, name: str, cache_folder: Path | None = None
-) -> StaticEncoder | None:
-    """Return the encoder that was distilled from a teacher before, or None.
-
-    Parameters
-    ----------
-    teacher_fingerprint
-        The teacher's fingerprint; `folder_fingerprint` tells it without loading the teacher.
-    name
-        What people call the encoder.
-    cache_folder
-        The folder of the cache; by default that of the embeddings.
-
-    Examples
-    --------
-    >>> cached_static("never distilled", name="static") is None
-    True
-    """
-    fingerprint = _fingerprint(teacher_fingerprint, _DIMENSION)
-    folder = _cached_folder(fingerprint, cache_folder)
-    if not folder.is_dir():
-        return None
-    try:
-        encoder = StaticEncoder.load(folder, name=name)
-    except EncoderError:
-        # Distilling again costs a minute and mends it.
-        return None
-    return encoder if encoder.fingerprint == fingerprint else None
-
-
-def static_encoder(
-    teacher: TransformerEncoder,
-    *,
-    name: str,
-    cache_folder: Path | None = None,
-    progress: bool = False,
-) -> StaticEncoder:
-    """Return the static encoder of a teacher, distilled unless the cache has it.
-
-    Parameters
-    ----------
-    teacher
-        The transformer to distil.
-    name
-        What people call the encoder.
-    cache_folder
-        The folder of the cache; by default that of the embeddings.
-    progress
-        Whether to show the progress of distilling on standard error.
-    """
-    cached = cached_static(teacher.fingerprint, name=name, cache_folder=cache_folder)
-    if cached is not None:
-        return cached
-    encoder = StaticEncoder.distil(teacher, name=name, progress=progress)
-    try:
-        encoder.save(_cached_folder(encoder.fingerprint, cache_folder))
-    except EncoderError as error:
-        # Another process may have been first, which is as good.
-        if cached_static(teacher.fingerprint, name=name, cache_folder=cache_folder) is None:
-            warnings.warn(
-                f"{error}; it will be distilled anew next time. Set the environment variable "
-                "PROTORYNET_CACHE to a folder with room.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-    return encoder
+def static_fingerprint(teacher_fingerprint: str, dimension: int = DIMENSION) -> str:
+    """Return the fingerprint of what `StaticEncoder.distil` makes of a teacher."""
+    recipe = json.dumps([teacher_fingerprint, "static", _RECIPE, dimension])
+    return hashlib.sha256(recipe.encode()).hexdigest()
 
 
 def _mean_direction(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -280,13 +224,3 @@ def _loaded(folder: Path, name: str) -> StaticEncoder:
         name=name,
         fingerprint=str(description["fingerprint"]),
     )
-
-
-def _cached_folder(fingerprint: str, cache_folder: Path | None) -> Path:
-    root = EmbeddingCache().folder if cache_folder is None else Path(cache_folder)
-    return root / "static" / fingerprint[:32]
-
-
-def _fingerprint(teacher_fingerprint: str, dimension: int) -> str:
-    recipe = json.dumps([teacher_fingerprint, "static", _RECIPE, dimension])
-    return hashlib.sha256(recipe.encode()).hexdigest()

@@ -54,6 +54,8 @@ class TransformerEncoder:
     ----------
     network
         The torch module from token ids and attention mask to embeddings, for fine-tuning.
+    tokenizer
+        From texts to token ids.
     dimension, window, pad_token_id
         Components of an embedding; most tokens read of one text; the id that fills short rows.
     source
@@ -80,7 +82,7 @@ class TransformerEncoder:
         special_tokens = tokenizer.num_special_tokens_to_add(False)
         self.window = token_window(self._layout, config, special_tokens)
         self.pad_token_id = padding_token(self._layout, config, tokenizer)
-        self._tokenizer = SentenceTokenizer(tokenizer, self.window, self.pad_token_id)
+        self.tokenizer = SentenceTokenizer(tokenizer, self.window, self.pad_token_id)
         self.dimension = self._dimension(config.hidden_size)
         self._tokenizer_files = {
             name: (self._layout.transformer / name).read_bytes()
@@ -121,11 +123,11 @@ class TransformerEncoder:
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, special tokens included, cut at the window."""
-        return self._tokenizer.tokenize(sentences)
+        return self.tokenizer.tokenize(sentences)
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self._tokenizer.count(texts)
+        return self.tokenizer.count(texts)
 
     def save(self, folder: Path) -> None:
         """Write a complete folder that gives the same outputs; an old one is replaced."""
@@ -140,7 +142,7 @@ class TransformerEncoder:
     ) -> tuple[NDArray[np.int64], Iterator[tuple[torch.Tensor, torch.Tensor]]]:
         device = next(self.network.parameters()).device
         most, spare = _CPU_BATCH if device.type == "cpu" else _GPU_BATCH
-        order, batches = self._tokenizer.batches(tokens, most=most, spare=spare)
+        order, batches = self.tokenizer.batches(tokens, most=most, spare=spare)
         return order, (
             (torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device))
             for ids, mask in batches

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.encoders import Encoder, load_encoder
+from protorynet.encoders import Encoder, load_encoder, split_variant
 from protorynet.explain.evaluation import Measure
 from protorynet.explain.pretrained import NOT_AT_HAND, Encode, PretrainedSpace, unit_vectors
 from protorynet.model import PRECOMPUTED, EncoderRecord, Model
@@ -69,7 +69,8 @@ def choose_judge(
     """
     if record.name == PRECOMPUTED:
         return None, ""
-    if judge is None and record.name == "minilm":
+    # Its faster forms are no more independent of it than it is itself.
+    if judge is None and split_variant(record.name)[0] == "minilm":
         return tfidf_judge, "word pieces: it sees spelling, not meaning"
     judging = load_encoder(judge or "minilm", device=device)
     return encoder_judge(judging.encode), judging.name

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from protorynet.labels import LabelCode
 from protorynet.model import Model
 from protorynet.preparation import prepare_documents
 from protorynet.runtime import OnnxScorer
+
+if TYPE_CHECKING:
+    from protorynet.classifier import ProtoryNetClassifier
 
 __all__ = ["Comparison", "compare", "trial_documents"]
 
@@ -57,25 +61,26 @@ class Comparison:
 
 
 def compare(
-    model: Model,
-    encoder: Encoder | None,
-    scorer: OnnxScorer,
-    documents: Sequence[Any],
-    labels: Any = None,
+    classifier: ProtoryNetClassifier, folder: Path, documents: Sequence[Any], labels: Any = None
 ) -> Comparison:
     """Let a model and its export read the same documents.
 
     Parameters
     ----------
-    model, encoder
-        The model and its encoder.
-    scorer
-        The exported model.
+    classifier
+        A fitted or loaded classifier.
+    folder
+        Its export.
     documents
         Texts, or arrays of vectors where there is no encoder.
     labels
         Their right labels, if known.
     """
+    from protorynet.exporting.encoder_graph import tokenizer_of
+
+    model, encoder = classifier.model_, classifier._encoder
+    own = encoder if tokenizer_of(encoder) is None else None
+    scorer = OnnxScorer.load(folder, encoder=own, cache=False)
     sentences, embeddings = prepare_documents(
         documents, encoder, splitter=model.splitter, on_empty="skip"
     )

@@ -44,9 +44,9 @@ class Written:
 def tokenizer_of(encoder: Encoder | None) -> SentenceTokenizer | None:
     """Return the tokenizer of an encoder that can be exported, None for any other one."""
     if isinstance(encoder, Bfloat16Encoder):
-        return encoder._teacher._tokenizer
+        return encoder.teacher.tokenizer
     if isinstance(encoder, TransformerEncoder | OnnxEncoder | StaticEncoder):
-        return encoder._tokenizer
+        return encoder.tokenizer
     return None
 
 
@@ -56,7 +56,7 @@ def write_encoder(encoder: Encoder, path: Path, precision: Precision) -> Written
         return _write_network(encoder.network, path, precision, is_same=precision == "float32")
     if isinstance(encoder, Bfloat16Encoder):
         # ONNX Runtime has no products in bfloat16 on a CPU.
-        network = copy.deepcopy(encoder._teacher.network).float()
+        network = copy.deepcopy(encoder.teacher.network).float()
         return _write_network(network, path, precision, is_same=False)
     is_small = split_variant(encoder.name)[1] == "int8"
     if precision == "int8" and not is_small:
@@ -90,13 +90,13 @@ def _static_graph(encoder: StaticEncoder) -> bytes:
     graph = Graph()
     last = graph.constant(np.array([2], np.int64))
     mask = graph.add("Unsqueeze", graph.add("Cast", "mask", to=TensorProto.FLOAT), last)
-    tokens = graph.add("Mul", graph.add("Gather", graph.constant(encoder._vectors), "ids"), mask)
+    tokens = graph.add("Mul", graph.add("Gather", graph.constant(encoder.vectors), "ids"), mask)
     total = graph.add("ReduceSum", tokens, graph.constant(np.array([1], np.int64)), keepdims=0)
     length = graph.add("ReduceL2", total, axes=[-1], keepdims=1)
     filled = graph.add("Greater", length, graph.constant(np.float32(0)))
     safe = graph.add("Where", filled, length, graph.constant(np.float32(1)))
     unit = graph.add("Div", total, safe)
-    graph.add("Where", filled, unit, graph.constant(encoder._blank), result="vectors")
+    graph.add("Where", filled, unit, graph.constant(encoder.blank), result="vectors")
     value, shape = helper.make_tensor_value_info, ["rows", "tokens"]
     return graph.finished(
         [value(name, TensorProto.INT64, shape) for name in ("ids", "mask")],

@@ -84,7 +84,7 @@ def export_onnx(
     try:
         with replaced_directory(folder) as fresh:
             is_same = _write(model, encoder, fresh, precision)
-            comparison = _compared(model, encoder, fresh)
+            comparison = compare(classifier, fresh, trial_documents(model, encoder))
             if is_same:
                 _refuse_differences(comparison)
     except OSError as error:
@@ -127,15 +127,6 @@ def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precis
     (fresh / EXPORT).write_bytes(exported.to_json())
     (fresh / REQUIREMENTS).write_text(_requirements(), encoding="utf-8")
     return is_same
-
-
-def _compared(model: Model, encoder: Encoder | None, fresh: Path) -> Comparison:
-    from protorynet.exporting.encoder_graph import tokenizer_of
-    from protorynet.runtime import OnnxScorer
-
-    own = encoder if tokenizer_of(encoder) is None else None
-    scorer = OnnxScorer.load(fresh, encoder=own, cache=False)
-    return compare(model, encoder, scorer, trial_documents(model, encoder))
 
 
 def _refuse_differences(comparison: Comparison) -> None:

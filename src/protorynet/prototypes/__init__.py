@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from protorynet.prototypes.edit_log import EditEntry, EditLog, PastState, Retraining
     from protorynet.prototypes.editing import apply_edits
     from protorynet.prototypes.edits import Change, Edits
-    from protorynet.prototypes.kmedoids import faster_pam, k_medoids, mean_distance_to_nearest
+    from protorynet.prototypes.kmedoids import k_medoids, mean_distance_to_nearest
+    from protorynet.prototypes.medoid_swaps import faster_pam
     from protorynet.prototypes.projection import cluster_means, project
     from protorynet.prototypes.prototype import Prototype, Prototypes
     from protorynet.prototypes.pruning import PruningPoint, choose_size, sizes_to_try
@@ -51,7 +52,8 @@ __getattr__, __dir__ = lazy_names(
         "edit_log": "EditEntry EditLog PastState Retraining",
         "editing": "apply_edits",
         "edits": "Change Edits",
-        "kmedoids": "faster_pam k_medoids mean_distance_to_nearest",
+        "kmedoids": "k_medoids mean_distance_to_nearest",
+        "medoid_swaps": "faster_pam",
         "projection": "cluster_means project",
         "prototype": "Prototype Prototypes",
         "pruning": "PruningPoint choose_size sizes_to_try",

@@ -132,20 +132,23 @@ class OnnxReader:
         feed = dict(zip(INPUTS, values, strict=True))
         outputs = run_session(self._session, OUTPUTS, feed, self._source)
         given = dict(zip(OUTPUTS, outputs, strict=True))
-        self._check(given["probabilities"], given["columns"][inside], given["runner_up"][inside])
+        self._check(given, inside)
         result.probabilities[documents] = given.pop("probabilities")
         for name, padded in given.items():
             getattr(result, name)[at] = padded[inside]
 
-    def _check(
-        self,
-        probabilities: NDArray[np.float32],
-        columns: NDArray[np.int64],
-        runner_up: NDArray[np.int64],
-    ) -> None:
-        both = np.concatenate([columns, runner_up])
-        is_known = both.min() >= 0 and both.max() < self._n_prototypes
-        if probabilities.shape[1] != self._n_classes or not is_known:
+    def _check(self, given: dict[str, NDArray[Any]], inside: NDArray[np.bool_]) -> None:
+        """Refuse what a graph of another model, or no reader at all, would say."""
+        classes = (self._n_classes,)
+        shapes = {"probabilities": inside.shape[:1] + classes, "running": inside.shape + classes}
+        is_right = all(
+            array.shape == shapes.get(name, inside.shape) and array.dtype.kind in "fi"
+            for name, array in given.items()
+        )
+        if is_right:
+            both = np.concatenate([given[name][inside] for name in ("columns", "runner_up")])
+            is_right = bool(both.min() >= 0 and both.max() < self._n_prototypes)
+        if not is_right:
             raise ModelFormatError(
                 f"{self._source} has other classes or prototypes than export.json; export the "
                 "model again."

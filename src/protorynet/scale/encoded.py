@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.classifier import ProtoryNetClassifier
-from protorynet.encoders import EmbeddingCache, Encoder
+from protorynet.encoders import EmbeddingCache, Encoder, WindowedEncoder
 from protorynet.scale.encoding import encode_with_ray
 
 __all__ = ["fit_on_encoded"]
@@ -39,10 +39,18 @@ def fit_on_encoded(
         The encoder; workers load it by its name.
     """
     distinct = list(dict.fromkeys(sentences))
-    if classifier.cache:
+    if getattr(encoder, "is_quick", False):
+        distinct = []  # sending them would take longer than encoding them here
+    elif classifier.cache:
         found, _ = EmbeddingCache().get(encoder, distinct)
         distinct = [text for text, known in zip(distinct, found, strict=True) if not known]
-    vectors = encode_with_ray(encoder.name, distinct, address=address, progress=classifier.verbose)
+    vectors = encode_with_ray(
+        encoder.name,
+        distinct,
+        fingerprint=encoder.fingerprint,
+        address=address,
+        progress=classifier.verbose,
+    )
     given = classifier.encoder
     try:
         classifier.set_params(encoder=_Encoded(encoder, distinct, vectors))
@@ -56,7 +64,11 @@ def fit_on_encoded(
 class _Encoded:
     """An encoder that knows some sentences by heart."""
 
-    def __init__(self, encoder: Any, texts: list[str], vectors: NDArray[np.float32]) -> None:
+    def __init__(self, encoder: Encoder, texts: list[str], vectors: NDArray[np.float32]) -> None:
+        self.name, self.fingerprint = encoder.name, encoder.fingerprint
+        self.is_quick = getattr(encoder, "is_quick", False)
+        if isinstance(encoder, WindowedEncoder):
+            self.window, self.count_tokens = encoder.window, encoder.count_tokens
         self._encoder = encoder
         self._rows = {text: row for row, text in enumerate(texts)}
         self._vectors = vectors
@@ -64,10 +76,5 @@ class _Encoded:
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         rows = [self._rows.get(sentence, -1) for sentence in sentences]
         if -1 in rows:
-            encoded: NDArray[np.float32] = self._encoder.encode(sentences)
-            return encoded
+            return self._encoder.encode(sentences)
         return self._vectors[rows]
-
-    def __getattr__(self, name: str) -> Any:
-        # Its name, its fingerprint and, where it has them, its window and its tokens.
-        return getattr(self._encoder, name)

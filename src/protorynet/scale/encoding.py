@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,7 +22,12 @@ _BLOCK = 2_048
 
 
 def encode_with_ray(
-    encoder: str, texts: Sequence[str], *, address: str | None = None, progress: bool = False
+    encoder: str,
+    texts: Sequence[str],
+    *,
+    fingerprint: str | None = None,
+    address: str | None = None,
+    progress: bool = False,
 ) -> NDArray[np.float32]:
     """Return the vectors of sentences, one row each, in their order.
 
@@ -31,6 +37,8 @@ def encode_with_ray(
         The name or folder of an encoder that is on every machine of the cluster.
     texts
         The sentences, best each one once.
+    fingerprint
+        That of the encoder here; a machine where it is another one is refused.
     address
         ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray on this machine,
         or takes the one that this process uses already.
@@ -50,7 +58,9 @@ def encode_with_ray(
         progress_bar(f"Encoding {len(texts):,} sentences", len(texts), enabled=progress) as advance,
     ):
         stage = ray.data.from_arrow(tables).map_batches(
-            SentenceEncoder, fn_constructor_args=(encoder,), **worker_pool(ray, len(tables))
+            SentenceEncoder,
+            fn_constructor_args=(encoder, fingerprint),
+            **worker_pool(ray, len(tables)),
         )
         try:
             for block in stage.iter_batches(batch_size=None, batch_format="pyarrow"):
@@ -71,22 +81,34 @@ class SentenceEncoder:
     ----------
     spec
         The name or folder of the encoder.
+    fingerprint
+        The fingerprint that it must have, if any.
     """
 
-    def __init__(self, spec: str) -> None:
+    def __init__(self, spec: str, fingerprint: str | None = None) -> None:
         self._spec = spec
+        self._fingerprint = fingerprint
         self._encoder: Encoder | None = None
 
     def __call__(self, block: pa.Table) -> pa.Table:
         """Return the rows with their vectors; what goes wrong is an answer too."""
         try:
             if self._encoder is None:
-                self._encoder = load_encoder(self._spec)
+                self._encoder = self._loaded()
             vectors = self._encoder.encode(block.column("text").to_pylist())
         except ProtoryNetError as error:
             return _packed(block.column("row"), [b""] * len(block), str(error))
         rows = np.ascontiguousarray(vectors, dtype="<f4")
         return _packed(block.column("row"), [row.tobytes() for row in rows], "")
+
+    def _loaded(self) -> Encoder:
+        encoder = load_encoder(self._spec)
+        if self._fingerprint not in (None, encoder.fingerprint):
+            raise EncoderError(
+                f"the encoder {self._spec!r} on {socket.gethostname()} is another one than on the "
+                "machine of the command; put the same files there."
+            )
+        return encoder
 
 
 def _packed(rows: pa.ChunkedArray, vectors: list[bytes], error: str) -> pa.Table:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
+import re
 import shutil
 import uuid
 from collections.abc import Iterable
@@ -14,13 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from protorynet.errors import InputError
-from protorynet.scale.places import filesystem_of, is_address, is_object_store
+from protorynet.errors import InputError, ProtoryNetError
+from protorynet.scale.places import filesystem_of, is_address, is_object_store, shown
 
 __all__ = ["PartFolder", "discard", "finish", "open_folder", "write_part"]
 
 _PLAN = "_plan.json"
 _FINISHED = "_SUCCESS"
+_DIGITS = 16  # that tell the hidden folders of runs apart
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,11 @@ def open_folder(output: str | Path, *, identity: str, rows: int) -> PartFolder:
     InputError
         If there is something already that is not a former result.
     """
-    place = str(output) if is_address(str(output)) else str(_hidden(Path(output)))
+    if is_address(str(output)):
+        place = str(output)
+    else:
+        _check_replaceable(Path(output))
+        place = str(_hidden(Path(output), identity))
     system, folder = filesystem_of(place)
     plan = _read_plan(system, folder)
     if plan is not None and plan["identity"] == identity:
@@ -80,8 +88,7 @@ def open_folder(output: str | Path, *, identity: str, rows: int) -> PartFolder:
     if is_address(place):
         _check_empty(system, folder, place)
     else:
-        _check_replaceable(Path(output))
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove_unfinished(Path(folder))
     system.create_dir(folder, recursive=True)
     with system.open_output_stream(f"{folder}/{_PLAN}") as stream:
         stream.write(json.dumps({"rows": rows, "identity": identity}).encode())
@@ -93,29 +100,32 @@ def write_part(folder: PartFolder, number: int, batches: Iterable[pa.RecordBatch
     system, path = filesystem_of(folder.place)
     if not system.get_file_info(f"{path}/{_PLAN}").is_file:
         raise InputError(
-            f"the folder {folder.place} is not seen here; write to a folder that all machines of "
-            "the cluster share, or to an address such as s3://bucket/folder."
+            f"the folder {shown(folder.place)} is not seen here; write to a folder that all "
+            "machines of the cluster share, or to an address such as s3://bucket/folder."
         )
     table = pa.Table.from_batches(list(batches))
     target = folder.file_of(number)
-    if is_object_store(system):
-        pq.write_table(table, target, filesystem=system)
-        return len(table)
     # A name of its own, because a worker thought dead may still write the same part.
-    fresh = f"{path}/.{uuid.uuid4().hex}"
-    pq.write_table(table, fresh, filesystem=system)
-    system.move(fresh, target)
+    fresh = target if is_object_store(system) else f"{path}/.{uuid.uuid4().hex}"
+    try:
+        pq.write_table(table, fresh, filesystem=system)
+        if fresh != target:
+            system.move(fresh, target)
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise ProtoryNetError(shown(f"{target} cannot be written: {reason}")) from None
     return len(table)
 
 
 def finish(folder: PartFolder, output: str | Path, count: int) -> None:
     """Give the complete parts the name that was asked for."""
     system, path = filesystem_of(folder.place)
-    if not is_address(folder.place) and Path(output).suffix.lower() == ".parquet":
-        _join(folder, Path(output), count)
-        shutil.rmtree(path, ignore_errors=True)
-        return
-    system.delete_file(f"{path}/{_PLAN}")
+    if not is_address(folder.place):
+        _check_replaceable(Path(output))
+        if Path(output).suffix.lower() == ".parquet":
+            _join(folder, Path(output), count)
+            shutil.rmtree(path, ignore_errors=True)
+            return
     for info in system.get_file_info(fs.FileSelector(path)):
         # Left by workers that died while writing.
         if info.base_name.startswith("."):
@@ -124,18 +134,34 @@ def finish(folder: PartFolder, output: str | Path, count: int) -> None:
         pass
     if not is_address(folder.place):
         _rename(Path(path), Path(output))
+        path = str(Path(output).absolute())
+    # Last, so that a command stopped in the middle of this can be started again.
+    system.delete_file(f"{path}/{_PLAN}")
 
 
 def discard(folder: PartFolder, *, parts: int) -> None:
     """Remove a folder in which no part was finished; others are kept, to go on from."""
-    if not folder.finished(parts):
-        system, path = filesystem_of(folder.place)
-        system.delete_dir(path)
+    system, path = filesystem_of(folder.place)
+    # Another command may have removed it, and why this one stopped matters more.
+    with contextlib.suppress(OSError):
+        if not folder.finished(parts):
+            system.delete_dir(path)
 
 
-def _hidden(output: Path) -> Path:
+def _hidden(output: Path, identity: str) -> Path:
+    """Return the folder of a run, so named that no other run ever writes into it."""
     output = output.absolute()
-    return output.with_name(f".{output.name}.ray-parts")
+    return output.with_name(
+        f".{output.name}.ray-{hashlib.sha256(identity.encode()).hexdigest()[:_DIGITS]}"
+    )
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what runs with other models, inputs or options left of the same output."""
+    of_any_run = re.escape(folder.name[:-_DIGITS]) + f"[0-9a-f]{{{_DIGITS}}}"
+    for other in folder.parent.iterdir() if folder.parent.is_dir() else ():
+        if re.fullmatch(of_any_run, other.name):
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _read_plan(system: fs.FileSystem, folder: str) -> dict[str, Any] | None:
@@ -150,7 +176,9 @@ def _read_plan(system: fs.FileSystem, folder: str) -> dict[str, Any] | None:
 def _check_empty(system: fs.FileSystem, folder: str, place: str) -> None:
     selector = fs.FileSelector(folder, allow_not_found=True)
     if any(info.is_file for info in system.get_file_info(selector)):
-        raise InputError(f"{place} holds files already; choose another place, or remove them.")
+        raise InputError(
+            f"{shown(place)} holds files already; choose another place, or remove them."
+        )
 
 
 def _check_replaceable(output: Path) -> None:
@@ -186,6 +214,7 @@ def _content(name: str) -> pa.Table:
 
 def _rename(fresh: Path, output: Path) -> None:
     old = fresh.with_name(f"{fresh.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
     if output.exists():
         output.rename(old)
     fresh.rename(output)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from protorynet.errors import TableError
-from protorynet.scale.places import filesystem_of
+from protorynet.scale.places import filesystem_of, shown
 
 __all__ = ["Part", "TableFile", "cut_parts", "inspect_files", "read_part", "rows_per_part"]
 
@@ -66,11 +66,11 @@ def inspect_files(places: Sequence[str]) -> list[TableFile]:
     for other in files[1:]:
         if not other.schema.equals(first.schema):
             raise TableError(
-                f"{other.place} has other columns ({_described(other.schema)}) than {first.place} "
-                f"({_described(first.schema)}); score them apart."
+                f"{shown(other.place)} has other columns ({_described(other.schema)}) than "
+                f"{shown(first.place)} ({_described(first.schema)}); score them apart."
             )
     if not any(file.rows for file in files):
-        raise TableError(f"{first.place} holds no rows; expected one row per document.")
+        raise TableError(f"{shown(first.place)} holds no rows; expected one row per document.")
     return files
 
 
@@ -145,7 +145,7 @@ def _opened(place: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
-        raise TableError(f"{place} cannot be read as Parquet: {reason}") from None
+        raise TableError(shown(f"{place} cannot be read as Parquet: {reason}")) from None
 
 
 def _described(schema: pa.Schema) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -14,9 +15,10 @@ from pyarrow import fs
 from protorynet.errors import InputError, TableError
 from protorynet.text.inputs import find_files
 
-__all__ = ["filesystem_of", "find_parquet", "is_address", "is_object_store"]
+__all__ = ["filesystem_of", "find_parquet", "is_address", "is_object_store", "shown"]
 
 _OBJECT_STORES = {"s3", "gcs", "abfs"}
+_SECRETS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def is_address(place: str) -> bool:
@@ -28,6 +30,17 @@ def is_address(place: str) -> bool:
     (True, False)
     """
     return "://" in place
+
+
+def shown(message: str) -> str:
+    """Return a message without the keys that addresses in it may hold.
+
+    Examples
+    --------
+    >>> shown("s3://key:secret@bucket/reviews cannot be read")
+    's3://…@bucket/reviews cannot be read'
+    """
+    return _SECRETS.sub("…@", message)
 
 
 def filesystem_of(place: str) -> tuple[fs.FileSystem, str]:
@@ -43,7 +56,8 @@ def filesystem_of(place: str) -> tuple[fs.FileSystem, str]:
     try:
         system, path = fs.FileSystem.from_uri(place)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{place} cannot be opened: {' '.join(str(error).split())}") from None
+        reason = " ".join(str(error).split())
+        raise InputError(shown(f"{place} cannot be opened: {reason}")) from None
     return system, path
 
 
@@ -71,11 +85,11 @@ def find_parquet(inputs: Sequence[str | Path]) -> list[str]:
     for place in found:
         if not _is_parquet(place.partition("?")[0]):
             raise TableError(
-                f"{place} is not a Parquet file, and Ray's workers read no other format; convert "
-                "it first, or leave out --engine ray."
+                f"{shown(place)} is not a Parquet file, and Ray's workers read no other format; "
+                "convert it first, or leave out --engine ray."
             )
     if repeated := [place for place, times in Counter(found).items() if times > 1]:
-        raise TableError(f"{repeated[0]} is given more than once.")
+        raise TableError(f"{shown(repeated[0])} is given more than once.")
     return found
 
 
@@ -90,11 +104,12 @@ def _files_at(given: str) -> list[str]:
             return [given]
         infos = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
     except (pa.ArrowException, OSError) as error:
-        raise TableError(f"{given} cannot be reached: {' '.join(str(error).split())}") from None
+        reason = " ".join(str(error).split())
+        raise TableError(shown(f"{given} cannot be reached: {reason}")) from None
     names = sorted(info.base_name for info in infos if info.is_file and _is_visible(info.base_name))
     matching = [name for name in names if fnmatchcase(name, pattern) and _is_parquet(name)]
     if not matching:
-        raise TableError(f"there is no Parquet file at {given}; check the address.")
+        raise TableError(f"there is no Parquet file at {shown(given)}; check the address.")
     return [f"{folder.rstrip('/')}/{quote(name)}{options}" for name in matching]
 
 

@@ -31,10 +31,10 @@ from protorynet.scale.parts import (
     read_part,
     rows_per_part,
 )
-from protorynet.scale.places import find_parquet, is_address
+from protorynet.scale.places import find_parquet, is_address, shown
 from protorynet.scale.session import ray_session
 from protorynet.scale.shipping import ShippedModel, ship_model
-from protorynet.scale.workers import n_workers, start_attempts, worker_pool
+from protorynet.scale.workers import Attempts, error_of, n_workers, start_here, worker_pool
 from protorynet.scoring import BatchScorer, Runtime, model_digest
 from protorynet.text import read_table
 from protorynet.text.chunks import DOCUMENTS, TEXT_BYTES
@@ -94,7 +94,7 @@ def predict_with_ray(
     _check_apart(places, output)
     files = inspect_files(places)
     text = _text_column(files, text)
-    identity = _identity(model, files, text, skip_empty, encoder)
+    identity = _identity(model, files, text, skip_empty, encoder, runtime)
     with ray_session(address) as ray:
         is_here = address is None and len(ray.nodes()) == 1
         shipped = ship_model(ray, model, encoder=encoder, runtime=runtime, is_here=is_here)
@@ -109,6 +109,11 @@ def predict_with_ray(
         except BaseException:
             discard(folder, parts=len(parts))
             raise
+    if lost := [part for part in parts if part.number not in done]:
+        raise errors.ProtoryNetError(
+            f"Ray gave no answer for {len(lost)} of {len(parts)} parts; start the command again, "
+            "and it goes on with these."
+        )
     finish(folder, output, len(parts))
     return sum(done.values())
 
@@ -163,8 +168,8 @@ class PartScorer:
 
         if not ray.get(self._attempts.begin.remote(part.number)):
             raise errors.ProtoryNetError(
-                f"rows {part.start} to {part.stop} of {part.place} ended every worker that scored "
-                "them, most likely for want of memory; start Ray with fewer CPUs per machine."
+                f"rows {part.start} to {part.stop} of {shown(part.place)} ended every worker that "
+                "scored them, most likely for want of memory; offer fewer CPUs per machine to Ray."
             )
 
     def _scored(self, part: Part) -> Iterator[pa.RecordBatch]:
@@ -187,13 +192,14 @@ def _score(ray: ModuleType, parts: Sequence[Part], *how: Any) -> Iterator[tuple[
         return
     by_number = {part.number: part for part in parts}
     orders = ray.data.from_items([asdict(part) for part in parts], override_num_blocks=len(parts))
+    how = (*how, start_here(ray, Attempts))
     answers = orders.map_batches(
-        PartScorer, fn_constructor_args=(*how, start_attempts(ray)), **worker_pool(ray, len(parts))
+        PartScorer, fn_constructor_args=how, **worker_pool(ray, len(parts))
     )
     try:
         for answer in answers.iter_rows():
             if answer["kind"]:
-                raise _error(answer["kind"], answer["message"])
+                raise error_of(answer["kind"], answer["message"])
             yield by_number[answer["number"]], answer["rows"]
     except ray.exceptions.RayError as error:
         reason = " ".join(str(error).split())[-300:]
@@ -212,20 +218,13 @@ def _gathered(
     return rows
 
 
-def _error(kind: str, message: str) -> errors.ProtoryNetError:
-    error: type[errors.ProtoryNetError] = getattr(errors, kind, errors.ProtoryNetError)
-    # Those with arguments of their own cannot be made of a message.
-    is_plain = error.__init__ is errors.ProtoryNetError.__init__
-    return error(message) if is_plain else errors.InputError(message)
-
-
 @contextmanager
 def _naming_rows(place: str, start: int) -> Iterator[None]:
     try:
         yield
     except errors.EmptyDocumentError as error:
         rows = [start + row for row in error.rows]
-        raise errors.InputError(f"{place}: {errors.EmptyDocumentError(rows)}") from None
+        raise errors.InputError(f"{shown(place)}: {errors.EmptyDocumentError(rows)}") from None
 
 
 def _check_apart(places: Sequence[str], output: Path | str) -> None:
@@ -238,7 +237,7 @@ def _check_apart(places: Sequence[str], output: Path | str) -> None:
         inside = [place for place in local if Path(place).resolve().is_relative_to(target)]
     if inside:
         raise errors.InputError(
-            f"{output} holds the input {inside[0]}; choose another name for the output."
+            shown(f"{output} holds the input {inside[0]}; choose another name for the output.")
         )
 
 

@@ -56,7 +56,11 @@ def ship_model(
         encoder = str(Path(encoder).absolute())
     if is_here:
         return ShippedModel(model.absolute(), encoder, runtime)
-    files = sorted(path for path in model.rglob("*") if path.is_file())
+    root = model.resolve()
+    # A link could name any file of this machine.
+    files = sorted(
+        path for path in model.rglob("*") if path.is_file() and path.resolve().is_relative_to(root)
+    )
     if (size := sum(path.stat().st_size for path in files)) > _MOST_BYTES:
         raise InputError(
             f"{model} holds {size / 2**30:.1f} GB, more than the {_MOST_BYTES / 2**30:.0f} GB that "

@@ -10,7 +10,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from protorynet import errors
 from protorynet.classifier import ProtoryNetClassifier
 from protorynet.encoders import Encoder, WindowedEncoder, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
@@ -20,6 +19,7 @@ from protorynet.progress import Advance, progress_bar
 from protorynet.scale.encoded import fit_on_encoded
 from protorynet.scale.session import ray_session
 from protorynet.scale.training_worker import Board, Job, Outcome, train_together
+from protorynet.scale.workers import error_of, start_here
 from protorynet.text import document_list, split_documents
 from protorynet.training import clear_checkpoint, tunable_encoder
 
@@ -100,8 +100,7 @@ def fit_with_ray(
     with ray_session(address) as ray:
         scaling = _scaling(ray, workers, classifier.device)
         given = ray.put((documents, labels))
-        board = ray.remote(num_cpus=0)(Board).remote()
-        job = Job(parameters, given, folder, board)
+        job = Job(parameters, given, folder, start_here(ray, Board))
         outcome = _trained(ray, job, scaling, progress=classifier.verbose)
     return _installed(classifier, outcome)
 
@@ -172,7 +171,7 @@ def _trained(ray: ModuleType, job: Job, scaling: Any, *, progress: bool) -> Outc
     outcome = results[0]
     if isinstance(outcome, Outcome):
         return outcome
-    reason = str(outcome).strip().splitlines()[-1]
+    reason = (str(outcome).strip().splitlines() or [type(outcome).__name__])[-1]
     raise ProtoryNetError(f"training with Ray failed: {reason}")
 
 
@@ -206,8 +205,7 @@ class _Bars:
 def _installed(classifier: ProtoryNetClassifier, outcome: Outcome) -> ProtoryNetClassifier:
     """Give a classifier what the workers made."""
     if outcome.error is not None:
-        kind, message = outcome.error
-        raise getattr(errors, kind, ProtoryNetError)(message)
+        raise error_of(*outcome.error)
     with tempfile.TemporaryDirectory(prefix="protorynet-") as place:
         for name, content in outcome.files.items():
             path = Path(place, "model", name)

@@ -6,7 +6,9 @@ from collections import Counter
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Attempts", "n_workers", "start_attempts", "worker_pool"]
+from protorynet import errors
+
+__all__ = ["Attempts", "error_of", "n_workers", "start_here", "worker_pool"]
 
 _MOST_ATTEMPTS = 5
 
@@ -54,11 +56,20 @@ class Attempts:
         return self._begun[piece] <= _MOST_ATTEMPTS
 
 
-def start_attempts(ray: ModuleType) -> Any:
-    """Return a count that all workers share, kept on the machine of the command."""
+def error_of(kind: str, message: str) -> errors.ProtoryNetError:
+    """Return the error that a worker told of by its kind and message."""
+    error: type[errors.ProtoryNetError] = getattr(errors, kind, errors.ProtoryNetError)
+    # Those with arguments of their own cannot be made of a message.
+    own = [base for base in error.__mro__ if issubclass(base, errors.ProtoryNetError)]
+    is_plain = not any("__init__" in vars(base) for base in own)
+    return error(message) if is_plain else errors.InputError(message)
+
+
+def start_here(ray: ModuleType, kind: type) -> Any:
+    """Return an object that all workers share, kept on the machine of the command."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     # Elsewhere it could be lost, and every worker with it that asks.
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-    count = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Attempts)
-    return count.options(scheduling_strategy=here).remote()
+    shared = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(kind)
+    return shared.options(scheduling_strategy=here).remote()

@@ -6,7 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from protorynet.errors import InputError, MissingExtraError, ModelFormatError
+from protorynet.errors import InputError, ModelFormatError
+from protorynet.runtime.exported import is_exported
 from protorynet.scoring.scores import ClassifierScorer, Scorer
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["Runtime", "is_exported", "model_digest", "open_exported", "open_scorer"]
 
 Runtime = Literal["torch", "onnx"]
-
-_EXPORT = "export.json"
 
 
 def open_scorer(
@@ -56,11 +55,6 @@ def open_scorer(
     return ClassifierScorer(loaded)
 
 
-def is_exported(model: Path) -> bool:
-    """Say whether a folder is one that ``protorynet export`` made."""
-    return (model / _EXPORT).is_file()
-
-
 def model_digest(model: Path) -> str:
     """Return a hash of all that a model directory holds."""
     digest = hashlib.sha256()
@@ -77,11 +71,6 @@ def open_exported(model: Path, *, encoder: str | None = None, cache: bool = True
         raise InputError(
             f"{model} holds its encoder, so --encoder {encoder} has nothing to say; leave it out."
         )
-    try:
-        from protorynet.runtime import OnnxScorer
+    from protorynet.runtime import OnnxScorer
 
-        return OnnxScorer.load(model, cache=cache)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "onnxruntime":
-            raise
-        raise MissingExtraError("An exported model", "onnxruntime", extra="onnx") from None
+    return OnnxScorer.load(model, cache=cache)

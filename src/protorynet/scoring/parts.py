@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,15 @@ import pyarrow as pa
 
 from protorynet.errors import CheckpointError
 from protorynet.files import write_atomically
+from protorynet.scoring.locking import only_one
 from protorynet.scoring.writing import writer_for
+from protorynet.text.quoting import one_line
 
 __all__ = ["Part", "PartsFolder"]
 
 _MANIFEST = "run.json"
+_LOCK = "lock"
+_WHOLE = "whole."
 _PART = re.compile(r"(\d{12,})-(\d{12,})-(\d+)-(\d+)\.arrow")
 
 
@@ -65,17 +69,30 @@ class PartsFolder:
     --------
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     parts = PartsFolder(Path(folder) / "out.jsonl", {"model": "a"})
-    ...     parts.start()
-    ...     parts.add(Part(0, 2, 2, 0), pa.record_batch({"n": [1, 2]}))
-    ...     parts.join()
+    ...     with parts.locked():
+    ...         parts.start()
+    ...         parts.add(Part(0, 2, 2, 0), pa.record_batch({"n": [1, 2]}))
+    ...         parts.join(parts.finished())
     ...     [path.name for path in Path(folder).iterdir()]
     ['out.jsonl']
     """
 
     def __init__(self, output: Path, identity: Mapping[str, Any]) -> None:
         self.output = output
-        self.folder = output.absolute().with_name(f".{output.name}.parts")
+        # A link stays a link; what it points to is made.
+        self._place = output.resolve()
+        self.folder = self._place.with_name(f".{self._place.name}.parts")
         self._identity = json.loads(json.dumps(identity))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs out while the block runs; a folder without a part is removed after it."""
+        with only_one(self.folder / _LOCK, self.output):
+            try:
+                yield
+            finally:
+                if not self.finished():
+                    self.remove()
 
     def finished(self) -> list[Part]:
         """Return the parts from the first row on, up to the first that is missing."""
@@ -99,13 +116,16 @@ class PartsFolder:
         return [name for name in names if known.get(name) != self._identity.get(name)]
 
     def start(self) -> None:
-        """Make the folder anew, whatever was there."""
-        self.remove()
-        self.folder.mkdir(parents=True)
+        """Begin without parts, whatever was there."""
+        self._clear()
         self.go_on()
 
     def go_on(self) -> None:
         """Keep the parts there, as those of this run."""
+        for path in self._files():
+            # What a run that was killed has left half-written.
+            if path.name.startswith((".", _WHOLE)):
+                path.unlink(missing_ok=True)
         write_atomically(self.folder / _MANIFEST, json.dumps(self._identity, indent=1))
 
     def add(self, part: Part, batch: pa.RecordBatch) -> None:
@@ -116,35 +136,52 @@ class PartsFolder:
             writer.write_batch(batch)
         write_atomically(self.folder / part.name, sink.getvalue().to_pybytes())
 
-    def join(self) -> None:
-        """Make the output of all parts, whole or not at all, and remove the folder."""
-        handle, name = tempfile.mkstemp(dir=self.folder, prefix="whole.")
-        with os.fdopen(handle, "wb") as file:
-            with writer_for(file, self.output.suffix.lower()) as writer:
-                for part in self.finished():
-                    for batch in self._read(part):
-                        writer.write(batch)
-            file.flush()
-            os.fsync(file.fileno())
+    def join(self, parts: Sequence[Part]) -> None:
+        """Make the output of parts, whole or not at all, and remove the folder."""
+        handle, name = tempfile.mkstemp(dir=self.folder, prefix=_WHOLE)
         whole = Path(name)
-        whole.chmod((self.folder / _MANIFEST).stat().st_mode)
-        whole.replace(self.output)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                with writer_for(file, self.output.suffix.lower()) as writer:
+                    for part in parts:
+                        for batch in self._read(part):
+                            writer.write(batch)
+                file.flush()
+                os.fsync(file.fileno())
+            whole.chmod((self.folder / _MANIFEST).stat().st_mode)
+            whole.replace(self._place)
+        except BaseException:
+            whole.unlink(missing_ok=True)
+            raise
         self.remove()
 
     def remove(self) -> None:
         """Remove the folder."""
+        self._clear()
+        (self.folder / _LOCK).unlink(missing_ok=True)
+        with suppress(OSError):  # it is gone already, or holds what is not ours
+            self.folder.rmdir()
+
+    def _clear(self) -> None:
         # First what says that there is something to go on from, which soon will not be true.
         (self.folder / _MANIFEST).unlink(missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for path in self._files():
+            if _PART.fullmatch(path.name) or path.name.startswith((".", _WHOLE)):
+                path.unlink(missing_ok=True)
 
     def _read(self, part: Part) -> Iterator[pa.RecordBatch]:
         path = self.folder / part.name
+        n_rows = 0
         try:
             with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
-                yield from reader
-        except pa.ArrowException as error:
+                for batch in reader:
+                    n_rows += batch.num_rows
+                    yield batch
+            if n_rows != part.n_rows:
+                raise pa.ArrowInvalid(f"it holds {n_rows} rows")
+        except (pa.ArrowException, OSError) as error:
             raise CheckpointError(
-                f"{path} is damaged ({error}); remove it and go on with --resume."
+                f"{path} is damaged ({one_line(error)}); remove it and go on with --resume."
             ) from None
 
     def _files(self) -> list[Path]:

@@ -62,18 +62,15 @@ def predict_to_file(
     done = parts.finished()
     first = done[-1].stop if done else 0
     advance(first)
-    try:
-        for chunk in _read_ahead(stream.chunks(first=first, documents=documents)):
-            labelled = _predicted(step, chunk, stream)
-            done.append(_part(chunk, labelled))
-            parts.add(done[-1], labelled)
-            advance(chunk.stop - chunk.first)
-        written = _checked(done)
-        parts.join()
-    except BaseException:
-        if not parts.finished():
-            parts.remove()
-        raise
+    chunks = stream.chunks(first=first, documents=documents)
+    # Standard input may keep a thread waiting, which then could not be stopped.
+    for chunk in chunks if stream.n_rows is None else _read_ahead(chunks):
+        labelled = _predicted(step, chunk, stream)
+        done.append(_part(chunk, labelled))
+        parts.add(done[-1], labelled)
+        advance(chunk.stop - chunk.first)
+    written = _checked(done)
+    parts.join(done)
     return written
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.csv
@@ -64,7 +66,9 @@ class _JsonLinesWriter:
         self._file = file
 
     def write(self, batch: pa.RecordBatch) -> None:
-        lines = (json.dumps(row, ensure_ascii=False, default=str) for row in batch.to_pylist())
+        names = batch.schema.names
+        rows = zip(*(_values(column) for column in batch.columns), strict=True)
+        lines = (_json(dict(zip(names, row, strict=True))) for row in rows)
         self._file.write("".join(f"{line}\n" for line in lines).encode())
 
 
@@ -109,17 +113,52 @@ class _ParquetWriter:
 
 
 def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Write nested values as JSON, because a cell of a CSV file holds one text."""
+    """Write as text what a cell of a CSV file does not hold: lists, bytes and the like."""
     return pa.RecordBatch.from_arrays([_cells(c) for c in batch.columns], names=batch.schema.names)
 
 
 def _cells(column: pa.Array) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
+    kind = column.type
+    if pa.types.is_dictionary(kind):
         return _cells(column.dictionary_decode())
-    if not pa.types.is_nested(column.type):
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
         return column
-    cells = [
-        None if value is None else json.dumps(value, ensure_ascii=False, default=str)
-        for value in column.to_pylist()
-    ]
-    return pa.array(cells, pa.string())
+    if pa.types.is_decimal(kind) or pa.types.is_primitive(kind):
+        return column
+    cells = [None if value is None else _text(value) for value in column.to_pylist()]
+    return pa.array(cells, pa.large_string())
+
+
+def _values(column: pa.Array) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError):
+        # Times that Python's own types do not hold, such as nanoseconds.
+        values = column.cast(pa.string()).to_pylist()
+    return values
+
+
+def _text(value: Any) -> str:
+    """Return a value as text: lists as JSON, and bytes that are no text in base64."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return base64.b64encode(value).decode()
+    return _json(value) if isinstance(value, list | dict) else str(value)
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=_text, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), ensure_ascii=False, default=_text)
+
+
+def _finite(value: Any) -> Any:
+    """Replace numbers that JSON does not know, NaN and the infinities, by null."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import glob
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from protorynet.errors import TableError
 from protorynet.text.quoting import listed
-from protorynet.text.record_batches import open_file, open_standard_input
+from protorynet.text.record_batches import open_file
+from protorynet.text.standard_input import open_standard_input
 from protorynet.text.streaming import TableStream
 
 __all__ = ["FROM_STANDARD_INPUT", "find_files", "open_stream"]
@@ -29,8 +32,10 @@ def find_files(inputs: Sequence[str]) -> list[Path]:
     protorynet.errors.TableError: no file matches 'no-such-*.csv'; check the pattern.
     """
     files = [file for name in inputs for file in _files(name)]
-    if repeated := [file for file in dict.fromkeys(files) if files.count(file) > 1]:
-        raise TableError(f"{listed([str(file) for file in repeated])} is given more than once.")
+    # Under whatever name: its rows would be there twice.
+    times = Counter(file.resolve() for file in files)
+    if repeated := [str(file) for file in dict.fromkeys(files) if times[file.resolve()] > 1]:
+        raise TableError(f"{listed(repeated)} is given more than once; name every file once.")
     return files
 
 
@@ -72,9 +77,9 @@ def _files(name: str) -> Iterator[Path]:
             raise TableError(f"the folder {path} holds no .parquet files; name files instead.")
         yield from found
     elif not path.exists() and _PATTERN_SIGNS.intersection(name):
-        root = Path(path.anchor)
-        pattern = str(path.relative_to(root))
-        matching = sorted(found for found in root.glob(pattern) if found.is_file())
+        # As in a shell, and other than with Path.glob, hidden files are not meant.
+        names = map(Path, glob.glob(name, recursive=True))  # noqa: PTH207
+        matching = sorted(found for found in names if found.is_file())
         if not matching:
             raise TableError(f"no file matches {name!r}; check the pattern.")
         yield from matching

@@ -21,6 +21,7 @@ __all__ = ["JsonLinesTable"]
 
 _LINES = 2_048
 _BYTES = 8 * 2**20
+_LONGEST = 256 * 2**20  # bytes of one line, so that a file without line breaks fills no memory
 
 # The type of each column; None where no one type holds its values.
 _Kinds = dict[str, pa.DataType | None]
@@ -126,7 +127,12 @@ def _lines(file: BinaryIO, name: Path | str) -> Iterator[_Lines]:
     size = first = number = 0
     try:
         # Lines of bytes end at "\n" only: U+2028 and its like may stand inside a JSON string.
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b""), start=1):
+            if len(line) == _LONGEST:
+                raise TableError(
+                    f"line {number} of {name} is longer than {_LONGEST // 2**20} MB; expected one "
+                    "object per line."
+                )
             if not line.strip():
                 continue
             first = first or number

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.csv
@@ -20,12 +18,17 @@ from protorynet.text.json_batches import JsonLinesTable
 from protorynet.text.quoting import one_line
 from protorynet.text.sources import DELIMITERS, JSON_LINES, KNOWN_ENDINGS, check_names
 
-__all__ = ["STANDARD_INPUT", "BatchedTable", "open_file", "open_standard_input"]
-
-STANDARD_INPUT = "standard input"
+__all__ = [
+    "BLOCK_BYTES",
+    "BatchedTable",
+    "after",
+    "delimited_batches",
+    "open_file",
+    "text_schema",
+]
 
 # A row of a CSV file must fit into a block.
-_BLOCK_BYTES = 8 * 2**20
+BLOCK_BYTES = 8 * 2**20
 _ROWS = 2_048
 _PARQUET_BUFFER = 2**20
 
@@ -72,33 +75,6 @@ def open_file(path: Path) -> BatchedTable:
     raise TableError(f"{path} has an ending that is not known; known are {KNOWN_ENDINGS}.")
 
 
-def open_standard_input(file: BinaryIO, kind: str | None) -> BatchedTable:
-    """Return the table that comes in a stream of bytes, which can be read but once.
-
-    Parameters
-    ----------
-    file
-        The stream.
-    kind
-        ``"csv"``, ``"tsv"`` or ``"jsonl"``; by default JSON lines where the first character is an
-        opening brace, and CSV otherwise.
-    """
-    buffered = io.BufferedReader(cast(io.RawIOBase, file))
-    head = buffered.peek(4)[:4]
-    if kind == "parquet" or head == b"PAR1":
-        raise TableError(
-            f"Parquet cannot be read from {STANDARD_INPUT}, because it is read from its end; "
-            "give the name of the file."
-        )
-    if head[:2] == b"\x1f\x8b":
-        raise TableError(f"{STANDARD_INPUT} is gzip-compressed; unpack it, as with: zcat FILE |")
-    if not head:
-        raise TableError(f"{STANDARD_INPUT} is empty; expected one row per document.")
-    if kind == "jsonl" or (kind is None and head.lstrip(b"\xef\xbb\xbf")[:1] == b"{"):
-        return JsonLinesTable.of_stream(buffered, STANDARD_INPUT)
-    return _DelimitedStream(buffered, DELIMITERS[f".{kind or 'csv'}"])
-
-
 class _ParquetTable:
     mixed: tuple[str, ...] = ()
 
@@ -116,7 +92,7 @@ class _ParquetTable:
         self.n_rows: int = metadata.num_rows
         # Batches of rows that are megabytes long must be short ones.
         width = sum(group.total_byte_size for group in groups) // max(1, self.n_rows)
-        self._batch_rows = max(1, min(_ROWS, _BLOCK_BYTES // max(1, width)))
+        self._batch_rows = max(1, min(_ROWS, BLOCK_BYTES // max(1, width)))
 
     def batches(
         self, columns: Sequence[str] | None = None, *, skip: int = 0
@@ -129,7 +105,7 @@ class _ParquetTable:
         try:
             # With a buffer, a row group of any size is read page by page.
             with pq.ParquetFile(self._path, buffer_size=_PARQUET_BUFFER) as file:
-                yield from _after(
+                yield from after(
                     skip,
                     file.iter_batches(
                         self._batch_rows, row_groups=groups, columns=columns, use_threads=False
@@ -154,49 +130,24 @@ class _DelimitedTable:
         self._delimiter = delimiter
         self._header = read_header(path, delimiter)
         check_names(self._header, self.name)
-        self.schema = _text_schema(self._header)
+        self.schema = text_schema(self._header)
 
     def batches(
         self, columns: Sequence[str] | None = None, *, skip: int = 0
     ) -> Iterator[pa.RecordBatch]:
         with opened(self._path) as file:
-            read = _delimited_batches(
+            read = delimited_batches(
                 file, self.name, self._delimiter, self._header, columns, has_header=True
             )
-            yield from _after(skip, read)
+            yield from after(skip, read)
 
 
-class _DelimitedStream:
-    name = STANDARD_INPUT
-    mixed: tuple[str, ...] = ()
-
-    def __init__(self, file: BinaryIO, delimiter: str) -> None:
-        self._file = file
-        self._delimiter = delimiter
-        lines = (line.decode("utf-8-sig") for line in iter(file.readline, b""))
-        try:
-            self._header = next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise TableError(
-                f"the header of {STANDARD_INPUT} cannot be read: {one_line(error)}."
-            ) from None
-        check_names(self._header, self.name)
-        self.schema = _text_schema(self._header)
-
-    def batches(
-        self, columns: Sequence[str] | None = None, *, skip: int = 0
-    ) -> Iterator[pa.RecordBatch]:
-        read = _delimited_batches(
-            self._file, self.name, self._delimiter, self._header, columns, has_header=False
-        )
-        return _after(skip, read)
-
-
-def _text_schema(names: list[str]) -> pa.Schema:
+def text_schema(names: list[str]) -> pa.Schema:
+    """Return columns that all hold text."""
     return pa.schema([(name, pa.large_string()) for name in names])
 
 
-def _delimited_batches(
+def delimited_batches(
     file: BinaryIO,
     name: str,
     delimiter: str,
@@ -205,13 +156,14 @@ def _delimited_batches(
     *,
     has_header: bool,
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of separated values as text; the header may have been read already."""
     try:
         yield from pyarrow.csv.open_csv(
             file,
             # Serial reading costs little and lets errors name the row.
             read_options=pyarrow.csv.ReadOptions(
                 use_threads=False,
-                block_size=_BLOCK_BYTES,
+                block_size=BLOCK_BYTES,
                 column_names=None if has_header else header,
             ),
             parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
@@ -227,13 +179,19 @@ def _delimited_batches(
                 f"{name} is not UTF-8 text. Convert it first, for example with: "
                 "iconv -f WINDOWS-1252 -t UTF-8 FILE > UTF8_FILE"
             ) from None
+        if "straddl" in str(error):
+            raise TableError(
+                f"{name} has a row of over {BLOCK_BYTES // 2**20} MB, most often because a double "
+                "quote is never closed; mend it, or save so long a row as JSON lines."
+            ) from None
         raise TableError(
             f"{name} cannot be read ({one_line(error)}). Values that hold the separator, a quote "
             "or a newline must stand in double quotes, and quotes inside them be doubled."
         ) from None
 
 
-def _after(skip: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def after(skip: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows after the first `skip`."""
     for batch in batches:
         if skip < batch.num_rows:
             yield batch.slice(skip) if skip else batch

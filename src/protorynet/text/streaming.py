@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from protorynet.errors import TableError
 from protorynet.text.chunks import DOCUMENTS, TEXT_BYTES, Chunk, GrowingChunk
@@ -18,22 +14,10 @@ from protorynet.text.conforming import common_schema, conformed
 from protorynet.text.quoting import listed, listed_rows
 from protorynet.text.record_batches import BatchedTable
 from protorynet.text.sources import Loaded
+from protorynet.text.standard_input import ReadOnce
+from protorynet.text.wanted_rows import Counts, WantedRows
 
-__all__ = ["TableStream", "listed_names"]
-
-_SHOWN = 20
-
-
-@dataclass
-class _Counts:
-    """What a first reading of one table found."""
-
-    n_rows: int = 0
-    n_wanted: int = 0
-    n_blank: int = 0
-    text_bytes: int = 0
-    blank_rows: list[int] = field(default_factory=list)
-    splits: set[str] = field(default_factory=set)
+__all__ = ["TableStream"]
 
 
 class TableStream:
@@ -65,6 +49,8 @@ class TableStream:
         The column of texts.
     n_rows, n_documents
         All rows, and those that are kept; None where they are not known beforehand.
+    skip_empty
+        Whether rows without text are left out.
     n_blank
         Rows without text that were met so far while reading chunks.
     notes
@@ -101,10 +87,10 @@ class TableStream:
             f"column {name!r} mixes values of several kinds and is left out"
             for name in dict.fromkeys(name for table in tables for name in table.mixed)
         ]
-        self._tables = [_ReadOnce(tables[0])] if is_read_once else list(tables)
-        self._skip_empty = skip_empty
+        self._tables = [ReadOnce(tables[0])] if is_read_once else list(tables)
+        self.skip_empty = skip_empty
         self._split = split
-        self._counts: list[_Counts] = []
+        self._counts: list[Counts] = []
         self.schema = common_schema(self._tables)
         head = self._head()
         self.text_column, _ = choose_columns(head, text, None, False, notes)
@@ -115,6 +101,7 @@ class TableStream:
                 f"{head.name} has no column 'split' that names splits, so {split!r} cannot be "
                 f"chosen; its columns are {listed(self.schema.names)}."
             )
+        self._wanted = WantedRows(self.text_column, self.split_column, split)
         self.n_rows: int | None = None
         self.n_documents: int | None = None
         self.n_blank = 0
@@ -138,13 +125,13 @@ class TableStream:
         growing = GrowingChunk(first)
         stop = first
         for position, table, batch in self._batches(first):
-            wanted, blank = self._judged(batch)
-            if blank.any() and not self._skip_empty:
+            wanted, blank = self._wanted.judged(batch)
+            if blank.any() and not self.skip_empty:
                 rows = (position + np.flatnonzero(blank)).tolist()
                 raise self._blank_error(table, len(rows), batch.num_rows, rows)
             self.n_blank += int(blank.sum())
             kept = np.flatnonzero(wanted & ~blank)
-            sizes = self._sizes(batch)[kept]
+            sizes = self._wanted.sizes(batch)[kept]
             at = 0
             while at < len(kept):
                 fitting = growing.fitting(sizes[at:], documents, text_bytes)
@@ -189,17 +176,23 @@ class TableStream:
             if n_rows is not None and skip >= n_rows:
                 position += n_rows
                 continue
+            beginning = position
             position += skip
             for batch in table.batches(skip=skip):
                 same = batch.schema.equals(self.schema, check_metadata=True)
                 yield position, table, batch if same else conformed(batch, self.schema)
                 position += batch.num_rows
+            if n_rows not in (None, position - beginning):
+                raise TableError(
+                    f"{table.name} was changed while it was read: it had {n_rows:,} rows, and now "
+                    f"has {position - beginning:,}. Run the command again when it is complete."
+                )
 
     def _head(self) -> Loaded:
         table = self._tables[0]
         batches = (batch for _, _, batch in self._batches(0))
         first = next(iter(batches), None)
-        if isinstance(table, _ReadOnce) and first is None:
+        if isinstance(table, ReadOnce) and first is None:
             raise _no_rows(table.name)
         rows = pa.Table.from_batches([] if first is None else [first], self.schema)
         return Loaded(table.name, rows, mixed=table.mixed)
@@ -212,35 +205,17 @@ class TableStream:
                 "choose the column of texts with --text COLUMN (text=…)."
             )
 
-    def _judged(self, batch: pa.RecordBatch) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Say which rows are asked for, and which of those have no text."""
-        loaded = Loaded("", pa.Table.from_batches([batch]))
-        wanted = np.ones(batch.num_rows, np.bool_)
-        if self.split_column is not None:
-            values = pc.cast(plain_column(loaded, self.split_column), pa.large_string())
-            wanted = pc.fill_null(pc.equal(values, self._split), False).to_numpy()
-        texts = plain_column(loaded, self.text_column).to_pylist()
-        blank = np.array([not text or text.isspace() for text in texts], np.bool_)
-        return wanted, blank & wanted
-
-    def _sizes(self, batch: pa.RecordBatch) -> NDArray[np.int64]:
-        column = plain_column(Loaded("", pa.Table.from_batches([batch])), self.text_column)
-        lengths = pc.binary_length(pc.cast(column, pa.large_string()))
-        sizes: NDArray[np.int64] = pc.fill_null(lengths, 0).to_numpy()
-        return sizes
-
     def _read_through(self, notes: list[str]) -> None:
-        columns = [self.text_column, *([self.split_column] if self.split_column else [])]
         for table in self._tables:
-            counts = self._counted(table, columns)
-            if counts.n_blank and not self._skip_empty:
+            counts = self._wanted.counted(table)
+            if counts.n_blank and not self.skip_empty:
                 raise self._blank_error(table, counts.n_blank, counts.n_wanted, counts.blank_rows)
             self._counts.append(counts)
         self.n_rows = sum(counts.n_rows for counts in self._counts)
         n_wanted = sum(counts.n_wanted for counts in self._counts)
         n_blank = sum(counts.n_blank for counts in self._counts)
         self.n_documents = n_wanted - n_blank
-        name = listed_names([table.name for table in self._tables])
+        name = _listed_names([table.name for table in self._tables])
         if not self.n_rows:
             raise _no_rows(name)
         if self._split is not None:
@@ -255,21 +230,6 @@ class TableStream:
         if n_blank:
             notes.append(f"skipped {n_blank:,} of {n_wanted:,} rows without text")
 
-    def _counted(self, table: BatchedTable, columns: list[str]) -> _Counts:
-        counts = _Counts()
-        for batch in table.batches(columns):
-            wanted, blank = self._judged(batch)
-            if counts.n_blank < _SHOWN:
-                counts.blank_rows += (counts.n_rows + np.flatnonzero(blank)).tolist()
-            if self.split_column is not None and len(counts.splits) < _SHOWN:
-                there = pc.unique(batch.column(self.split_column)).to_pylist()
-                counts.splits |= {str(name) for name in there if name is not None}
-            counts.n_rows += batch.num_rows
-            counts.n_wanted += int(wanted.sum())
-            counts.n_blank += int(blank.sum())
-            counts.text_bytes += int(self._sizes(batch).sum())
-        return counts
-
     def _blank_error(
         self, table: BatchedTable, n_blank: int, n_rows: int, rows: list[int]
     ) -> TableError:
@@ -280,31 +240,8 @@ class TableStream:
         )
 
 
-class _ReadOnce:
-    """A table that keeps its first batch, so that a look at it loses nothing."""
-
-    def __init__(self, table: BatchedTable) -> None:
-        self.name, self.schema, self.mixed = table.name, table.schema, table.mixed
-        self._rest = table.batches()
-        self._seen: list[pa.RecordBatch] | None = None
-
-    def batches(
-        self, columns: Sequence[str] | None = None, *, skip: int = 0
-    ) -> Iterator[pa.RecordBatch]:
-        if self._seen is None:
-            self._seen = [batch for batch in [next(self._rest, None)] if batch is not None]
-            return iter(self._seen)
-        return chain(self._seen, self._rest)
-
-
-def listed_names(names: Sequence[str]) -> str:
-    """Return the name of a table, or that of the first with the number of others.
-
-    Examples
-    --------
-    >>> listed_names(["a.csv", "b.csv", "c.csv"])
-    'a.csv and 2 more'
-    """
+def _listed_names(names: Sequence[str]) -> str:
+    """Return the name of a table, or that of the first with the number of others."""
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
 
 

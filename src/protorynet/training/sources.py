@@ -38,8 +38,10 @@ def tunable_encoder(encoder: Encoder | None) -> TransformerEncoder:
     from protorynet.encoders import TransformerEncoder
 
     if not isinstance(encoder, TransformerEncoder):
+        given = f"; {encoder.name!r} was given" if encoder is not None else ""
         raise InputError(
-            "encoder_training='full' needs a transformer encoder; use 'adapter' or 'none'."
+            f"encoder_training='full' needs a transformer encoder in float32{given}. Name one "
+            "without :bf16, :int8 or :static, or use 'adapter' or 'none'."
         )
     return encoder
 

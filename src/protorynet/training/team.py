@@ -91,7 +91,7 @@ class Team:
         flat = _flat(weights.values())
         # Compared, since torch's count of writes leaves out those of fused optimisers.
         fresh = self._sent is None or not torch.equal(flat, self._sent)
-        seed = _next_seed() if network.training else 0
+        seed = _next_seed(self.device) if network.training else 0
         self._ticket += 1
         order = Order(READ, self._ticket, longest, seed, network.training, learning, half, fresh)
         self._tell(order)
@@ -112,7 +112,7 @@ class Team:
         """Return the embeddings of all `count` sentences, given those of the lead's share."""
         whole = own.new_empty(count, own.shape[1])
         whole[0 :: self.size] = own
-        for rank in self.assistants[: count - 1]:
+        for rank in self._readers(count):
             part = torch.empty_like(whole[rank :: self.size])
             dist.recv(part, rank, group=self._data)
             whole[rank :: self.size] = part
@@ -121,7 +121,7 @@ class Team:
     def hand_out(self, ticket: int, gradient: Tensor) -> Tensor:
         """Give each process the gradient of its share, and return the lead's."""
         self._tell(Order(LEARN, ticket))
-        for rank in self.assistants[: len(gradient) - 1]:
+        for rank in self._readers(len(gradient)):
             dist.send(gradient[rank :: self.size].contiguous(), rank, group=self._data)
         return gradient[0 :: self.size]
 
@@ -171,16 +171,22 @@ class Team:
         dist.recv(gradient, 0, group=self._data)
         return gradient
 
+    def _readers(self, count: int) -> range:
+        """Return the ranks of the assistants that have a share of so many sentences."""
+        return range(1, min(self.size, count))
+
     def _tell(self, order: Order) -> None:
         fields = torch.tensor([int(value) for value in vars(order).values()])
         dist.broadcast(fields, 0, group=self._orders)
 
 
-def _next_seed() -> int:
+def _next_seed(device: torch.device) -> int:
     """Foretell a draw without making it, so that the lead's own draws are those of one process."""
-    generator = torch.Generator()
-    generator.set_state(torch.get_rng_state())
-    return int(torch.randint(2**31, (), generator=generator))
+    # Of the device: that of the CPU stands still while a GPU draws.
+    is_cuda = device.type == "cuda"
+    generator = torch.Generator(device)
+    generator.set_state(torch.cuda.get_rng_state(device) if is_cuda else torch.get_rng_state())
+    return int(torch.randint(2**31, (), generator=generator, device=device))
 
 
 def _flat(tensors: Iterable[Tensor]) -> Tensor:
