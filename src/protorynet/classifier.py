@@ -55,8 +55,8 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
     ----------
     encoder
         ``"minilm"`` (comes with the package), the name or folder of any sentence-transformers
-        model, an object with `name`, `fingerprint` and `encode`, or ``"precomputed"`` to pass
-        sequences of vectors, (T, d) arrays, in place of texts.
+        model, each also with ``":bf16"``, ``":int8"`` or ``":static"``; ``"auto"``; an object with
+        `name`, `fingerprint` and `encode`; or ``"precomputed"`` to pass (T, d) arrays as texts.
     settings
         ``"default"``, ``"paper"``, a TOML or JSON file, or a `Settings`.
     n_prototypes, max_prototypes, encoder_training

@@ -39,24 +39,6 @@ def put_in_hub_cache(hub: Path, name: str, folder: Path) -> Path:
     return snapshot
 
 
-def test_the_room_exports_exactly_these_names() -> None:
-    assert protorynet.encoders.__all__ == [
-        "EmbeddingCache",
-        "Embeddings",
-        "Encoder",
-        "EncoderChoice",
-        "ListedEncoder",
-        "TransformerEncoder",
-        "WindowedEncoder",
-        "choose_device",
-        "choose_encoder",
-        "encode_corpus",
-        "list_encoders",
-        "load_encoder",
-        "stack_sequences",
-    ]
-
-
 def test_the_room_has_no_other_attributes_by_magic() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         _ = protorynet.encoders.Nonsense

@@ -9,6 +9,7 @@ from protorynet.bench.catalogue import data_set
 from protorynet.bench.figures import MISSING, Figure, shown, shown_measure
 from protorynet.bench.markdown import escaped
 from protorynet.bench.results import Results
+from protorynet.encoders import split_variant
 
 __all__ = ["Outcome", "accuracy_goals", "faithfulness_goals"]
 
@@ -88,13 +89,12 @@ _TIME = _Bound("IMDB: seconds of training", "training_seconds", 180, False)
 
 def accuracy_goals(results: Results) -> Iterator[Outcome]:
     """Yield the goals about the accuracy of one data set, the ceiling, and time."""
-    encoders = results.encoders or (MISSING,)
     for name, encoder, model, least in _ACCURACY:
         bound = _Bound(f"{data_set(name).title}: accuracy", "accuracy", least, True)
-        for each in encoders if encoder is None else (encoder,):
+        for each in _encoders(results, model) if encoder is None else (encoder,):
             yield _outcome(results, bound, each, model, (name,))
     others = tuple(name for name in results.sets if not data_set(name).exact)
-    for encoder in encoders:
+    for encoder in _encoders(results, "full"):
         yield _outcome(results, _CEILING, encoder, "full", others)
     yield _outcome(results, _TIME, "minilm", "full", ("imdb",))
 
@@ -103,8 +103,14 @@ def faithfulness_goals(results: Results) -> Iterator[Outcome]:
     """Yield the goals that hold for every data set, by goal, then by model and encoder."""
     for bound in _FAITHFULNESS:
         for model in ("full", "adapter"):
-            for encoder in results.encoders or (MISSING,):
+            for encoder in _encoders(results, model):
                 yield _outcome(results, bound, encoder, model, results.sets)
+
+
+def _encoders(results: Results, model: str) -> tuple[str, ...]:
+    """Return the encoders that a model can be made with: faster forms cannot be fine-tuned."""
+    every = results.encoders or (MISSING,)
+    return tuple(name for name in every if model != "full" or split_variant(name)[1] is None)
 
 
 def _outcome(
