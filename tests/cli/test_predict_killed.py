@@ -42,6 +42,7 @@ def kill_after_the_first_part(process: subprocess.Popen[str], parts: Path) -> No
     process.communicate()
 
 
+@pytest.mark.slow
 def test_a_killed_run_of_a_trained_model_ends_as_an_undisturbed_one(
     trained: Path, tmp_path: Path
 ) -> None:

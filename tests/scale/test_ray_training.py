@@ -44,6 +44,7 @@ def together(
     return fit_with_ray(classifier, reviews.texts, reviews.labels, workers=2, checkpoint=checkpoint)
 
 
+@pytest.mark.slow
 def test_two_workers_train_as_good_a_model_as_one_process(
     together: ProtoryNetClassifier,
     untrained: ProtoryNetClassifier,
@@ -58,6 +59,7 @@ def test_two_workers_train_as_good_a_model_as_one_process(
     assert accuracies[1] >= accuracies[0] - 0.1
 
 
+@pytest.mark.slow
 def test_the_fine_tuned_encoder_is_saved_with_the_model(
     together: ProtoryNetClassifier, unseen_reviews: Any, tmp_path: Path
 ) -> None:
