@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from protorynet.errors import InputError
 
-__all__ = ["LabelCode", "Task", "check_labels", "learn_labels"]
+__all__ = ["LabelCode", "Task", "check_labels", "learn_labels", "read_labels"]
 
 Task = Literal["multiclass", "multilabel"]
 """One class of two or more (softmax), or any number of classes at once (sigmoid)."""
@@ -95,6 +95,24 @@ class LabelCode:
 
     def _columns(self) -> dict[Scalar, int]:
         return {label: place for place, label in enumerate(self.classes)}
+
+
+def read_labels(classes: Any, task: Any) -> LabelCode:
+    """Return the classes that a model's file names; what cannot be classes is a `ValueError`.
+
+    Examples
+    --------
+    >>> read_labels(["bad", "good"], "multiclass").names
+    ('bad', 'good')
+    """
+    if task not in ("multiclass", "multilabel") or not isinstance(classes, list):
+        raise ValueError(f"task {task!r} with classes {classes!r}")
+    kinds = {str if isinstance(label, str) else float for label in classes}
+    plain = all(isinstance(label, str | int | float) for label in classes)
+    labels = LabelCode(tuple(classes), task)
+    if not plain or len(kinds) != 1 or len(set(labels.names)) < len(classes):
+        raise ValueError(f"classes {classes!r} should be different texts or numbers")
+    return labels
 
 
 def check_labels(labels: Any, n_documents: int) -> None:

@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-__all__ = ["read_record"]
+from protorynet.errors import ModelFormatError
+
+__all__ = ["json_object", "read_record"]
 
 _Record = TypeVar("_Record")
+
+
+def json_object(path: Path, content: bytes) -> dict[str, Any]:
+    """Return the object that a model's file holds; the path is for the error's sake."""
+    try:
+        values = json.loads(content, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ModelFormatError(f"{path} is not valid JSON: {error}.") from None
+    if not isinstance(values, dict):
+        raise ModelFormatError(f"{path} should hold a JSON object.")
+    return values
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
 
 
 def read_record(kind: type[_Record], values: Any) -> _Record:

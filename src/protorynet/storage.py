@@ -31,12 +31,12 @@ from protorynet.automaton import Automaton
 from protorynet.card import model_card
 from protorynet.errors import InputError, ModelFormatError, SettingsError
 from protorynet.files import replaced_directory
-from protorynet.labels import LabelCode
+from protorynet.labels import LabelCode, read_labels
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
 from protorynet.prototypes import Prototype, Prototypes
 from protorynet.prototypes.edit_log import EditEntry, EditLog, PastState
-from protorynet.records import read_record
+from protorynet.records import json_object, read_record
 from protorynet.settings import Settings
 from protorynet.text import Splitter
 
@@ -114,7 +114,7 @@ def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
     """
     if not path.is_dir():
         raise ModelFormatError(f"there is no model directory {path}.")
-    config = _json_object(path / _CONFIG, _read(path / _CONFIG, _LARGEST_JSON))
+    config = json_object(path / _CONFIG, _read(path / _CONFIG, _LARGEST_JSON))
     version = config.get("format_version")
     if version != FORMAT_VERSION:
         raise ModelFormatError(
@@ -150,10 +150,10 @@ def is_model_directory(path: Path) -> bool:
 def _build(config: dict[str, Any], path: Path) -> Model:
     checksums = config["sha256"]
     tensors = _read_weights(path / _WEIGHTS, checksums[_WEIGHTS])
-    listed = _json_object(
+    listed = json_object(
         path / _PROTOTYPES, _unchanged(path / _PROTOTYPES, _LARGEST_JSON, checksums[_PROTOTYPES])
     )
-    labels = _labels(config)
+    labels = read_labels(config["classes"], config["task"])
     settings = Settings.from_dict(config["settings"])
     centring = Centring(tensors["centring.mean"], float(tensors["centring.scale"]))
     model = Model(
@@ -183,7 +183,7 @@ def _automata(config: dict[str, Any], path: Path, model: Model) -> tuple[Automat
         _refuse_strangers(path, (_AUTOMATA,), "automata")
         return ()
     file = path / _AUTOMATA
-    values = _json_object(file, _unchanged(file, _LARGEST_JSON, config["sha256"][_AUTOMATA]))
+    values = json_object(file, _unchanged(file, _LARGEST_JSON, config["sha256"][_AUTOMATA]))
     automata = _read_automata(values["automata"], model.labels, file)
     _check_automata(automata, model.prototypes)
     return automata
@@ -233,9 +233,7 @@ def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
     if not count:
         _refuse_strangers(path, (_EDITS, _STATES), "edits")
         return EditLog()
-    values = _json_object(
-        path / _EDITS, _unchanged(path / _EDITS, _LARGEST_JSON, checksums[_EDITS])
-    )
+    values = json_object(path / _EDITS, _unchanged(path / _EDITS, _LARGEST_JSON, checksums[_EDITS]))
     entries = tuple(read_record(EditEntry, entry) for entry in values["entries"])
     if len(entries) != count:
         raise ValueError(f"{len(entries)} edits in {_EDITS}, but {count!r} in {_CONFIG}")
@@ -298,18 +296,6 @@ def _edit_files(log: EditLog) -> dict[str, bytes]:
         for name, tensor in state.network.state_dict().items()
     }
     return {_EDITS: content, _STATES: save_tensors(tensors)}
-
-
-def _labels(config: dict[str, Any]) -> LabelCode:
-    classes, task = config["classes"], config["task"]
-    if task not in ("multiclass", "multilabel") or not isinstance(classes, list):
-        raise ValueError(f"task {task!r} with classes {classes!r}")
-    kinds = {str if isinstance(label, str) else float for label in classes}
-    plain = all(isinstance(label, str | int | float) for label in classes)
-    labels = LabelCode(tuple(classes), task)
-    if not plain or len(kinds) != 1 or len(set(labels.names)) < len(classes):
-        raise ValueError(f"classes {classes!r} should be different texts or numbers")
-    return labels
 
 
 def _check_agreement(model: Model) -> None:
@@ -382,20 +368,6 @@ def _read_weights(path: Path, checksum: str) -> dict[str, torch.Tensor]:
         if tensor.dtype != torch.float32 or not bool(tensor.isfinite().all()):
             raise ModelFormatError(f"{path} holds {name}, which is not of finite float32 numbers.")
     return tensors
-
-
-def _json_object(path: Path, content: bytes) -> dict[str, Any]:
-    try:
-        values = json.loads(content, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise ModelFormatError(f"{path} is not valid JSON: {error}.") from None
-    if not isinstance(values, dict):
-        raise ModelFormatError(f"{path} should hold a JSON object.")
-    return values
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _read(path: Path, largest: int) -> bytes:

@@ -74,8 +74,8 @@ def test_another_version_is_refused(own: Path) -> None:
     [
         (lambda v: v.update(task="ranking"), "task 'ranking'"),
         (lambda v: v.update(classes=["good", "good"]), "classes"),
-        (lambda v: v.update(classes=["good", 1]), "of one kind"),
-        (lambda v: v.update(classes=[]), "task"),
+        (lambda v: v.update(classes=["good", 1]), "different texts or numbers"),
+        (lambda v: v.update(classes=[]), "different texts or numbers"),
         (lambda v: v.update(classes=["good", None]), "texts or numbers"),
         (lambda v: v.update(classes=["a", "b"]), "other classes"),
         (lambda v: v.update(splitter="../x"), "splitter"),

@@ -16,12 +16,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from protorynet.errors import ModelFormatError
-from protorynet.labels import LabelCode, Scalar, Task
+from protorynet.labels import LabelCode, read_labels
 from protorynet.prototypes.prototype import Prototype, Prototypes
-from protorynet.records import read_record
+from protorynet.records import json_object, read_record
 from protorynet.text import Splitter
 
 __all__ = [
@@ -157,7 +157,7 @@ def read_exported(folder: Path) -> Exported:
         Where it is incomplete, was changed, or is of another version.
     """
     path = folder / EXPORT
-    values = _json_object(path, _read(path))
+    values = json_object(path, _read(path))
     version = values.get("format_version")
     if version != FORMAT_VERSION or type(version) is not int:
         raise ModelFormatError(
@@ -191,7 +191,7 @@ def _checked(values: dict[str, Any]) -> Exported:
     sha256 = _checksums(values["sha256"], with_encoder=plain.encoder is not None)
     if _values_sha256(values) != sha256.pop(EXPORT):
         raise ValueError("it was changed by hand: its own sha256 differs")
-    labels = _labels(values["classes"], values["task"])
+    labels = read_labels(values["classes"], values["task"])
     entries = values["prototypes"]
     if not isinstance(entries, list) or not entries:
         raise ValueError("there are no prototypes")
@@ -234,32 +234,6 @@ def _checksums(values: Any, *, with_encoder: bool) -> dict[str, str]:
         if not isinstance(digest, str) or len(digest) != 64 or not _HEX.issuperset(digest):
             raise ValueError(f"the sha256 of {name} is no digest")
     return dict(values)
-
-
-def _labels(classes: Any, task: Any) -> LabelCode:
-    if task not in get_args(Task) or not isinstance(classes, list) or not classes:
-        raise ValueError(f"task {str(task)[:40]!r}, or its classes")
-    if not all(isinstance(label, get_args(Scalar)) for label in classes):
-        raise ValueError("the classes should be texts or numbers")
-    labels = LabelCode(tuple(classes), task)
-    is_mixed = len({isinstance(label, str) for label in classes}) > 1
-    if is_mixed or len(set(labels.names)) < len(classes):
-        raise ValueError("the classes should be different, and of one kind")
-    return labels
-
-
-def _json_object(path: Path, content: bytes) -> dict[str, Any]:
-    try:
-        values = json.loads(content, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise ModelFormatError(f"{path} is not valid JSON: {error}.") from None
-    if not isinstance(values, dict):
-        raise ModelFormatError(f"{path} should hold a JSON object.")
-    return values
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _read(path: Path) -> bytes:
