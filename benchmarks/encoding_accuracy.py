@@ -1,7 +1,9 @@
 """Test accuracy with an encoder in float32 and in its faster forms.
 
-A model with the default settings is trained per data set, form and seed, and tested once on the
-data set's test split. Differences are of accuracies averaged over the seeds, in points::
+A model with the default settings is trained per data set, form and seed, and tested on the data
+set's test split. Seeds differ by more than forms do, so every model of the first form also reads
+the test documents through the other forms: the same weights, the same documents, and only the
+precision differs::
 
     python benchmarks/encoding_accuracy.py --data DATA [--datasets hotel imdb] [--seeds 3]
         [--encoders minilm minilm:bf16] [--documents 5000] [--threads 1]
@@ -21,45 +23,61 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from protorynet import ProtoryNetClassifier
 from protorynet.encoders import Encoder, load_encoder
 from protorynet.text import Table, read_table
 
+Documents = tuple[list[str], list[Any]]
 
-def some(table: Table, most: int | None) -> tuple[list[str], list[Any]]:
+
+def some(table: Table, most: int | None) -> Documents:
     """Return the documents of a table, or so many drawn from them, with their labels."""
     assert table.labels is not None
     rows = np.random.default_rng(0).permutation(len(table))[:most]
     return [table.texts[row] for row in rows], [table.labels[row] for row in rows]
 
 
-def measure(
-    encoder: Encoder,
-    train: tuple[list[str], list[Any]],
-    test: tuple[list[str], list[Any]],
-    seed: int,
-) -> float:
-    """Train and test with one seed."""
-    model = ProtoryNetClassifier(encoder, random_state=seed, device="cpu", on_empty="skip")
-    model.fit(*train)
-    accuracy = float(np.mean(model.predict(test[0]) == np.asarray(test[1])))
-    print(f"{encoder.name}, seed {seed}: {accuracy:.4f}", flush=True)
-    return accuracy
+def measure(encoders: dict[str, Encoder], train: Documents, test: Documents, seed: int) -> Any:
+    """Train with each encoder and one seed, and test; the first model also through the others."""
+    truth = np.asarray(test[1])
+    trained, through, equal = {}, {}, {}
+    for place, (name, encoder) in enumerate(encoders.items()):
+        model = ProtoryNetClassifier(encoder, random_state=seed, device="cpu", on_empty="skip")
+        own: NDArray[Any] = model.fit(*train).predict(test[0])
+        trained[name] = float(np.mean(own == truth))
+        print(f"{name}, seed {seed}: {trained[name]:.4f}", flush=True)
+        if place:
+            continue
+        for other, form in encoders.items():
+            if form.dimension == encoder.dimension and other.partition(":")[2] != "static":
+                model.encoder_ = form
+                read = model.predict(test[0])
+                through[other] = float(np.mean(read == truth))
+                equal[other] = float(np.mean(read == own))
+    return {"seed": seed, "trained": trained, "through": through, "equal_labels": equal}
 
 
-def summary(found: dict[str, list[float]]) -> dict[str, Any]:
+def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the mean and the spread of each encoder, and how far it is from the first."""
-    first = next(iter(found.values()))
-    return {
-        name: {
-            "accuracies": values,
-            "mean": float(np.mean(values)),
-            "spread": float(np.std(values, ddof=1)) if len(values) > 1 else None,
-            "points_more": 100 * float(np.mean(values) - np.mean(first)),
+    first = next(iter(runs[0]["trained"]))
+    told: dict[str, Any] = {}
+    for name in runs[0]["trained"]:
+        own, base = (np.array([run["trained"][each] for run in runs]) for each in (name, first))
+        told[name] = {
+            "mean": float(own.mean()),
+            "spread": float(own.std(ddof=1)) if len(own) > 1 else None,
+            "points_more": 100 * float((own - base).mean()),
         }
-        for name, values in found.items()
-    }
+        if name in runs[0]["through"]:
+            read = np.array([run["through"][name] for run in runs])
+            told[name] |= {
+                "points_more_same_models": 100 * float((read - base).mean()),
+                "most_points_of_one_model": 100 * float(np.abs(read - base).max()),
+                "least_equal_labels": min(run["equal_labels"][name] for run in runs),
+            }
+    return told
 
 
 def main() -> None:
@@ -88,16 +106,13 @@ def main() -> None:
             some(read_table(path, text="text", label="label", split=split), options.documents)
             for split in ("train", "test")
         )
-        told = result["datasets"].setdefault(dataset, {"encoders": {}})
+        told = result["datasets"].setdefault(dataset, {"runs": []})
         told |= {"n_train": len(train[0]), "n_test": len(test[0])}
-        found = {name: each["accuracies"] for name, each in told["encoders"].items()}
-        for name, encoder in encoders.items():
-            values = found.setdefault(name, [])
-            for seed in range(len(values), options.seeds):
-                values.append(measure(encoder, train, test, seed))
-                told["encoders"] = summary(found)
-                options.output.parent.mkdir(parents=True, exist_ok=True)
-                options.output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        for seed in range(len(told["runs"]), options.seeds):
+            told["runs"].append(measure(encoders, train, test, seed))
+            told["encoders"] = summary(told["runs"])
+            options.output.parent.mkdir(parents=True, exist_ok=True)
+            options.output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=2))
 
 

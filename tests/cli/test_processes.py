@@ -46,7 +46,7 @@ def test_ctrl_c_loses_nothing_and_resume_gives_the_same_model(
     run: Run, table: Path, tmp_path: Path
 ) -> None:
     settings = tmp_path / "long.toml"
-    settings.write_text(SETTINGS.replace("= 4", "= 80"))
+    settings.write_text(SETTINGS.replace("= 4", "= 20"))
     arguments = ["fit", table, "--settings", settings, "-o"]
     stopped, undisturbed = tmp_path / "stopped", tmp_path / "undisturbed"
     checkpoint = tmp_path / "stopped.checkpoint"

@@ -1,4 +1,5 @@
 import csv
+import gzip
 import io
 from pathlib import Path
 
@@ -192,6 +193,25 @@ def test_an_empty_file_is_refused(write, content):
 def test_a_header_alone_is_refused(write, content):
     with pytest.raises(TableError, match="holds no rows"):
         read_table(write(content))
+
+
+def test_a_header_without_an_end_is_refused(write):
+    with pytest.raises(TableError, match="does not end within 1 MB"):
+        read_table(write("text," * 300_000))
+
+
+def test_a_file_longer_than_what_is_read_for_its_header_may_be_cut_within_a_character(write):
+    rows = "".join(f"a long review in words {'ä€😀' * 20},good\n" for _ in range(6_000))
+    assert len(rows.encode()) > 2**20
+    assert len(read_table(write("text,label\n" + rows)).texts) == 6_000
+
+
+def test_a_compressed_file_with_a_damaged_middle_is_told(write):
+    rows = "".join(f"review number {index},good\n" for index in range(20_000))
+    packed = bytearray(gzip.compress(("text,label\n" + rows).encode()))
+    packed[len(packed) // 2] ^= 0xFF
+    with pytest.raises(TableError, match="cannot be read"):
+        read_table(write(bytes(packed), "a.csv.gz"))
 
 
 def test_a_row_with_too_many_values_is_named(write):

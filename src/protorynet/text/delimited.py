@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ __all__ = ["read_delimited", "read_header"]
 
 # A row must fit into a block, and rows of several megabytes exist.
 _BLOCK_BYTES = 32 * 2**20
+_HEADER_BYTES = 2**20
 
 
 def read_delimited(path: Path, delimiter: str) -> pa.Table:
@@ -36,7 +39,7 @@ def read_delimited(path: Path, delimiter: str) -> pa.Table:
                     column_types=dict.fromkeys(header, pa.large_string())
                 ),
             )
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
         if "invalid UTF8 data" in str(error):
             raise not_utf8(path) from None
         if "Empty CSV file" in str(error):
@@ -52,12 +55,20 @@ def read_header(path: Path, delimiter: str) -> list[str]:
     check_is_text(path)
     try:
         with opened(path) as file:
-            lines = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-            reader = csv.reader(lines, delimiter=delimiter)
-            header = next((row for row in reader if row), None)
+            start = file.read(_HEADER_BYTES)
+        is_all = len(start) < _HEADER_BYTES
+        # Whatever follows the header may be cut within a character.
+        words = codecs.getincrementaldecoder("utf-8-sig")().decode(start, final=is_all)
+        lines = io.StringIO(words, newline="")
+        header = next((row for row in csv.reader(lines, delimiter=delimiter) if row), None)
+        if not is_all and not lines.read(1):
+            raise TableError(
+                f"the header of {path} does not end within {_HEADER_BYTES / 2**20:g} MB; "
+                "expected a line with the names of the columns."
+            )
     except UnicodeDecodeError:
         raise not_utf8(path) from None
-    except (csv.Error, OSError, EOFError) as error:
+    except (csv.Error, OSError, EOFError, zlib.error) as error:
         raise TableError(f"the header of {path} cannot be read: {one_line(error)}.") from None
     if header is None:
         raise TableError(f"{path} is empty; expected a header and one row per document.")

@@ -34,7 +34,8 @@ class Person:
     def start(self, link: str, *, is_technical: bool) -> None:
         self.page.goto(link)
         self.page.get_by_label("Yes, I do" if is_technical else "No, I do not").check()
-        self.page.get_by_role("button", name="Start").click()
+        with self.page.expect_navigation():
+            self.page.get_by_role("button", name="Start").click()
 
     @property
     def is_done(self) -> bool:
@@ -49,8 +50,9 @@ class Person:
             chosen = choices.nth(place).get_attribute("value")
         if self.page.locator("input[name=ease]").count():
             self.page.locator("input[name=ease]").nth(3).check()
-        self.page.locator("button[type=submit]").click()
-        self.page.wait_for_load_state()
+        # A page that is about to be replaced can still be looked at: wait for the next one.
+        with self.page.expect_navigation():
+            self.page.locator("button[type=submit]").click()
         return chosen
 
     def grave_violations(self) -> list[str]:

@@ -199,8 +199,8 @@ def test_a_database_of_revision_1_keeps_its_answers(database, survey) -> None:
 
 
 def test_two_servers_may_start_at_once(database) -> None:
-    with ThreadPoolExecutor(3) as threads:
-        for opened in list(threads.map(lambda _: Storage(database), range(3))):
+    with ThreadPoolExecutor(6) as threads:
+        for opened in list(threads.map(lambda _: Storage(database), range(6))):
             opened.close()
 
 

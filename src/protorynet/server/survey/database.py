@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ _FILES = (".sqlite", ".sqlite3", ".db")
 # Both are permissively licensed and synchronous, as is all of the survey's storage.
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+pg8000", "postgres": "postgresql+pg8000"}
 _WAIT_MS = 15_000
+_RETRY_S = 0.02
 
 
 def database_url(given: str | Path) -> URL:
@@ -87,10 +90,25 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {_WAIT_MS}")
-    cursor.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(cursor)
     cursor.execute("PRAGMA synchronous = FULL")  # a confirmed answer outlives a power cut
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
+
+
+def _write_ahead(cursor: Any) -> None:
+    # SQLite does not wait, whatever the busy timeout, when two connections change a new file's
+    # journal at once; the mode is the file's own, so whoever was second finds it set.
+    deadline = time.monotonic() + _WAIT_MS / 1000
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_S)
+        else:
+            return
 
 
 def _begin_sqlite(connection: Connection) -> None:
