@@ -6,11 +6,10 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
-from protorynet.report.svg import element, fill, text
+from protorynet.report.svg import element, fill, picture, text
 
 
 @dataclass(frozen=True)
@@ -34,22 +33,7 @@ def bars_svg(title: str, bars: Sequence[Bar], *, logarithmic: bool = False) -> s
             element("rect", x=260, y=y, width=length, height=16, rx=2, **fill(0)),
             text(bar.label, 266 + length, y + 12),
         ]
-    width, height = 680, 26 * len(bars) + 44
-    return element(
-        "svg",
-        element("title", escape(title)),
-        # White, because the file also stands on pages with a dark background.
-        element("rect", width="100%", height="100%", fill="#ffffff"),
-        *parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width} {height}",
-        width=width,
-        height=height,
-        role="img",
-        color="#1f2328",
-        font_family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
-        font_size=12,
-    )
+    return picture(title, parts, 680, 26 * len(bars) + 44)
 
 
 def write_figure(path: Path, result: dict[str, Any], svg: str) -> None:

@@ -70,8 +70,8 @@ _NAMES = {
     """,
     "protorynet.storage": "FORMAT_VERSION is_model_directory load_model save_model",
     "protorynet.text": """
-        Label Sentences Splitter Table TokenCounter document_list read_columns read_table
-        sequence_sentences sequence_text split_documents
+        Label OnEmpty Sentences Splitter Table TokenCounter document_list read_columns
+        read_table sequence_sentences sequence_text split_documents
     """,
     "protorynet.training": """
         EditableMixin Fitted Labelled SharedNetwork Team assist clear_checkpoint edit_model

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from protorynet.preparation import prepare_documents
 from protorynet.prototypes import Prototypes
 from protorynet.settings import EncoderTraining, Settings, load_settings
 from protorynet.storage import load_model, save_model
-from protorynet.text import Sentences, Splitter, document_list, sequence_text
+from protorynet.text import OnEmpty, Sentences, Splitter, document_list, sequence_text
 from protorynet.training import EditableMixin, Fitted, Labelled, fit_model, tunable_encoder
 
 __all__ = ["NotFittedError", "ProtoryNetClassifier"]
@@ -103,7 +103,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         max_prototypes: int | None = None,
         encoder_training: EncoderTraining | None = None,
         splitter: Splitter = "sentencex",
-        on_empty: Literal["error", "skip"] = "error",
+        on_empty: OnEmpty = "error",
         random_state: int = 0,
         device: str = "auto",
         cache: bool = True,
@@ -205,7 +205,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         The trajectories of the documents that hold a sentence, and which documents those are.
         """
         model = self._fitted()
-        sentences, embeddings = self._prepare(self._documents(X), self._encoder)
+        sentences, embeddings = self.prepare(X)
         lengths = sentences.lengths
         return model.trace(embeddings, lengths[sentences.filled]), sentences.filled
 
@@ -221,11 +221,11 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         single = isinstance(X, str) or (self._precomputed() and getattr(X, "ndim", 0) == 2)
         model = self._fitted()
         documents = self._documents([X] if single else X)
-        sentences, embeddings = self._prepare(documents, self._encoder, on_empty="error")
+        sentences, embeddings = self.prepare(documents, on_empty="error")
         texts = [doc if isinstance(doc, str) else sequence_text(len(doc)) for doc in documents]
         explanations = explain_documents(model, texts, sentences, embeddings)
         if words:
-            explanations = explain_words(model, self._encoder, explanations)
+            explanations = explain_words(model, self.encoder_, explanations)
         return explanations[0] if single else explanations
 
     def automaton(self, label: Any, X: Any = None, *, held_out: Any = None) -> Automaton:  # noqa: N803
@@ -259,8 +259,8 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             An encoder that judges how well sentences and prototypes match. By default the
             embedded one, or word pieces (TF-IDF) for a model made with the embedded one.
         """
-        model, labelled = self._fitted(), self._labelled(X, y)
-        encoder = self._encoder
+        model, labelled = self._fitted(), self.labelled(X, y)
+        encoder = self.encoder_
         judging, name = choose_judge(model.encoder, judge, device=self.device)
         return evaluate_model(
             model,
@@ -272,6 +272,21 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             judge=judging,
             judge_name=name,
         )
+
+    def prepare(self, X: Any, *, on_empty: OnEmpty | None = None) -> tuple[Sentences, Embeddings]:  # noqa: N803
+        """Split documents and encode their sentences, as the fitted model reads them."""
+        self._fitted()
+        return self._prepare(self._documents(X), self.encoder_, on_empty)
+
+    def labelled(self, X: Any, y: Any) -> Labelled:  # noqa: N803
+        """Prepare documents that hold a sentence, with their labels in the model's numbers."""
+        check_labels(y, len(self._documents(X)))
+        targets = self._fitted().labels.encode(y)
+        sentences, embeddings = self.prepare(X)
+        filled = sentences.filled
+        if not filled.any():
+            raise InputError("there are no documents with a sentence.")
+        return Labelled(sentences.without_empty(), embeddings, targets[filled])
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -327,7 +342,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
 
     def _install(self, model: Model, encoder: Encoder | None, *, tuned: Any) -> None:
         self.model_ = model
-        self._encoder = encoder
+        self.encoder_ = encoder
         self._tuned = tuned
 
     def _fitted(self) -> Model:
@@ -366,12 +381,8 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         return copy.deepcopy(tunable_encoder(encoder)) if full else encoder
 
     def _prepare(
-        self,
-        documents: Sequence[Any],
-        encoder: Encoder | None,
-        on_empty: Literal["error", "skip"] | None = None,
+        self, documents: Sequence[Any], encoder: Encoder | None, on_empty: OnEmpty | None = None
     ) -> tuple[Sentences, Embeddings]:
-        """Split and encode documents."""
         return prepare_documents(
             documents,
             encoder,
@@ -386,13 +397,3 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             fitted.model, fitted.train, held_out=fitted.held_out, progress=self.verbose
         )
         return replace(fitted.model, automata=automata)
-
-    def _labelled(self, X: Any, y: Any) -> Labelled:  # noqa: N803
-        documents = self._documents(X)
-        check_labels(y, len(documents))
-        targets = self._fitted().labels.encode(y)
-        sentences, embeddings = self._prepare(documents, self._encoder)
-        filled = sentences.filled
-        if not filled.any():
-            raise InputError("there are no documents with a sentence.")
-        return Labelled(sentences.without_empty(), embeddings, targets[filled])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from protorynet.encoders import (
     encode_corpus,
     stack_sequences,
 )
-from protorynet.text import Sentences, Splitter, sequence_sentences, split_documents
+from protorynet.text import OnEmpty, Sentences, Splitter, sequence_sentences, split_documents
 
 __all__ = ["prepare_documents"]
 
@@ -25,7 +25,7 @@ def prepare_documents(
     encoder: Encoder | None,
     *,
     splitter: Splitter = "sentencex",
-    on_empty: Literal["error", "skip"] = "error",
+    on_empty: OnEmpty = "error",
     cache: EmbeddingCache | None = None,
     progress: bool = False,
 ) -> tuple[Sentences, Embeddings]:

@@ -107,7 +107,7 @@ def documents(labelled: Labelled, clf: ProtoryNetClassifier | None = None) -> La
     """Prepare documents for a model."""
     clf = clf or classifier()
     texts = [text for text, _ in labelled]
-    sentences, embeddings = clf._prepare(texts, clf._encoder, on_empty="skip")
+    sentences, embeddings = clf.prepare(texts, on_empty="skip")
     targets = clf.model_.labels.encode([label for _, label in labelled])
     return LabelledDocuments(texts, np.arange(len(texts)), sentences, embeddings, targets)
 

@@ -293,7 +293,7 @@ def test_several_labels_at_once_are_audited(encoder: Any, quick: Settings) -> No
     tags = np.array([["room" in text, "pool" in text] for text in texts])
     clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
     clf.fit(texts, tags)
-    sentences, embeddings = clf._prepare(texts, clf._encoder)
+    sentences, embeddings = clf.prepare(texts)
     both = LabelledDocuments(
         texts, np.arange(len(texts)), sentences, embeddings, tags.astype(np.float32)
     )
@@ -307,7 +307,7 @@ def test_vectors_without_texts_leave_out_what_needs_texts(quick: Settings) -> No
     sequences = [random.normal(sign, 1, (3, 4)).astype(np.float32) for sign in signs]
     clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu", cache=False)
     clf.fit(sequences, labels)
-    sentences, embeddings = clf._prepare(sequences, None)
+    sentences, embeddings = clf.prepare(sequences)
     both = LabelledDocuments(
         [""] * 60, np.arange(60), sentences, embeddings, clf.model_.labels.encode(labels)
     )

@@ -33,9 +33,7 @@ def folder(
 
     def prepared(texts: list[str], labels: list[str]) -> LabelledDocuments:
         targets = clf.model_.labels.encode(labels)
-        return LabelledDocuments(
-            texts, np.arange(len(texts)), *clf._prepare(texts, clf._encoder), targets
-        )
+        return LabelledDocuments(texts, np.arange(len(texts)), *clf.prepare(texts), targets)
 
     turned = [*reversed(unseen_reviews.labels[:4]), *unseen_reviews.labels[4:]]
     evaluation = clf.evaluate(unseen_reviews.texts, turned, judge=encoder)

@@ -147,7 +147,7 @@ def test_match_quality_is_one_for_a_judge_who_agrees_and_zero_for_one_who_does_n
 
     values = []
     for judge in (agreeing, lambda a, b: -agreeing(a, b), lambda a, b: 0 * agreeing(a, b)):
-        sentences, embeddings = clf._prepare(unseen_reviews.texts, clf._encoder)
+        sentences, embeddings = clf.prepare(unseen_reviews.texts)
         found = faithfulness.evaluate_model(
             clf.model_,
             sentences,

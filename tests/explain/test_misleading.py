@@ -24,7 +24,7 @@ def scene(clf: ProtoryNetClassifier, reviews: Any) -> Any:
     """Documents of which every label is wrong, with the automata of the model."""
     answers = clf.predict(reviews.texts)
     turned = ["good" if answer == "bad" else "bad" for answer in answers]
-    sentences, embeddings = clf._prepare(reviews.texts, clf._encoder)
+    sentences, embeddings = clf.prepare(reviews.texts)
     targets = clf.model_.labels.encode(turned)
     rows = np.arange(len(turned)) + 100
     documents = LabelledDocuments(reviews.texts, rows, sentences, embeddings, targets)

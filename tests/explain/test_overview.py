@@ -23,7 +23,7 @@ _MOST = 1000
 
 
 def prepared(clf: ProtoryNetClassifier, documents: Any, labels: Any) -> LabelledDocuments:
-    sentences, embeddings = clf._prepare(list(documents), clf._encoder, on_empty="skip")
+    sentences, embeddings = clf.prepare(list(documents), on_empty="skip")
     targets = clf.model_.labels.encode(labels)
     texts = [each if isinstance(each, str) else sequence_text(len(each)) for each in documents]
     rows = 100 + np.arange(len(texts))

@@ -129,7 +129,7 @@ def test_another_encoder_is_not_taken_for_the_one_before_training(
     record = clf.model_.encoder
     assert pretrained_encode(record, folder, device="cpu") is not None
     assert pretrained_encode(record, encoder) is None
-    assert pretrained_encode(record, clf._encoder) is None
+    assert pretrained_encode(record, clf.encoder_) is None
 
 
 def test_an_encoder_that_training_left_alone_is_not_loaded_again() -> None:
@@ -152,13 +152,13 @@ def test_only_a_sample_is_encoded_again(
         encoded.append(texts)
         return before.encode(texts)
 
-    sentences, embeddings = clf._prepare(unseen_reviews.texts, clf._encoder)
+    sentences, embeddings = clf.prepare(unseen_reviews.texts)
     found = evaluate_model(
         clf.model_,
         sentences,
         embeddings,
         clf.model_.labels.encode(unseen_reviews.labels),
-        encode=clf._encoder.encode,
+        encode=clf.encoder_.encode,
         pretrained=encode,
         judge=judging.encoder_judge(encoder.encode),
     )
@@ -174,7 +174,7 @@ def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
     columns = clf.trace(unseen_reviews.texts)[0].columns.tolist()
     live = sorted(set(columns))
     opinion = np.random.default_rng(7).random((len(texts), len(live)))
-    sentences, embeddings = clf._prepare(unseen_reviews.texts, encoder)
+    sentences, embeddings = clf.prepare(unseen_reviews.texts)
     evaluation = evaluate_model(
         clf.model_,
         sentences,

@@ -247,9 +247,9 @@ def test_the_exported_encoder_shares_no_cache_with_the_models(
 ) -> None:
     exported = OnnxScorer.load(folder).encoder
     assert exported is not None
-    assert exported.fingerprint != classifier._encoder.fingerprint
+    assert exported.fingerprint != classifier.encoder_.fingerprint
     cache = EmbeddingCache(tmp_path)
-    cache.put(classifier._encoder, ["Room"], classifier._encoder.encode(["Room"]))
+    cache.put(classifier.encoder_, ["Room"], classifier.encoder_.encode(["Room"]))
     assert not cache.get(exported, ["Room"])[0].any()
 
 

@@ -71,7 +71,7 @@ def test_an_old_model_can_be_saved_anew(
 ) -> None:
     clf.save(tmp_path / "model")
     again = ProtoryNetClassifier.load(
-        tmp_path / "model", encoder=clf._encoder, device="cpu", cache=False
+        tmp_path / "model", encoder=clf.encoder_, device="cpu", cache=False
     )
     np.testing.assert_array_equal(
         again.predict_proba(expected["inputs"]), clf.predict_proba(expected["inputs"])

@@ -65,7 +65,7 @@ def read(page: str) -> str:
 
 
 def prepared(clf: ProtoryNetClassifier, documents: Any, labels: Any) -> LabelledDocuments:
-    sentences, embeddings = clf._prepare(list(documents), clf._encoder, on_empty="skip")
+    sentences, embeddings = clf.prepare(list(documents), on_empty="skip")
     texts = [each if isinstance(each, str) else sequence_text(len(each)) for each in documents]
     targets = clf.model_.labels.encode(labels)
     return LabelledDocuments(texts, np.arange(len(texts)), sentences, embeddings, targets)

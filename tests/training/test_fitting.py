@@ -40,7 +40,7 @@ def make(encoder: Any, settings: Settings, **options: Any) -> ProtoryNetClassifi
 
 def exactness(clf: ProtoryNetClassifier) -> float:
     """Return the largest difference of a prototype's vector and its sentence encoded again."""
-    vectors = clf._encoder.encode([item.sentence for item in clf.prototypes_])
+    vectors = clf.encoder_.encode([item.sentence for item in clf.prototypes_])
     return float((clf.model_.embed(vectors) - clf.model_.network.prototypes).abs().max())
 
 
@@ -150,7 +150,7 @@ def test_full_training_delivers_exact_prototypes_and_leaves_the_users_encoder_al
     assert mine.fingerprint == fingerprint
     assert all(torch.equal(before[name], now) for name, now in mine.network.state_dict().items())
     assert not np.allclose(
-        clf._encoder.encode(["The room was clean."]), mine.encode(["The room was clean."])
+        clf.encoder_.encode(["The room was clean."]), mine.encode(["The room was clean."])
     )
 
 
@@ -162,7 +162,7 @@ def test_full_training_with_the_same_seed_gives_the_same_model(
         make(tiny_bert_folder, settings).fit(reviews.texts, reviews.labels) for _ in range(2)
     )
     assert identical(first.model_, second.model_)
-    a, b = (clf._encoder.network.state_dict() for clf in (first, second))
+    a, b = (clf.encoder_.network.state_dict() for clf in (first, second))
     assert all(torch.equal(a[name], b[name]) for name in a)
 
 
@@ -263,7 +263,7 @@ def test_predictions_are_what_the_network_computes_in_training(
     clf = make(encoder, quick.replace(selection=selection)).fit(reviews.texts, reviews.labels)
     trajectory, _ = clf.trace(reviews.texts)
     network, lengths = clf.model_.network, torch.from_numpy(trajectory.lengths)
-    _, embeddings = clf._prepare(list(reviews.texts), clf._encoder)
+    _, embeddings = clf.prepare(list(reviews.texts))
     embedded = clf.model_.embed(embeddings.vectors[embeddings.rows])
     steps = network.steps(pairwise_distance(embedded, network.prototypes))
     logits = at_last_sentence(

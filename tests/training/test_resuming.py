@@ -41,7 +41,7 @@ def state(clf: ProtoryNetClassifier) -> dict[str, Tensor]:
     if model.adapter is not None:
         found |= {f"adapter.{n}": v for n, v in model.adapter.state_dict().items()}
     if model.encoder.tuned:
-        found |= {f"encoder.{n}": v for n, v in clf._encoder.network.state_dict().items()}
+        found |= {f"encoder.{n}": v for n, v in clf.encoder_.network.state_dict().items()}
     return found
 
 

@@ -9,8 +9,8 @@ from html import escape
 
 from protorynet.bench.figures import shown
 from protorynet.bench.panel import FAINT, RULE, Span, round_steps, span_of
-from protorynet.report.svg import dashes, element, line_path, mark, stroke, text
-from protorynet.report.wording import clean, shorten
+from protorynet.report.svg import dashes, element, line_path, mark, picture, stroke, text
+from protorynet.report.wording import shorten
 
 __all__ = ["Curve", "curves_svg", "heat_map_svg"]
 
@@ -52,7 +52,7 @@ def curves_svg(title: str, across: str, panels: Mapping[str, Sequence[Curve]]) -
     for place, (name, curves) in enumerate(panels.items()):
         parts += _panel(name, across, curves, names, _LEFT + place * (_ROOM + _GAP))
     width = _LEFT + len(panels) * (_ROOM + _GAP)
-    return _picture(title, parts, max(width, 24 + _LEGEND * len(names)), _TOP + _HEIGHT + 54)
+    return picture(title, parts, max(width, 24 + _LEGEND * len(names)), _TOP + _HEIGHT + 54)
 
 
 def heat_map_svg(
@@ -89,7 +89,7 @@ def heat_map_svg(
             share = None if value is None else (value - low) / ((high - low) or 1.0)
             parts += _cell(left + _CELL_WIDTH * column, y, shown(value), share)
     width = left + _CELL_WIDTH * len(columns[1]) + 24
-    return _picture(title, parts, width, top + _CELL_HEIGHT * len(rows[1]) + 20)
+    return picture(title, parts, width, top + _CELL_HEIGHT * len(rows[1]) + 20)
 
 
 def _panel(
@@ -162,21 +162,4 @@ def _cell(x: float, y: float, words: str, share: float | None) -> Iterator[str]:
     inner = escape(words)
     yield element(
         "text", inner, x=x + _CELL_WIDTH / 2, y=y + _CELL_HEIGHT / 2 + 4, fill=colour, **look
-    )
-
-
-def _picture(title: str, parts: Sequence[str], width: float, height: float) -> str:
-    return element(
-        "svg",
-        element("title", escape(clean(title))),
-        element("rect", width="100%", height="100%", fill="#ffffff"),
-        *parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
-        width=round(width),
-        height=round(height),
-        role="img",
-        color="#1f2328",
-        font_family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
-        font_size=12,
     )

@@ -41,8 +41,8 @@ def prune_to_thresholds(
     The threshold, the number of prototypes left and the accuracy on the test documents.
     """
     model = classifier.model_
-    learned = classifier._labelled(train.texts, train.labels)
-    unseen = classifier._labelled(test.texts, test.labels)
+    learned = classifier.labelled(train.texts, train.labels)
+    unseen = classifier.labelled(test.texts, test.labels)
     points = [_point(0.0, model, unseen)]
     before = frozenset[int]()
     for threshold in thresholds:

@@ -52,8 +52,6 @@ def labelled_documents(classifier: ProtoryNetClassifier, table: Table) -> Labell
     from protorynet.audit import LabelledDocuments
 
     with naming_rows(table):
-        sentences, embeddings = classifier._prepare(
-            table.texts, classifier._encoder, on_empty="skip"
-        )
+        sentences, embeddings = classifier.prepare(table.texts, on_empty="skip")
     targets = classifier.model_.labels.encode(table.labels)
     return LabelledDocuments(table.texts, table.rows, sentences, embeddings, targets)

@@ -78,7 +78,7 @@ def compare(
     """
     from protorynet.exporting.encoder_graph import tokenizer_of
 
-    model, encoder = classifier.model_, classifier._encoder
+    model, encoder = classifier.model_, classifier.encoder_
     own = encoder if tokenizer_of(encoder) is None else None
     scorer = OnnxScorer.load(folder, encoder=own, cache=False)
     sentences, embeddings = prepare_documents(

@@ -80,7 +80,7 @@ def export_onnx(
     for package in ("onnx", "onnxruntime"):
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError("The export to ONNX", package, extra="onnx")
-    model, encoder = classifier.model_, classifier._encoder
+    model, encoder = classifier.model_, classifier.encoder_
     try:
         with replaced_directory(folder) as fresh:
             is_same = _write(model, encoder, fresh, precision)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tokenizers import Tokenizer
 
@@ -30,7 +30,7 @@ from protorynet.runtime.exported import (
 )
 from protorynet.runtime.reader import OnnxReader
 from protorynet.runtime.scores import Scores
-from protorynet.text import Sentences, document_list, sequence_text
+from protorynet.text import OnEmpty, Sentences, document_list, sequence_text
 
 __all__ = ["OnnxScorer"]
 
@@ -129,7 +129,7 @@ class OnnxScorer:
         return explain_reading(self.exported, self._reader, shown, sentences, embeddings)
 
     def _prepare(
-        self, documents: Sequence[Any], *, on_empty: Literal["error", "skip"]
+        self, documents: Sequence[Any], *, on_empty: OnEmpty
     ) -> tuple[Sentences, Embeddings]:
         if self.encoder is None and any(isinstance(document, str) for document in documents):
             raise InputError(

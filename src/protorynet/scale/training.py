@@ -212,6 +212,6 @@ def _installed(classifier: ProtoryNetClassifier, outcome: Outcome) -> ProtoryNet
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         loaded = ProtoryNetClassifier.load(Path(place, "model"), device=classifier.device)
-    classifier._install(loaded.model_, loaded._encoder, tuned=loaded._tuned)
+    classifier._install(loaded.model_, loaded.encoder_, tuned=loaded._tuned)
     classifier.n_skipped_ = outcome.n_skipped
     return classifier

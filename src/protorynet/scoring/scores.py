@@ -54,7 +54,7 @@ class ClassifierScorer:
 
     def __init__(self, classifier: ProtoryNetClassifier) -> None:
         self._model = classifier.model_
-        self._encoder = classifier._encoder
+        self._encoder = classifier.encoder_
         self._cache = EmbeddingCache() if classifier.cache else None
         self.labels = self._model.labels
         self.prototype_ids = [str(prototype.id) for prototype in self._model.prototypes]

@@ -71,7 +71,7 @@ def answer_together(
         The most sentences that one question may hold.
     """
     classifier = served.classifier
-    encoder = classifier._encoder
+    encoder = classifier.encoder_
     assert encoder is not None  # the store refuses models that read vectors
     texts = [text for question in questions for text in question.texts]
     owners = np.repeat(np.arange(len(questions)), [len(q.texts) for q in questions])

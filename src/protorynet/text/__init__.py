@@ -2,11 +2,12 @@
 
 from protorynet.text.documents import document_list, sequence_sentences, sequence_text
 from protorynet.text.sentences import Sentences
-from protorynet.text.splitting import Splitter, TokenCounter, split_documents
+from protorynet.text.splitting import OnEmpty, Splitter, TokenCounter, split_documents
 from protorynet.text.tables import Label, Table, read_columns, read_table
 
 __all__ = [
     "Label",
+    "OnEmpty",
     "Sentences",
     "Splitter",
     "Table",

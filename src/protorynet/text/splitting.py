@@ -12,9 +12,10 @@ from protorynet.text.fitting import Span, TokenCounter, fit_to_window
 from protorynet.text.segmenting import paper_reading, paper_spans, sentencex_spans
 from protorynet.text.sentences import Sentences
 
-__all__ = ["Splitter", "TokenCounter", "split_documents"]
+__all__ = ["OnEmpty", "Splitter", "TokenCounter", "split_documents"]
 
 Splitter = Literal["sentencex", "paper"]
+OnEmpty = Literal["error", "skip"]
 
 
 def split_documents(
@@ -22,7 +23,7 @@ def split_documents(
     *,
     splitter: Splitter = "sentencex",
     counter: TokenCounter | None = None,
-    on_empty: Literal["error", "skip"] = "error",
+    on_empty: OnEmpty = "error",
 ) -> Sentences:
     """Split every document into sentences.
 

@@ -26,14 +26,14 @@ class EditableMixin(ABC):
 
     model_: Model
     verbose: bool
-    _encoder: Encoder | None
+    encoder_: Encoder | None
 
     @abstractmethod
     def _fitted(self) -> Model:
         """Return the model, or raise that there is none."""
 
     @abstractmethod
-    def _labelled(self, X: Any, y: Any) -> Labelled:  # noqa: N803
+    def labelled(self, X: Any, y: Any) -> Labelled:  # noqa: N803
         """Split and encode labelled documents, without those that hold no sentence."""
 
     @abstractmethod
@@ -80,9 +80,9 @@ class EditableMixin(ABC):
         if not edits and X is None:
             raise InputError("there is nothing to do: name an edit, or documents to retrain on.")
         # Edited first, so that a wrong id is told before documents are encoded.
-        edited = edit_model(before, edits, self._encoder)
+        edited = edit_model(before, edits, self.encoder_)
         if X is not None:
-            documents = self._labelled(X, y)
+            documents = self.labelled(X, y)
             retrained = retrain_reader(before, edited, documents, progress=self.verbose)
             edited = self._summarised(retrained)
         self.model_ = edited

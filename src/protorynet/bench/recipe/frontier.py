@@ -10,7 +10,7 @@ from protorynet.bench.catalogue import MODELS, ModelKind, data_set
 from protorynet.bench.figures import shown
 from protorynet.bench.panel import FAINT, RULE, Axis, Panel, Span, span_of
 from protorynet.bench.results import Group, Results
-from protorynet.report.svg import element, line_path, spread, text
+from protorynet.report.svg import element, line_path, picture, spread, text
 from protorynet.report.wording import clean, shorten
 
 __all__ = ["frontier_svg"]
@@ -55,20 +55,7 @@ def frontier_svg(results: Results) -> str:
     for number, encoder in enumerate(encoders):
         own = [group for group in groups if group.encoder == encoder]
         parts += _row(own, encoder, _HEAD + _ROW * number, _scales(groups))
-    return element(
-        "svg",
-        element("title", escape(_TITLE)),
-        element("rect", width="100%", height="100%", fill="#ffffff"),
-        *(parts or [text("Nothing was measured yet.", 24, 40)]),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {_WIDTH} {height:.0f}",
-        width=_WIDTH,
-        height=round(height),
-        role="img",
-        color="#1f2328",
-        font_family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
-        font_size=12,
-    )
+    return picture(_TITLE, parts or [text("Nothing was measured yet.", 24, 40)], _WIDTH, height)
 
 
 def _scales(groups: Sequence[Group]) -> dict[str, Span]:

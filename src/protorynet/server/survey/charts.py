@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from protorynet.report.scale import HUES
-from protorynet.report.svg import element, line_path, text
+from protorynet.report.svg import element, line_path, picture, text
 from protorynet.report.wording import clean, shorten
 from protorynet.server.survey.figures import AUTOMATIC, EVERYONE, Analysis
 
@@ -108,7 +108,7 @@ def bars_svg(
         line = line_path([(_LEFT, y(chance)), (_LEFT + room, y(chance))])
         parts.append(element("path", d=line, stroke=_FAINT, stroke_dasharray="4 3"))
         parts.append(text("chance", _LEFT + room + 6, y(chance) + 4, fill_opacity=0.75))
-    return _picture(title, parts, width, _TOP + _HEIGHT + 44)
+    return picture(title, parts, width, _TOP + _HEIGHT + 44)
 
 
 def _group(
@@ -192,20 +192,3 @@ def _legend(models: Sequence[str]) -> Iterator[str]:
         x = 16 + 160.0 * place
         yield element("rect", x=x, y=40, width=12, height=12, fill=HUES[place % len(HUES)])
         yield text(shorten(model, 20), x + 19, 50)
-
-
-def _picture(title: str, parts: Sequence[str], width: float, height: float) -> str:
-    return element(
-        "svg",
-        element("title", escape(clean(title))),
-        element("rect", width="100%", height="100%", fill="#ffffff"),
-        *parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
-        width=round(width),
-        height=round(height),
-        role="img",
-        color=_INK,
-        font_family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
-        font_size=12,
-    )

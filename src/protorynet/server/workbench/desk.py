@@ -135,7 +135,7 @@ class Desk:
     def prepared(self, served: ServedModel, progress: Progress) -> Prepared:
         """Return the table's documents for a version; inside of jobs."""
         classifier = served.classifier
-        encoder = classifier._encoder
+        encoder = classifier.encoder_
         assert encoder is not None  # the store refuses models that read vectors
         key = ("prepared", self.home, encoder.fingerprint, classifier.model_.labels)
         return self.computed.now(key, partial(prepare, served.classifier, self.table()), progress)

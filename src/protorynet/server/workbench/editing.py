@@ -97,7 +97,7 @@ def edit(desk: Desk, edits: Edits, revision: int | None) -> dict[str, Any]:
                 f"the draft is at revision {draft.revision}, not {revision}: somebody edited it "
                 "meanwhile. Load it again.",
             )
-        model = edit_model(draft.model, edits, desk.served.classifier._encoder)
+        model = edit_model(draft.model, edits, desk.served.classifier.encoder_)
         _keep(desk, draft.changed(model))
         return draft_view(desk)
 

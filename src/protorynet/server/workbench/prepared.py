@@ -102,6 +102,6 @@ def _documents(
     # In steps, so that progress shows and the server can stop; the cache keeps what is done.
     for start in range(0, len(texts), _STEP):
         tell(start)
-        classifier._prepare(texts[start : start + _STEP], classifier._encoder, on_empty="skip")
-    sentences, embeddings = classifier._prepare(texts, classifier._encoder, on_empty="skip")
+        classifier.prepare(texts[start : start + _STEP], on_empty="skip")
+    sentences, embeddings = classifier.prepare(texts, on_empty="skip")
     return LabelledDocuments(texts, table.rows[places], sentences, embeddings, targets[places])

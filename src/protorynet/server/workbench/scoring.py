@@ -116,7 +116,7 @@ def _score(
 ) -> int:
     """Read some rows; return how many of them hold a sentence."""
     model, texts = classifier.model_, [table.texts[place] for place in places.tolist()]
-    sentences, embeddings = classifier._prepare(texts, classifier._encoder, on_empty="skip")
+    sentences, embeddings = classifier.prepare(texts, on_empty="skip")
     filled = sentences.filled
     if not filled.any():
         return 0
