@@ -6,7 +6,7 @@ cache, and on vectors given in place of texts, so that what explaining adds is s
 encoder and splitting. On a CPU processor time is told, which other work on the machine leaves
 alone. Python's garbage collector rests meanwhile: its full runs would fall on either by chance::
 
-    python benchmarks/explaining_speed.py [--device cuda] [--documents 1000]
+    python benchmarks/explaining_speed.py [--device cuda] [--documents 1000] [--json FILE]
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from charts import Bar, bars_svg, write_figure
 
 from protorynet import ProtoryNetClassifier, Settings
 
@@ -99,6 +100,16 @@ def seconds(work: Callable[[Any], Any], documents: Any, device: str) -> float:
     return taken
 
 
+def draw(result: dict[str, Any]) -> str:
+    """Draw how many times as long as predicting explaining takes."""
+    names = {"texts": "texts", "cached": "texts, cached", "vectors": "vectors"}
+    bars = [
+        Bar(name, result[key]["ratio"], f"{result[key]['ratio']:.1f} times")
+        for key, name in names.items()
+    ]
+    return bars_svg("Explaining against predicting", bars)
+
+
 def main() -> None:
     """Measure with and without encoding, and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -125,7 +136,7 @@ def main() -> None:
     }
     print(json.dumps(result, indent=2))
     if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+        write_figure(options.json, result, draw(result))
 
 
 if __name__ == "__main__":

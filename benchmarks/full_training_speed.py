@@ -16,9 +16,11 @@ import copy
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from charts import Bar, bars_svg, write_figure
 from torch import Tensor
 
 from protorynet import read_table
@@ -119,6 +121,17 @@ def wait(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
+def draw(result: dict[str, Any]) -> str:
+    """Draw the rates of the three ways."""
+    ways = {
+        "packed": "packed_tokens_per_second",
+        "padded": "padded_tokens_per_second",
+        "padded, float32": "padded_float32_tokens_per_second",
+    }
+    bars = [Bar(name, result[key], f"{result[key]:,.0f}/s") for name, key in ways.items()]
+    return bars_svg(f"Tokens per second of full fine-tuning ({result['device']})", bars)
+
+
 def main() -> None:
     """Run the three ways and print their rates."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -160,7 +173,7 @@ def main() -> None:
     }
     print(json.dumps(result, indent=2))
     if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        write_figure(options.json, result, draw(result))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from charts import Bar, bars_svg, write_figure
 
 from protorynet.server import Limits, ServerConfig, serve
 
@@ -154,6 +155,20 @@ async def ask_all(port: int, options: Any) -> dict[str, Any]:
     return measured.summary(time.perf_counter() - start, options.texts)
 
 
+def draw(result: dict[str, Any]) -> str:
+    """Draw the requests per second with and without batches."""
+    names = {"batched": "batched", "one_by_one": "one by one"}
+    bars = [
+        Bar(
+            name,
+            result[key]["requests_per_second"],
+            f"{result[key]['requests_per_second']:.0f}/s, p95 {result[key]['p95_ms']:.0f} ms",
+        )
+        for key, name in names.items()
+    ]
+    return bars_svg(f"Requests per second, {result['clients']} clients", bars)
+
+
 def main() -> None:
     """Measure both servers, and print what clients saw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -183,7 +198,7 @@ def main() -> None:
     }
     print(json.dumps(result, indent=2))
     if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        write_figure(options.json, result, draw(result))
 
 
 if __name__ == "__main__":
