@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from protorynet.bench.appending import append_record
 from protorynet.bench.documents import Source
+from protorynet.bench.results import read_results
 from protorynet.cli import main
 
 MODELS = "none,bag-of-words,ceiling-none"
@@ -93,6 +95,34 @@ def test_figures_of_a_quick_run_give_way_to_those_measured_in_earnest(
     assert "in a quick run: none, ceiling-none." in page
 
 
+def test_quick_figures_of_a_small_table_are_kept_apart_from_those_in_earnest(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "small.csv"
+    rows = [f"{word} indeed,{word}" for word in ("good", "bad") for _ in range(12)]
+    path.write_text("text,label\n" + "\n".join(rows), encoding="utf-8")
+    whole, quick = Source(path).read(), Source(path).read(quick=True)
+    assert whole.train.texts == quick.train.texts
+    assert whole.digest != quick.digest
+
+
+def test_a_quick_run_leaves_the_stability_measured_in_earnest(
+    table: Path, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    digest = Source(table, label="stars").read().digest
+    names = {"set": "my_reviews", "encoder": tiny_bert_folder.name, "model": "none"}
+    for seed in (0, 1):
+        job = {"kind": "job", "seed": seed, "data": digest, "accuracy": 0.9}
+        append_record(out / "records" / "my_reviews.jsonl", {**names, **job})
+    stability = {"kind": "stability", "seeds": [0, 1], "value": 0.35, "data": digest}
+    append_record(out / "records" / "my_reviews.jsonl", {**names, **stability})
+    quick = command(table, tiny_bert_folder, "--seeds", "2,3", "--out", str(out))
+    assert main([*quick, "--models", "none"]) == 0
+    groups = read_results(out / "records").groups
+    assert [group.stability for group in groups] == [0.35]
+
+
 def test_a_model_that_failed_has_a_row_though_no_other_has_an_encoder(
     table: Path, tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +169,29 @@ def test_a_split_column_decides_which_documents_are_for_testing(
     frame.to_parquet(path)
     documents = Source(path, split=column).read()
     assert (len(documents.train), len(documents.test)) == (50, 10)
+
+
+def test_the_split_column_that_is_named_counts_and_no_other(reviews: Any, tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    other = np.where(np.arange(60) < 20, "train", "test")
+    named = np.where(np.arange(60) < 50, "train", "test")
+    columns = {"Split": other, "split": other, "fold": named}
+    pd.DataFrame({"text": reviews.texts, "label": reviews.labels, **columns}).to_parquet(path)
+    documents = Source(path, split="fold").read()
+    assert (len(documents.train), len(documents.test)) == (50, 10)
+
+
+def test_test_documents_of_a_label_that_nobody_learns_are_left_out_and_told(
+    reviews: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "table.parquet"
+    labels = [*reviews.labels[:-2], "mixed", "mixed"]
+    parts = np.where(np.arange(60) < 50, "train", "test")
+    pd.DataFrame({"text": reviews.texts, "label": labels, "split": parts}).to_parquet(path)
+    documents = Source(path).read()
+    assert len(documents.test) == 8
+    assert "2 test documents are left out" in documents.notes[-1]
+    assert "'mixed'" in documents.notes[-1]
 
 
 def test_a_split_column_that_is_not_there_is_told(

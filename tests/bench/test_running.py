@@ -123,6 +123,32 @@ def test_a_quick_run_does_not_hide_figures_measured_in_earnest(
     assert "measured in earnest" in capsys.readouterr().err
 
 
+def test_a_table_that_cannot_be_read_later_costs_no_figures(
+    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = tmp_path / "tables"
+    shutil.copytree(scene.data, tables)
+    own = Scene(tables, scene.encoder, scene.judge, scene.out)
+    command = words(own, "table1", models="bag-of-words", sets="hotel,dbpedia")
+    assert main(command) == 0
+    before = lines(scene)
+    (tables / "hotel.parquet").write_bytes(b"no table")
+    capsys.readouterr()
+    assert main(command) == 0
+    assert "note: hotel cannot be read" in capsys.readouterr().err
+    assert lines(scene) == before
+
+
+def test_a_failure_does_not_hide_the_figures_of_the_same_settings(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    names = {"kind": "job", "set": "a", "encoder": None, "model": "full", "seed": 1, "data": "d"}
+    append_record(path, {**names, "accuracy": 0.9})
+    append_record(path, {**names, "data": None, "error": "OSError: the table is gone"})
+    assert read_records(path)[0][0].figure("accuracy") == 0.9
+    append_record(path, {**names, "data": "other", "error": "ValueError: another table"})
+    assert read_records(path)[0][0].error is not None
+
+
 def test_a_job_that_failed_is_told_and_tried_again_and_the_others_go_on(
     scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,6 +245,22 @@ def test_a_torn_line_is_cut_off_before_the_next_is_added(tmp_path: Path) -> None
     append_record(path, {"kind": "job", "set": "a", "encoder": None, "model": "full", "seed": 2})
     assert [record.seed for record in read_records(path)[0]] == [1, 2]
     assert path.read_bytes().count(b"\n") == 2
+
+
+def test_a_line_that_lacks_its_end_only_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"kind": "job", "set": "a", "encoder": null, "model": "full", "seed": 1}')
+    append_record(path, {"kind": "job", "set": "a", "encoder": None, "model": "full", "seed": 2})
+    assert [record.seed for record in read_records(path)[0]] == [1, 2]
+
+
+def test_a_figure_that_is_no_number_was_not_measured(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    names = {"kind": "job", "set": "a", "encoder": None, "model": "full", "seed": 1}
+    unknown = {"accuracy": float("nan"), "automata": [{"fidelity": float("inf")}]}
+    append_record(path, {**names, **unknown, "macro_f1": 0.5})
+    record = read_records(path)[0][0]
+    assert (record.figure("accuracy"), record.figure("macro_f1")) == (None, 0.5)
 
 
 def test_runs_that_write_at_once_spoil_no_line(tmp_path: Path) -> None:

@@ -216,10 +216,30 @@ def test_a_folder_with_other_files_is_never_replaced(tmp_path: Path) -> None:
         open_folder(tmp_path, identity="a", rows=1)
 
 
-def test_an_address_with_files_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds files already"):
+def test_a_result_of_another_program_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "_SUCCESS").touch()
+    (tmp_path / "part-00000-8f3a.snappy.parquet").touch()
+    with pytest.raises(InputError, match="holds other files"):
+        open_folder(tmp_path, identity="a", rows=1)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "reviews/a.parquet"])
+def test_an_address_with_files_or_folders_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(InputError, match="holds files or folders already"):
         open_folder(tmp_path.as_uri(), identity="a", rows=1)
+
+
+def test_nothing_but_our_own_is_removed_from_an_address(tmp_path: Path) -> None:
+    folder = open_folder((tmp_path / "out").as_uri(), identity="a", rows=1)
+    (tmp_path / "out" / "2026").mkdir()
+    (tmp_path / "out" / "2026" / "notes.txt").write_text("mine")
+    (tmp_path / "out" / ".hidden").write_text("mine")
+    (tmp_path / "out" / f".{32 * 'a'}").write_text("a part that a worker had begun")
+    discard(folder, parts=1)
+    left = {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert left == {"notes.txt", ".hidden"}
 
 
 def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path: Path) -> None:

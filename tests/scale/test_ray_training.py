@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 pytest.importorskip("ray", reason="needs the extra 'scale'")
 
 from protorynet import ProtoryNetClassifier, Settings
-from protorynet.errors import EmptyDocumentError, InputError
+from protorynet.encoders import load_encoder
+from protorynet.errors import EmptyDocumentError, EncoderError, InputError
+from protorynet.scale import training
 from protorynet.scale.session import ray_session
 from protorynet.scale.training import fit_with_ray
 
@@ -89,6 +93,26 @@ def test_what_workers_find_wrong_is_told_in_one_line(untrained: ProtoryNetClassi
     classifier = copied(untrained, encoder_training="full")
     with pytest.raises(InputError, match=r"^3 documents are too few to train on"):
         fit_with_ray(classifier, ["Good.", "Bad.", "Good."], ["a", "b", "a"], workers=1)
+
+
+@pytest.mark.slow
+def test_workers_that_have_another_encoder_are_refused(
+    untrained: ProtoryNetClassifier,
+    reviews: Any,
+    tiny_bert_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    changed = tmp_path / "changed"
+    shutil.copytree(tiny_bert_folder, changed)
+    weights = load_file(changed / "model.safetensors")
+    save_file({name: 2 * value for name, value in weights.items()}, changed / "model.safetensors")
+    here = load_encoder(changed, device="cpu")
+    here.name = str(tiny_bert_folder)  # the same name stands for other files on the workers
+    monkeypatch.setattr(training, "load_encoder", lambda *spec, **options: here)
+    classifier = copied(untrained, encoder_training="full")
+    with pytest.raises(EncoderError, match="is another one than on the machine of the command"):
+        fit_with_ray(classifier, reviews.texts, reviews.labels, workers=2)
 
 
 def test_more_workers_than_processors_are_refused(

@@ -21,6 +21,15 @@ def test_the_input_is_never_overwritten(model: Path, table: Path) -> None:
         predict_with_ray(model, [table], table)
 
 
+@pytest.mark.parametrize("as_address", [True, False])
+def test_the_folder_of_the_input_is_never_written_to(
+    model: Path, table: Path, as_address: bool
+) -> None:
+    given, output = (table.as_uri(), table.parent) if as_address else (table, table.parent.as_uri())
+    with pytest.raises(InputError, match="holds the input"):
+        predict_with_ray(model, [given], output)
+
+
 def test_a_model_that_is_not_there_is_told_before_ray_starts(table: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelFormatError, match="there is no model directory"):
         predict_with_ray(tmp_path / "model", [table], tmp_path / "out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,10 +17,11 @@ def append_record(path: Path, values: Mapping[str, Any]) -> None:
     """Add one line to a file of records, complete and on disk before this returns.
 
     The torn line that a kill may have left at the end is cut off first. Of two runs that write to
-    the same file, one waits for the other.
+    the same file, one waits for the other. A figure that is no number, which JSON does not know, is
+    written as not measured.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(values, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
+    line = json.dumps(_finite(values), ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
     with path.open("a+b") as file:
         _lock(file)
         _cut_torn_line(file)
@@ -44,5 +46,20 @@ def _cut_torn_line(file: IO[bytes]) -> None:
     if file.read(1) == b"\n":
         return
     file.seek(0)
-    file.truncate(file.read().rfind(b"\n") + 1)
-    file.seek(0, os.SEEK_END)
+    content = file.read()
+    begin = content.rfind(b"\n") + 1
+    try:
+        json.loads(content[begin:])
+    except ValueError:
+        file.truncate(begin)
+        file.seek(0, os.SEEK_END)
+    else:
+        file.write(b"\n")  # whole but for its end
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value

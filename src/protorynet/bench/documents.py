@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from protorynet.errors import InputError
+from protorynet.report.wording import shorten
 
 if TYPE_CHECKING:
     from protorynet.text import Table
@@ -17,6 +18,7 @@ __all__ = ["Documents", "Source"]
 
 _TEST_SHARE = 0.2
 _QUICK_TRAIN, _QUICK_TEST, _QUICK_CHARACTERS = 40, 100, 240
+_LONGEST_LABELS = 80
 _SEED = 0  # the same test documents for all models and all seeds
 
 
@@ -32,12 +34,15 @@ class Documents:
         What a person should know of how they were read.
     split
         The column that says which are which; empty where there is none.
+    quick
+        Whether these are the beginnings of some documents only.
     """
 
     train: Table
     test: Table
     notes: tuple[str, ...] = ()
     split: str = ""
+    quick: bool = False
 
     @property
     def columns(self) -> dict[str, str]:
@@ -48,7 +53,7 @@ class Documents:
     @cached_property
     def digest(self) -> str:
         """A digest of texts and labels: records of other documents do not count."""
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(b"quick" if self.quick else b"")
         for table in (self.train, self.test):
             for row in zip(table.texts, table.labels or (), strict=True):
                 digest.update(repr(row).encode("utf-8", "surrogatepass"))
@@ -82,7 +87,8 @@ class Source:
 
         columns, _ = read_columns(self.path)
         by_lower = {name.lower(): name for name in columns.column_names}
-        column = by_lower.get(self.split.lower())
+        exact = self.split if self.split in columns.column_names else None
+        column = exact or by_lower.get(self.split.lower())
         if column is None and self.split != "split":
             listed = ", ".join(map(repr, columns.column_names))
             raise InputError(f"{self.path} has no column {self.split!r}; it has {listed}.")
@@ -91,7 +97,7 @@ class Source:
             documents = _carved(read_table(self.path, **how))
         else:
             # Only a column of that name is known for what it is.
-            source = self.path if column.lower() == "split" else _renamed(columns, column)
+            source = self.path if column == "split" else _renamed(columns, column)
             train, test = (read_table(source, split=name, **how) for name in ("train", "test"))
             documents = Documents(train, test, train.notes, column)
         if any(isinstance(label, tuple) for label in documents.train.labels or ()):
@@ -99,12 +105,32 @@ class Source:
                 f"{self.path} has documents with several labels; the models compared here give one "
                 "class per document. Choose a column of single labels with --label."
             )
+        documents = _without_unseen_labels(documents)
         return _shortened(documents) if quick else documents
 
 
 def _renamed(columns: Any, split: str) -> Any:
-    names = ["split" if name == split else name for name in columns.column_names]
-    return columns.rename_columns(names)
+    """Return the table with a column as the one that says what is for testing."""
+    names = [name for name in columns.column_names if name == split or name.lower() != "split"]
+    renamed = ["split" if name == split else name for name in names]
+    return columns.select(names).rename_columns(renamed)
+
+
+def _without_unseen_labels(documents: Documents) -> Documents:
+    """Leave out test documents whose label no model could have learnt."""
+    known, labels = set(documents.train.labels or ()), documents.test.labels or ()
+    kept = [row for row, label in enumerate(labels) if label in known]
+    if len(kept) == len(labels):
+        return documents
+    unseen = ", ".join(sorted({repr(label) for label in labels} - {repr(label) for label in known}))
+    if not kept:
+        raise InputError(f"no training document has the labels of the test documents: {unseen}.")
+    note = (
+        f"{len(labels) - len(kept):,} test documents are left out because no training document has "
+        f"their label: {shorten(unseen, _LONGEST_LABELS)}"
+    )
+    test = _rows(documents.test, kept)
+    return replace(documents, test=test, notes=(*documents.notes, note))
 
 
 def _carved(table: Table) -> Documents:
@@ -133,7 +159,7 @@ def _carved(table: Table) -> Documents:
 def _shortened(documents: Documents) -> Documents:
     """Return the beginnings of some documents of every class, enough to try everything out."""
     train, test = _few(documents.train, _QUICK_TRAIN), _few(documents.test, _QUICK_TEST)
-    return replace(documents, train=train, test=test)
+    return replace(documents, train=train, test=test, quick=True)
 
 
 def _few(table: Table, count: int) -> Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +100,7 @@ def _measure_protorynet(job: Job, material: Material) -> dict[str, Any]:
         "substitutes": {
             name: float((predictions[name] == _truth(test)).mean()) for name in SUBSTITUTES
         },
-        "faithfulness": {each.name: _finite(each.value) for each in evaluation.measures},
+        "faithfulness": {each.name: each.value for each in evaluation.measures},
         "judge": material.judge_name,
         "validation_accuracy": record.validation_accuracy,
         "seconds": {
@@ -175,11 +174,6 @@ def _judged(predicted: NDArray[Any], test: Table) -> dict[str, Any]:
 def _truth(table: Table) -> NDArray[Any]:
     assert table.labels is not None, "tables are read with their labels"
     return np.array(table.labels)
-
-
-def _finite(value: float | None) -> float | None:
-    """Return a figure that JSON can hold."""
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _device_name(device: str) -> str:

@@ -114,6 +114,8 @@ class Stability:
         The models compared.
     value
         Mean share of a model's prototypes with a counterpart in another seed's model.
+    data
+        Digest of the documents; empty in records from before it was kept.
     """
 
     set: str
@@ -121,11 +123,12 @@ class Stability:
     model: str
     seeds: tuple[int, ...]
     value: float
+    data: str = ""
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str, str, str]:
         """What tells one comparison from another."""
-        return self.set, self.encoder, self.model
+        return self.set, self.encoder, self.model, self.data
 
 
 def read_records(path: Path) -> tuple[list[Record], list[Stability]]:
@@ -145,11 +148,24 @@ def read_records(path: Path) -> tuple[list[Record], list[Stability]]:
     for line in lines:
         found = _parsed(line)
         if isinstance(found, Record):
+            earlier = records.get(found.key)
+            if earlier is not None and _would_hide(found, earlier):
+                continue
             records.pop(found.key, None)  # the latest comes last
             records[found.key] = found
         elif isinstance(found, Stability):
             stabilities[found.key] = found
     return list(records.values()), list(stabilities.values())
+
+
+def _would_hide(failure: Record, earlier: Record) -> bool:
+    """Say whether a failure would hide figures of the same settings and documents."""
+    return (
+        failure.error is not None
+        and earlier.error is None
+        and earlier.settings == failure.settings
+        and failure.data in ("", earlier.data)
+    )
 
 
 def _parsed(line: bytes) -> Record | Stability | None:
@@ -168,7 +184,8 @@ def _parsed(line: bytes) -> Record | Stability | None:
     value, seeds = _number(values.get("value")), values.get("seeds")
     if values.get("kind") == _STABILITY and value is not None and isinstance(seeds, list):
         whole = tuple(seed for seed in seeds if type(seed) is int)
-        return Stability(str(data), str(encoder), str(model), whole, value)
+        digest = str(values.get("data") or "")
+        return Stability(str(data), str(encoder), str(model), whole, value, digest)
     return None
 
 

@@ -168,8 +168,9 @@ def _grouped(records: Sequence[Record], stabilities: dict[Any, Stability]) -> Re
     groups = []
     for (name, encoder, model, variant), seeds in members.items():
         # The seeds of variants are not compared.
-        stability = None if variant else stabilities.get((name, encoder, model))
-        value = None if stability is None else stability.value
+        of_any = [stabilities.get((name, encoder, model, each)) for each in (latest.get(name), "")]
+        stability = next(filter(None, of_any), None)
+        value = None if variant or stability is None else stability.value
         groups.append(Group(name, encoder, kinds[model], tuple(seeds), value, variant))
     failures = tuple(record for record in known if record.error is not None)
     return Results(tuple(groups), failures, tuple(outdated))

@@ -79,6 +79,7 @@ class _Library:
     quick: bool
     read: dict[str, Documents] = field(default_factory=dict)
     means: dict[tuple[str, str], NDArray[np.float32]] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
 
     def of(self, name: str) -> Documents:
         """Return the documents of a data set."""
@@ -92,8 +93,11 @@ class _Library:
         """Return the digest of a data set's documents; None where they cannot be read."""
         try:
             return self.of(name).digest
-        except (ProtoryNetError, OSError):
-            return None  # the jobs themselves will tell
+        except (ProtoryNetError, OSError) as error:
+            if name not in self.unreadable:
+                self.unreadable.add(name)
+                _say(f"note: {name} cannot be read, so only its records count: {_line(error)}")
+            return None
 
     def mean(self, name: str, encoder: Encoder) -> NDArray[np.float32]:
         """Return the mean vector of the training sentences."""
@@ -113,7 +117,8 @@ def _is_measured(job: Job, known: Mapping[Any, Record], library: _Library) -> bo
         return False
     if job.variant.thresholds and not record.pruning:
         return False
-    return not record.data or record.data == library.digest(job.set)
+    # Where the documents cannot be read now, what was measured on them stands.
+    return not record.data or library.digest(job.set) in (None, record.data)
 
 
 def _keep_real_records(jobs: list[Job], known: Mapping[Any, Record]) -> None:
@@ -191,9 +196,9 @@ def _compare_seeds(
     first = group[0]
     if first.variant.name:
         return
-    records = _records(plan, first.set)
-    found = [records.get(job.key) for job in group]
-    models = [record for record in found if record is not None and record.prototypes]
+    digest = library.digest(first.set)
+    own = [each for each in _records(plan, first.set).values() if each.key[:4] == first.key[:4]]
+    models = [each for each in own if each.prototypes and each.data == digest]
     encoder = encoders.get(first.encoder)
     if encoder is None or len(models) < 2:
         return
@@ -204,7 +209,7 @@ def _compare_seeds(
         _say(f"note: the seeds of {first.model} could not be compared: {_line(error)}")
         return
     seeds = [record.seed for record in models]
-    values = {"kind": "stability", "seeds": seeds, "value": value}
+    values = {"kind": "stability", "seeds": seeds, "value": value, "data": digest}
     append_record(plan.file(first.set), {**_names(first), **values})
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from protorynet.encoders import Encoder, load_encoder
+from protorynet.encoders import Encoder
 from protorynet.errors import EncoderError, ProtoryNetError
 from protorynet.progress import progress_bar
 from protorynet.scale.session import ray_session
-from protorynet.scale.workers import worker_pool
+from protorynet.scale.workers import Attempts, load_same_encoder, start_here, worker_pool
 
 __all__ = ["encode_with_ray"]
 
@@ -59,7 +59,7 @@ def encode_with_ray(
     ):
         stage = ray.data.from_arrow(tables).map_batches(
             SentenceEncoder,
-            fn_constructor_args=(encoder, fingerprint),
+            fn_constructor_args=(encoder, fingerprint, start_here(ray, Attempts)),
             **worker_pool(ray, len(tables)),
         )
         try:
@@ -83,32 +83,40 @@ class SentenceEncoder:
         The name or folder of the encoder.
     fingerprint
         The fingerprint that it must have, if any.
+    attempts
+        The count of attempts that all workers share, if any.
     """
 
-    def __init__(self, spec: str, fingerprint: str | None = None) -> None:
+    def __init__(
+        self, spec: str, fingerprint: str | None = None, attempts: Any | None = None
+    ) -> None:
         self._spec = spec
         self._fingerprint = fingerprint
+        self._attempts = attempts
         self._encoder: Encoder | None = None
 
     def __call__(self, block: pa.Table) -> pa.Table:
         """Return the rows with their vectors; what goes wrong is an answer too."""
         try:
+            self._begin(block)
             if self._encoder is None:
-                self._encoder = self._loaded()
+                self._encoder = load_same_encoder(self._spec, self._fingerprint)
             vectors = self._encoder.encode(block.column("text").to_pylist())
         except ProtoryNetError as error:
             return _packed(block.column("row"), [b""] * len(block), str(error))
         rows = np.ascontiguousarray(vectors, dtype="<f4")
         return _packed(block.column("row"), [row.tobytes() for row in rows], "")
 
-    def _loaded(self) -> Encoder:
-        encoder = load_encoder(self._spec)
-        if self._fingerprint not in (None, encoder.fingerprint):
-            raise EncoderError(
-                f"the encoder {self._spec!r} on {socket.gethostname()} is another one than on the "
-                "machine of the command; put the same files there."
-            )
-        return encoder
+    def _begin(self, block: pa.Table) -> None:
+        import ray
+
+        row = block.column("row")[0].as_py()
+        if self._attempts is None or ray.get(self._attempts.begin.remote(row)):
+            return
+        raise ProtoryNetError(
+            f"{len(block)} sentences, that of row {row} the first, ended every worker that encoded "
+            "them, most likely for want of memory; offer fewer CPUs per machine to Ray."
+        )
 
 
 def _packed(rows: pa.ChunkedArray, vectors: list[bytes], error: str) -> pa.Table:

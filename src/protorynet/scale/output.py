@@ -25,6 +25,9 @@ __all__ = ["PartFolder", "discard", "finish", "open_folder", "write_part"]
 _PLAN = "_plan.json"
 _FINISHED = "_SUCCESS"
 _DIGITS = 16  # that tell the hidden folders of runs apart
+# What we write and therefore may remove: parts, and parts that a worker had begun.
+_PART = re.compile(r"part-[0-9]{6,}\.parquet")
+_BEGUN = re.compile(r"\.[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -126,10 +129,7 @@ def finish(folder: PartFolder, output: str | Path, count: int) -> None:
             _join(folder, Path(output), count)
             shutil.rmtree(path, ignore_errors=True)
             return
-    for info in system.get_file_info(fs.FileSelector(path)):
-        # Left by workers that died while writing.
-        if info.base_name.startswith("."):
-            system.delete_file(info.path)
+    _remove_begun(system, path)
     with system.open_output_stream(f"{path}/{_FINISHED}"):
         pass
     if not is_address(folder.place):
@@ -144,8 +144,21 @@ def discard(folder: PartFolder, *, parts: int) -> None:
     system, path = filesystem_of(folder.place)
     # Another command may have removed it, and why this one stopped matters more.
     with contextlib.suppress(OSError):
-        if not folder.finished(parts):
+        if folder.finished(parts):
+            return
+        if is_address(folder.place):
+            # Only our own files: somebody may have put theirs there meanwhile.
+            _remove_begun(system, path)
+            system.delete_file(f"{path}/{_PLAN}")
+        else:
             system.delete_dir(path)
+
+
+def _remove_begun(system: fs.FileSystem, path: str) -> None:
+    """Remove what workers that died while writing have left."""
+    for info in system.get_file_info(fs.FileSelector(path)):
+        if info.is_file and _BEGUN.fullmatch(info.base_name):
+            system.delete_file(info.path)
 
 
 def _hidden(output: Path, identity: str) -> Path:
@@ -175,9 +188,9 @@ def _read_plan(system: fs.FileSystem, folder: str) -> dict[str, Any] | None:
 
 def _check_empty(system: fs.FileSystem, folder: str, place: str) -> None:
     selector = fs.FileSelector(folder, allow_not_found=True)
-    if any(info.is_file for info in system.get_file_info(selector)):
+    if system.get_file_info(selector):
         raise InputError(
-            f"{shown(place)} holds files already; choose another place, or remove them."
+            f"{shown(place)} holds files or folders already; choose another place, or remove them."
         )
 
 
@@ -190,7 +203,9 @@ def _check_replaceable(output: Path) -> None:
         )
     if output.is_dir() and is_file_wanted:
         raise InputError(f"{output} is a folder; give the name of a file, or of another folder.")
-    if output.is_dir() and any(output.iterdir()) and not (output / _FINISHED).is_file():
+    names = {path.name for path in output.iterdir()} if output.is_dir() else set()
+    others = {name for name in names if not _PART.fullmatch(name)} - {_FINISHED, _PLAN}
+    if others or (names and _FINISHED not in names):
         raise InputError(f"the folder {output} holds other files; choose another, or empty it.")
 
 

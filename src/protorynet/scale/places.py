@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
-from urllib.parse import quote
+from pathlib import Path, PurePath, PurePosixPath
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 from pyarrow import fs
@@ -15,7 +15,7 @@ from pyarrow import fs
 from protorynet.errors import InputError, TableError
 from protorynet.text.inputs import find_files
 
-__all__ = ["filesystem_of", "find_parquet", "is_address", "is_object_store", "shown"]
+__all__ = ["filesystem_of", "find_parquet", "is_address", "is_object_store", "located", "shown"]
 
 _OBJECT_STORES = {"s3", "gcs", "abfs"}
 _SECRETS = re.compile(r"(?<=://)[^/@\s]+@")
@@ -59,6 +59,21 @@ def filesystem_of(place: str) -> tuple[fs.FileSystem, str]:
         reason = " ".join(str(error).split())
         raise InputError(shown(f"{place} cannot be opened: {reason}")) from None
     return system, path
+
+
+def located(place: str) -> PurePath:
+    """Return a place so that two ways to write it are equal; nothing is asked over a network.
+
+    Examples
+    --------
+    >>> located("file:///shared/reviews") == located("/shared/../shared/reviews")
+    True
+    >>> located("s3://me:secret@bucket/a.parquet?region=x").is_relative_to(located("s3://bucket/"))
+    True
+    """
+    if not is_address(place) or place.startswith("file://"):
+        return Path(filesystem_of(place)[1]).resolve()
+    return PurePosixPath(unquote(_SECRETS.sub("", place.partition("?")[0])))
 
 
 def is_object_store(system: fs.FileSystem) -> bool:

@@ -31,7 +31,7 @@ from protorynet.scale.parts import (
     read_part,
     rows_per_part,
 )
-from protorynet.scale.places import find_parquet, is_address, shown
+from protorynet.scale.places import find_parquet, located, shown
 from protorynet.scale.session import ray_session
 from protorynet.scale.shipping import ShippedModel, ship_model
 from protorynet.scale.workers import Attempts, error_of, n_workers, start_here, worker_pool
@@ -228,13 +228,9 @@ def _naming_rows(place: str, start: int) -> Iterator[None]:
 
 
 def _check_apart(places: Sequence[str], output: Path | str) -> None:
-    """Refuse to write where the input lies."""
-    if is_address(str(output)):
-        inside = [place for place in places if place.startswith(f"{str(output).rstrip('/')}/")]
-    else:
-        target = Path(output).resolve()
-        local = [place for place in places if not is_address(place)]
-        inside = [place for place in local if Path(place).resolve().is_relative_to(target)]
+    """Refuse to write where the input lies, however the two are written."""
+    target = located(str(output))
+    inside = [place for place in places if located(place).is_relative_to(target)]
     if inside:
         raise errors.InputError(
             shown(f"{output} holds the input {inside[0]}; choose another name for the output.")

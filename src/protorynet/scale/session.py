@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import logging
 import os
@@ -97,17 +98,16 @@ def _hushed() -> Iterator[None]:
 
 @contextmanager
 def _connected(ray: ModuleType, address: str | None) -> Iterator[None]:
-    try:
-        if address is None:
-            with _short_folder() as folder:
+    # The folder is removed last: while Ray runs, it writes there.
+    with _short_folder() if address is None else contextlib.nullcontext() as folder:
+        try:
+            if folder is None:
+                _join(ray, str(address))
+            else:
                 _start(ray, folder)
-                yield
-                ray.shutdown()
-        else:
-            _join(ray, address)
             yield
-    finally:
-        ray.shutdown()
+        finally:
+            ray.shutdown()
 
 
 def _short_folder() -> tempfile.TemporaryDirectory[str]:

@@ -100,7 +100,8 @@ def fit_with_ray(
     with ray_session(address) as ray:
         scaling = _scaling(ray, workers, classifier.device)
         given = ray.put((documents, labels))
-        job = Job(parameters, given, folder, start_here(ray, Board))
+        board = start_here(ray, Board)
+        job = Job(parameters, encoder.fingerprint, given, folder, board)
         outcome = _trained(ray, job, scaling, progress=classifier.verbose)
     return _installed(classifier, outcome)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from protorynet.errors import ProtoryNetError
+from protorynet.scale.workers import load_same_encoder
 
 __all__ = ["Board", "Job", "Outcome", "train_together"]
 
@@ -21,6 +22,8 @@ class Job:
     ----------
     parameters
         Those of the classifier; its encoder by name or folder.
+    fingerprint
+        That of the encoder, which every machine must have.
     documents
         Ray's reference to the texts and their labels.
     checkpoint
@@ -30,6 +33,7 @@ class Job:
     """
 
     parameters: dict[str, Any]
+    fingerprint: str
     documents: Any
     checkpoint: Path | None
     board: Any
@@ -45,10 +49,14 @@ class Outcome:
 
 
 class Board:
-    """Where the lead writes how far it is, for the process that waits to read."""
+    """Where the lead writes how far it is, for the process that waits to read.
+
+    Before they begin, all workers may complain there: of errors by their kind and message.
+    """
 
     def __init__(self) -> None:
         self._task, self._share = "Starting workers", 0.0
+        self._complaint: tuple[str, str] | None = None
 
     def write(self, task: str, share: float) -> None:
         """Write what is being done, and the share of it that is done."""
@@ -58,19 +66,36 @@ class Board:
         """Return what was written last."""
         return self._task, self._share
 
+    def complain(self, kind: str, message: str) -> None:
+        """Write that a worker cannot begin."""
+        self._complaint = (kind, message)
+
+    def complaint(self) -> tuple[str, str] | None:
+        """Return what a worker complained of, if any did."""
+        return self._complaint
+
 
 def train_together(config: dict[str, Any]) -> Outcome | None:
     """Train as one worker of several; the first returns the model."""
+    import ray
     import torch.distributed as dist
     from ray.train.torch import get_device
 
-    from protorynet.encoders import load_encoder
     from protorynet.training import SharedNetwork, Team, assist, tunable_encoder
 
     job: Job = config["job"]
     device = get_device()
-    encoder = tunable_encoder(load_encoder(job.parameters["encoder"], device=str(device)))
-    if not dist.is_initialized() or dist.get_world_size() == 1:
+    try:
+        name = job.parameters["encoder"]
+        encoder = tunable_encoder(load_same_encoder(name, job.fingerprint, device=str(device)))
+    except ProtoryNetError as error:
+        ray.get(job.board.complain.remote(type(error).__name__, str(error)))
+    alone = not dist.is_initialized() or dist.get_world_size() == 1
+    if not alone:
+        dist.barrier()  # whoever complains has done so
+    if complaint := ray.get(job.board.complaint.remote()):
+        return Outcome(error=complaint)
+    if alone:
         return _lead(job, encoder, str(device))
     team = Team(device)
     if team.rank:

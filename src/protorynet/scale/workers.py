@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import socket
 from collections import Counter
 from types import ModuleType
 from typing import Any
 
 from protorynet import errors
+from protorynet.encoders import Encoder, load_encoder
 
-__all__ = ["Attempts", "error_of", "n_workers", "start_here", "worker_pool"]
+__all__ = [
+    "Attempts",
+    "error_of",
+    "load_same_encoder",
+    "n_workers",
+    "start_here",
+    "worker_pool",
+]
 
 _MOST_ATTEMPTS = 5
 
@@ -63,6 +72,27 @@ def error_of(kind: str, message: str) -> errors.ProtoryNetError:
     own = [base for base in error.__mro__ if issubclass(base, errors.ProtoryNetError)]
     is_plain = not any("__init__" in vars(base) for base in own)
     return error(message) if is_plain else errors.InputError(message)
+
+
+def load_same_encoder(spec: str, fingerprint: str | None, *, device: str = "auto") -> Encoder:
+    """Load an encoder on a worker, and refuse one that differs from that of the command.
+
+    Parameters
+    ----------
+    spec
+        Its name or folder.
+    fingerprint
+        The fingerprint that it must have, if any.
+    device
+        Where it is to compute.
+    """
+    encoder = load_encoder(spec, device=device)
+    if fingerprint not in (None, encoder.fingerprint):
+        raise errors.EncoderError(
+            f"the encoder {spec!r} on {socket.gethostname()} is another one than on the machine of "
+            "the command; put the same files there."
+        )
+    return encoder
 
 
 def start_here(ray: ModuleType, kind: type) -> Any:
