@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from protorynet.files import replaced_directory, write_atomically
+from protorynet.files import read_limited, replaced_directory, write_atomically
 
 
 def listing(folder: Path) -> list[str]:
@@ -16,6 +16,22 @@ def listing(folder: Path) -> list[str]:
 
 def fail(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
+
+
+def test_a_file_within_the_limit_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"four")
+    assert read_limited(tmp_path / "a", 4) == b"four"
+    with pytest.raises(OSError, match="larger than 3 bytes"):
+        read_limited(tmp_path / "a", 3)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes by name here")
+def test_pipes_and_devices_are_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zeros").symlink_to("/dev/zero")
+    for name in ("pipe", "zeros"):
+        with pytest.raises(OSError, match="no plain file"):
+            read_limited(tmp_path / name, 10)
 
 
 def test_a_file_is_written_with_its_parents(tmp_path: Path) -> None:

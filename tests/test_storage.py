@@ -465,6 +465,26 @@ def test_nothing_that_is_no_model_is_ever_overwritten(
     assert listing(tmp_path) == before
 
 
+def test_what_somebody_put_into_a_model_directory_is_never_lost(
+    clf: ProtoryNetClassifier, tmp_path: Path
+) -> None:
+    clf.save(tmp_path / "model")
+    notes = tmp_path / "model" / "notes.txt"
+    notes.write_text("mine")
+    with pytest.raises(InputError, match=r"holds 'notes\.txt', which is no part of the model"):
+        clf.save(tmp_path / "model")
+    assert notes.read_text() == "mine"
+
+
+def test_an_encoder_is_saved_over_no_folder_but_an_encoders(
+    tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(EncoderError, match="is no encoder folder"):
+        load_encoder(tiny_bert_folder, device="cpu").save(tmp_path)  # type: ignore[attr-defined]
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
+
+
 @pytest.mark.parametrize("name", ["model.safetensors", "prototypes.json", "config.json"])
 def test_a_full_disk_while_saving_leaves_the_old_model_whole(
     clf: ProtoryNetClassifier,

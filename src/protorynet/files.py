@@ -1,15 +1,35 @@
-"""Writing files and directories so that a crash, a full disk or Ctrl-C leaves old ones whole."""
+"""Files and directories: old ones stay whole whatever happens, and strange ones are not read."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["replaced_directory", "write_atomically"]
+__all__ = ["read_limited", "replaced_directory", "write_atomically"]
+
+
+def read_limited(path: Path, largest: int) -> bytes:
+    """Read a file of at most so many bytes.
+
+    Raises
+    ------
+    OSError
+        If it is larger, or no plain file: devices and pipes have no size, and some have no end.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is no plain file")
+    with path.open("rb") as file:
+        content = file.read(min(status.st_size, largest) + 1)
+    if len(content) > largest:
+        raise OSError(errno.EFBIG, f"it is larger than {largest:,} bytes")
+    return content
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

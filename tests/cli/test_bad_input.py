@@ -159,7 +159,7 @@ def test_an_existing_model_is_not_replaced(fails: Fails, table: Path, model: Pat
 def test_force_replaces_nothing_but_models(fails: Fails, table: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    assert "no model directory" in fails("fit", table, "-o", tmp_path / "thesis", "--force")
+    assert "not a model directory" in fails("fit", table, "-o", tmp_path / "thesis", "--force")
     assert (tmp_path / "thesis" / "chapter.txt").exists()
 
 

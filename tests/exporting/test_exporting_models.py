@@ -180,6 +180,14 @@ def test_a_folder_of_other_things_is_left_alone(classifier: Any, tmp_path: Path)
         export_onnx(classifier, tmp_path)
 
 
+def test_an_export_beside_other_files_is_left_alone(own: Any, tmp_path: Path) -> None:
+    export_onnx(own[0], tmp_path / "m")
+    (tmp_path / "m" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files as well"):
+        export_onnx(own[0], tmp_path / "m")
+    assert (tmp_path / "m" / "thesis.txt").read_text() == "mine"
+
+
 def test_an_earlier_export_is_replaced(own: Any, tmp_path: Path) -> None:
     export_onnx(own[0], tmp_path / "m")
     export_onnx(own[0], tmp_path / "m")

@@ -232,13 +232,9 @@ def _check_output(output: Path, *, force: bool) -> None:
             raise InputError(
                 f"{output} exists already. Choose another name, or replace it with --force."
             )
-        from protorynet.storage import is_model_directory
+        from protorynet.storage import check_replaceable
 
-        if not is_model_directory(output):
-            raise InputError(
-                f"{output} exists and is no model directory, so --force does not replace it. "
-                "Choose another name."
-            )
+        check_replaceable(output)
     check_writable(output)
 
 

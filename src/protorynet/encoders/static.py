@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
-from tokenizers import Tokenizer
 
-from protorynet.encoders.folder import first_line, read_json
+from protorynet.encoders.folder import check_replaceable, first_line, read_json
+from protorynet.encoders.tokenizer_folder import highest_id, parse_tokenizer
 from protorynet.encoders.tokens import SentenceTokenizer
 from protorynet.errors import EncoderError, InputError
 from protorynet.files import replaced_directory
@@ -60,6 +60,7 @@ class StaticEncoder:
 
     Examples
     --------
+    >>> from tokenizers import Tokenizer
     >>> from tokenizers.models import WordLevel
     >>> words = Tokenizer(WordLevel({"clean": 0, "dirty": 1, "?": 2}, unk_token="?"))
     >>> vectors = np.array([[2, 0], [0, 3], [0, 0]], dtype=np.float32)
@@ -152,6 +153,7 @@ class StaticEncoder:
             "sha256": {file: hashlib.sha256(data).hexdigest() for file, data in content.items()},
         }
         content[_DESCRIPTION] = (json.dumps(description, indent=2) + "\n").encode()
+        check_replaceable(Path(folder), mark=_DESCRIPTION)
         try:
             with replaced_directory(Path(folder)) as fresh:
                 for file, data in content.items():
@@ -215,8 +217,8 @@ def _loaded(folder: Path, name: str) -> StaticEncoder:
         if hashlib.sha256(written).hexdigest() != description["sha256"][file]:
             raise ValueError(f"the sha256 of {file} differs")
     vectors = load(content[_VECTORS])["vectors"]
-    tokenizer = Tokenizer.from_buffer(content[_TOKENIZER])
-    if vectors.ndim != 2 or len(vectors) <= max(tokenizer.get_vocab().values()):
+    tokenizer = parse_tokenizer(content[_TOKENIZER])
+    if vectors.ndim != 2 or len(vectors) <= highest_id(tokenizer):
         raise ValueError(f"vectors of shape {vectors.shape} do not belong to the tokenizer")
     return StaticEncoder(
         vectors,

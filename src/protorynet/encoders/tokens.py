@@ -64,7 +64,8 @@ class SentenceTokenizer:
         lengths = np.array([len(row) for row in tokens], dtype=np.int64)
         order = np.argsort(-lengths, kind="stable")
         if spare is None:
-            lengths = _own_widths(lengths)
+            # Never beyond the window, where an encoder may have no positions.
+            lengths = np.minimum(_own_widths(lengths), np.maximum(lengths, self.window))
             groups = _equal_groups(lengths[order], most)
         else:
             lengths = np.maximum(lengths, 1)

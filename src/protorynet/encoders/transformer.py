@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protorynet.encoders.folder import read_layout
+from protorynet.encoders.folder import check_replaceable, read_layout
 from protorynet.encoders.loading import (
     choose_device,
     folder_fingerprint,
@@ -131,6 +131,7 @@ class TransformerEncoder:
 
     def save(self, folder: Path) -> None:
         """Write a complete folder that gives the same outputs; an old one is replaced."""
+        check_replaceable(Path(folder), mark="config.json")
         try:
             with replaced_directory(Path(folder)) as fresh:
                 write_folder(fresh, self.network, self._layout, self.window, self._tokenizer_files)

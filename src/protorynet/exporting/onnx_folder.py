@@ -22,7 +22,7 @@ from protorynet.runtime.exported import (
     EncoderPart,
     Exported,
     Precision,
-    is_exported,
+    is_only_exported,
 )
 
 if TYPE_CHECKING:
@@ -75,8 +75,11 @@ def export_onnx(
     """
     if precision not in get_args(Precision):
         raise InputError(f"precision={precision!r} is not one of 'float32', 'int8'.")
-    if folder.exists() and not is_exported(folder):
-        raise InputError(f"{folder} exists and is not an exported model; choose another name.")
+    if folder.exists() and not is_only_exported(folder):
+        raise InputError(
+            f"{folder} exists and is not an exported model, or holds other files as well; choose "
+            "another name."
+        )
     for package in ("onnx", "onnxruntime"):
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError("The export to ONNX", package, extra="onnx")

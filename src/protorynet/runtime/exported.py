@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from protorynet.errors import ModelFormatError
+from protorynet.files import read_limited
 from protorynet.labels import LabelCode, read_labels
 from protorynet.prototypes.prototype import Prototype, Prototypes
 from protorynet.records import json_object, read_record
@@ -35,6 +36,7 @@ __all__ = [
     "Exported",
     "Precision",
     "is_exported",
+    "is_only_exported",
     "read_exported",
     "read_part",
 ]
@@ -148,6 +150,13 @@ def is_exported(folder: Path) -> bool:
     return (folder / EXPORT).is_file()
 
 
+def is_only_exported(folder: Path) -> bool:
+    """Say whether a folder holds the files of an exported model and nothing else."""
+    ours = {EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS}
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    return {EXPORT, READER} <= names <= ours
+
+
 def read_exported(folder: Path) -> Exported:
     """Read and check what an exported model says of itself.
 
@@ -237,11 +246,8 @@ def _checksums(values: Any, *, with_encoder: bool) -> dict[str, str]:
 
 
 def _read(path: Path) -> bytes:
-    largest = _LARGEST[path.name]
     try:
-        if path.stat().st_size > largest:
-            raise ModelFormatError(f"{path} is larger than {largest:,} bytes; it is not read.")
-        return path.read_bytes()
+        return read_limited(path, _LARGEST[path.name])
     except OSError as error:
         raise ModelFormatError(
             f"{path} cannot be read ({error.strerror}); the folder is no exported model, or not "
