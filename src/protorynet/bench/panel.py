@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from protorynet.bench.figures import shown
 from protorynet.report.svg import element, text
 
-__all__ = ["FAINT", "RULE", "Axis", "Panel", "Span", "round_steps", "span_of"]
+__all__ = ["FAINT", "RULE", "Axis", "Panel", "Span", "round_steps", "span_of", "ticks"]
 
 FAINT, RULE = "#59636e", "#dde1e6"
 _STEPS = (1.0, 2.0, 5.0, 10.0)
@@ -76,12 +76,12 @@ class Panel:
         """Yield title, base line, ticks and goal; the leftmost panel also has the accuracies."""
         yield text(axis.title, self.left, self.top - 10, font_weight=600)
         yield _line(self.left, self.right, self.bottom, self.bottom, stroke=FAINT)
-        for value, words in _ticks(self.across):
+        for value, words in ticks(self.across):
             x = self.x(value)
             yield _line(x, x, self.bottom, self.bottom + 4, stroke=FAINT)
             yield text(words, x, self.bottom + 17, text_anchor="middle", fill_opacity=0.75)
         if with_accuracy:
-            for value, words in _ticks(self.up):
+            for value, words in ticks(self.up):
                 y = self.y(value)
                 yield _line(self.left - 4, self.left, y, y, stroke=FAINT)
                 yield text(words, self.left - 8, y + 4, text_anchor="end", fill_opacity=0.75)
@@ -122,7 +122,14 @@ def round_steps(low: float, high: float, most: int = 6) -> list[float]:
     return [round(number * step, 10) for number in range(first, last + 1)]
 
 
-def _ticks(span: Span) -> list[tuple[float, str]]:
+def ticks(span: Span) -> list[tuple[float, str]]:
+    """Return round numbers of a scale, each as it is written, all with as many decimals.
+
+    Examples
+    --------
+    >>> [words for _, words in ticks(Span(0.88, 0.91))]
+    ['.880', '.885', '.890', '.895', '.900', '.905', '.910']
+    """
     steps = round_steps(span.low, span.high)
     decimals = next((d for d in range(5) if all(round(s, d) == s for s in steps)), 5)
     return [(value, shown(value, decimals)) for value in steps]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from protorynet.bench.figures import shown
-from protorynet.bench.panel import FAINT, RULE, Span, round_steps, span_of
+from protorynet.bench.panel import FAINT, RULE, Span, span_of, ticks
 from protorynet.report.svg import dashes, element, line_path, mark, picture, stroke, text
 from protorynet.report.wording import shorten
 
@@ -121,10 +121,10 @@ def _panel(
 
 
 def _accuracies(up: Span, left: float) -> Iterator[str]:
-    for value in round_steps(up.low, up.high):
+    for value, words in ticks(up):
         y = _TOP + _HEIGHT - _HEIGHT * up.share(value)
         yield element("path", d=line_path([(left, y), (left + _ROOM, y)]), stroke=RULE)
-        yield text(f"{value:.3g}", left - 8, y + 4, text_anchor="end", fill_opacity=0.75)
+        yield text(words, left - 8, y + 4, text_anchor="end", fill_opacity=0.75)
 
 
 def _numbers(numbers: Sequence[float], wide: Span, left: float) -> Iterator[str]:
