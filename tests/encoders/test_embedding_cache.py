@@ -405,3 +405,45 @@ def test_clearing_removes_encoders_made_faster_and_nothing_of_the_users(tmp_path
     assert cache.size() == cache.clear() == 10
     assert not any(path.exists() for path in made)
     assert all(path.exists() for path in own)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"int8/{'a' * 32}.onnx.sha256",
+        f"int8/.{'a' * 32}.onnx.x7k_2p",
+        f"int8/.{'a' * 32}.onnx.sha256.x7k_2p",
+        f"static/.{'f' * 32}.x7k_2p/vectors.safetensors",
+        f"static/.{'f' * 32}.x7k_2p.old/static.json",
+    ],
+)
+def test_what_goes_along_with_encoders_or_was_left_half_written_is_cleared(
+    name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"12345")
+    cache = EmbeddingCache(tmp_path)
+    assert cache.size() == cache.clear() == 5
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("ending", [".vectors.npy", ".keys.tmp"])
+def test_a_folder_cleared_by_another_process_meanwhile_is_made_again(
+    ending: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    opened = Path.open
+    cleared = []
+
+    def open_after_clearing(path: Path, *how: Any, **options: Any) -> Any:
+        if path.name.endswith(ending) and not cleared:
+            cleared.append(path)
+            EmbeddingCache(tmp_path).clear()
+        return opened(path, *how, **options)
+
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 100, 200)
+    monkeypatch.setattr(Path, "open", open_after_clearing)
+    fill(cache, 0, 100)
+    assert cleared
+    assert cache.get(Named(), numbered(0, 100))[0].all()

@@ -129,6 +129,43 @@ def test_a_damaged_graph_is_made_again(make_folder: Callable[..., Path]) -> None
     assert load_encoder(first.name).encode(TEXTS).shape == (len(TEXTS), 16)
 
 
+def test_a_graph_that_still_opens_but_was_changed_is_made_again(
+    make_folder: Callable[..., Path],
+) -> None:
+    onnx = pytest.importorskip("onnx")
+    first: Any = load_encoder(f"{make_folder()}:int8")
+    graph = first.source.read_bytes()
+    weights = onnx.load_from_string(graph)
+    weights.graph.initializer[0].raw_data = bytes(len(weights.graph.initializer[0].raw_data))
+    first.source.write_bytes(weights.SerializeToString())
+    load_encoder(first.name)
+    assert first.source.read_bytes() == graph
+
+
+def test_a_graph_without_its_digest_is_made_again(make_folder: Callable[..., Path]) -> None:
+    first: Any = load_encoder(f"{make_folder()}:int8")
+    digest = first.source.with_name(f"{first.source.name}.sha256")
+    digest.unlink()
+    load_encoder(first.name)
+    assert digest.exists()
+
+
+@pytest.mark.parametrize(
+    ("happen", "told"),
+    [
+        (lambda path: path.unlink(), r"cannot be read any more .* load the encoder again"),
+        (lambda path: path.write_bytes(b"other"), "was changed after it was loaded; load"),
+    ],
+)
+def test_a_graph_that_is_not_there_any_more_is_not_handed_out(
+    happen: Callable[[Path], Any], told: str, make_folder: Callable[..., Path]
+) -> None:
+    encoder: Any = load_encoder(f"{make_folder()}:int8")
+    happen(encoder.source)
+    with pytest.raises(EncoderError, match=told):
+        encoder.graph()
+
+
 def test_the_graph_needs_a_place_to_be_kept(
     make_folder: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +280,20 @@ def test_the_list_tells_what_is_there_and_what_is_missing(
     assert listed["minilm:static"].remedy is not None
     assert (listed["mine"].licence, listed["mine"].relative) == ("mit", 1.0)
     assert listed["minilm"].bytes_on_disk > listed["minilm:int8"].bytes_on_disk  # type: ignore
+
+
+def test_an_encoder_that_cannot_read_has_a_row_that_says_so(
+    make_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(encoder: Any) -> float:
+        if encoder.name == "bad":
+            raise IndexError("index out of range in self")
+        return 100.0
+
+    monkeypatch.setenv("PROTORYNET_ENCODERS", str(make_folder(name="bad").parent))
+    monkeypatch.setattr("protorynet.encoders.speed.sentences_per_second", fail)
+    listed = {each.name: each for each in list_encoders(device="cpu")}
+    assert "index out of range in self" in (listed["bad"].remedy or "")
 
 
 def test_a_root_that_does_not_exist_lists_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

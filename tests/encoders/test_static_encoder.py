@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -234,6 +235,19 @@ def test_vectors_of_another_vocabulary_are_refused(static: StaticEncoder, tmp_pa
     short.save(tmp_path / "saved")
     with pytest.raises(EncoderError, match="do not belong to the tokenizer"):
         StaticEncoder.load(tmp_path / "saved", name="short")
+
+
+def test_a_tokenizer_that_fails_when_used_is_refused(static: StaticEncoder, tmp_path: Path) -> None:
+    static.save(tmp_path / "static")
+    path, description = (tmp_path / "static" / f"{name}.json" for name in ("tokenizer", "static"))
+    content = json.loads(path.read_text())
+    content["post_processor"]["special_tokens"].pop("[SEP]")
+    path.write_text(json.dumps(content))
+    facts = json.loads(description.read_text())
+    facts["sha256"]["tokenizer.json"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    description.write_text(json.dumps(facts))
+    with pytest.raises(EncoderError, match="no entry found for key"):
+        StaticEncoder.load(tmp_path / "static", name="static")
 
 
 def test_nothing_is_cached_at_first(teacher: TransformerEncoder, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ pytest.importorskip("onnxruntime")
 from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier, ProtoryNetError, Settings
 from protorynet.encoders import EmbeddingCache
-from protorynet.errors import InputError
+from protorynet.errors import EncoderError, InputError
 from protorynet.exporting import compare, export_onnx
+from protorynet.exporting.encoder_graph import write_encoder
 from protorynet.runtime import OnnxScorer, read_exported
 
 
@@ -221,6 +223,16 @@ def test_an_encoder_in_onnx_goes_along_as_it_is(
     export_onnx(fitted(encoder, reviews, quick), tmp_path / "m")
     graphs = [(path / "encoder.onnx").read_bytes() for path in (folder, tmp_path / "m")]
     assert graphs[0] == graphs[1]
+
+
+def test_an_encoder_in_onnx_that_was_changed_meanwhile_is_not_exported(
+    folder: Path, tmp_path: Path
+) -> None:
+    copied = Path(shutil.copytree(folder, tmp_path / "copied"))
+    encoder: Any = OnnxScorer.load(copied).encoder
+    (copied / "encoder.onnx").write_bytes(b"other")
+    with pytest.raises(EncoderError, match="was changed after it was loaded"):
+        write_encoder(encoder, tmp_path / "encoder.onnx", "float32")
 
 
 @pytest.mark.filterwarnings("ignore:this processor has no bfloat16:RuntimeWarning")

@@ -172,6 +172,43 @@ def test_a_damaged_tokenizer_is_refused(own: Path) -> None:
         OnnxScorer.load(own)
 
 
+def test_a_tokenizer_that_fails_when_used_is_refused(own: Path) -> None:
+    values = json.loads((own / "tokenizer.json").read_text())
+    values["post_processor"]["special_tokens"].pop("[SEP]")
+    replace_file(own, "tokenizer.json", json.dumps(values).encode())
+    with pytest.raises(ModelFormatError, match=r"tokenizer\.json is damaged"):
+        OnnxScorer.load(own)
+
+
+def test_an_encoder_whose_vectors_are_one_number_is_refused(own: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+    nodes = [
+        node("Add", ["ids", "mask"], ["both"]),
+        node("Cast", ["both"], ["numbers"], to=onnx.TensorProto.FLOAT),
+        node("ReduceSum", ["numbers"], ["vectors"], keepdims=0),
+    ]
+    given = [value(name, onnx.TensorProto.INT64, ["r", "t"]) for name in ("ids", "mask")]
+    result = [value("vectors", onnx.TensorProto.FLOAT, [])]
+    graph = onnx.helper.make_graph(nodes, "sum", given, result)
+    opset = [onnx.helper.make_opsetid("", 17)]
+    model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=8)
+    replace_file(own, "encoder.onnx", model.SerializeToString())
+    with pytest.raises(ModelFormatError, match="'vectors' of 0 dimension"):
+        OnnxScorer.load(own)
+
+
+def test_the_width_is_that_of_the_vectors_whatever_comes_out_before_them(own: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load(own / "encoder.onnx")
+    first = onnx.helper.make_tensor_value_info("first", onnx.TensorProto.INT64, ["r", 3])
+    model.graph.output.insert(0, first)
+    model.graph.node.append(onnx.helper.make_node("Identity", ["ids"], ["first"]))
+    replace_file(own, "encoder.onnx", model.SerializeToString())
+    encoder: Any = OnnxScorer.load(own).encoder
+    assert encoder.dimension == 16
+
+
 def test_a_tokenizer_of_a_larger_model_is_refused_in_one_line(own: Path) -> None:
     values = json.loads((own / "tokenizer.json").read_text())
     values["model"]["vocab"]["lovely"] = 10**6

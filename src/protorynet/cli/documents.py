@@ -29,12 +29,17 @@ def read_documents(source: Path, **how: Any) -> Table:
 
 
 def load_classifier(
-    model: Path, *, encoder: str | None, skip_empty: bool = False, verbose: bool = True
+    model: Path,
+    *,
+    encoder: str | None,
+    device: str = "auto",
+    skip_empty: bool = False,
+    verbose: bool = True,
 ) -> ProtoryNetClassifier:
     """Read a model directory with its encoder."""
     from protorynet.classifier import ProtoryNetClassifier
 
-    classifier = ProtoryNetClassifier.load(model, encoder=encoder, verbose=verbose)
+    classifier = ProtoryNetClassifier.load(model, encoder=encoder, device=device, verbose=verbose)
     return classifier.set_params(on_empty="skip") if skip_empty else classifier
 
 

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +30,11 @@ __all__ = ["EmbeddingCache"]
 
 _DEFAULT_LIMIT = 4 * 1024**3
 # What encoders were made into, by their names alone: the folder may hold things of the user's.
+# Names that start with a dot are what a killed writer left.
 _MADE = re.compile(
-    r"int8/[0-9a-f]+\.onnx|static/[0-9a-f]{32}/(static\.json|tokenizer\.json|vectors\.safetensors)"
+    r"int8/([0-9a-f]+\.onnx(\.sha256)?|\.[0-9a-f]+\.onnx\.[^/]+)"
+    r"|static/([0-9a-f]{32}|\.[0-9a-f]{32}\.[^/]+)"
+    r"/(static\.json|tokenizer\.json|vectors\.safetensors)"
 )
 # Encoding fewer sentences again is quicker than keeping a file for them.
 _FEWEST_SENTENCES = 64
@@ -125,14 +128,13 @@ class EmbeddingCache:
 
     def size(self) -> int:
         """Return the bytes on disk, those of encoders made faster and kept beside included."""
-        made = sum(path.stat().st_size for path in _made_files(self.folder))
-        return made + sum(status.st_size for _, status in cache_files(self.folder))
+        files = [*cache_files(self.folder), *_made_files(self.folder)]
+        return sum(status.st_size for _, status in files)
 
     def clear(self) -> int:
         """Remove everything the cache wrote and return the bytes freed."""
         self._indexes.clear()
-        files = dict(cache_files(self.folder))
-        files |= {path: path.stat() for path in _made_files(self.folder)}
+        files = {**dict(cache_files(self.folder)), **dict(_made_files(self.folder))}
         freed = sum(status.st_size for path, status in files.items() if remove_file(path))
         for folder in sorted({path.parent for path in files}, reverse=True):
             # Another process may just have written there.
@@ -204,14 +206,13 @@ def _build_index(listed: tuple[Segment, ...]) -> _Index:
     return _Index(listed, segments, np.asfortranarray(keys[order]), owners[order], rows[order])
 
 
-def _made_files(root: Path) -> list[Path]:
-    """Return the files of the encoders that were made faster and kept in the cache."""
-    kept = (path for name in ("int8", "static") for path in (root / name).rglob("*"))
-    return [
-        path
-        for path in kept
-        if _MADE.fullmatch(path.relative_to(root).as_posix()) and path.is_file()
-    ]
+def _made_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the files of the encoders that were made faster and kept in the cache."""
+    for path in (path for name in ("int8", "static") for path in (root / name).rglob("*")):
+        if _MADE.fullmatch(path.relative_to(root).as_posix()) and path.is_file():
+            # Another process may clear the cache meanwhile.
+            with contextlib.suppress(OSError):
+                yield path, path.stat()
 
 
 def _hashes(sentences: Sequence[str]) -> NDArray[np.uint64]:

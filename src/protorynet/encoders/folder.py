@@ -10,11 +10,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from protorynet.errors import EncoderError
+from protorynet.files import read_limited
 
 __all__ = [
     "POOLING_KEYS",
     "DenseLayer",
     "FolderLayout",
+    "check_replaceable",
     "file_sha256",
     "first_line",
     "read_json",
@@ -29,6 +31,7 @@ POOLING_KEYS = {
     "mean": "pooling_mode_mean_tokens",
     "mean_sqrt_len": "pooling_mode_mean_sqrt_len_tokens",
 }
+_LARGEST_JSON = 64 * 2**20
 _OLD_STYLE = "pooling_mode_"
 _ACTIVATIONS = ("Tanh", "Identity")
 
@@ -94,7 +97,7 @@ def read_layout(folder: Path) -> FolderLayout:
 def read_json(path: Path, kind: type = dict) -> Any:
     """Return the content of a JSON file whose outermost value must be of the given kind."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_limited(path, _LARGEST_JSON).decode("utf-8"))
     except FileNotFoundError:
         raise EncoderError(
             f"the encoder folder {path.parent} lacks {path.name}; copy or fetch it again."
@@ -104,6 +107,12 @@ def read_json(path: Path, kind: type = dict) -> Any:
     if not isinstance(content, kind):
         raise EncoderError(f"{path} should hold a JSON {kind.__name__}; copy or fetch it again.")
     return content
+
+
+def check_replaceable(folder: Path, *, mark: str) -> None:
+    """Refuse to put an encoder in the place of a folder without the file that every encoder has."""
+    if folder.exists() and not (folder / mark).is_file() and any(folder.iterdir()):
+        raise EncoderError(f"{folder} exists and is no encoder folder; choose another name.")
 
 
 def safetensors_file(folder: Path) -> Path:
@@ -174,7 +183,7 @@ def _pooling(folder: Path) -> tuple[str, ...]:
         active = [key for key, on in config.items() if key.startswith(_OLD_STYLE) and on is True]
         modes = [names.get(key, key) for key in sorted(active, key=_joining_order)] or ["mean"]
     modes = [mode.removesuffix("_tokens") if isinstance(mode, str) else mode for mode in modes]
-    if not modes or any(mode not in POOLING_KEYS for mode in modes):
+    if not modes or any(str(mode) not in POOLING_KEYS for mode in modes):
         raise EncoderError(
             f"{folder / 'config.json'} asks for the pooling {', '.join(map(str, modes))}; "
             f"supported are {', '.join(POOLING_KEYS)}."

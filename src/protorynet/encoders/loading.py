@@ -17,6 +17,8 @@ from protorynet.encoders.folder import (
     read_json,
     safetensors_file,
 )
+from protorynet.encoders.model_config import check_config
+from protorynet.encoders.offline import offline_hub
 from protorynet.encoders.pooling import Dense, Normalize, SentenceNetwork
 from protorynet.encoders.quiet import quiet_transformers
 from protorynet.errors import EncoderError, InputError
@@ -51,10 +53,11 @@ def load_network(layout: FolderLayout) -> SentenceNetwork:
 
     folder = layout.transformer
     # Both are checked here because transformers' own errors would suggest the network and pickles.
-    read_json(folder / "config.json")
+    check_config(folder / "config.json")
     safetensors_file(folder)
     try:
-        with quiet_transformers():
+        # A configuration can ask the hub for more in ways that local_files_only does not cover.
+        with quiet_transformers(), offline_hub():
             options = {"local_files_only": True, "trust_remote_code": False}
             config = AutoConfig.from_pretrained(folder, **options)
             if config.is_encoder_decoder:
@@ -102,10 +105,15 @@ def _load_heads(layout: FolderLayout, hidden_size: int) -> list[nn.Module]:
 
 
 def _load_dense(layer: DenseLayer) -> Dense:
-    module = Dense(layer.in_features, layer.out_features, layer.bias, layer.activation)
     path = safetensors_file(layer.folder)
     try:
-        module.load_state_dict(load_file(path))
+        # Without memory of its own until the weights have proved to be of the sizes it claims.
+        with torch.device("meta"):
+            module = Dense(layer.in_features, layer.out_features, layer.bias, layer.activation)
+        weights = load_file(path).items()
+        # Copied, for the file's own pages would change with the file.
+        copied = {name: tensor.to(torch.float32, copy=True) for name, tensor in weights}
+        module.load_state_dict(copied, assign=True)
     except Exception as error:
         raise EncoderError(
             f"{path} is damaged ({first_line(error)}); copy or fetch it again."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -46,6 +47,8 @@ class OnnxEncoder:
         What turns texts into ids.
     source
         The file that the graph was read from.
+    sha256
+        The digest of the graph.
     """
 
     def __init__(
@@ -63,7 +66,8 @@ class OnnxEncoder:
         self.tokenizer = tokenizer
         self.source = source
         self._session = open_session(graph, source, inputs=_INPUTS, outputs=(_OUTPUT,))
-        width = self._session.get_outputs()[0].shape[-1]
+        self.sha256 = hashlib.sha256(graph).hexdigest()
+        width = self._width()
         self.dimension = width if isinstance(width, int) else self.encode([""]).shape[1]
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
@@ -80,6 +84,31 @@ class OnnxEncoder:
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, special tokens included, nothing cut."""
         return self.tokenizer.count(texts)
+
+    def graph(self) -> bytes:
+        """Return the graph that computes, read again; EncoderError where it is not there now."""
+        try:
+            graph = self.source.read_bytes()
+        except OSError as error:
+            raise self._lost(f"cannot be read any more ({error.strerror})") from None
+        if hashlib.sha256(graph).hexdigest() != self.sha256:
+            raise self._lost("was changed after it was loaded")
+        return graph
+
+    def _lost(self, how: str) -> EncoderError:
+        return EncoderError(
+            f"the graph {self.source} of the encoder {self.name!r} {how}; load the encoder again."
+        )
+
+    def _width(self) -> int | str | None:
+        outputs = {output.name: output.shape for output in self._session.get_outputs()}
+        shape: list[int | str | None] = outputs[_OUTPUT]
+        if len(shape) != 2:
+            raise ModelFormatError(
+                f"{self.source} gives {_OUTPUT!r} of {len(shape)} dimension(s), not one row per "
+                "sentence; export the model again."
+            )
+        return shape[1]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OnnxEncoder:
         return self  # nothing in it ever changes, and a session cannot be copied

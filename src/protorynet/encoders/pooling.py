@@ -57,7 +57,7 @@ class SentenceNetwork(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Return one embedding per row of token ids; the mask is 0 on padding."""
-        output = self.backbone(input_ids=input_ids, attention_mask=attention_mask)
+        output = self.backbone(input_ids=input_ids, attention_mask=attention_mask, return_dict=True)
         tokens: Tensor = output.last_hidden_state
         mask = attention_mask.unsqueeze(-1).to(tokens.dtype)
         pooled = torch.cat([_pool(mode, tokens, mask) for mode in self.pooling], dim=-1)
@@ -86,7 +86,10 @@ class SentenceNetwork(nn.Module):
             return self.forward(ids.masked_scatter(inside, tokens), inside.long())
         with packed_attention(self.backbone):
             output = self.backbone(
-                input_ids=tokens[None], position_ids=packing.positions[None], packing=packing
+                input_ids=tokens[None],
+                position_ids=packing.positions[None],
+                packing=packing,
+                return_dict=True,
             )
         states = output.last_hidden_state[0].float()
         pooled = torch.cat([_pool_packed(mode, states, packing) for mode in self.pooling], dim=-1)

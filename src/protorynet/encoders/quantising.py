@@ -79,17 +79,28 @@ def quantised_encoder(
     """
     path = _cached_graph(teacher, cache_folder)
     try:
-        return _opened(path, teacher, name)
+        return _opened(_read_graph(path), path, teacher, name)
     except (OSError, ModelFormatError):
         # Not made yet, or damaged: making it again mends it.
-        _make_graph(teacher, path)
-    return _opened(path, teacher, name)
+        return _opened(_make_graph(teacher, path), path, teacher, name)
 
 
-def _opened(path: Path, teacher: TransformerEncoder, name: str) -> OnnxEncoder:
+def _read_graph(path: Path) -> bytes:
+    """Return a graph as it was written: a damaged one may open, and give other vectors."""
+    graph = path.read_bytes()
+    if hashlib.sha256(graph).hexdigest().encode() != _digest_path(path).read_bytes().strip():
+        raise ModelFormatError(f"the sha256 of {path} differs")
+    return graph
+
+
+def _digest_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _opened(graph: bytes, path: Path, teacher: TransformerEncoder, name: str) -> OnnxEncoder:
     recipe = json.dumps([teacher.fingerprint, "int8", _RECIPE])
     return OnnxEncoder(
-        path.read_bytes(),
+        graph,
         teacher.tokenizer,
         name=name,
         fingerprint=hashlib.sha256(recipe.encode()).hexdigest(),
@@ -97,7 +108,7 @@ def _opened(path: Path, teacher: TransformerEncoder, name: str) -> OnnxEncoder:
     )
 
 
-def _make_graph(teacher: TransformerEncoder, path: Path) -> None:
+def _make_graph(teacher: TransformerEncoder, path: Path) -> bytes:
     from protorynet.encoders.onnx_graph import export_encoder
 
     with TemporaryDirectory() as folder:
@@ -106,12 +117,22 @@ def _make_graph(teacher: TransformerEncoder, path: Path) -> None:
         quantise(whole, small)
         graph = small.read_bytes()
     try:
-        write_atomically(path, graph)
+        _keep_graph(path, graph)
     except OSError as error:
         raise EncoderError(
             f"the encoder {teacher.name!r} in 8 bits cannot be kept at {path} ({error}); set the "
             "environment variable PROTORYNET_CACHE to a folder with room."
         ) from None
+    return graph
+
+
+def _keep_graph(path: Path, graph: bytes) -> None:
+    try:
+        write_atomically(path, graph)
+    except FileNotFoundError:
+        # Another process cleared the cache, what was half written included.
+        write_atomically(path, graph)
+    write_atomically(_digest_path(path), hashlib.sha256(graph).hexdigest() + "\n")
 
 
 def _cached_graph(teacher: TransformerEncoder, cache_folder: Path | None) -> Path:

@@ -108,6 +108,14 @@ def list_segments(folder: Path) -> list[Segment]:
 
 def write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> Segment:
     """Write a segment; after an error nothing of it is left."""
+    try:
+        return _write_segment(folder, keys, vectors)
+    except FileNotFoundError:
+        # Another process cleared the cache, this folder included, while we wrote.
+        return _write_segment(folder, keys, vectors)
+
+
+def _write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> Segment:
     folder.mkdir(parents=True, exist_ok=True)
     segment = Segment(folder, uuid.uuid4().hex)
     unfinished = segment.keys_path.with_suffix(".tmp")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from protorynet.encoders.folder import first_line
 from protorynet.encoders.protocol import Encoder
 from protorynet.encoders.registry import listed_folders, load_encoder
 from protorynet.encoders.static import StaticEncoder
@@ -123,12 +124,16 @@ def list_encoders(*, device: str = "auto", progress: bool = False) -> list[Liste
 def _measured(name: str, device: str, listed: list[ListedEncoder]) -> ListedEncoder:
     try:
         encoder = _ready(name, device)
+        rate = sentences_per_second(encoder) if encoder is not None else 0.0
     except ProtoryNetError as error:
         return ListedEncoder(name, remedy=str(error), licence=_licence(name))
+    except Exception as error:
+        # One bad folder, which may end in nearly every type there is, must not hide the others.
+        remedy = f"it cannot read sentences ({first_line(error)}); copy or fetch it again."
+        return ListedEncoder(name, remedy=remedy, licence=_licence(name))
     if encoder is None:
         remedy = "made when it is first used, in about a minute"
         return ListedEncoder(name, remedy=remedy, licence=_licence(name))
-    rate = sentences_per_second(encoder)
     plain = rate if split_variant(name)[1] is None else listed[0].sentences_per_second
     return ListedEncoder(
         name,

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, normalizers
 from protorynet.encoders.folder import FolderLayout, first_line, read_json
 from protorynet.errors import EncoderError
 
-__all__ = ["load_tokenizer", "padding_token", "token_window"]
+__all__ = ["highest_id", "load_tokenizer", "padding_token", "parse_tokenizer", "token_window"]
 
 # Their position embeddings start after the padding token's, so two of them hold no token.
 _OFFSET_POSITIONS = {
@@ -26,6 +26,7 @@ _OFFSET_POSITIONS = {
 # Tokenizers without a limit say so with numbers such as 10**30.
 _SANE_WINDOW = 1_000_000
 _DEFAULT_WINDOW = 512
+_PROBE = "The room was clean."
 
 
 def load_tokenizer(layout: FolderLayout, vocabulary: int) -> Tokenizer:
@@ -33,23 +34,49 @@ def load_tokenizer(layout: FolderLayout, vocabulary: int) -> Tokenizer:
     path = layout.transformer / "tokenizer.json"
     read_json(path)
     try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:
-        # tokenizers raises a bare Exception.
+        tokenizer = parse_tokenizer(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise EncoderError(
             f"{path} is damaged ({first_line(error)}); copy or fetch it again."
         ) from None
-    if tokenizer.get_vocab_size() > vocabulary:
+    if (highest := highest_id(tokenizer)) >= vocabulary:
         raise EncoderError(
-            f"{path} knows {tokenizer.get_vocab_size()} tokens but the model has {vocabulary}; "
-            "the files do not belong together."
+            f"{path} gives tokens ids up to {highest} but the model has {vocabulary} tokens; the "
+            "files do not belong together."
         )
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
     if layout.lower_case:
         steps = [normalizers.Lowercase(), tokenizer.normalizer]
         tokenizer.normalizer = normalizers.Sequence([step for step in steps if step is not None])
     return tokenizer
+
+
+def parse_tokenizer(content: bytes) -> Tokenizer:
+    """Return a tokenizer that has read a sentence, set neither to pad nor to cut.
+
+    Raises
+    ------
+    ValueError
+        Where there is none in the content, or one that fails.
+    """
+    try:
+        tokenizer = Tokenizer.from_buffer(content)
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        tokenizer.encode(_PROBE)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        # tokenizers raises a bare Exception, or a panic, which is not even one: for a template
+        # that names a token it does not define, for instance, and that only when it is used.
+        raise ValueError(first_line(error)) from None
+    return tokenizer
+
+
+def highest_id(tokenizer: Tokenizer) -> int:
+    """Return the highest id that a tokenizer gives to a token, -1 where it knows none."""
+    # Special tokens are put around a text by ids of their own, which may differ from the others'.
+    around = tokenizer.encode("").ids
+    return max([*tokenizer.get_vocab().values(), *around], default=-1)
 
 
 def token_window(layout: FolderLayout, config: Any, special_tokens: int) -> int:

@@ -66,7 +66,7 @@ def write_encoder(encoder: Encoder, path: Path, precision: Precision) -> Written
     if isinstance(encoder, StaticEncoder):
         path.write_bytes(_static_graph(encoder))
     elif isinstance(encoder, OnnxEncoder):
-        path.write_bytes(encoder.source.read_bytes())
+        path.write_bytes(encoder.graph())
     else:
         raise EncoderError(f"the encoder {encoder.name!r} cannot be exported.")
     return Written("int8" if is_small else "float32", is_same=True)

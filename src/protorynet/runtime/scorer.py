@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
-
 from protorynet.encoders import EmbeddingCache, Embeddings, Encoder
 from protorynet.encoders.folder import first_line
 from protorynet.encoders.onnx_encoder import OnnxEncoder
+from protorynet.encoders.tokenizer_folder import parse_tokenizer
 from protorynet.encoders.tokens import SentenceTokenizer
 from protorynet.errors import EncoderError, InputError, ModelFormatError
 from protorynet.explain.explanation import Explanation
@@ -150,20 +149,17 @@ def _encoder(folder: Path, exported: Exported, part: EncoderPart) -> OnnxEncoder
     graph = read_part(folder, ENCODER, exported)
     content = read_part(folder, TOKENIZER, exported)
     try:
-        tokenizer = Tokenizer.from_str(content.decode())
-        special_tokens = tokenizer.num_special_tokens_to_add(False)
-    except Exception as error:
-        # tokenizers raises a bare Exception.
+        tokenizer = parse_tokenizer(content)
+    except ValueError as error:
         raise ModelFormatError(
             f"{folder / TOKENIZER} is damaged ({first_line(error)}); export the model again."
         ) from None
+    special_tokens = tokenizer.num_special_tokens_to_add(False)
     if part.window <= special_tokens:
         raise ModelFormatError(
             f"{folder} has a window of {part.window} token(s), of which {special_tokens} are "
             "special; export the model again."
         )
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
     encoder = OnnxEncoder(
         graph,
         SentenceTokenizer(tokenizer, part.window, part.pad_token_id),
