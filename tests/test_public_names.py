@@ -68,7 +68,9 @@ _NAMES = {
         ENDINGS BatchScorer ClassifierScorer PartsFolder Runtime Scorer Scores Written is_exported
         model_digest open_exported open_scorer predict_to_file predict_to_stream prediction_names
     """,
-    "protorynet.storage": "FORMAT_VERSION check_replaceable is_model_directory load_model save_model",
+    "protorynet.storage": """
+        FORMAT_VERSION check_replaceable is_model_directory load_model save_model
+    """,
     "protorynet.text": """
         Label OnEmpty Sentences Splitter Table TokenCounter document_list read_columns
         read_table sequence_sentences sequence_text split_documents
