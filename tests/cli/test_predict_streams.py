@@ -318,3 +318,60 @@ def test_an_output_that_is_a_link_stays_one(run: Run, big: Path, tmp_path: Path)
     assert run("predict", big / "model", big / "big.csv", "-o", link).code == 0
     assert link.is_symlink()
     assert [path.name for path in (tmp_path / "real").iterdir()] == ["out.csv"]
+
+
+def stopped_by_a_bad_row(run: Run, folder: Path, output: Path) -> Path:
+    """Leave the parts of a run that met a text without a sentence, and return its input."""
+    source = folder / "in.jsonl"
+    texts = [*(f"Room {number}." for number in range(5_000)), "..."]
+    source.write_text("".join(json.dumps({"text": text, "meta": {}}) + "\n" for text in texts))
+    ended = run("predict", exported(folder / "model"), source, "-o", output)
+    assert "4,096 rows are done" in ended.err
+    return source
+
+
+def test_an_output_in_the_model_s_own_folder_can_be_gone_on_with(run: Run, tmp_path: Path) -> None:
+    output = tmp_path / "model" / "out.csv"
+    source = stopped_by_a_bad_row(run, tmp_path, output)
+    ended = run("predict", tmp_path / "model", source, "-o", output, "--resume", "--skip-empty")
+    assert "going on after 4,096 rows" in ended.err
+
+
+def test_standard_input_does_not_remove_another_run_s_parts_in_silence(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.csv"
+    stopped_by_a_bad_row(run, tmp_path, output)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"text\nGood.\n")))
+    assert "of another run" in run("predict", tmp_path / "model", "-", "-o", output).err
+
+
+def test_columns_that_the_output_does_not_hold_are_told_before_any_row_is_scored(
+    fails: Fails, tmp_path: Path
+) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"text": "Good.", "meta": {}}\n')
+    output = tmp_path / "out.parquet"
+    assert "'meta'" in fails("predict", exported(tmp_path / "model"), source, "-o", output)
+    assert not list(tmp_path.glob("*out*"))
+
+
+def test_columns_that_standard_output_does_not_hold_are_told(fails: Fails, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"text": "Good.", "meta": {}}\n')
+    model = exported(tmp_path / "model")
+    assert "'meta'" in fails("predict", model, source, "-o", "-", "--format", "parquet")
+
+
+def test_files_are_predicted_where_standard_input_is_closed(
+    run: Run, big: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run("predict", big / "model", big / "big.csv").code == 0
+
+
+def test_standard_input_that_is_closed_is_told(
+    fails: Fails, big: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "it is closed" in fails("predict", big / "model", "-")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,39 @@ def test_a_run_of_another_identity_is_told_apart(tmp_path: Path) -> None:
     other = PartsFolder(tmp_path / "out.csv", {"model": "b", "inputs": [("x", 1)]})
     assert other.differences() == ["model"]
     assert PartsFolder(tmp_path / "other.csv", {}).differences() is None
+
+
+def test_a_run_that_ends_keeps_its_lock_until_it_has_left(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    ending, beginning = (PartsFolder(tmp_path / "out.csv", {}) for _ in range(2))
+    with ending.locked():
+        ending.start()
+        ending.add(Part(0, 1, 1, 0), pa.record_batch({"n": [1]}))
+        ending.join(ending.finished())
+        with pytest.raises(CheckpointError, match="another run"), beginning.locked():
+            pass
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_rows_that_the_format_does_not_hold_are_told_and_kept(tmp_path: Path) -> None:
+    parts = PartsFolder(tmp_path / "out.parquet", {})
+    parts.start()
+    part = Part(0, 1, 1, 0)
+    parts.add(part, pa.record_batch({"meta": pa.array([{}], pa.struct([]))}))
+    with pytest.raises(CheckpointError, match="another format"):
+        parts.join([part])
+    assert parts.finished() == [part]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are bytes on POSIX alone")
+def test_an_output_whose_name_is_not_utf_8_is_made(tmp_path: Path) -> None:
+    output = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv"))
+    try:
+        output.touch()
+    except OSError:
+        pytest.skip("the file system takes no such name")
+    parts = PartsFolder(output, {})
+    parts.start()
+    parts.add(Part(0, 1, 1, 0), pa.record_batch({"n": [1]}))
+    parts.join(parts.finished())
+    assert output.read_bytes() == b'"n"\n1\n'

@@ -135,7 +135,8 @@ def predict(
         split=split,
         skip_empty=skip_empty,
         kind=kind,
-        standard_input=sys.stdin.buffer,
+        # There is none where it was closed, which matters to nobody who names files.
+        standard_input=sys.stdin.buffer if _STANDARD in sources and sys.stdin else None,
     )
     for remark in stream.notes:
         note(remark)

@@ -60,14 +60,17 @@ def write_in_parts(
         Go on with what is there.
     """
     from protorynet.scoring import predict_to_file
+    from protorynet.scoring.writing import check_columns
 
     can_go_on = stream.n_rows is not None
     with parts.locked():
-        goes_on = can_go_on and _belong_to_this_run(
-            parts, resume=resume, skip_empty=stream.skip_empty
+        goes_on = _belong_to_this_run(
+            parts, resume=resume, skip_empty=stream.skip_empty, can_go_on=can_go_on
         )
-        # A model that does not load must cost nobody the rows that are done.
+        # A model that does not load must cost nobody the rows that are done, nor must a table that
+        # the output cannot hold.
         step = opened()
+        check_columns(step.schema(stream.schema), parts.output.suffix.lower())
         if goes_on:
             parts.go_on()
         else:
@@ -79,7 +82,9 @@ def write_in_parts(
             return predict_to_file(stream, step, parts, advance)
 
 
-def _belong_to_this_run(parts: PartsFolder, *, resume: bool, skip_empty: bool) -> bool:
+def _belong_to_this_run(
+    parts: PartsFolder, *, resume: bool, skip_empty: bool, can_go_on: bool
+) -> bool:
     """Say whether to go on with the parts there; refuse to lose those that one could go on with."""
     changed = parts.differences()
     n_done = sum(part.n_rows for part in parts.finished())
@@ -95,7 +100,7 @@ def _belong_to_this_run(parts: PartsFolder, *, resume: bool, skip_empty: bool) -
             f"cannot go on with {parts.output}: {_changes(changed)} changed since it was begun. "
             "Run the command as it was then; or start anew, without --resume."
         )
-    if changed:
+    if changed or not can_go_on:
         note(f"starting anew: {parts.folder} is of another run")
         return False
     if not resume:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -56,11 +57,16 @@ def open_scorer(
 
 
 def model_digest(model: Path) -> str:
-    """Return a hash of all that a model directory holds."""
+    """Return a hash of all that a model directory holds, but for what is hidden there.
+
+    The parts of an output are hidden, and an output may be made in the directory itself.
+    """
     digest = hashlib.sha256()
-    for path in sorted(path for path in model.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(model).as_posix()}\0".encode())
-        with path.open("rb") as file:
+    for name in sorted(path.relative_to(model) for path in model.rglob("*") if path.is_file()):
+        if any(part.startswith(".") for part in name.parts):
+            continue
+        digest.update(os.fsencode(name.as_posix()) + b"\0")
+        with (model / name).open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
 

@@ -87,12 +87,16 @@ class PartsFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other runs out while the block runs; a folder without a part is removed after it."""
-        with only_one(self.folder / _LOCK, self.output):
+        lock = self.folder / _LOCK
+        with only_one(lock, self.output):
             try:
                 yield
             finally:
                 if not self.finished():
-                    self.remove()
+                    self._clear()
+                    # Here and nowhere else, and last: where it is gone, another run may begin.
+                    lock.unlink(missing_ok=True)
+                    self._remove_folder()
 
     def finished(self) -> list[Part]:
         """Return the parts from the first row on, up to the first that is missing."""
@@ -137,7 +141,7 @@ class PartsFolder:
         write_atomically(self.folder / part.name, sink.getvalue().to_pybytes())
 
     def join(self, parts: Sequence[Part]) -> None:
-        """Make the output of parts, whole or not at all, and remove the folder."""
+        """Make the output of parts, whole or not at all, and remove them."""
         handle, name = tempfile.mkstemp(dir=self.folder, prefix=_WHOLE)
         whole = Path(name)
         try:
@@ -150,15 +154,23 @@ class PartsFolder:
                 os.fsync(file.fileno())
             whole.chmod((self.folder / _MANIFEST).stat().st_mode)
             whole.replace(self._place)
-        except BaseException:
+        except BaseException as error:
             whole.unlink(missing_ok=True)
+            if isinstance(error, pa.ArrowException):
+                raise CheckpointError(
+                    f"the rows that are done cannot be written to {self.output} "
+                    f"({one_line(error)}). Predict into another format, or leave out the column "
+                    "that this one does not hold."
+                ) from None
             raise
         self.remove()
 
     def remove(self) -> None:
-        """Remove the folder."""
+        """Remove all parts; the folder, too, where no run holds its lock."""
         self._clear()
-        (self.folder / _LOCK).unlink(missing_ok=True)
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
         with suppress(OSError):  # it is gone already, or holds what is not ours
             self.folder.rmdir()
 
@@ -173,7 +185,8 @@ class PartsFolder:
         path = self.folder / part.name
         n_rows = 0
         try:
-            with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
+            # Arrow opens no file whose name is not UTF-8; Python does.
+            with path.open("rb") as file, pa.ipc.open_stream(file) as reader:
                 for batch in reader:
                     n_rows += batch.num_rows
                     yield batch

@@ -13,7 +13,7 @@ from protorynet.errors import EmptyDocumentError, InputError, TableError
 from protorynet.progress import Advance
 from protorynet.scoring.batch import BatchScorer
 from protorynet.scoring.parts import Part, PartsFolder
-from protorynet.scoring.writing import writer_for
+from protorynet.scoring.writing import check_columns, writer_for
 from protorynet.text.chunks import DOCUMENTS, Chunk
 from protorynet.text.streaming import TableStream
 
@@ -101,6 +101,8 @@ def predict_to_stream(
         Write the number of each row in place of its columns.
     """
     done: list[Part] = []
+    if not is_brief:
+        check_columns(step.schema(stream.schema), ending)
     with writer_for(file, ending) as writer:
         for chunk in stream.chunks():
             labelled = _predicted(step, chunk, stream, is_brief=is_brief)

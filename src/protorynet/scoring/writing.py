@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import base64
 import io
-import json
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-__all__ = ["ENDINGS", "BatchWriter", "writer_for"]
+from protorynet.errors import InputError
+from protorynet.scoring.plain_values import as_json, cells, values
+from protorynet.text.quoting import one_line
+
+__all__ = ["ENDINGS", "BatchWriter", "check_columns", "writer_for"]
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 
@@ -61,14 +62,41 @@ def writer_for(file: BinaryIO, ending: str) -> Iterator[BatchWriter]:
         yield _DelimitedWriter(file, "\t" if ending == ".tsv" else ",")
 
 
+def check_columns(schema: pa.Schema, ending: str) -> None:
+    """Refuse columns that a format does not hold, before there are rows to lose.
+
+    Examples
+    --------
+    >>> check_columns(pa.schema([("meta", pa.struct([]))]), ".jsonl")
+    >>> check_columns(pa.schema([("meta", pa.struct([]))]), ".parquet")
+    Traceback (most recent call last):
+    ...
+    protorynet.errors.InputError: column 'meta' holds struct<>, which .parquet does not hold ...
+    """
+    for field in schema:
+        alone = pa.RecordBatch.from_arrays([pa.nulls(0, field.type)], schema=pa.schema([field]))
+        try:
+            # Parts of the output are kept in Arrow's own format.
+            with pa.ipc.new_stream(io.BytesIO(), alone.schema) as parts:
+                parts.write_batch(alone)
+            with writer_for(io.BytesIO(), ending) as writer:
+                writer.write(alone)
+        except pa.ArrowException as error:
+            raise InputError(
+                f"column {field.name!r} holds {field.type}, which {ending} does not hold "
+                f"({one_line(error)}). Choose another format for the output, or leave the column "
+                "out of the table."
+            ) from None
+
+
 class _JsonLinesWriter:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
     def write(self, batch: pa.RecordBatch) -> None:
         names = batch.schema.names
-        rows = zip(*(_values(column) for column in batch.columns), strict=True)
-        lines = (_json(dict(zip(names, row, strict=True))) for row in rows)
+        rows = zip(*(values(column) for column in batch.columns), strict=True)
+        lines = (as_json(dict(zip(names, row, strict=True))) for row in rows)
         self._file.write("".join(f"{line}\n" for line in lines).encode())
 
 
@@ -113,52 +141,4 @@ class _ParquetWriter:
 
 
 def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Write as text what a cell of a CSV file does not hold: lists, bytes and the like."""
-    return pa.RecordBatch.from_arrays([_cells(c) for c in batch.columns], names=batch.schema.names)
-
-
-def _cells(column: pa.Array) -> pa.Array:
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _cells(column.dictionary_decode())
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
-        return column
-    if pa.types.is_decimal(kind) or pa.types.is_primitive(kind):
-        return column
-    cells = [None if value is None else _text(value) for value in column.to_pylist()]
-    return pa.array(cells, pa.large_string())
-
-
-def _values(column: pa.Array) -> list[Any]:
-    try:
-        values: list[Any] = column.to_pylist()
-    except (ValueError, OverflowError):
-        # Times that Python's own types do not hold, such as nanoseconds.
-        values = column.cast(pa.string()).to_pylist()
-    return values
-
-
-def _text(value: Any) -> str:
-    """Return a value as text: lists as JSON, and bytes that are no text in base64."""
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return base64.b64encode(value).decode()
-    return _json(value) if isinstance(value, list | dict) else str(value)
-
-
-def _json(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, default=_text, allow_nan=False)
-    except ValueError:
-        return json.dumps(_finite(value), ensure_ascii=False, default=_text)
-
-
-def _finite(value: Any) -> Any:
-    """Replace numbers that JSON does not know, NaN and the infinities, by null."""
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return pa.RecordBatch.from_arrays([cells(c) for c in batch.columns], names=batch.schema.names)

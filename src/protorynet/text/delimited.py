@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.csv
 
 from protorynet.errors import TableError
-from protorynet.text.files import check_is_text, not_utf8, opened
+from protorynet.text.files import MOST_COLUMNS, check_is_text, not_utf8, opened
 from protorynet.text.quoting import one_line
 
-__all__ = ["read_delimited", "read_header"]
+__all__ = ["check_width", "read_delimited", "read_header"]
 
 # A row must fit into a block, and rows of several megabytes exist.
 _BLOCK_BYTES = 32 * 2**20
@@ -77,4 +77,14 @@ def read_header(path: Path, delimiter: str) -> list[str]:
             f"{path} has the single column {header[0]!r}, which holds {min(other)!r}; values "
             f"should be separated by {delimiter!r}. Save it so, or mend its ending."
         )
+    check_width(header, str(path))
     return header
+
+
+def check_width(header: list[str], name: str) -> None:
+    """Refuse a table of more columns than anyone means."""
+    if len(header) > MOST_COLUMNS:
+        raise TableError(
+            f"{name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are read. Leave out "
+            "those that are not needed, or save it as Parquet."
+        )

@@ -10,7 +10,9 @@ from typing import BinaryIO, cast
 from protorynet.errors import TableError
 from protorynet.text.quoting import one_line
 
-__all__ = ["check_is_text", "not_utf8", "opened"]
+__all__ = ["MOST_COLUMNS", "check_is_text", "not_utf8", "opened"]
+
+MOST_COLUMNS = 2_000  # of a text file; more come of a mistake, and every one costs every row
 
 _SIGNATURES = {
     b"PAR1": "a Parquet file; give it the ending .parquet",

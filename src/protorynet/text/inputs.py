@@ -64,8 +64,10 @@ def open_stream(
     how: dict[str, Any] = {"text": text, "split": split, "skip_empty": skip_empty}
     if FROM_STANDARD_INPUT not in inputs:
         return TableStream([open_file(path) for path in find_files(inputs)], **how)
-    if len(inputs) > 1 or standard_input is None:
+    if len(inputs) > 1:
         raise TableError("'-' (standard input) cannot be read together with other inputs.")
+    if standard_input is None:
+        raise TableError("'-' means standard input, but it is closed; name a file instead.")
     return TableStream([open_standard_input(standard_input, kind)], is_read_once=True, **how)
 
 

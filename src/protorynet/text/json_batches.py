@@ -13,7 +13,7 @@ import pyarrow as pa
 from protorynet.errors import TableError
 from protorynet.text.columns import is_scalar
 from protorynet.text.files import check_is_text, opened
-from protorynet.text.jsonlines import parse_record
+from protorynet.text.jsonlines import note_columns, parse_record
 from protorynet.text.quoting import listed, one_line
 from protorynet.text.sources import column_of, is_missing
 
@@ -21,7 +21,9 @@ __all__ = ["JsonLinesTable"]
 
 _LINES = 2_048
 _BYTES = 8 * 2**20
-_LONGEST = 256 * 2**20  # bytes of one line, so that a file without line breaks fills no memory
+# Bytes of one line, so that a file without line breaks fills no memory: the objects of a line may
+# take 35 times its room.
+_LONGEST = 32 * 2**20
 
 # The type of each column; None where no one type holds its values.
 _Kinds = dict[str, pa.DataType | None]
@@ -62,8 +64,14 @@ class JsonLinesTable:
         """Return the table in a file, every line of which is read for its types."""
         check_is_text(path)
         kinds: _Kinds = {}
+        found: dict[str, set[pa.DataType | None]] = {}
         for lines in _of_file(path):
-            kinds = _merged(kinds, _kinds_of(lines.records))
+            of_lines = _kinds_of(lines.records)
+            kinds = _merged(kinds, of_lines)
+            for column, kind in of_lines.items():
+                found.setdefault(column, set()).add(kind)
+        doubtful = {column for column in kinds if not found[column] <= {kinds[column], pa.null()}}
+        _settle(kinds, found, doubtful, path)
         return cls(str(path), lambda: _of_file(path), kinds, is_settled=True)
 
     @classmethod
@@ -124,6 +132,8 @@ def _of_file(path: Path) -> Iterator[_Lines]:
 
 def _lines(file: BinaryIO, name: Path | str) -> Iterator[_Lines]:
     records: list[dict[str, Any]] = []
+    columns: set[str] = set()
+    path = Path(name)
     size = first = number = 0
     try:
         # Lines of bytes end at "\n" only: U+2028 and its like may stand inside a JSON string.
@@ -137,7 +147,8 @@ def _lines(file: BinaryIO, name: Path | str) -> Iterator[_Lines]:
                 continue
             first = first or number
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            records.append(parse_record(text, Path(name), number))
+            records.append(record := parse_record(text, path, number))
+            note_columns(columns, record, path, number)
             size += len(line)
             if len(records) == _LINES or size >= _BYTES:
                 yield _Lines(first, records)
@@ -177,3 +188,25 @@ def _merge(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataType | 
     except pa.ArrowException:
         # Numbers among words are read as words, as they would be in a CSV file.
         return pa.string() if is_scalar(one) and is_scalar(other) else None
+
+
+def _settle(
+    kinds: _Kinds, found: dict[str, set[pa.DataType | None]], doubtful: set[str], path: Path
+) -> None:
+    """Try doubtful types on all lines; those that fail become what they would be in one batch.
+
+    Types found in different lines have a common one that may still not hold every value: that of
+    1.5 and of 2**53 + 1 is the type of 1.5. This must not depend on where a batch ends.
+    """
+    doubtful = {column for column in doubtful if kinds[column] not in (None, pa.string())}
+    if not doubtful:
+        return
+    for lines in _of_file(path):
+        for column in list(doubtful):
+            values = [record.get(column) for record in lines.records]
+            try:
+                pa.array(values, kinds[column], from_pandas=True)
+            except (pa.ArrowException, OverflowError):
+                doubtful.discard(column)
+                is_plain = all(k is not None and is_scalar(k) for k in found[column] - {pa.null()})
+                kinds[column] = pa.string() if is_plain else None

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from protorynet.errors import TableError
-from protorynet.text.files import check_is_text, not_utf8, opened
+from protorynet.text.files import MOST_COLUMNS, check_is_text, not_utf8, opened
 from protorynet.text.quoting import one_line
 
-__all__ = ["parse_record", "read_records"]
+__all__ = ["note_columns", "parse_record", "read_records"]
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
@@ -25,12 +25,13 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     except (OSError, EOFError, zlib.error) as error:
         raise TableError(f"{path} cannot be read: {one_line(error)}.") from None
     # Not splitlines(): U+2028 and its like may stand inside a JSON string.
-    lines = content.split("\n")
-    return [
-        parse_record(line, path, number)
-        for number, line in enumerate(lines, start=1)
-        if line and not line.isspace()
-    ]
+    records = []
+    columns: set[str] = set()
+    for number, line in enumerate(content.split("\n"), start=1):
+        if line and not line.isspace():
+            records.append(record := parse_record(line, path, number))
+            note_columns(columns, record, path, number)
+    return records
 
 
 def parse_record(line: str, path: Path, number: int) -> dict[str, Any]:
@@ -48,3 +49,13 @@ def parse_record(line: str, path: Path, number: int) -> dict[str, Any]:
             'expected one object per line, such as {"text": "…", "label": "…"}.'
         )
     return record
+
+
+def note_columns(columns: set[str], record: dict[str, Any], path: Path, number: int) -> None:
+    """Add the keys of a line's object to the columns known; too many of them are an error."""
+    columns.update(record)
+    if len(columns) > MOST_COLUMNS:
+        raise TableError(
+            f"line {number} of {path} brings column {MOST_COLUMNS + 1:,}; keys that differ from "
+            "line to line are no columns, so put such values under one key."
+        )

@@ -9,28 +9,23 @@ from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet as pq
 
 from protorynet.errors import TableError
+from protorynet.text.blocks import BLOCK_BYTES, after
 from protorynet.text.delimited import read_header
 from protorynet.text.files import opened
 from protorynet.text.json_batches import JsonLinesTable
+from protorynet.text.parquet_batches import ParquetTable
 from protorynet.text.quoting import one_line
-from protorynet.text.sources import DELIMITERS, JSON_LINES, KNOWN_ENDINGS, check_names
+from protorynet.text.sources import (
+    DELIMITERS,
+    JSON_LINES,
+    KNOWN_ENDINGS,
+    check_is_file,
+    check_names,
+)
 
-__all__ = [
-    "BLOCK_BYTES",
-    "BatchedTable",
-    "after",
-    "delimited_batches",
-    "open_file",
-    "text_schema",
-]
-
-# A row of a CSV file must fit into a block.
-BLOCK_BYTES = 8 * 2**20
-_ROWS = 2_048
-_PARQUET_BUFFER = 2**20
+__all__ = ["BatchedTable", "delimited_batches", "open_file", "text_schema"]
 
 
 class BatchedTable(Protocol):
@@ -60,10 +55,7 @@ class BatchedTable(Protocol):
 
 def open_file(path: Path) -> BatchedTable:
     """Return the table in a file, whose ending says of what kind it is."""
-    if path.is_dir():
-        raise TableError(f"{path} is a directory; expected one file ({KNOWN_ENDINGS}).")
-    if not path.exists():
-        raise TableError(f"there is no file {path}; check the path.")
+    check_is_file(path)
     name = path.name.lower()
     suffix = Path(name.removesuffix(".gz")).suffix
     if suffix in DELIMITERS:
@@ -71,54 +63,8 @@ def open_file(path: Path) -> BatchedTable:
     if suffix in JSON_LINES:
         return JsonLinesTable.of_file(path)
     if name.endswith(".parquet"):
-        return _ParquetTable(path)
+        return ParquetTable(path)
     raise TableError(f"{path} has an ending that is not known; known are {KNOWN_ENDINGS}.")
-
-
-class _ParquetTable:
-    mixed: tuple[str, ...] = ()
-
-    def __init__(self, path: Path) -> None:
-        self.name = str(path)
-        self._path = path
-        try:
-            metadata = pq.read_metadata(path)
-            self.schema = metadata.schema.to_arrow_schema()
-        except (pa.ArrowException, OSError) as error:
-            raise self._damaged(error) from None
-        check_names(self.schema.names, self.name)
-        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-        self._group_rows = [group.num_rows for group in groups]
-        self.n_rows: int = metadata.num_rows
-        # Batches of rows that are megabytes long must be short ones.
-        width = sum(group.total_byte_size for group in groups) // max(1, self.n_rows)
-        self._batch_rows = max(1, min(_ROWS, BLOCK_BYTES // max(1, width)))
-
-    def batches(
-        self, columns: Sequence[str] | None = None, *, skip: int = 0
-    ) -> Iterator[pa.RecordBatch]:
-        groups = list(range(len(self._group_rows)))
-        while groups and skip >= self._group_rows[groups[0]]:
-            skip -= self._group_rows[groups.pop(0)]
-        if not groups:
-            return
-        try:
-            # With a buffer, a row group of any size is read page by page.
-            with pq.ParquetFile(self._path, buffer_size=_PARQUET_BUFFER) as file:
-                yield from after(
-                    skip,
-                    file.iter_batches(
-                        self._batch_rows, row_groups=groups, columns=columns, use_threads=False
-                    ),
-                )
-        except (pa.ArrowException, OSError) as error:
-            raise self._damaged(error) from None
-
-    def _damaged(self, error: Exception) -> TableError:
-        return TableError(
-            f"{self._path} cannot be read as Parquet; it may be cut short or of another kind, so "
-            f"write it again or mend its ending ({one_line(error)})."
-        )
 
 
 class _DelimitedTable:
@@ -188,11 +134,3 @@ def delimited_batches(
             f"{name} cannot be read ({one_line(error)}). Values that hold the separator, a quote "
             "or a newline must stand in double quotes, and quotes inside them be doubled."
         ) from None
-
-
-def after(skip: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows after the first `skip`."""
-    for batch in batches:
-        if skip < batch.num_rows:
-            yield batch.slice(skip) if skip else batch
-        skip = max(0, skip - batch.num_rows)

@@ -21,14 +21,18 @@ __all__ = [
     "JSON_LINES",
     "KNOWN_ENDINGS",
     "Loaded",
+    "check_is_file",
     "check_names",
+    "check_values",
     "column_of",
+    "damaged_parquet",
     "is_missing",
     "load",
 ]
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 JSON_LINES = (".jsonl", ".ndjson")
+_MOST_LEVELS = 60
 KNOWN_ENDINGS = ".csv, .tsv, .jsonl, .ndjson (each also with .gz) and .parquet"
 
 
@@ -83,10 +87,7 @@ def _comes_from(source: object, library: str) -> bool:
 
 
 def _load_file(path: Path) -> Loaded:
-    if path.is_dir():
-        raise TableError(f"{path} is a directory; expected one file ({KNOWN_ENDINGS}).")
-    if not path.exists():
-        raise TableError(f"there is no file {path}; check the path.")
+    check_is_file(path)
     name = path.name.lower()
     suffix = Path(name.removesuffix(".gz")).suffix
     if suffix in DELIMITERS:
@@ -104,15 +105,34 @@ def _load_file(path: Path) -> Loaded:
 
 def _load_parquet(path: Path) -> Loaded:
     try:
-        with pq.ParquetFile(path) as file:
+        # Arrow opens no file whose name is not UTF-8; Python does.
+        with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             table = file.read()
-    except (pa.ArrowException, OSError) as error:
-        raise TableError(
-            f"{path} cannot be read as Parquet; it may be cut short or of another kind, so write "
-            f"it again or mend its ending ({one_line(error)})."
-        ) from None
-    check_names(table.column_names, str(path))
+        check_names(table.column_names, str(path))
+        check_values(table, str(path))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise damaged_parquet(path, error) from None
     return Loaded(str(path), table)
+
+
+def damaged_parquet(path: Path, error: Exception) -> TableError:
+    """Return the error for a file that should be Parquet and cannot be read."""
+    return TableError(
+        f"{path} cannot be read as Parquet; it may be cut short or of another kind, so write "
+        f"it again or mend its ending ({one_line(error)})."
+    )
+
+
+def check_values(rows: pa.Table | pa.RecordBatch, where: str) -> None:
+    """Refuse values that are not what their type says, which Arrow reads as they come."""
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise TableError(
+                f"column {name!r} of {where} holds what is not {column.type} ({one_line(error)}); "
+                "mend it, or leave it out."
+            ) from None
 
 
 def _load_frame(frame: Any) -> Loaded:
@@ -142,6 +162,16 @@ def _load_dataset(source: Any, split: str | None) -> Loaded:
     return Loaded("the Dataset", source.with_format("arrow")[:])
 
 
+def check_is_file(path: Path) -> None:
+    """Refuse what is not there, and what cannot be read again and again: folders, pipes."""
+    if path.is_dir():
+        raise TableError(f"{path} is a directory; expected one file ({KNOWN_ENDINGS}).")
+    if not path.exists():
+        raise TableError(f"there is no file {path}; check the path.")
+    if not path.is_file():
+        raise TableError(f"{path} is a pipe or a device; save what comes from it as a file.")
+
+
 def check_names(names: Sequence[str], where: str) -> None:
     """Refuse a table without columns, or with two of one name."""
     if not names:
@@ -168,7 +198,8 @@ def column_of(name: str, values: Any) -> pa.Array | None:
     """Return values as a column; None where no one type can hold them."""
     try:
         name.encode()
-        return pa.array(values, from_pandas=True)
+        array = pa.array(values, from_pandas=True)
+        return None if _is_deep(array.type) else array
     except UnicodeEncodeError as error:
         raise TableError(
             f"column {name!a} holds half a Unicode character in {one_line(repr(error.object))}. "
@@ -179,6 +210,15 @@ def column_of(name: str, values: Any) -> pa.Array | None:
         if all(isinstance(value, str | int | float | None) for value in values):
             return pa.array([None if is_missing(value) else str(value) for value in values])
         return None
+
+
+def _is_deep(kind: pa.DataType, levels: int = _MOST_LEVELS) -> bool:
+    """Say whether lists and records stand in each other more deeply than Arrow writes them."""
+    if not pa.types.is_nested(kind):
+        return False
+    if not levels:
+        return True
+    return any(_is_deep(kind.field(n).type, levels - 1) for n in range(kind.num_fields))
 
 
 def is_missing(value: object) -> bool:

@@ -11,15 +11,11 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from protorynet.errors import TableError
+from protorynet.text.blocks import BLOCK_BYTES, after
+from protorynet.text.delimited import check_width
 from protorynet.text.json_batches import JsonLinesTable
 from protorynet.text.quoting import one_line
-from protorynet.text.record_batches import (
-    BLOCK_BYTES,
-    BatchedTable,
-    after,
-    delimited_batches,
-    text_schema,
-)
+from protorynet.text.record_batches import BatchedTable, delimited_batches, text_schema
 from protorynet.text.sources import DELIMITERS, check_names
 
 __all__ = ["STANDARD_INPUT", "ReadOnce", "open_standard_input"]
@@ -89,6 +85,7 @@ class _DelimitedStream:
             raise TableError(
                 f"the header of {STANDARD_INPUT} cannot be read: {one_line(error)}."
             ) from None
+        check_width(self._header, self.name)
         check_names(self._header, self.name)
         self.schema = text_schema(self._header)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from protorynet.errors import TableError
+from protorynet.text.blocks import BLOCK_BYTES
 from protorynet.text.chunks import DOCUMENTS, TEXT_BYTES, Chunk, GrowingChunk
 from protorynet.text.columns import choose_columns, is_text, plain_column, split_column
 from protorynet.text.conforming import common_schema, conformed
@@ -18,6 +19,8 @@ from protorynet.text.standard_input import ReadOnce
 from protorynet.text.wanted_rows import Counts, WantedRows
 
 __all__ = ["TableStream"]
+
+_HEAD_ROWS = 256  # by which the column of texts is guessed
 
 
 class TableStream:
@@ -179,8 +182,7 @@ class TableStream:
             beginning = position
             position += skip
             for batch in table.batches(skip=skip):
-                same = batch.schema.equals(self.schema, check_metadata=True)
-                yield position, table, batch if same else conformed(batch, self.schema)
+                yield position, table, conformed(batch, self.schema, table.name)
                 position += batch.num_rows
             if n_rows not in (None, position - beginning):
                 raise TableError(
@@ -190,11 +192,16 @@ class TableStream:
 
     def _head(self) -> Loaded:
         table = self._tables[0]
-        batches = (batch for _, _, batch in self._batches(0))
-        first = next(iter(batches), None)
-        if isinstance(table, ReadOnce) and first is None:
+        first: list[pa.RecordBatch] = []
+        n_rows = n_bytes = 0
+        for _, _, batch in self._batches(0):
+            first.append(batch)
+            n_rows, n_bytes = n_rows + batch.num_rows, n_bytes + batch.nbytes
+            if n_rows >= _HEAD_ROWS or n_bytes >= BLOCK_BYTES:
+                break
+        if isinstance(table, ReadOnce) and not first:
             raise _no_rows(table.name)
-        rows = pa.Table.from_batches([] if first is None else [first], self.schema)
+        rows = pa.Table.from_batches(first, self.schema)
         return Loaded(table.name, rows, mixed=table.mixed)
 
     def _check_text(self, head: Loaded) -> None:
@@ -207,7 +214,7 @@ class TableStream:
 
     def _read_through(self, notes: list[str]) -> None:
         for table in self._tables:
-            counts = self._wanted.counted(table)
+            counts = self._wanted.counted(table, self.schema)
             if counts.n_blank and not self.skip_empty:
                 raise self._blank_error(table, counts.n_blank, counts.n_wanted, counts.blank_rows)
             self._counts.append(counts)

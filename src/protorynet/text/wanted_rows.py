@@ -9,14 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from protorynet.text.columns import is_text, plain_column
+from protorynet.text.columns import plain_column
+from protorynet.text.conforming import conformed
 from protorynet.text.record_batches import BatchedTable
+from protorynet.text.row_sizes import row_bytes
 from protorynet.text.sources import Loaded
 
-__all__ = ["Counts", "WantedRows", "row_bytes"]
+__all__ = ["Counts", "WantedRows"]
 
 _SHOWN = 20
-_PLAIN_BYTES = 8
 _ROW_PER_TEXT = 16  # a chunk holds that many times more of whole rows than of texts
 
 
@@ -77,11 +78,11 @@ class WantedRows:
         )
         return sizes
 
-    def counted(self, table: BatchedTable) -> Counts:
-        """Read a table through."""
+    def counted(self, table: BatchedTable, schema: pa.Schema) -> Counts:
+        """Read a table through, so that whatever is wrong in any column shows before any work."""
         counts = Counts()
-        columns = [self.text, *([self.split_column] if self.split_column is not None else [])]
-        for batch in table.batches(columns):
+        for found in table.batches():
+            batch = conformed(found, schema, table.name)
             wanted, blank = self.judged(batch)
             if counts.n_blank < _SHOWN:
                 counts.blank_rows += (counts.n_rows + np.flatnonzero(blank)).tolist()
@@ -93,37 +94,3 @@ class WantedRows:
             counts.n_blank += int(blank.sum())
             counts.text_bytes += int(row_bytes(batch.column(self.text)).sum())
         return counts
-
-
-def row_bytes(column: pa.Array) -> NDArray[np.int64]:
-    """Return about how many bytes each value takes, whatever stands beside it.
-
-    Examples
-    --------
-    >>> row_bytes(pa.array([[b"four", b"to"], None, []])).tolist()
-    [6, 0, 0]
-    """
-    kind = column.type
-    if isinstance(column, pa.ExtensionArray):
-        return row_bytes(column.storage)
-    if pa.types.is_dictionary(kind):
-        return row_bytes(column.dictionary_decode())
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        return row_bytes(column.cast(pa.large_binary()))
-    if is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return _numbers(pc.binary_length(column))
-    if pa.types.is_struct(kind):
-        parts = [row_bytes(part) for part in column.flatten()]
-        return np.sum(parts, axis=0, dtype=np.int64) if parts else np.zeros(len(column), np.int64)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        ends = np.cumsum(lengths := _numbers(pc.list_value_length(column)))
-        inner = np.cumsum(row_bytes(column.flatten()), dtype=np.int64)
-        before: NDArray[np.int64] = np.concatenate([np.zeros(1, np.int64), inner])
-        sums: NDArray[np.int64] = before[ends] - before[ends - lengths]
-        return sums
-    return np.full(len(column), _PLAIN_BYTES, np.int64)
-
-
-def _numbers(column: pa.Array) -> NDArray[np.int64]:
-    values: NDArray[np.int64] = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
-    return values.astype(np.int64)
