@@ -23,6 +23,8 @@ collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 _cache = tempfile.TemporaryDirectory(prefix="protorynet-tests-")
 # At import, so that the doctests of the package, which see no fixtures, are kept away as well.
 os.environ["PROTORYNET_CACHE"] = _cache.name
+# Also for the processes that tests start: several test side by side already.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A busy machine is slow now and then; that is no failure.
 hypothesis.settings.register_profile("patient", deadline=None)
@@ -32,14 +34,6 @@ _NOUNS = ["room", "bed", "breakfast", "pool", "staff", "view", "lobby", "shower"
 _GOOD = ["lovely", "clean", "wonderful", "perfect", "friendly"]
 _BAD = ["dirty", "awful", "broken", "noisy", "horrible"]
 _NEUTRAL = ["We stayed for {n} nights.", "The hotel has {n} floors.", "It is {n} miles from town."]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> None:
-    """Keep torch's threads from waiting for each other on a busy machine."""
-    import torch
-
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session", autouse=True)

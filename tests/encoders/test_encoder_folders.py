@@ -278,8 +278,8 @@ def test_the_hub_can_be_reached_again_after_a_load(
     ("key", "value"),
     [
         ("backbone", "resnet50"),
-        ("backbone_config", {}),
-        ("use_timm_backbone", False),
+        ("backbone_config", {"model_type": "resnet"}),
+        ("use_timm_backbone", True),
         ("quantization_config", {"quant_method": "gptq"}),
         ("configuration_files", ["config.4.0.0.json"]),
         ("text_config", {"backbone": "resnet50"}),
