@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,8 +15,9 @@ from scale_scene import rows_in, rows_of
 pytest.importorskip("ray", reason="needs the extra 'scale'")
 
 from protorynet.encoders import load_encoder
-from protorynet.errors import EncoderError, InputError
-from protorynet.scale import encode_with_ray, predict_with_ray, ray_session
+from protorynet.errors import EncoderError, InputError, ProtoryNetError
+from protorynet.scale import encode_with_ray, encoding, predict_with_ray, ray_session
+from protorynet.scale.encoding import SentenceEncoder
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +75,21 @@ def test_sentences_are_encoded_as_here(one_ray: None, tiny_bert_folder: Path) ->
 def test_an_encoder_that_workers_lack_is_named(one_ray: None) -> None:
     with pytest.raises(EncoderError, match="no-such-encoder"):
         encode_with_ray("no-such-encoder", ["A sentence."])
+
+
+@pytest.mark.slow
+def test_sentences_that_end_every_worker_are_given_up_and_named(
+    one_ray: None, tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fatal:
+        def encode(self, sentences: list[str]) -> None:
+            os._exit(1)  # as a worker ends that takes too much memory
+
+    class FatalEncoder(SentenceEncoder):
+        def __init__(self, *how: Any) -> None:
+            super().__init__(*how)
+            self._encoder = Fatal()  # type: ignore[assignment]
+
+    monkeypatch.setattr(encoding, "SentenceEncoder", FatalEncoder)
+    with pytest.raises(ProtoryNetError, match="ended every worker that encoded them"):
+        encode_with_ray(str(tiny_bert_folder), ["The room was clean.", "Awful."])
