@@ -1,19 +1,35 @@
-"""JSON turned back into dataclasses, with every value checked against its field's type."""
+"""Values of JSON: turned back into dataclasses with every type checked, or made fit for it."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from protorynet.errors import ModelFormatError
 
-__all__ = ["json_object", "read_record"]
+__all__ = ["finite", "json_object", "read_record"]
 
 _Record = TypeVar("_Record")
+
+
+def finite(value: Any) -> Any:
+    """Return a value with null for the numbers that JSON does not know, however deep they stand.
+
+    Examples
+    --------
+    >>> finite({"accuracy": float("nan"), "scores": [0.5, float("inf")]})
+    {'accuracy': None, 'scores': [0.5, None]}
+    """
+    if isinstance(value, Mapping):
+        return {key: finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def json_object(path: Path, content: bytes) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
+
+from protorynet.records import finite
 
 __all__ = ["append_record"]
 
@@ -21,7 +22,7 @@ def append_record(path: Path, values: Mapping[str, Any]) -> None:
     written as not measured.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(_finite(values), ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
+    line = json.dumps(finite(values), ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
     with path.open("a+b") as file:
         _lock(file)
         _cut_torn_line(file)
@@ -55,11 +56,3 @@ def _cut_torn_line(file: IO[bytes]) -> None:
         file.seek(0, os.SEEK_END)
     else:
         file.write(b"\n")  # whole but for its end
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _finite(each) for key, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value

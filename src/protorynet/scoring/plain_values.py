@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from typing import Any
 
 import pyarrow as pa
+
+from protorynet.records import finite
 
 __all__ = ["as_json", "cells", "values"]
 
@@ -58,7 +59,7 @@ def as_json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=_text, allow_nan=False)
     except ValueError:
-        return json.dumps(_finite(value), ensure_ascii=False, default=_text)
+        return json.dumps(finite(value), ensure_ascii=False, default=_text)
 
 
 def _written_out(column: pa.Array) -> list[Any]:
@@ -101,12 +102,3 @@ def _text(value: Any) -> str:
         except UnicodeDecodeError:
             return base64.b64encode(value).decode()
     return as_json(value) if isinstance(value, list | dict) else str(value)
-
-
-def _finite(value: Any) -> Any:
-    """Replace numbers that JSON does not know, NaN and the infinities, by null."""
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
