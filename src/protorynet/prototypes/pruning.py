@@ -27,8 +27,10 @@ class PruningPoint:
     accuracy: float
 
 
-def sizes_to_try(live: int, most: int) -> list[int]:
+def sizes_to_try(live: int, most: int, least: int = 2) -> list[int]:
     """Return numbers of prototypes to try, from the most allowed down to two.
+
+    Numbers below `least` are tried too, for the curve, unless it leaves no choice at all.
 
     Parameters
     ----------
@@ -36,14 +38,20 @@ def sizes_to_try(live: int, most: int) -> list[int]:
         How many prototypes are used at all.
     most
         The most a delivered model may have.
+    least
+        The fewest it may have.
 
     Examples
     --------
     >>> sizes_to_try(live=87, most=20)
     [20, 15, 12, 9, 7, 5, 3, 2]
+    >>> sizes_to_try(live=87, most=20, least=20)
+    [20]
     """
     size = max(1, min(live, most))
     sizes = [size]
+    if least >= size:
+        return sizes
     while size > 2:
         size = max(2, size - max(2, size // 4))
         sizes.append(size)

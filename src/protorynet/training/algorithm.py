@@ -184,7 +184,8 @@ def prune(
     whole = ProtoryNetwork(prototypes, network.reader, settings)
     usage = usage_of(whole, run)
     order = np.argsort(-usage, kind="stable")
-    sizes = sizes_to_try(int((usage > 0).sum()), settings.max_prototypes)
+    live = int((usage > 0).sum())
+    sizes = sizes_to_try(live, settings.max_prototypes, settings.min_prototypes)
     points: list[PruningPoint] = []
     networks: dict[int, ProtoryNetwork] = {}
     with progress_bar("Prune", len(sizes), enabled=run.progress) as advance:
