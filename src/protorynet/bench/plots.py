@@ -18,6 +18,7 @@ _ROOM, _HEIGHT, _LEFT, _TOP, _GAP = 300.0, 200.0, 56.0, 64.0, 72.0
 _CELL_WIDTH, _CELL_HEIGHT = 76.0, 40.0
 _MOST_HUES = 8
 _LEGEND = 210.0  # room for one name
+_LEAST_SPAN = 0.02  # accuracies that hardly differ must not look as if they did
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,9 @@ def curves_svg(title: str, across: str, panels: Mapping[str, Sequence[Curve]]) -
     panels
         The curves of each data set.
     """
-    names = list(dict.fromkeys(curve.name for curves in panels.values() for curve in curves))
+    # The fullest panel says in which order the names come.
+    fullest_first = sorted(panels.values(), key=len, reverse=True)
+    names = list(dict.fromkeys(curve.name for curves in fullest_first for curve in curves))
     parts = list(_legend(names))
     for place, (name, curves) in enumerate(panels.items()):
         parts += _panel(name, across, curves, names, _LEFT + place * (_ROOM + _GAP))
@@ -98,13 +101,13 @@ def _panel(
     points = [point for curve in curves for point in curve.points]
     accuracies = [accuracy for _, accuracy in points] or [0.0, 1.0]
     numbers = sorted({number for number, _ in points}) or [1.0]
-    up = span_of(accuracies, always=max(accuracies))
+    up = span_of(accuracies, always=max(accuracies) - _LEAST_SPAN)
     wide = span_of([math.log(number) for number in numbers], always=math.log(numbers[0]))
     bottom = _TOP + _HEIGHT
     yield text(shorten(name, 40), left, _TOP - 12, font_weight=700, font_size=14)
     yield element("path", d=line_path([(left, bottom), (left + _ROOM, bottom)]), stroke=FAINT)
     yield from _accuracies(up, left)
-    yield from _numbers(numbers, wide, left)
+    yield from _numbers(wide, left)
     label = {"text_anchor": "middle", "fill_opacity": 0.75}
     yield text(across, left + _ROOM / 2, bottom + 38, **label)
     for curve in curves:
@@ -127,14 +130,13 @@ def _accuracies(up: Span, left: float) -> Iterator[str]:
         yield text(words, left - 8, y + 4, text_anchor="end", fill_opacity=0.75)
 
 
-def _numbers(numbers: Sequence[float], wide: Span, left: float) -> Iterator[str]:
-    last = -math.inf
-    for number in numbers:
-        x = left + _ROOM * wide.share(math.log(number))
-        if x - last >= 26:
+def _numbers(wide: Span, left: float) -> Iterator[str]:
+    powers = range(math.floor(wide.low / math.log(10)), math.ceil(wide.high / math.log(10)) + 1)
+    for number in (step * 10.0**power for power in powers for step in (1, 2, 5)):
+        share = wide.share(math.log(number))
+        if 0 <= share <= 1:
             look = {"text_anchor": "middle", "fill_opacity": 0.75}
-            yield text(f"{number:g}", x, _TOP + _HEIGHT + 18, **look)
-            last = x
+            yield text(f"{number:g}", left + _ROOM * share, _TOP + _HEIGHT + 18, **look)
 
 
 def _legend(names: Sequence[str]) -> Iterator[str]:
