@@ -275,7 +275,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "batch_size": 16,
         "learning_rate": 1e-4,
         "full_batch_size": 16,
-        "full_epochs": 10,
+        "full_epochs": 20,
         "encoder_learning_rate": 1e-4,
         "patience": 10,
         "project_every": 10,
