@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from protorynet.files import read_limited, replaced_directory, write_atomically
+from protorynet.errors import InputError
+from protorynet.files import (
+    check_replaceable,
+    read_limited,
+    replaced_directory,
+    write_atomically,
+)
 
 
 def listing(folder: Path) -> list[str]:
@@ -147,3 +153,39 @@ def test_a_link_stays_a_link_and_its_directory_is_replaced(tmp_path: Path) -> No
     assert link.is_symlink()
     assert (real / "new").read_text() == "new"
     assert listing(tmp_path) == ["link", "real"]
+
+
+def _check(folder: Path) -> None:
+    check_replaceable(folder, kind="a box", marks=["lid"], is_own={"lid", "side"}.__contains__)
+
+
+@pytest.mark.parametrize("held", [[], ["lid"], ["lid", "side"], ["lid", ".DS_Store"]])
+def test_an_empty_folder_and_one_of_the_same_kind_may_be_replaced(
+    tmp_path: Path, held: list[str]
+) -> None:
+    for name in held:
+        (tmp_path / name).touch()
+    _check(tmp_path)
+
+
+def test_a_place_that_is_free_may_be_taken(tmp_path: Path) -> None:
+    _check(tmp_path / "new")
+
+
+def test_a_folder_without_what_its_kind_always_has_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "side").touch()
+    with pytest.raises(InputError, match="exists and is not a box; choose another name"):
+        _check(tmp_path)
+
+
+def test_a_folder_in_which_something_would_be_lost_is_not_replaced(tmp_path: Path) -> None:
+    for name in ("lid", "thesis.txt"):
+        (tmp_path / name).touch()
+    with pytest.raises(InputError, match=r"holds 'thesis\.txt', which is no part of a box"):
+        _check(tmp_path)
+
+
+def test_a_file_is_not_replaced_by_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="exists and is not a box"):
+        _check(tmp_path / "file")

@@ -69,7 +69,7 @@ _NAMES = {
         model_digest open_exported open_scorer predict_to_file predict_to_stream prediction_names
     """,
     "protorynet.storage": """
-        FORMAT_VERSION check_replaceable is_model_directory load_model save_model
+        FORMAT_VERSION check_free is_model_directory load_model save_model
     """,
     "protorynet.text": """
         Label OnEmpty Sentences Splitter Table TokenCounter document_list read_columns

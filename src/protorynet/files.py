@@ -7,11 +7,15 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["read_limited", "replaced_directory", "write_atomically"]
+from protorynet.errors import InputError
+
+__all__ = ["check_replaceable", "read_limited", "replaced_directory", "write_atomically"]
+
+_OF_DESKTOPS = {".DS_Store", "Thumbs.db"}
 
 
 def read_limited(path: Path, largest: int) -> bytes:
@@ -46,6 +50,35 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def check_replaceable(
+    folder: Path, *, kind: str, marks: Collection[str], is_own: Callable[[str], bool]
+) -> None:
+    """Refuse to put a folder in the place of anything but an earlier one of its kind.
+
+    Parameters
+    ----------
+    folder
+        The place. It may be free, or an empty folder.
+    kind
+        What the folder is, with its article.
+    marks
+        What every folder of the kind holds.
+    is_own
+        Whether a folder of the kind may hold something of a name; anything else would be lost.
+    """
+    if not folder.exists():
+        return
+    names = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
+    if not folder.is_dir() or (names and not names.issuperset(marks)):
+        raise InputError(f"{folder} exists and is not {kind}; choose another name.")
+    others = sorted(name for name in names - _OF_DESKTOPS if not is_own(name))
+    if others:
+        raise InputError(
+            f"{folder} holds {others[0]!r}, which is no part of {kind} and would be lost; move it "
+            "elsewhere, or choose another name."
+        )
 
 
 @contextmanager

@@ -29,8 +29,8 @@ from torch import nn
 
 from protorynet.automaton import Automaton
 from protorynet.card import model_card
-from protorynet.errors import InputError, ModelFormatError, SettingsError
-from protorynet.files import read_limited, replaced_directory
+from protorynet.errors import ModelFormatError, SettingsError
+from protorynet.files import check_replaceable, read_limited, replaced_directory
 from protorynet.labels import LabelCode, read_labels
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
@@ -43,7 +43,7 @@ from protorynet.text import Splitter
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
 
-__all__ = ["FORMAT_VERSION", "check_replaceable", "is_model_directory", "load_model", "save_model"]
+__all__ = ["FORMAT_VERSION", "check_free", "is_model_directory", "load_model", "save_model"]
 
 FORMAT_VERSION = 1
 _CONFIG, _WEIGHTS, _PROTOTYPES, _CARD, _ENCODER = (
@@ -55,8 +55,8 @@ _CONFIG, _WEIGHTS, _PROTOTYPES, _CARD, _ENCODER = (
 )
 _EDITS, _STATES = "edits.json", "edits.safetensors"
 _AUTOMATA = "automata.json"
-_OURS = {_CONFIG, _WEIGHTS, _PROTOTYPES, _CARD, _ENCODER, _EDITS, _STATES, _AUTOMATA}
-_OF_DESKTOPS = {".DS_Store", "Thumbs.db"}
+_MARKS = (_CONFIG, _WEIGHTS, _PROTOTYPES)
+_OURS = {*_MARKS, _CARD, _ENCODER, _EDITS, _STATES, _AUTOMATA}
 # What reading a damaged or hand-made file may raise.
 _DAMAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 _LARGEST_JSON = 64 * 2**20
@@ -75,7 +75,7 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | None = N
     tuned
         The fine-tuned encoder, where training changed it.
     """
-    check_replaceable(path)
+    check_free(path)
     weights = save_tensors(_tensors(model))
     prototypes = _json(model.prototypes.to_dict())
     config = {
@@ -145,20 +145,12 @@ def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
 def is_model_directory(path: Path) -> bool:
     """Say whether a path looks like a model directory."""
     # All three are asked for: an encoder's folder, too, holds config.json and model.safetensors.
-    return all((path / name).is_file() for name in (_CONFIG, _WEIGHTS, _PROTOTYPES))
+    return all((path / name).is_file() for name in _MARKS)
 
 
-def check_replaceable(path: Path) -> None:
+def check_free(path: Path) -> None:
     """Refuse to put a model in the place of anything but another model."""
-    if not path.exists():
-        return
-    if not is_model_directory(path):
-        raise InputError(f"{path} exists and is not a model directory; choose another name.")
-    if others := sorted({each.name for each in path.iterdir()} - _OURS - _OF_DESKTOPS):
-        raise InputError(
-            f"{path} holds {others[0]!r}, which is no part of the model and would be lost; move it "
-            "elsewhere, or choose another name."
-        )
+    check_replaceable(path, kind="a model directory", marks=_MARKS, is_own=_OURS.__contains__)
 
 
 def _build(config: dict[str, Any], path: Path) -> Model:

@@ -312,6 +312,39 @@ def train_a_step(encoder: TransformerEncoder) -> None:
     optimiser.step()
 
 
+def test_an_encoder_is_saved_over_another_that_was_saved(
+    tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    encoder = load_encoder(tiny_bert_folder, device="cpu")
+    assert isinstance(encoder, TransformerEncoder)
+    for _ in range(2):
+        encoder.save(tmp_path / "saved")
+    again = load_encoder(tmp_path / "saved", device="cpu")
+    assert np.array_equal(again.encode(["Lovely rooms."]), encoder.encode(["Lovely rooms."]))
+
+
+def test_no_file_beside_an_encoders_own_is_lost_by_saving(
+    tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    encoder = load_encoder(tiny_bert_folder, device="cpu")
+    assert isinstance(encoder, TransformerEncoder)
+    encoder.save(tmp_path / "saved")
+    (tmp_path / "saved" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"holds 'thesis\.txt', which is no part of"):
+        encoder.save(tmp_path / "saved")
+    assert (tmp_path / "saved" / "thesis.txt").read_text() == "mine"
+
+
+def test_a_folder_with_a_configuration_of_its_own_is_no_encoders(
+    tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    encoder = load_encoder(tiny_bert_folder, device="cpu")
+    assert isinstance(encoder, TransformerEncoder)
+    with pytest.raises(InputError, match="exists and is not the folder of an encoder"):
+        encoder.save(tmp_path)
+
+
 @pytest.mark.parametrize("pooling", ["max", ["mean", "cls"], ["cls", "mean_sqrt_len_tokens"]])
 def test_a_saved_encoder_reads_back_to_the_same_outputs(
     pooling: Any, make_folder: Callable[..., Path], tmp_path: Path

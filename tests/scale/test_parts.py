@@ -186,7 +186,7 @@ def test_files_put_in_the_place_of_the_result_meanwhile_are_kept(tmp_path: Path)
     write_part(folder, 0, [_batch(1)])
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds other files"):
+    with pytest.raises(InputError, match="exists and is not a folder of predictions"):
         finish(folder, tmp_path / "out", 1)
     assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
 
@@ -212,14 +212,14 @@ def test_a_former_result_is_replaced(tmp_path: Path) -> None:
 
 def test_a_folder_with_other_files_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds other files"):
+    with pytest.raises(InputError, match="exists and is not a folder of predictions"):
         open_folder(tmp_path, identity="a", rows=1)
 
 
 def test_a_result_of_another_program_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "_SUCCESS").touch()
     (tmp_path / "part-00000-8f3a.snappy.parquet").touch()
-    with pytest.raises(InputError, match="holds other files"):
+    with pytest.raises(InputError, match=r"holds 'part-00000-8f3a\.snappy\.parquet'"):
         open_folder(tmp_path, identity="a", rows=1)
 
 

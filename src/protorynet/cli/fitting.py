@@ -232,9 +232,9 @@ def _check_output(output: Path, *, force: bool) -> None:
             raise InputError(
                 f"{output} exists already. Choose another name, or replace it with --force."
             )
-        from protorynet.storage import check_replaceable
+        from protorynet.storage import check_free
 
-        check_replaceable(output)
+        check_free(output)
     check_writable(output)
 
 

@@ -16,7 +16,6 @@ __all__ = [
     "POOLING_KEYS",
     "DenseLayer",
     "FolderLayout",
-    "check_replaceable",
     "file_sha256",
     "first_line",
     "read_json",
@@ -107,12 +106,6 @@ def read_json(path: Path, kind: type = dict) -> Any:
     if not isinstance(content, kind):
         raise EncoderError(f"{path} should hold a JSON {kind.__name__}; copy or fetch it again.")
     return content
-
-
-def check_replaceable(folder: Path, *, mark: str) -> None:
-    """Refuse to put an encoder in the place of a folder without the file that every encoder has."""
-    if folder.exists() and not (folder / mark).is_file() and any(folder.iterdir()):
-        raise EncoderError(f"{folder} exists and is no encoder folder; choose another name.")
 
 
 def safetensors_file(folder: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,25 @@ from safetensors.torch import save_file
 from protorynet.encoders.folder import POOLING_KEYS, FolderLayout
 from protorynet.encoders.pooling import Dense, SentenceNetwork
 from protorynet.encoders.quiet import quiet_transformers
+from protorynet.files import check_replaceable
 
-__all__ = ["write_folder"]
+__all__ = ["TOKENIZER_FILES", "check_free", "write_folder"]
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+_CONFIG, _WEIGHTS, _MODULES = "config.json", "model.safetensors", "modules.json"
+_OPTIONS = "sentence_bert_config.json"
+_OWN = {_CONFIG, _WEIGHTS, _MODULES, _OPTIONS, *TOKENIZER_FILES}
+_HEAD = re.compile(r"[0-9]+_(Pooling|Dense)")
+
+
+def check_free(folder: Path) -> None:
+    """Refuse to put an encoder in the place of anything but one that `write_folder` wrote."""
+    check_replaceable(
+        folder,
+        kind="the folder of an encoder",
+        marks=(_CONFIG, _WEIGHTS, _MODULES),
+        is_own=lambda name: name in _OWN or _HEAD.fullmatch(name) is not None,
+    )
 
 
 def write_folder(
@@ -30,7 +48,7 @@ def write_folder(
     for name, content in tokenizer_files.items():
         (folder / name).write_bytes(content)
     options = {"max_seq_length": window, "do_lower_case": layout.lower_case}
-    _write_json(folder / "sentence_bert_config.json", options)
+    _write_json(folder / _OPTIONS, options)
     _write_json(
         folder / "1_Pooling" / "config.json",
         {
@@ -52,7 +70,7 @@ def write_folder(
         }
         for index, kind in enumerate(kinds)
     ]
-    _write_json(folder / "modules.json", modules)
+    _write_json(folder / _MODULES, modules)
 
 
 def _pooling_modes(modes: tuple[str, ...]) -> dict[str, Any]:

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from protorynet.encoders.folder import check_replaceable, first_line, read_json
+from protorynet.encoders.folder import first_line, read_json
 from protorynet.encoders.tokenizer_folder import highest_id, parse_tokenizer
 from protorynet.encoders.tokens import SentenceTokenizer
 from protorynet.errors import EncoderError, InputError
-from protorynet.files import replaced_directory
+from protorynet.files import check_replaceable, replaced_directory
 
 if TYPE_CHECKING:
     from protorynet.encoders.transformer import TransformerEncoder
@@ -153,7 +153,12 @@ class StaticEncoder:
             "sha256": {file: hashlib.sha256(data).hexdigest() for file, data in content.items()},
         }
         content[_DESCRIPTION] = (json.dumps(description, indent=2) + "\n").encode()
-        check_replaceable(Path(folder), mark=_DESCRIPTION)
+        check_replaceable(
+            Path(folder),
+            kind="the folder of a static encoder",
+            marks=[_DESCRIPTION],
+            is_own=content.__contains__,
+        )
         try:
             with replaced_directory(Path(folder)) as fresh:
                 for file, data in content.items():

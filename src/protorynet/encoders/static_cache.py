@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from protorynet.encoders.cache import EmbeddingCache
 from protorynet.encoders.static import StaticEncoder, static_fingerprint
-from protorynet.errors import EncoderError
+from protorynet.errors import EncoderError, InputError
 
 if TYPE_CHECKING:
     from protorynet.encoders.transformer import TransformerEncoder
@@ -73,7 +73,7 @@ def static_encoder(
     encoder = StaticEncoder.distil(teacher, name=name, progress=progress)
     try:
         encoder.save(_cached_folder(encoder.fingerprint, cache_folder))
-    except EncoderError as error:
+    except (EncoderError, InputError) as error:
         # Another process may have been first, which is as good.
         if cached_static(teacher.fingerprint, name=name, cache_folder=cache_folder) is None:
             warnings.warn(

@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protorynet.encoders.folder import check_replaceable, read_layout
+from protorynet.encoders.folder import read_layout
 from protorynet.encoders.loading import (
     choose_device,
     folder_fingerprint,
     load_network,
 )
 from protorynet.encoders.pooling import Dense, SentenceNetwork
-from protorynet.encoders.saving import write_folder
+from protorynet.encoders.saving import TOKENIZER_FILES, check_free, write_folder
 from protorynet.encoders.tokenizer_folder import load_tokenizer, padding_token, token_window
 from protorynet.encoders.tokens import SentenceTokenizer
 from protorynet.errors import EncoderError
@@ -27,7 +27,6 @@ from protorynet.files import replaced_directory
 
 __all__ = ["TransformerEncoder"]
 
-_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 # Most tokens of one batch, padding included, and the padding that is cheaper than another batch.
 # On a CPU the time goes with the padded tokens, whatever the size of the batch, and vectors are
 # the same to the last bit in any company; a GPU wants few large batches.
@@ -86,7 +85,7 @@ class TransformerEncoder:
         self.dimension = self._dimension(config.hidden_size)
         self._tokenizer_files = {
             name: (self._layout.transformer / name).read_bytes()
-            for name in _TOKENIZER_FILES
+            for name in TOKENIZER_FILES
             if (self._layout.transformer / name).exists()
         }
         as_loaded = folder_fingerprint(self._layout, self.window)
@@ -131,7 +130,7 @@ class TransformerEncoder:
 
     def save(self, folder: Path) -> None:
         """Write a complete folder that gives the same outputs; an old one is replaced."""
-        check_replaceable(Path(folder), mark="config.json")
+        check_free(Path(folder))
         try:
             with replaced_directory(Path(folder)) as fresh:
                 write_folder(fresh, self.network, self._layout, self.window, self._tokenizer_files)

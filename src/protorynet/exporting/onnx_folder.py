@@ -11,7 +11,7 @@ from protorynet.encoders import Encoder
 from protorynet.encoders.folder import file_sha256
 from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
 from protorynet.exporting.comparing import Comparison, compare, trial_documents
-from protorynet.files import replaced_directory
+from protorynet.files import check_replaceable, replaced_directory
 from protorynet.model import Model
 from protorynet.runtime.exported import (
     ENCODER,
@@ -22,7 +22,6 @@ from protorynet.runtime.exported import (
     EncoderPart,
     Exported,
     Precision,
-    is_only_exported,
 )
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["export_onnx"]
 
+_OURS = {EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS}
 _TOLERANCE = 1e-4
 _REQUIRED = (
     "jinja2>=3.1",
@@ -75,11 +75,9 @@ def export_onnx(
     """
     if precision not in get_args(Precision):
         raise InputError(f"precision={precision!r} is not one of 'float32', 'int8'.")
-    if folder.exists() and not is_only_exported(folder):
-        raise InputError(
-            f"{folder} exists and is not an exported model, or holds other files as well; choose "
-            "another name."
-        )
+    check_replaceable(
+        folder, kind="an exported model", marks=(EXPORT, READER), is_own=_OURS.__contains__
+    )
     for package in ("onnx", "onnxruntime"):
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError("The export to ONNX", package, extra="onnx")

@@ -36,7 +36,6 @@ __all__ = [
     "Exported",
     "Precision",
     "is_exported",
-    "is_only_exported",
     "read_exported",
     "read_part",
 ]
@@ -148,13 +147,6 @@ _KEYS = {"format_version", "classes", "task", "prototypes", "sha256", *_SHARED}
 def is_exported(folder: Path) -> bool:
     """Say whether a folder looks like an exported model."""
     return (folder / EXPORT).is_file()
-
-
-def is_only_exported(folder: Path) -> bool:
-    """Say whether a folder holds the files of an exported model and nothing else."""
-    ours = {EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS}
-    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    return {EXPORT, READER} <= names <= ours
 
 
 def read_exported(folder: Path) -> Exported:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from protorynet.errors import InputError, ProtoryNetError
+from protorynet.files import check_replaceable
 from protorynet.scale.places import filesystem_of, is_address, is_object_store, shown
 
 __all__ = ["PartFolder", "discard", "finish", "open_folder", "write_part"]
@@ -203,10 +204,13 @@ def _check_replaceable(output: Path) -> None:
         )
     if output.is_dir() and is_file_wanted:
         raise InputError(f"{output} is a folder; give the name of a file, or of another folder.")
-    names = {path.name for path in output.iterdir()} if output.is_dir() else set()
-    others = {name for name in names if not _PART.fullmatch(name)} - {_FINISHED, _PLAN}
-    if others or (names and _FINISHED not in names):
-        raise InputError(f"the folder {output} holds other files; choose another, or empty it.")
+    if not is_file_wanted:
+        check_replaceable(
+            output,
+            kind="a folder of predictions",
+            marks=[_FINISHED],
+            is_own=lambda name: name in (_FINISHED, _PLAN) or _PART.fullmatch(name) is not None,
+        )
 
 
 def _join(folder: PartFolder, output: Path, count: int) -> None:
