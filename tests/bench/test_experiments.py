@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protorynet.bench.appending import append_record
-from protorynet.bench.blocks import Cell, Grid, as_markdown
+from protorynet.bench.blocks import Cell, Command, Grid, as_markdown
 from protorynet.bench.catalogue import MODELS
 from protorynet.bench.experiments import EXPERIMENTS, Experiment, experiment
 from protorynet.bench.experiments.own import own_grid
@@ -68,6 +68,29 @@ def test_every_picture_that_the_paper_page_shows_is_there(measured: Scene) -> No
     assert len(shown) == 3
     for name in shown:
         ElementTree.parse(measured.out.parent / name)
+
+
+def _command(folder: Path, name: str) -> str:
+    page = experiment(name).page(read_results(folder))
+    return next(block.words for block in page if isinstance(block, Command))
+
+
+def test_the_command_names_models_beside_the_experiments_own(tmp_path: Path) -> None:
+    for model in ("full", "paper-full"):
+        add(tmp_path, model=model, **right(90))
+    assert "--models full,paper-full " in _command(tmp_path, "table1")
+
+
+def test_the_command_names_the_word_vectors(tmp_path: Path) -> None:
+    add(tmp_path, model="lstm", encoder="", settings={"vectors": "my vectors.txt"}, **right(90))
+    assert "--vectors 'my vectors.txt'" in _command(tmp_path, "table1")
+
+
+def test_the_command_leaves_out_an_encoder_that_is_compared_with_nothing(tmp_path: Path) -> None:
+    add(tmp_path, variant="selection=dense", **right(90))
+    add(tmp_path, **right(91))
+    add(tmp_path, encoder="gte-small", **right(92))
+    assert "--encoders minilm " in _command(tmp_path, "sparsity")
 
 
 def test_notes_follow_their_table(measured: Scene, written: Callable[..., Path]) -> None:

@@ -8,6 +8,7 @@ from shlex import quote
 
 from protorynet.bench.blocks import Block, Command, Items, Prose
 from protorynet.bench.catalogue import DATA_SETS, data_set
+from protorynet.bench.experiments.rows import word_vectors
 from protorynet.bench.jobs import PLAIN, Variant
 from protorynet.bench.results import Group, Results
 
@@ -103,15 +104,19 @@ class Experiment(Measurements):
             models=(*self.models, *self.beside, *models),
         )
         blocks = self.blocks(own)
-        shown = [group for group in own.groups if group.variant in self._variant_names()]
+        shown = self._shown(own)
         if not blocks or not shown:
             return [Prose("Nothing was measured yet."), *_not_measured(own), *_left_out(own)]
         quick = [Prose(_QUICK)] if own.is_quick else []
         command = command_of(self, shown, quick=own.is_quick)
         return [*quick, *blocks, *_not_measured(own), *_left_out(own), command]
 
-    def _variant_names(self) -> set[str]:
-        return {each.name for quick in (False, True) for each in self.variants(quick)}
+    def _shown(self, results: Results) -> list[Group]:
+        names = {each.name for quick in (False, True) for each in self.variants(quick)}
+        groups = [group for group in results.groups if group.variant in names]
+        varied = {_model(group) for group in groups if group.variant}
+        # Where variants are compared with the model itself, one without them is not shown.
+        return [group for group in groups if len(names) == 1 or _model(group) in varied]
 
 
 def command_of(
@@ -120,13 +125,15 @@ def command_of(
     """Return the command that measures some groups."""
     options = {
         "sets": list(dict.fromkeys(group.set for group in groups)),
+        **_models(experiment, groups),
         "encoders": sorted({group.encoder for group in groups} - {""}),
         "seeds": [str(seed) for seed in sorted({r.seed for g in groups for r in g.records})],
+        "vectors": [quote(name) for name in word_vectors(groups)[:1]],
     }
     words = ["protorynet bench", experiment.name, "--data DATA"]
     if experiment.table:
         words = ["protorynet bench", quote(experiment.table)]
-        options = {**_columns(groups), **_models(experiment, groups), **options}
+        options = {**_columns(groups), **options}
         del options["sets"]
     words += [f"--{name} {','.join(values)}" for name, values in options.items() if values]
     words += [*(["--quick"] if quick else []), "--out OUT"]
@@ -150,6 +157,10 @@ def _columns(groups: Collection[Group]) -> dict[str, list[str]]:
     """Return the options that name the columns of the user's table."""
     records = [record for group in groups for record in group.records if record.columns]
     return {name: [quote(word)] for record in records[:1] for name, word in record.columns.items()}
+
+
+def _model(group: Group) -> tuple[str, str, str]:
+    return group.set, group.encoder, group.kind.name
 
 
 def _models(experiment: Experiment, groups: Collection[Group]) -> dict[str, list[str]]:

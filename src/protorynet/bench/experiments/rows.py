@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -26,6 +26,7 @@ __all__ = [
     "main_encoders",
     "model_rows",
     "set_title",
+    "word_vectors",
 ]
 
 _PAPER_NAMES = {
@@ -162,6 +163,12 @@ def flags_of(group: Group) -> NDArray[np.bool_] | None:
     return np.stack(rows) if is_whole else None
 
 
+def word_vectors(groups: Iterable[Group]) -> list[str]:
+    """Return the names of the word vectors that some models were given."""
+    settings = (record.settings for group in groups for record in group.records)
+    return sorted({str(each["vectors"]) for each in settings if each.get("vectors")})
+
+
 def _encoders_of(results: Results, model: str) -> list[str]:
     measured = {group.encoder for group in results.groups if group.kind.name == model}
     failed = {record.encoder for record in results.failures if record.model == model}
@@ -175,7 +182,6 @@ def _made_of(kind: ModelKind, encoder: str, groups: Sequence[Group]) -> str:
     if kind.name == "protoattend":
         return f"{encoder}, frozen" if encoder else "frozen"
     if kind.name in ("lstm", "prosenet"):
-        settings = (record.settings for group in groups for record in group.records)
-        vectors = sorted({str(each["vectors"]) for each in settings if each.get("vectors")})
+        vectors = word_vectors(groups)
         return f"word vectors {', '.join(vectors)}" if vectors else "word vectors learnt"
     return ""
