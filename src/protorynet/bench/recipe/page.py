@@ -115,11 +115,12 @@ def _ceilings(results: Results) -> Iterator[str]:
     yield "## Against a black box"
     yield _CEILING
     for encoder in results.encoders:
-        groups = [
-            group
-            for group in results.groups
-            if group.encoder == encoder and group.kind.family in ("ours", "ceiling")
-        ]
+        own = [group for group in results.groups if group.encoder == encoder]
+        ceilings = {group.kind.name for group in own if group.kind.family == "ceiling"}
+        if not ceilings:
+            continue
+        compared = {*ceilings, *(name.removeprefix("ceiling-") for name in ceilings)}
+        groups = [group for group in own if group.kind.name in compared]
         yield f"### {escaped(encoder)}, with and without prototypes"
         yield ceiling_table(results, encoder)
         yield provenance(groups)
