@@ -70,6 +70,20 @@ def test_every_picture_that_the_paper_page_shows_is_there(measured: Scene) -> No
         ElementTree.parse(measured.out.parent / name)
 
 
+def test_a_data_set_stands_in_the_tables_of_its_encoders(tmp_path: Path) -> None:
+    add(tmp_path, set="imdb", **right(90))
+    add(tmp_path, set="hotel", **right(90))
+    add(tmp_path, set="imdb", encoder="gte-small", **right(90))
+    headers = [grid.header[1:] for grid in grids(tmp_path, "table1") if grid.header[0] == "model"]
+    assert headers == [("IMDB", "Hotel"), ("IMDB",)]
+
+
+def test_a_data_set_that_no_encoder_was_tried_on_is_shown_too(tmp_path: Path) -> None:
+    add(tmp_path, set="imdb", **right(90))
+    add(tmp_path, set="hotel", encoder="", model="lstm", **right(90))
+    assert grids(tmp_path, "table1")[0].header == ("model", "IMDB", "Hotel")
+
+
 def _command(folder: Path, name: str) -> str:
     page = experiment(name).page(read_results(folder))
     return next(block.words for block in page if isinstance(block, Command))

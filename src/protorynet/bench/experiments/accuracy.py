@@ -13,6 +13,7 @@ from protorynet.bench.experiments.rows import (
     grid_of,
     main_encoders,
     model_rows,
+    sets_of,
 )
 from protorynet.bench.figures import MISSING
 from protorynet.bench.results import Results
@@ -59,8 +60,9 @@ def accuracy_blocks(results: Results, models: Sequence[str] = _ROWS) -> list[Blo
             continue
         if encoder:
             blocks.append(Heading(f"Accuracy, sentence encoder {encoder}"))
-        blocks.append(grid_of(rows, plain.sets, accuracy_cell))
-        blocks += _significance(rows, plain.sets)
+        sets = sets_of(plain, encoder)
+        blocks.append(grid_of(rows, sets, accuracy_cell))
+        blocks += _significance(rows, sets)
     return blocks
 
 

@@ -10,6 +10,7 @@ from protorynet.bench.experiments.rows import (
     grid_of,
     main_encoders,
     model_rows,
+    sets_of,
 )
 from protorynet.bench.figures import MISSING, shown
 from protorynet.bench.paper import PAPER
@@ -33,8 +34,9 @@ def _blocks(results: Results) -> list[Block]:
         if rows:
             if encoder:
                 blocks.append(Heading(f"Short and long documents, sentence encoder {encoder}"))
-            grid = grid_of(rows, plain.sets, _cell)
-            blocks.append(Grid(grid.header, (_shares(rows, plain.sets), *grid.rows)))
+            sets = sets_of(plain, encoder)
+            grid = grid_of(rows, sets, _cell)
+            blocks.append(Grid(grid.header, (_shares(rows, sets), *grid.rows)))
     return blocks
 
 
@@ -42,7 +44,7 @@ def _is_measured(row: Row, name: str) -> bool:
     return row.groups[name].figure("n_short") is not None
 
 
-def _shares(rows: list[Row], sets: tuple[str, ...]) -> tuple[Cell, ...]:
+def _shares(rows: list[Row], sets: list[str]) -> tuple[Cell, ...]:
     """Return the row that says how many documents are short."""
     cells = [Cell("share of short documents")]
     for name in sets:
