@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from protorynet.bench.plots import Curve, curves_svg
+from protorynet.bench.plots import Curve, curves_svg, heat_map_svg
 
 
 def _words(svg: str) -> list[str]:
@@ -33,3 +33,11 @@ def test_accuracies_that_hardly_differ_lie_at_nearly_the_same_height() -> None:
     svg = curves_svg("", "left", {"Amazon": [Curve("K", ((100, 0.9275), (400, 0.9262)))]})
     *_, first, second = _heights(svg)
     assert abs(first - second) < 20
+
+
+def test_accuracies_that_hardly_differ_have_nearly_the_same_shade() -> None:
+    values = {("0", "0"): 0.909, ("0", "1"): 0.914}
+    svg = heat_map_svg("", ("α", ["0"]), ("β", ["0", "1"]), values)
+    shades = [float(shade) for shade in re.findall(r'fill-opacity="([\d.]+)" stroke=', svg)]
+    assert len(shades) == 2
+    assert abs(shades[0] - shades[1]) < 0.1

@@ -94,7 +94,7 @@ def _measure_protorynet(job: Job, material: Material) -> dict[str, Any]:
     record = classifier.model_.training
     return {
         **_judged(predictions["protorynet"], test),
-        **_described(classifier),
+        **_described(classifier, job),
         **({} if pruning is None else {"pruning": pruning}),
         "n_prototypes": evaluation.n_prototypes,
         "substitutes": {
@@ -111,8 +111,8 @@ def _measure_protorynet(job: Job, material: Material) -> dict[str, Any]:
     }
 
 
-def _described(classifier: ProtoryNetClassifier) -> dict[str, Any]:
-    """Return the prototypes and the automata of a model."""
+def _described(classifier: ProtoryNetClassifier, job: Job) -> dict[str, Any]:
+    """Return the automata of a model, and its prototypes, which of variants nothing shows."""
     prototypes = [item.to_dict() for item in classifier.prototypes_.ranked()]
     return {
         "fragment_prototypes": float(
@@ -120,7 +120,7 @@ def _described(classifier: ProtoryNetClassifier) -> dict[str, Any]:
         ),
         "prototypes": [
             {key: item[key] for key in ("id", "sentence", "usage", "scores", "class_rate")}
-            for item in prototypes
+            for item in ([] if job.variant.name else prototypes)
         ],
         "automata": [
             {

@@ -18,7 +18,8 @@ _ROOM, _HEIGHT, _LEFT, _TOP, _GAP = 300.0, 200.0, 56.0, 64.0, 72.0
 _CELL_WIDTH, _CELL_HEIGHT = 76.0, 40.0
 _MOST_HUES = 8
 _LEGEND = 210.0  # room for one name
-_LEAST_SPAN = 0.02  # accuracies that hardly differ must not look as if they did
+# Accuracies that hardly differ must not look as if they did.
+_LEAST_SPAN, _LEAST_SHADES = 0.02, 0.05
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ def heat_map_svg(
     values
         The accuracy by row and column; what was not measured is left white.
     """
-    low, high = (min(values.values()), max(values.values())) if values else (0.0, 1.0)
+    high = max(values.values(), default=1.0)
+    low = min([*values.values(), high - _LEAST_SHADES])
     left, top = 96.0, 70.0
     parts = [
         text(f"{columns[0]} →", left, 24, font_weight=600),
@@ -89,7 +91,7 @@ def heat_map_svg(
         parts.append(text(name, left - 12, y + 25, text_anchor="end"))
         for column, other in enumerate(columns[1]):
             value = values.get((name, other))
-            share = None if value is None else (value - low) / ((high - low) or 1.0)
+            share = None if value is None else (value - low) / (high - low)
             parts += _cell(left + _CELL_WIDTH * column, y, shown(value), share)
     width = left + _CELL_WIDTH * len(columns[1]) + 24
     return picture(title, parts, width, top + _CELL_HEIGHT * len(rows[1]) + 20)
