@@ -84,6 +84,13 @@ def test_a_data_set_that_no_encoder_was_tried_on_is_shown_too(tmp_path: Path) ->
     assert grids(tmp_path, "table1")[0].header == ("model", "IMDB", "Hotel")
 
 
+def test_an_encoder_of_variants_alone_has_no_table_of_accuracies(tmp_path: Path) -> None:
+    add(tmp_path, **right(90))
+    add(tmp_path, encoder="gte-small", variant="selection=dense", **right(90))
+    add(tmp_path, encoder="", model="lstm", **right(90))
+    assert len([grid for grid in grids(tmp_path, "table1") if grid.header[0] == "model"]) == 1
+
+
 def _command(folder: Path, name: str) -> str:
     page = experiment(name).page(read_results(folder))
     return next(block.words for block in page if isinstance(block, Command))

@@ -51,10 +51,10 @@ Holm for the number of rivals: * p < 0.05, ** p < 0.01, *** p < 0.001."""
 def accuracy_blocks(results: Results, models: Sequence[str] = _ROWS) -> list[Block]:
     """Return accuracies and their significance, once per encoder."""
     blocks: list[Block] = []
-    for encoder in main_encoders(results):
-        plain = results.only(variants=("",))
-        measured = {group.kind.name for group in plain.groups}
-        others = [name for name in sorted(measured) if name not in models]
+    plain = results.only(variants=("",))
+    measured = {group.kind.name for group in plain.groups}
+    others = [name for name in sorted(measured) if name not in models]
+    for encoder in main_encoders(plain):
         rows = model_rows(plain, [*models, *others], encoder)
         if not rows:
             continue

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from protorynet.bench.catalogue import MODELS, ModelKind, data_set
+from protorynet.bench.experiments.rows import sets_of
 from protorynet.bench.figures import MISSING, Figure, shown, shown_measure, shown_range
 from protorynet.bench.markdown import escaped, table
 from protorynet.bench.paper import PAPER, PaperFigures
@@ -55,7 +56,7 @@ def accuracy_table(results: Results, encoder: str) -> str:
     """Return the accuracy of each model on each data set, with its number of prototypes."""
     kinds = _measured_kinds(results, encoder, lambda kind: kind.family != "ceiling")
     rows = []
-    for name in _measured_sets(results, encoder):
+    for name in sets_of(results, encoder):
         cells = [_accuracy(results.group(name, encoder, kind.name)) for kind in kinds]
         paper = PAPER.get(name)
         theirs = [MISSING if paper is None else cell(paper) for cell in _OF_THE_PAPER.values()]
@@ -69,7 +70,7 @@ def ceiling_table(results: Results, encoder: str) -> str:
     ceilings = _measured_kinds(results, encoder, lambda kind: kind.family == "ceiling")
     trainings = [kind.name.removeprefix("ceiling-") for kind in ceilings]
     rows = []
-    for name in _measured_sets(results, encoder):
+    for name in sets_of(results, encoder):
         row = [set_title(name)]
         for training in trainings:
             ceiling = results.figure(name, encoder, f"ceiling-{training}", "accuracy")
@@ -117,7 +118,7 @@ def time_table(results: Results, encoder: str) -> str:
     """Return the seconds of training; encoding and measuring are not counted."""
     kinds = _measured_kinds(results, encoder, lambda kind: kind.encoder_training is not None)
     rows = []
-    for name in _measured_sets(results, encoder):
+    for name in sets_of(results, encoder):
         figures = (results.figure(name, encoder, kind.name, "training_seconds") for kind in kinds)
         rows.append(
             [
@@ -168,11 +169,6 @@ def set_title(name: str) -> str:
     """Return a data set's title; a star marks one that is not the paper's own data."""
     known = data_set(name)
     return escaped(known.title) + ("" if known.exact else r" \*")
-
-
-def _measured_sets(results: Results, encoder: str) -> list[str]:
-    measured = {group.set for group in results.groups if group.encoder == encoder}
-    return [name for name in results.sets if name in measured]
 
 
 def _measured_kinds(
