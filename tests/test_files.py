@@ -159,7 +159,9 @@ def _check(folder: Path) -> None:
     check_replaceable(folder, kind="a box", marks=["lid"], is_own={"lid", "side"}.__contains__)
 
 
-@pytest.mark.parametrize("held", [[], ["lid"], ["lid", "side"], ["lid", ".DS_Store"]])
+@pytest.mark.parametrize(
+    "held", [[], [".DS_Store"], ["lid"], ["lid", "side"], ["lid", ".DS_Store"]]
+)
 def test_an_empty_folder_and_one_of_the_same_kind_may_be_replaced(
     tmp_path: Path, held: list[str]
 ) -> None:

@@ -70,10 +70,10 @@ def check_replaceable(
     """
     if not folder.exists():
         return
-    names = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
+    names = {each.name for each in folder.iterdir()} - _OF_DESKTOPS if folder.is_dir() else set()
     if not folder.is_dir() or (names and not names.issuperset(marks)):
         raise InputError(f"{folder} exists and is not {kind}; choose another name.")
-    others = sorted(name for name in names - _OF_DESKTOPS if not is_own(name))
+    others = sorted(name for name in names if not is_own(name))
     if others:
         raise InputError(
             f"{folder} holds {others[0]!r}, which is no part of {kind} and would be lost; move it "

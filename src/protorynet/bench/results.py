@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +74,33 @@ class Results:
     def encoders(self) -> tuple[str, ...]:
         """The encoders, by name."""
         return tuple(sorted({group.encoder for group in self.groups if group.encoder}))
+
+    @property
+    def main_encoders(self) -> tuple[str, ...]:
+        """The encoders that more than a transformer was made with; one table is made for each.
+
+        The one that most was measured with comes first. Where there are none, those of jobs that
+        failed; where there are none either, one without a name stands for all models that have no
+        encoder.
+        """
+        measured = [(group.encoder, group.kind.name) for group in self.groups]
+        failed = [(record.encoder, record.model) for record in self.failures]
+        for jobs in (measured, failed):
+            names = Counter(name for name, model in jobs if name and model != "transformer")
+            if names:
+                return tuple(sorted(names, key=lambda name: (-names[name], name)))
+        return ("",)
+
+    def sets_of(self, encoder: str) -> tuple[str, ...]:
+        """Return the data sets of an encoder's table: those tried with it, or with no encoder."""
+        tried = {(group.set, group.encoder) for group in self.groups}
+        tried |= {(record.set, record.encoder) for record in self.failures}
+        encoders = self.main_encoders
+        return tuple(
+            name
+            for name in self.sets
+            if (name, encoder) in tried or not any((name, other) in tried for other in encoders)
+        )
 
     @property
     def is_quick(self) -> bool:

@@ -11,9 +11,7 @@ from protorynet.bench.experiments.rows import (
     accuracy_cell,
     compared,
     grid_of,
-    main_encoders,
     model_rows,
-    sets_of,
 )
 from protorynet.bench.figures import MISSING
 from protorynet.bench.results import Results
@@ -54,13 +52,13 @@ def accuracy_blocks(results: Results, models: Sequence[str] = _ROWS) -> list[Blo
     plain = results.only(variants=("",))
     measured = {group.kind.name for group in plain.groups}
     others = [name for name in sorted(measured) if name not in models]
-    for encoder in main_encoders(plain):
+    for encoder in plain.main_encoders:
         rows = model_rows(plain, [*models, *others], encoder)
         if not rows:
             continue
         if encoder:
             blocks.append(Heading(f"Accuracy, sentence encoder {encoder}"))
-        sets = sets_of(plain, encoder)
+        sets = plain.sets_of(encoder)
         blocks.append(grid_of(rows, sets, accuracy_cell))
         blocks += _significance(rows, sets)
     return blocks

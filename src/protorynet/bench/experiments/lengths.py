@@ -8,9 +8,7 @@ from protorynet.bench.experiments.experiment import BINARY_SETS, Experiment
 from protorynet.bench.experiments.rows import (
     Row,
     grid_of,
-    main_encoders,
     model_rows,
-    sets_of,
 )
 from protorynet.bench.figures import MISSING, shown
 from protorynet.bench.paper import PAPER
@@ -28,13 +26,13 @@ _ABOUT = (
 def _blocks(results: Results) -> list[Block]:
     plain = results.only(variants=("",))
     blocks: list[Block] = []
-    for encoder in main_encoders(plain):
+    for encoder in plain.main_encoders:
         rows = model_rows(plain, TABLE1.models, encoder)
         rows = [row for row in rows if any(_is_measured(row, name) for name in row.groups)]
         if rows:
             if encoder:
                 blocks.append(Heading(f"Short and long documents, sentence encoder {encoder}"))
-            sets = sets_of(plain, encoder)
+            sets = plain.sets_of(encoder)
             grid = grid_of(rows, sets, _cell)
             blocks.append(Grid(grid.header, (_shares(rows, sets), *grid.rows)))
     return blocks
@@ -44,7 +42,7 @@ def _is_measured(row: Row, name: str) -> bool:
     return row.groups[name].figure("n_short") is not None
 
 
-def _shares(rows: list[Row], sets: list[str]) -> tuple[Cell, ...]:
+def _shares(rows: list[Row], sets: tuple[str, ...]) -> tuple[Cell, ...]:
     """Return the row that says how many documents are short."""
     cells = [Cell("share of short documents")]
     for name in sets:

@@ -8,7 +8,7 @@ from protorynet.bench.blocks import Block, Cell, Grid, Heading, Prose
 from protorynet.bench.catalogue import MODELS
 from protorynet.bench.experiments.accuracy import TABLE1, reference_row, significance_cells
 from protorynet.bench.experiments.experiment import Experiment
-from protorynet.bench.experiments.rows import Row, compared, main_encoders, model_rows
+from protorynet.bench.experiments.rows import Row, compared, model_rows
 from protorynet.bench.figures import MISSING, shown, shown_range
 from protorynet.bench.results import Group, Results
 
@@ -91,7 +91,7 @@ def _cells(row: Row, name: str, against_box: str, gain: str) -> tuple[Cell, ...]
 
 def _blocks(results: Results, name: str) -> list[Block]:
     blocks: list[Block] = []
-    encoders = main_encoders(results)
+    encoders = results.main_encoders
     for encoder in encoders:
         grid = own_grid(results, name, encoder)
         if grid is not None:

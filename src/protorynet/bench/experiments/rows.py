@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,10 +23,8 @@ __all__ = [
     "compared",
     "flags_of",
     "grid_of",
-    "main_encoders",
     "model_rows",
     "set_title",
-    "sets_of",
     "word_vectors",
 ]
 
@@ -90,34 +87,6 @@ def model_rows(results: Results, models: Sequence[str], encoder: str) -> list[Ro
                 title = Cell(kind.title, _made_of(kind, own, list(groups.values())))
                 rows.append(Row(kind, title, groups, failed))
     return rows
-
-
-def main_encoders(results: Results) -> list[str]:
-    """Return the encoders that more than a transformer was made with; one table is made for each.
-
-    The one that most was measured with comes first. Where there are none, those of jobs that
-    failed; where there are none either, one without a name stands for all models that have no
-    encoder.
-    """
-    measured = [(group.encoder, group.kind.name) for group in results.groups]
-    failed = [(record.encoder, record.model) for record in results.failures]
-    for jobs in (measured, failed):
-        names = Counter(encoder for encoder, model in jobs if encoder and model != "transformer")
-        if names:
-            return sorted(names, key=lambda name: (-names[name], name))
-    return [""]
-
-
-def sets_of(results: Results, encoder: str) -> list[str]:
-    """Return the data sets of an encoder's table: those tried with it, or with no encoder."""
-    tried = {(group.set, group.encoder) for group in results.groups}
-    tried |= {(record.set, record.encoder) for record in results.failures}
-    encoders = main_encoders(results)
-    return [
-        name
-        for name in results.sets
-        if (name, encoder) in tried or not any((name, other) in tried for other in encoders)
-    ]
 
 
 def grid_of(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from protorynet.bench.catalogue import MODELS, ModelKind, data_set
-from protorynet.bench.experiments.rows import sets_of
 from protorynet.bench.figures import MISSING, Figure, shown, shown_measure, shown_range
 from protorynet.bench.markdown import escaped, table
 from protorynet.bench.paper import PAPER, PaperFigures
@@ -56,7 +55,7 @@ def accuracy_table(results: Results, encoder: str) -> str:
     """Return the accuracy of each model on each data set, with its number of prototypes."""
     kinds = _measured_kinds(results, encoder, lambda kind: kind.family != "ceiling")
     rows = []
-    for name in sets_of(results, encoder):
+    for name in results.sets_of(encoder):
         cells = [_accuracy(results.group(name, encoder, kind.name)) for kind in kinds]
         paper = PAPER.get(name)
         theirs = [MISSING if paper is None else cell(paper) for cell in _OF_THE_PAPER.values()]
@@ -70,7 +69,7 @@ def ceiling_table(results: Results, encoder: str) -> str:
     ceilings = _measured_kinds(results, encoder, lambda kind: kind.family == "ceiling")
     trainings = [kind.name.removeprefix("ceiling-") for kind in ceilings]
     rows = []
-    for name in sets_of(results, encoder):
+    for name in results.sets_of(encoder):
         row = [set_title(name)]
         for training in trainings:
             ceiling = results.figure(name, encoder, f"ceiling-{training}", "accuracy")
@@ -118,7 +117,7 @@ def time_table(results: Results, encoder: str) -> str:
     """Return the seconds of training; encoding and measuring are not counted."""
     kinds = _measured_kinds(results, encoder, lambda kind: kind.encoder_training is not None)
     rows = []
-    for name in sets_of(results, encoder):
+    for name in results.sets_of(encoder):
         figures = (results.figure(name, encoder, kind.name, "training_seconds") for kind in kinds)
         rows.append(
             [
