@@ -82,7 +82,9 @@ def test_audit_of_a_table_without_splits_is_refused(
     plain = write_csv(
         tmp_path / "plain.csv", ["review", "sentiment"], [row[:2] for row in rows(table)]
     )
-    assert "no column 'split'" in fails("audit", trained, plain)
+    told = " ".join(fails("audit", trained, plain).split())
+    assert "no column 'split'" in told
+    assert "--train FILE and --test FILE" in told
 
 
 def test_audit_of_unknown_labels_is_refused(

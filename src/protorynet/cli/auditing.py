@@ -16,7 +16,7 @@ from protorynet.cli.options import (
     TextColumn,
 )
 from protorynet.cli.output import print_json, result_console
-from protorynet.errors import InputError
+from protorynet.errors import InputError, TableError
 
 if TYPE_CHECKING:
     from protorynet.text import Table
@@ -83,7 +83,12 @@ def _read_tables(
 ) -> tuple[Table, Table]:
     """Return the tables of training and test documents."""
     if data is not None and train is None and test is None:
-        trained = read_documents(data, split="train", skip_empty=True, **columns)
+        try:
+            trained = read_documents(data, split="train", skip_empty=True, **columns)
+        except TableError as error:
+            raise TableError(
+                f"{error} Two tables are given by --train FILE and --test FILE."
+            ) from None
         # What was guessed and told once holds for the same table.
         columns = {"text": trained.text_column, "label": trained.label_column}
         return trained, read_documents(data, split="test", skip_empty=True, **columns)
