@@ -90,6 +90,15 @@ def test_the_json_holds_every_measure_of_the_records(measured: Scene, written: W
     assert frozen["seeds"] == [0, 1]
 
 
+def test_only_models_that_are_shown_keep_their_prototypes(measured: Scene) -> None:
+    records, _ = read_records(measured.records / "hotel.jsonl")
+    ours = [record for record in records if record.faithfulness]
+    assert {(bool(record.variant), bool(record.prototypes)) for record in ours} == {
+        (False, True),
+        (True, False),
+    }
+
+
 def test_the_prototypes_are_ranked_by_score(measured: Scene, written: Write) -> None:
     text = (written(measured.records) / "results.md").read_text(encoding="utf-8")
     table = text.split("### Hotel\n")[1].split("##")[0]

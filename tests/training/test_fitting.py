@@ -97,6 +97,14 @@ def test_the_pruning_curve_is_kept(reviews: Any, encoder: Any, quick: Settings) 
     assert all(0 <= point.accuracy <= 1 and 0 < point.threshold <= 1 for point in curve)
 
 
+def test_nothing_is_tried_where_the_number_of_prototypes_is_given(
+    reviews: Any, encoder: Any, quick: Settings
+) -> None:
+    fixed = quick.replace(n_prototypes=6, min_prototypes=6, max_prototypes=6)
+    curve = make(encoder, fixed).fit(reviews.texts, reviews.labels).model_.training.curve
+    assert [point.n_prototypes for point in curve] == [6]
+
+
 def test_a_model_learns_to_tell_good_from_bad(
     reviews: Any, unseen_reviews: Any, encoder: Any, quick: Settings
 ) -> None:
