@@ -138,3 +138,13 @@ def test_wrong_parameters_are_named(
     rival = ProtoAttendClassifier(encoder, device="cpu").set_params(**{name: value})
     with pytest.raises(InputError, match=f"{name}={value!r} should be"):
         rival.fit(reviews.texts, reviews.labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("learning_rate", 0), ("learning_rate", True), ("sparsity", -0.1)]
+)
+def test_a_number_that_trains_nothing_is_refused_by_name(
+    reviews: Any, encoder: Any, name: str, value: Any
+) -> None:
+    with pytest.raises(InputError, match=f"{name}={value!r} should be a number"):
+        ProtoAttendClassifier(encoder, **{name: value}).fit(reviews.texts, reviews.labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from hashing_encoder import HashingEncoder
 from protorynet.baselines import TransformerClassifier
 from protorynet.baselines.document_tokens import DocumentTokens, cut_document
+from protorynet.baselines.fine_tuning import score_epoch
 from protorynet.baselines.leaving_out import leave_one_out
 from protorynet.encoders import load_encoder
 from protorynet.errors import InputError
@@ -52,6 +54,13 @@ def test_batches_give_back_the_documents_they_were_made_of() -> None:
     assert first.document.tolist() == [0, 1, 1]
     assert (first.n_documents, first.longest) == (2, 3)
     assert second.tokens.tolist() == [1, 7, 8, 2]
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=20), st.integers(1, 60))
+def test_batches_by_length_hold_no_more_than_they_may(lengths: list[int], most: int) -> None:
+    tokens = DocumentTokens([[[1] * length] for length in lengths])
+    sizes = [[lengths[row] for row in batch] for batch in tokens.batches_by_length(most)]
+    assert all(sum(batch) <= most or len(batch) == 1 for batch in sizes)
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=20), st.integers(1, 60))
@@ -124,13 +133,45 @@ def test_an_encoder_that_the_caller_holds_stays_as_it_was(
     assert mine.fingerprint == fingerprint
 
 
-def test_documents_may_be_longer_than_the_sentences_an_encoder_asks_for(
-    options: dict[str, Any], reviews: Any
+@pytest.fixture(scope="module")
+def short_sighted(tiny_bert_folder: Path) -> Any:
+    """An encoder of sentences of 8 tokens, though its transformer has 32 positions."""
+    mine: Any = load_encoder(tiny_bert_folder, device="cpu")
+    mine.tokenizer = replace(mine.tokenizer, window=8)
+    return mine
+
+
+@pytest.mark.parametrize("long", ["head+tail", "windows"])
+def test_documents_are_read_beyond_the_sentences_an_encoder_asks_for(
+    short_sighted: Any, reviews: Any, long: Any
 ) -> None:
-    mine: Any = load_encoder(options["encoder"], device="cpu")
-    mine.window = 8
-    rival = TransformerClassifier(mine, epochs=1, device="cpu").fit(reviews.texts, reviews.labels)
-    assert rival._window == 30
+    rival = TransformerClassifier(short_sighted, long=long, epochs=1, device="cpu")
+    rival.fit(reviews.texts, reviews.labels)
+    same = "room " * 15
+    good, bad = rival.predict_proba([f"{same} lovely", f"{same} broken"])
+    assert not np.array_equal(good, bad)
+
+
+def test_a_long_document_has_windows_beyond_the_sentences_an_encoder_asks_for(
+    short_sighted: Any, reviews: Any
+) -> None:
+    rival = TransformerClassifier(short_sighted, long="windows", epochs=1, device="cpu")
+    rival.fit(reviews.texts, reviews.labels)
+    (batch,) = rival._tokens(["room " * 40]).on(torch.device("cpu"), [np.array([0])])
+    assert batch.lengths.tolist() == [30, 14]
+
+
+def test_an_epoch_that_is_right_more_often_is_better_however_sure_it_is_of_its_mistakes() -> None:
+    truth = torch.tensor([0, 0, 0, 1])
+    sure = torch.tensor([[9.0, -9.0]] * 4)
+    unsure = torch.tensor([[0.1, 0.0]] + [[0.0, 0.1]] * 3)
+    assert score_epoch(sure, truth).loss < score_epoch(unsure, truth).loss
+
+
+def test_of_epochs_that_are_right_equally_often_the_less_surprised_is_better() -> None:
+    truth = torch.tensor([0, 1])
+    sure, unsure = torch.tensor([[9.0, -9.0]] * 2), torch.tensor([[0.1, 0.0]] * 2)
+    assert score_epoch(unsure, truth).loss < score_epoch(sure, truth).loss
 
 
 def test_progress_is_told_on_standard_error(

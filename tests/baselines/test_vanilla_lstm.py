@@ -84,6 +84,7 @@ def test_a_folder_of_words_and_a_matrix_is_read(tmp_path: Path) -> None:
     [
         (b"", "none of the 1 words"),
         (b"good\n", "line 1: expected a word and 1 to"),
+        (b"good\t1\t2\n", "separated by spaces, but found 0"),
         (b"other 1 2\ngood 1\n", "line 2: expected 2 numbers, but found 1"),
         (b"good 1 two\n", "line 1: not all of its fields are numbers"),
         (b"good 1 nan\n", "not all finite"),

@@ -49,14 +49,10 @@ class BagOfWordsClassifier(Rival):
         self.random_state = random_state
 
     def _learn(self, train: Part, validation: Part) -> float:
-        texts = [*train.texts, *validation.texts]
-        targets = np.concatenate([train.targets, validation.targets])
-        self.vectorizer_ = self._vectorizer(len(texts))
-        try:
-            vectors = self.vectorizer_.fit_transform(texts)
-        except ValueError as error:
-            raise InputError(f"the documents hold no words to count ({error}).") from None
-        kept, held_out = vectors[: len(train.texts)], vectors[len(train.texts) :]
+        # The documents held out are as unseen as any other while the strength is chosen.
+        chooser = self._vectorizer(len(train.texts))
+        kept = self._counted(chooser, train.texts)
+        held_out = chooser.transform(validation.texts)
         accuracies = {
             strength: float(
                 self._regression(kept, train.targets, strength).score(held_out, validation.targets)
@@ -64,8 +60,19 @@ class BagOfWordsClassifier(Rival):
             for strength in _STRENGTHS[self.ngrams]
         }
         best = max(accuracies, key=lambda strength: (accuracies[strength], -strength))
-        self.regression_ = self._regression(vectors, targets, best)
+        texts = [*train.texts, *validation.texts]
+        targets = np.concatenate([train.targets, validation.targets])
+        self.vectorizer_ = self._vectorizer(len(texts))
+        self.regression_ = self._regression(self._counted(self.vectorizer_, texts), targets, best)
         return accuracies[best]
+
+    @staticmethod
+    def _counted(vectorizer: Any, texts: list[str]) -> Any:
+        """Learn the words of texts, and return how often each text has each of them."""
+        try:
+            return vectorizer.fit_transform(texts)
+        except ValueError as error:
+            raise InputError(f"the documents hold no words to count ({error}).") from None
 
     def _vectorizer(self, n_documents: int) -> Any:
         if self.ngrams == 1:

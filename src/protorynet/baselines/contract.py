@@ -95,7 +95,7 @@ class Rival(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         The classes, in the order of the columns of `predict_proba`.
     validation_accuracy_
         Accuracy on the documents held out to stop and to choose. They are the same for every
-        model with the same seed.
+        model with the same seed, unless documents without a sentence are left out before.
     seconds_
         Time that `fit` took.
     """

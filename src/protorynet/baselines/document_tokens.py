@@ -113,10 +113,18 @@ class DocumentTokens:
         return self._corpus.batches(size, random, most_sentences=most_tokens)
 
     def batches_by_length(self, most_tokens: int) -> list[NDArray[np.int64]]:
-        """Return all documents once, the longest first, in batches of so many tokens at most."""
+        """Return all documents once, the longest first, in batches of so many tokens at most.
+
+        A document with more is a batch of its own.
+        """
         order = np.argsort(-self._totals, kind="stable")
-        number = (np.cumsum(self._totals[order]) - 1) // most_tokens
-        return np.split(order, np.flatnonzero(np.diff(number)) + 1)
+        ends = np.cumsum(self._totals[order])
+        batches, start, read = [], 0, 0
+        while start < len(order):
+            stop = max(start + 1, int(np.searchsorted(ends, read + most_tokens, side="right")))
+            batches.append(order[start:stop])
+            start, read = stop, int(ends[stop - 1])
+        return batches
 
     def on(
         self, device: torch.device, batches: Sequence[NDArray[np.int64]]

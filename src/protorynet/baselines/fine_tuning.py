@@ -19,7 +19,7 @@ from protorynet.progress import Advance, progress_bar
 from protorynet.training.loop import Score, Stage, train_epochs
 from protorynet.training.run import derive_seed
 
-__all__ = ["FineTuning", "LabelledTokens", "document_logits", "fine_tune"]
+__all__ = ["FineTuning", "LabelledTokens", "document_logits", "fine_tune", "score_epoch"]
 
 # Most tokens of a step, padding included, and most that are read at once.
 _GPU_TOKENS, _CPU_TOKENS = 65_536, 8_192
@@ -29,7 +29,6 @@ _WARM_UP = 0.1
 _HEAD_RATE = 20.0  # times the learning rate of the transformer, whose weights are not new
 _WEIGHT_DECAY = 0.01
 _LONGEST_GRADIENT = 1.0
-_TIE = 0.01
 
 
 class LabelledTokens(NamedTuple):
@@ -104,18 +103,24 @@ def fine_tune(
 
     def validate() -> Score:
         logits = torch.from_numpy(document_logits(network, validation.documents, targets.device))
-        truth = validation.targets.cpu()
-        accuracy = float((logits.argmax(dim=1) == truth).double().mean())
-        # Late epochs grow too sure of themselves while they still improve, so the loss only
-        # decides between epochs that are right equally often.
-        tie = _TIE * float(functional.cross_entropy(logits, truth))
-        return Score(1 - accuracy + tie, accuracy)
+        return score_epoch(logits, validation.targets.cpu())
 
     advance: Advance
     stage = Stage("train", how.epochs, how.patience)
     total = how.epochs * passes * len(documents)
     with progress_bar("Fine-tuning", total, enabled=how.progress) as advance:
         return train_epochs(network, optimiser, run_epoch, validate, stage=stage).accuracy
+
+
+def score_epoch(logits: Tensor, truth: Tensor) -> Score:
+    """Count the documents that are wrong; the cross-entropy counts less than one of them.
+
+    Late epochs grow too sure of themselves while they still improve, so that it may only decide
+    between epochs that are right equally often.
+    """
+    wrong = int((logits.argmax(dim=1) != truth).sum())
+    loss = float(functional.cross_entropy(logits, truth))
+    return Score(wrong + loss / (1 + loss), 1 - wrong / len(truth))
 
 
 @torch.inference_mode()

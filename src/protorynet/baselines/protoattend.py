@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -237,10 +237,12 @@ class ProtoAttendClassifier(SentenceRival):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise InputError(f"{name}={value!r} should be a whole number of at least {least}.")
-        for name in ("sparsity", "learning_rate"):
+        for name, is_zero_allowed in (("sparsity", True), ("learning_rate", False)):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or not 0 <= value < 10:
-                raise InputError(f"{name}={value!r} should be a number between 0 and 10.")
+            is_number = isinstance(value, Real) and not isinstance(value, bool)
+            if not is_number or not 0 <= value < 10 or (value == 0 and not is_zero_allowed):
+                bound = "of at least 0" if is_zero_allowed else "above 0"
+                raise InputError(f"{name}={value!r} should be a number {bound} and below 10.")
 
 
 def _document_means(base: Tensor, rows: Tensor, lengths: Tensor) -> Tensor:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -31,6 +33,7 @@ from protorynet.training.run import derive_seed
 __all__ = ["TransformerClassifier"]
 
 Pooling = Literal["mean", "cls"]
+_Result = TypeVar("_Result")
 _DROPOUT = 0.1
 _READ_AT_ONCE = 16_384  # documents
 _LEAST = {"max_tokens": 8, "epochs": 1, "patience": 1, "batch_size": 1}
@@ -60,8 +63,8 @@ class TransformerClassifier(Rival):
 
     Attributes
     ----------
-    encoder_
-        The fine-tuned encoder; its network gives logits.
+    network_
+        The fine-tuned transformer and the linear layer, which give logits.
 
     Examples
     --------
@@ -105,34 +108,26 @@ class TransformerClassifier(Rival):
         with torch.random.fork_rng():
             torch.manual_seed(derive_seed(how.seed, "initialise"))
             self._install(given)
-            network = self.encoder_.network.to(device).eval()
+            network = self.network_.to(device).eval()
             learnt, held_out = (
                 LabelledTokens(self._tokens(part.texts), torch.from_numpy(part.targets).to(device))
                 for part in (train, validation)
             )
-            try:
-                accuracy = fine_tune(network, learnt, held_out, how)
-            except torch.OutOfMemoryError:
-                raise ProtoryNetError(
-                    f"the device {self.device!r} has too little memory; lower batch_size (now "
-                    f"{self.batch_size}) or max_tokens (now {self.max_tokens})."
-                ) from None
+            accuracy = self._within_memory(partial(fine_tune, network, learnt, held_out, how))
         network.requires_grad_(False)
         return accuracy
 
     def _install(self, given: Encoder) -> None:
-        """Keep a copy of the encoder whose network ends in logits and which reads all of a text."""
+        """Make a network that ends in logits, and a tokenizer that cuts nothing."""
         if not isinstance(given, TransformerEncoder):
             raise InputError(
                 f"the encoder {given.name!r} is no transformer that can be fine-tuned; give the "
                 "name or folder of one, such as 'minilm'."
             )
-        self.encoder_ = copy.deepcopy(given)
-        backbone: Any = self.encoder_.network.backbone
+        backbone: Any = copy.deepcopy(given.network.backbone)
         head = nn.Linear(backbone.config.hidden_size, len(self._code().classes))
-        heads = [nn.Dropout(_DROPOUT), head]
-        self.encoder_.network = SentenceNetwork(backbone, (self.pooling,), heads)
-        self.encoder_.window = sys.maxsize
+        self.network_ = SentenceNetwork(backbone, (self.pooling,), [nn.Dropout(_DROPOUT), head])
+        self._tokenizer = replace(given.tokenizer, window=sys.maxsize)
         # Sentence encoders often ask for less than their transformer can read. Of its position
         # embeddings, where it has any, two may hold no token.
         positions: Any = getattr(backbone.config, "max_position_embeddings", None)
@@ -141,13 +136,13 @@ class TransformerClassifier(Rival):
         self._window = min(self.max_tokens, limit)
 
     def _tokens(self, texts: Sequence[str]) -> DocumentTokens:
-        encoder = self.encoder_
-        bare = encoder.tokenize([""])[0]
+        tokenizer = self._tokenizer
+        bare = tokenizer.tokenize([""])[0]
         # A text without a single token still needs a place to look at.
         return DocumentTokens(
             [
-                cut_document(ids or [encoder.pad_token_id], self._window, self.long, bare)
-                for ids in encoder.tokenize(texts)
+                cut_document(ids or [tokenizer.pad_token_id], self._window, self.long, bare)
+                for ids in tokenizer.tokenize(texts)
             ]
         )
 
@@ -156,10 +151,25 @@ class TransformerClassifier(Rival):
         device = choose_device(self.device)
         for start in range(0, len(texts), _READ_AT_ONCE):
             tokens = self._tokens(texts[start : start + _READ_AT_ONCE])
-            logits = document_logits(self.encoder_.network, tokens, device)
+            logits = self._within_memory(partial(document_logits, self.network_, tokens, device))
             powers = np.exp(logits - logits.max(axis=1, keepdims=True))
             result[start : start + len(tokens)] = powers / powers.sum(axis=1, keepdims=True)
         return result
+
+    def _within_memory(self, work: Callable[[], _Result]) -> _Result:
+        """Do something on the device, and say what helps where its memory is too small."""
+        try:
+            return work()
+        except torch.OutOfMemoryError:
+            remedy = (
+                "long='head+tail', which reads less of long documents"
+                if self.long == "windows"
+                else f"a lower batch_size (now {self.batch_size}) or max_tokens (now "
+                f"{self.max_tokens})"
+            )
+            raise ProtoryNetError(
+                f"the device {self.device!r} has too little memory; try {remedy}."
+            ) from None
 
     def _evidence(self, text: str, place: int) -> tuple[Sequence[Evidence], str]:
         return leave_one_out(text, place, self._probabilities)

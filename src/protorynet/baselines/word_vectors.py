@@ -100,7 +100,7 @@ def _from_text(path: Path, wanted: dict[bytes, str]) -> WordVectors:
 
 def _dimensions(line: bytes, path: Path) -> tuple[int, bool]:
     """Return the size of the vectors by the first line, and whether it is word2vec's header."""
-    fields = line.split()
+    fields = line.rstrip().split(b" ")
     is_header = len(fields) == 2 and all(field.isdigit() and len(field) < 10 for field in fields)
     dimensions = int(fields[1]) if is_header else len(fields) - 1
     if not 1 <= dimensions <= _MOST_DIMENSIONS:

@@ -79,18 +79,23 @@ class TransformerEncoder:
         config: Any = self.network.backbone.config
         tokenizer = load_tokenizer(self._layout, config.vocab_size)
         special_tokens = tokenizer.num_special_tokens_to_add(False)
-        self.window = token_window(self._layout, config, special_tokens)
+        window = token_window(self._layout, config, special_tokens)
         self.pad_token_id = padding_token(self._layout, config, tokenizer)
-        self.tokenizer = SentenceTokenizer(tokenizer, self.window, self.pad_token_id)
+        self.tokenizer = SentenceTokenizer(tokenizer, window, self.pad_token_id)
         self.dimension = self._dimension(config.hidden_size)
         self._tokenizer_files = {
             name: (self._layout.transformer / name).read_bytes()
             for name in TOKENIZER_FILES
             if (self._layout.transformer / name).exists()
         }
-        as_loaded = folder_fingerprint(self._layout, self.window)
+        as_loaded = folder_fingerprint(self._layout, window)
         self._fingerprints = {self._weights_version(): as_loaded}
         self.network.to(target)
+
+    @property
+    def window(self) -> int:
+        """The most tokens read of one sentence, special tokens included."""
+        return self.tokenizer.window
 
     @property
     def fingerprint(self) -> str:
