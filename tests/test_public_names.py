@@ -16,7 +16,8 @@ _NAMES = {
     "protorynet.audit": "Audit Finding LabelledDocuments Severity audit_model",
     "protorynet.baselines": """
         BagOfWordsClassifier BlackBoxClassifier DocumentPrototype Evidence ProSeNetClassifier
-        ProtoAttendClassifier Rival RivalExplanation TransformerClassifier VanillaLSTMClassifier
+        ProtoAttendClassifier Rival RivalExplanation SubstituteClassifier
+        TransformerClassifier VanillaLSTMClassifier
     """,
     "protorynet.bench": "Plan Request make_plan read_results run_plan write_pages",
     "protorynet.datasets": """

@@ -11,19 +11,20 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from hashing_encoder import HashingEncoder
-from protorynet import Settings
+from protorynet import ProtoryNetClassifier, Settings
 from protorynet.baselines import (
     BagOfWordsClassifier,
     BlackBoxClassifier,
     ProtoAttendClassifier,
     Rival,
+    SubstituteClassifier,
     TransformerClassifier,
 )
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.labels import learn_labels
 from protorynet.training import validation_documents
 
-_NAMES = ["bag of words", "black box", "protoattend", "transformer"]
+_NAMES = ["bag of words", "black box", "protoattend", "substitute", "transformer"]
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,10 @@ def rivals(quick: Settings, encoder: HashingEncoder, tiny_bert_folder: Path) -> 
         "bag of words": BagOfWordsClassifier(),
         "black box": BlackBoxClassifier(encoder, settings=settings, device="cpu"),
         "protoattend": ProtoAttendClassifier(encoder, device="cpu"),
+        "substitute": SubstituteClassifier(
+            "logistic_regression",
+            classifier=ProtoryNetClassifier(encoder, settings=settings, on_empty="skip"),
+        ),
         "transformer": TransformerClassifier(tiny_bert_folder, learning_rate=1e-2, device="cpu"),
     }
 

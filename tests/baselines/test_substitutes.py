@@ -12,9 +12,16 @@ from hypothesis.extra import numpy as arrays
 
 from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier, Settings
+from protorynet.baselines import SubstituteClassifier
 from protorynet.baselines.sentence_scores import best_threshold, mean_scores, score_panel
-from protorynet.baselines.substitutes import SUBSTITUTES, Substitutes, fit_substitutes
+from protorynet.baselines.substitutes import (
+    SUBSTITUTES,
+    fit_substitutes,
+    substitute_predictions,
+)
 from protorynet.errors import EmptyDocumentError, InputError
+
+Fitted = dict[str, SubstituteClassifier]
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +32,12 @@ def classifier(reviews: Any, quick: Settings) -> ProtoryNetClassifier:
 
 
 @pytest.fixture(scope="module")
-def substitutes(classifier: ProtoryNetClassifier, reviews: Any) -> Substitutes:
+def substitutes(classifier: ProtoryNetClassifier, reviews: Any) -> Fitted:
     return fit_substitutes(classifier, reviews.texts, reviews.labels)
 
 
 @pytest.fixture(scope="module")
-def three_classes(reviews: Any, quick: Settings) -> tuple[Substitutes, list[str]]:
+def three_classes(reviews: Any, quick: Settings) -> tuple[Fitted, list[str]]:
     labels = [
         "long stay" if "nine" in text else label
         for text, label in zip(reviews.texts, reviews.labels, strict=True)
@@ -81,105 +88,168 @@ def test_no_threshold_is_right_more_often_than_the_best(rows: list[tuple[int, bo
     assert best == max(right((half - 1) / 16) for half in range(19))
 
 
+@pytest.mark.parametrize("name", SUBSTITUTES)
 def test_substitutes_tell_good_reviews_from_bad(
-    substitutes: Substitutes, unseen_reviews: Any
+    substitutes: Fitted, unseen_reviews: Any, name: str
 ) -> None:
-    accuracies = substitutes.accuracies(unseen_reviews.texts, unseen_reviews.labels)
-    assert min(accuracies[name] for name in SUBSTITUTES) > 0.75
+    assert substitutes[name].score(unseen_reviews.texts, unseen_reviews.labels) > 0.75
 
 
 def test_the_average_follows_from_the_prototypes_shown(
-    substitutes: Substitutes, classifier: ProtoryNetClassifier, unseen_reviews: Any
+    substitutes: Fitted, classifier: ProtoryNetClassifier, unseen_reviews: Any
 ) -> None:
     slow = []
     for explanation in classifier.explain(unseen_reviews.texts):
         scores = [sentence.scores["good"] for sentence in explanation.sentences]
-        slow.append("good" if sum(scores) / len(scores) > substitutes.threshold else "bad")
-    assert substitutes.predict("average", unseen_reviews.texts).tolist() == slow
+        mean = sum(scores) / len(scores)
+        slow.append("good" if mean > substitutes["average"].reader_.threshold else "bad")
+    assert substitutes["average"].predict(unseen_reviews.texts).tolist() == slow
 
 
-def test_the_models_own_accuracy_is_told_beside_them(
-    substitutes: Substitutes, classifier: ProtoryNetClassifier, unseen_reviews: Any
+def test_all_read_at_once_as_they_do_alone(
+    substitutes: Fitted, classifier: ProtoryNetClassifier, unseen_reviews: Any
 ) -> None:
-    texts, labels = unseen_reviews.texts, unseen_reviews.labels
-    told = substitutes.accuracies(texts, labels)
-    assert set(told) == {*SUBSTITUTES, "protorynet"}
-    assert told["protorynet"] == classifier.score(texts, labels)
+    texts = unseen_reviews.texts
+    told = substitute_predictions(classifier, substitutes, texts)
+    alone = {name: each.predict(texts) for name, each in substitutes.items()}
+    alone["protorynet"] = classifier.predict(texts)
+    assert {name: each.tolist() for name, each in told.items()} == {
+        name: each.tolist() for name, each in alone.items()
+    }
 
 
-def test_accuracies_are_those_of_the_predictions(
-    substitutes: Substitutes, unseen_reviews: Any
+@pytest.mark.parametrize("name", SUBSTITUTES)
+def test_fitted_alone_a_substitute_is_the_same(
+    substitutes: Fitted, classifier: ProtoryNetClassifier, reviews: Any, name: str
 ) -> None:
-    texts, labels = unseen_reviews.texts, np.array(unseen_reviews.labels)
-    told = substitutes.accuracies(texts, labels)
-    for name in SUBSTITUTES:
-        assert told[name] == (substitutes.predict(name, texts) == labels).mean()
+    alone = SubstituteClassifier(name, classifier=classifier).fit(reviews.texts, reviews.labels)
+    expected = substitutes[name].predict_proba(reviews.texts)
+    assert (alone.predict_proba(reviews.texts) == expected).all()
+    assert alone.validation_accuracy_ == substitutes[name].validation_accuracy_
 
 
-def test_fitting_again_gives_the_same(
-    substitutes: Substitutes, classifier: ProtoryNetClassifier, reviews: Any
+def test_a_model_that_is_not_trained_yet_is_trained_first(reviews: Any, quick: Settings) -> None:
+    new = ProtoryNetClassifier(HashingEncoder(), settings=quick.replace(epochs=6))
+    rival = SubstituteClassifier(classifier=new).fit(reviews.texts, reviews.labels)
+    assert rival.score(reviews.texts, reviews.labels) > 0.75
+    assert not hasattr(new, "model_")
+
+
+def test_what_sentences_say_adds_up_to_the_average_above_its_threshold(
+    substitutes: Fitted, classifier: ProtoryNetClassifier, unseen_reviews: Any
 ) -> None:
-    again = fit_substitutes(classifier, reviews.texts, reviews.labels)
-    assert again.threshold == substitutes.threshold
-    assert (again.regression.coef_ == substitutes.regression.coef_).all()
-    assert again.rules() == substitutes.rules()
+    average = substitutes["average"]
+    for text in unseen_reviews.texts[:8]:
+        scores = [item.scores["good"] for item in classifier.explain(text).sentences]
+        above = np.mean(scores) - average.reader_.threshold
+        explanation = average.explain(text)
+        total = sum(item.weight for item in explanation.evidence)
+        assert total == pytest.approx(above if explanation.label == "good" else -above)
 
 
-def test_rules_speak_of_sentences_and_classes(substitutes: Substitutes) -> None:
-    rules = substitutes.rules()
+@pytest.mark.parametrize("several", [False, True])
+def test_what_sentences_say_adds_up_to_the_log_odds_of_the_regression(
+    substitutes: Fitted,
+    three_classes: tuple[Fitted, list[str]],
+    unseen_reviews: Any,
+    several: bool,
+) -> None:
+    rival = (three_classes[0] if several else substitutes)["logistic_regression"]
+    for text in unseen_reviews.texts[:8]:
+        explanation = rival.explain(text)
+        logs = {name: np.log(share) for name, share in explanation.probabilities.items()}
+        own = logs.pop(explanation.label)
+        constant = float(explanation.how.split("a constant of ")[1].split(" ")[0])
+        total = sum(item.weight for item in explanation.evidence) + constant
+        assert total == pytest.approx(own - np.mean(list(logs.values())), abs=1e-3)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_answers_on_the_way_add_up_to_the_probability_of_the_tree(
+    substitutes: Fitted,
+    three_classes: tuple[Fitted, list[str]],
+    unseen_reviews: Any,
+    several: bool,
+) -> None:
+    rival = (three_classes[0] if several else substitutes)["decision_tree"]
+    for text in unseen_reviews.texts[:8]:
+        explanation = rival.explain(text)
+        start = float(explanation.how.split("with ")[1].split(" ")[0])
+        total = sum(item.weight for item in explanation.evidence) + start
+        assert total == pytest.approx(explanation.probabilities[explanation.label], abs=1e-3)
+
+
+def test_a_document_without_a_sentence_has_nothing_to_say(
+    three_classes: tuple[Fitted, list[str]],
+) -> None:
+    assert three_classes[0]["average"].explain(" ").evidence == ()
+
+
+def test_rules_speak_of_sentences_and_classes(substitutes: Fitted) -> None:
+    rules = substitutes["decision_tree"].rules()
     assert "p(good) of sentence" in rules
     assert "class: good" in rules
 
 
-def test_rules_name_every_class_of_several(three_classes: tuple[Substitutes, list[str]]) -> None:
-    rules = three_classes[0].rules()
-    assert "class: long stay" in rules
-    assert three_classes[0].threshold is None
+def test_rules_name_every_class_of_several(three_classes: tuple[Fitted, list[str]]) -> None:
+    assert "class: long stay" in three_classes[0]["decision_tree"].rules()
+
+
+def test_only_a_tree_has_rules(substitutes: Fitted) -> None:
+    with pytest.raises(InputError, match="'average' has no rules"):
+        substitutes["average"].rules()
 
 
 def test_of_several_classes_the_highest_mean_score_wins(
-    three_classes: tuple[Substitutes, list[str]], unseen_reviews: Any
+    three_classes: tuple[Fitted, list[str]], unseen_reviews: Any
 ) -> None:
     substitutes, _ = three_classes
     slow = []
-    for explanation in substitutes.classifier.explain(unseen_reviews.texts):
+    for explanation in substitutes["average"].classifier_.explain(unseen_reviews.texts):
         totals = {
             name: sum(sentence.scores[name] for sentence in explanation.sentences)
             for name in explanation.classes
         }
         slow.append(max(totals, key=lambda name: totals[name]))
-    assert substitutes.predict("average", unseen_reviews.texts).tolist() == slow
+    assert substitutes["average"].predict(unseen_reviews.texts).tolist() == slow
 
 
 def test_a_document_without_a_sentence_gets_the_most_frequent_class(
-    three_classes: tuple[Substitutes, list[str]], reviews: Any
+    three_classes: tuple[Fitted, list[str]], reviews: Any
 ) -> None:
     substitutes, labels = three_classes
     frequent = max(sorted(set(labels)), key=labels.count)
     for name in SUBSTITUTES:
-        mixed = substitutes.predict(name, ["", reviews.texts[0]]).tolist()
-        assert mixed == [frequent, substitutes.predict(name, reviews.texts[:1])[0]]
-        assert substitutes.predict(name, [" "]).tolist() == [frequent]
+        mixed = substitutes[name].predict(["", reviews.texts[0]]).tolist()
+        assert mixed == [frequent, substitutes[name].predict(reviews.texts[:1])[0]]
+        assert substitutes[name].predict([" "]).tolist() == [frequent]
 
 
-def test_a_classifier_that_refuses_empty_documents_still_does(substitutes: Substitutes) -> None:
+def test_a_classifier_that_refuses_empty_documents_still_does(substitutes: Fitted) -> None:
     with pytest.raises(EmptyDocumentError):
-        substitutes.predict("average", [""])
+        substitutes["average"].predict([""])
 
 
-def test_an_unknown_substitute_is_refused_by_name(substitutes: Substitutes) -> None:
+def test_an_unknown_substitute_is_refused_by_name(
+    classifier: ProtoryNetClassifier, reviews: Any
+) -> None:
+    rival = SubstituteClassifier("forest", classifier=classifier)
     with pytest.raises(InputError, match="no substitute 'forest'; the substitutes are average"):
-        substitutes.predict("forest", ["Fine."])
+        rival.fit(reviews.texts, reviews.labels)
 
 
-def test_labels_that_do_not_fit_the_documents_are_refused(substitutes: Substitutes) -> None:
-    with pytest.raises(InputError, match="1 documents but 2 labels"):
-        substitutes.accuracies(["Fine."], ["good", "bad"])
+def test_documents_of_other_classes_than_the_models_are_refused(
+    classifier: ProtoryNetClassifier, reviews: Any
+) -> None:
+    labels = [f"very {label}" for label in reviews.labels]
+    with pytest.raises(InputError, match="very bad, very good, those of the model of bad, good"):
+        fit_substitutes(classifier, reviews.texts, labels)
 
 
-def test_documents_of_one_class_cannot_teach(classifier: ProtoryNetClassifier) -> None:
-    with pytest.raises(InputError, match="at least two classes"):
-        fit_substitutes(classifier, ["Fine.", "Nice."], ["good", "good"])
+def test_sentences_of_one_class_cannot_teach(three_classes: tuple[Fitted, list[str]]) -> None:
+    classifier = three_classes[0]["average"].classifier_
+    with pytest.raises(InputError, match="with a sentence of at least two classes"):
+        fit_substitutes(classifier, ["Fine.", "", ""], ["good", "bad", "long stay"])
 
 
 def test_several_labels_at_once_are_refused(reviews: Any, quick: Settings) -> None:

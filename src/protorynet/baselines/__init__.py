@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from protorynet.baselines.contract import Evidence, Rival, RivalExplanation
     from protorynet.baselines.prosenet import DocumentPrototype, ProSeNetClassifier
     from protorynet.baselines.protoattend import ProtoAttendClassifier
+    from protorynet.baselines.substitutes import SubstituteClassifier
     from protorynet.baselines.transformer_classifier import TransformerClassifier
     from protorynet.baselines.vanilla_lstm import VanillaLSTMClassifier
 
@@ -24,6 +25,7 @@ __all__ = [
     "ProtoAttendClassifier",
     "Rival",
     "RivalExplanation",
+    "SubstituteClassifier",
     "TransformerClassifier",
     "VanillaLSTMClassifier",
 ]
@@ -36,6 +38,7 @@ __getattr__, __dir__ = lazy_names(
         "contract": "Evidence Rival RivalExplanation",
         "prosenet": "DocumentPrototype ProSeNetClassifier",
         "protoattend": "ProtoAttendClassifier",
+        "substitutes": "SubstituteClassifier",
         "transformer_classifier": "TransformerClassifier",
         "vanilla_lstm": "VanillaLSTMClassifier",
     },

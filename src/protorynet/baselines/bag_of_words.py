@@ -11,6 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from protorynet.baselines.contract import Evidence, Part, Rival
+from protorynet.baselines.margins import class_margin
 from protorynet.errors import InputError
 
 __all__ = ["BagOfWordsClassifier"]
@@ -99,22 +100,11 @@ class BagOfWordsClassifier(Rival):
     def _evidence(self, text: str, place: int) -> tuple[Sequence[Evidence], str]:
         vector = self.vectorizer_.transform([text])
         words = self.vectorizer_.get_feature_names_out()[vector.indices]
-        weights = vector.data * self._margin(self.regression_.coef_, place)[vector.indices]
-        constant = float(self._margin(self.regression_.intercept_[:, None], place)[0])
+        weights = vector.data * class_margin(self.regression_.coef_, place)[vector.indices]
+        constant = float(class_margin(self.regression_.intercept_[:, None], place)[0])
         others = "the other class" if len(self.labels_.classes) == 2 else "the others on average"
         return [Evidence(*pair) for pair in zip(words, weights.tolist(), strict=True)], (
             "A word's weight is its coefficient times its TF-IDF, which is all the model uses: the "
             f"weights and a constant of {constant:+.4f} add up to the log-odds of the predicted "
             f"class against {others}."
         )
-
-    @staticmethod
-    def _margin(values: NDArray[np.float64], place: int) -> NDArray[np.float64]:
-        """Return the row of one class less the mean of the others'.
-
-        A regression on two classes has one row only, the difference of the second and the first.
-        """
-        if len(values) == 1:
-            values = np.concatenate([-values / 2, values / 2])
-        margin: NDArray[np.float64] = values[place] - np.delete(values, place, axis=0).mean(axis=0)
-        return margin

@@ -11,7 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.baselines.substitutes import SUBSTITUTES, fit_substitutes
+from protorynet.baselines.substitutes import (
+    SUBSTITUTES,
+    fit_substitutes,
+    substitute_predictions,
+)
 from protorynet.bench.documents import Documents
 from protorynet.bench.jobs import Job
 from protorynet.bench.rivals import build_rival, count_prototypes
@@ -88,7 +92,8 @@ def _measure_protorynet(job: Job, material: Material) -> dict[str, Any]:
         # What a fine-tuned encoder gives is read once; keeping it would only push others out.
         classifier.set_params(cache=False)
     evaluation = classifier.evaluate(test.texts, test.labels, judge=material.judge)
-    predictions = fit_substitutes(classifier, train.texts, train.labels).predictions(test.texts)
+    substitutes = fit_substitutes(classifier, train.texts, train.labels)
+    predictions = substitute_predictions(classifier, substitutes, test.texts)
     thresholds = job.variant.thresholds
     pruning = prune_to_thresholds(classifier, thresholds, train, test) if thresholds else None
     record = classifier.model_.training
