@@ -30,7 +30,7 @@ _NAMES = {
     """,
     "protorynet.errors": """
         CheckpointError EmptyDocumentError EncoderError InputError MissingExtraError
-        ModelFormatError ProtoryNetError SettingsError TableError
+        ModelFormatError ProtoryNetError SettingsError TableError UnknownEncoderError
     """,
     "protorynet.exporting": "Comparison compare export_onnx",
     "protorynet.explain": """

@@ -8,6 +8,7 @@ Each message says what was given, what was expected and what to do next::
     │   ├── SettingsError     a hyper-parameter is out of range or unknown
     │   └── EmptyDocumentError  a document holds no sentence
     ├── EncoderError          an encoder is missing, broken, or not the one the model was made with
+    │   └── UnknownEncoderError  there is no encoder of that name
     ├── ModelFormatError      a model directory is incomplete, edited or from a newer version
     ├── CheckpointError       a checkpoint does not belong to this run
     └── MissingExtraError     an optional part is not installed (also an ImportError)
@@ -31,6 +32,7 @@ __all__ = [
     "ProtoryNetError",
     "SettingsError",
     "TableError",
+    "UnknownEncoderError",
 ]
 
 
@@ -70,6 +72,10 @@ class EmptyDocumentError(InputError):
 
 class EncoderError(ProtoryNetError):
     """An encoder cannot be found, is damaged, or is not the one expected."""
+
+
+class UnknownEncoderError(EncoderError):
+    """There is no encoder of that name, which may be misspelt."""
 
 
 class ModelFormatError(ProtoryNetError):

@@ -186,6 +186,50 @@ def test_pruning_shows_accuracy_and_prototypes_left_at_each_threshold(tmp_path: 
     assert "| K = 200 | .918 (200) | .917 (14) |" in table
 
 
+def test_seeds_with_nothing_left_after_pruning_are_told(tmp_path: Path) -> None:
+    whole = {"threshold": 0.0, "n_prototypes": 200, "accuracy": 0.9}
+    last = {"threshold": 0.02, "n_prototypes": 2, "accuracy": 0.8}
+    usual = {"set": "amazon", "variant": "n_prototypes=200", "accuracy": 0.9}
+    add(tmp_path, **usual, seed=0, pruning=[whole, last])
+    add(tmp_path, **usual, seed=1, pruning=[whole])
+    assert "| .800 (2) <sub>1 of 2 seeds</sub> |" in as_markdown(grids(tmp_path, "pruning"))
+
+
+def test_seeds_that_cannot_be_compared_are_told(tmp_path: Path) -> None:
+    add(tmp_path, **right(95))
+    add(tmp_path, model="lstm", encoder=None, seed=0, **right(70))
+    add(tmp_path, model="lstm", encoder=None, seed=1, accuracy=0.7)
+    against = {row[0].text: row[1].small for row in grids(tmp_path, "table1")[1].rows}
+    assert against["vanilla LSTM"] == "1 of 2 seeds"
+
+
+def test_the_model_compared_is_the_first_of_ours_that_tells_what_it_labels_rightly(
+    tmp_path: Path,
+) -> None:
+    add(tmp_path, accuracy=0.95)
+    add(tmp_path, model="adapter", **right(90))
+    add(tmp_path, model="lstm", encoder=None, **right(70))
+    text = as_markdown(experiment("table1").page(read_results(tmp_path)))
+    assert "Points by which “ours, adapter” is better" in text
+
+
+def test_an_encoder_with_which_all_failed_has_a_table_beside_one_that_was_measured(
+    tmp_path: Path,
+) -> None:
+    add(tmp_path, accuracy=0.9)
+    add(tmp_path, encoder="gone", error="EncoderError: cannot be fetched")
+    text = as_markdown(experiment("table1").page(read_results(tmp_path)))
+    assert re.search(r"encoder gone\n\n.*\n.*\n\| ours, full \| failed", text)
+
+
+def test_a_failed_rival_names_the_word_vectors_it_was_given(tmp_path: Path) -> None:
+    add(tmp_path, accuracy=0.9)
+    failed = {"error": "InputError: none", "settings": {"vectors": "glove-100d"}}
+    add(tmp_path, model="lstm", encoder=None, **failed)
+    rows = grids(tmp_path, "table1")[0].rows
+    assert rows[-1][0] == Cell("vanilla LSTM", "word vectors glove-100d")
+
+
 def test_a_failed_rival_has_a_row_and_a_reason(tmp_path: Path) -> None:
     add(tmp_path, accuracy=0.9)
     add(tmp_path, model="lstm", encoder=None, error="InputError: no <vectors>")

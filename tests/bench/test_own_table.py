@@ -138,6 +138,50 @@ def test_a_model_that_failed_has_a_row_though_no_other_has_an_encoder(
     assert "| ours, frozen | failed |" in (out / "my_reviews.md").read_text(encoding="utf-8")
 
 
+def test_figures_of_other_documents_do_not_stand_for_a_model_that_failed(
+    table: Path, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    assert main(command(table, tiny_bert_folder, "--out", str(out))) == 0
+    changed = pd.read_csv(table)
+    changed["review"] = changed["review"].str.upper()
+    changed.to_csv(table, index=False)
+    vectors = tmp_path / "glove.txt"
+    vectors.write_text("zebra 0.1\n", encoding="utf-8")
+    more = ["--models", "lstm", "--vectors", str(vectors), "--out", str(out)]
+    assert main(command(table, tiny_bert_folder, *more)) == 1
+    page = (out / "my_reviews.md").read_text(encoding="utf-8")
+    assert "ours, frozen" not in page
+    assert "lstm, seed 0: InputError" in page
+
+
+def test_labels_that_are_fractions_are_compared_like_any_other(
+    reviews: Any, tmp_path: Path
+) -> None:
+    table, out = tmp_path / "half.csv", tmp_path / "results"
+    stars = [4.5 if label == "good" else 1.5 for label in reviews.labels]
+    pd.DataFrame({"review": reviews.texts, "stars": stars}).to_csv(table, index=False)
+    more = ["--models", "bag-of-words", "--quick", "--out", str(out)]
+    assert main(["bench", str(table), "--label", "stars", *more]) == 0
+
+
+@pytest.mark.parametrize("name", ["imdb", "Table1", "all"])
+def test_a_table_named_like_something_of_the_papers_keeps_apart_from_it(
+    table: Path, tmp_path: Path, name: str
+) -> None:
+    own, out = table.rename(tmp_path / f"{name}.csv"), tmp_path / "results"
+    more = ["--models", "bag-of-words", "--quick", "--out", str(out)]
+    assert main(["bench", str(own), "--label", "stars", *more]) == 0
+    assert (out / "records" / f"own_{name}.jsonl").is_file()
+
+
+def test_a_table_given_as_the_folder_of_data_is_told_how_to_be_compared(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "table1", "--data", str(table)]) == 2
+    assert "is a file; give the folder" in capsys.readouterr().err
+
+
 def test_a_word_that_is_neither_experiment_nor_table_ends_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

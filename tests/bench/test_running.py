@@ -182,6 +182,57 @@ def test_a_rival_without_its_weights_fails_alone(scene: Scene, tmp_path: Path) -
     assert errors["bag-of-words"] is None
 
 
+def test_an_encoder_that_cannot_be_had_stops_only_the_models_that_need_it(
+    scene: Scene, tmp_path: Path
+) -> None:
+    own = Scene(scene.data, tmp_path / "broken", scene.judge, tmp_path / "own")
+    own.encoder.mkdir()
+    assert main(words(own, "table1", models="transformer,bag-of-words")) == 1
+    errors = {line["model"]: line.get("error") for line in jobs(own)}
+    assert "broken" in errors["transformer"]
+    assert errors["bag-of-words"] is None
+
+
+def test_another_encoder_of_the_same_name_is_measured_anew(
+    scene: Scene, judge_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = Scene(scene.data, tmp_path / "encoder", scene.judge, tmp_path / "own")
+    for folder in (scene.encoder, judge_folder):
+        shutil.rmtree(own.encoder, ignore_errors=True)
+        shutil.copytree(folder, own.encoder)
+        assert main(words(own, "table1", models="protoattend")) == 0
+        assert "1 of 1 jobs to do" in capsys.readouterr().err
+
+
+def test_other_word_vectors_of_the_same_name_are_measured_anew(
+    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = Scene(scene.data, scene.encoder, scene.judge, tmp_path / "own")
+    vectors = tmp_path / "glove.txt"
+    for number in (0.1, 0.2):
+        vectors.write_text(f"the {number} 0.5\n", encoding="utf-8")
+        assert main(words(own, "table1", models="lstm", vectors=str(vectors))) == 0
+        assert "1 of 1 jobs to do" in capsys.readouterr().err
+
+
+def test_a_model_without_a_device_does_without_the_one_asked_for(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    own = Scene(scene.data, scene.encoder, scene.judge, tmp_path / "own")
+    assert main(words(own, "table1", models="bag-of-words", device="cuda")) == 0
+    assert jobs(own)[0]["device"] == "cpu"
+
+
+def test_a_file_in_the_place_of_the_folder_of_results_is_named(
+    scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = Scene(scene.data, scene.encoder, scene.judge, tmp_path / "file")
+    own.out.write_text("", encoding="utf-8")
+    assert main(words(own, models="bag-of-words")) == 2
+    assert "is a file; give a folder" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
@@ -191,6 +242,8 @@ def test_a_rival_without_its_weights_fails_alone(scene: Scene, tmp_path: Path) -
         ("seeds", "0,0", "twice"),
         ("encoders", "no-such-encoder", "no-such-encoder"),
         ("seeds", "one", "whole numbers"),
+        ("seeds", "99999999999", "from 0 to 4294967295"),
+        ("data", "no-such-folder", "does not exist"),
         ("sets", "", "no sets were given"),
         ("vectors", "no-such-file", "no-such-file"),
     ],
@@ -284,13 +337,13 @@ def test_what_another_run_measures_meanwhile_is_not_measured_again(
     from protorynet.bench import running
 
     own = Scene(scene.data, scene.encoder, scene.judge, tmp_path / "own")
-    load = running._load_encoders
+    load = running._Encoders.load
 
     def another_run(*given: Any) -> Any:
         shutil.copytree(scene.records, own.records)
         return load(*given)
 
-    monkeypatch.setattr(running, "_load_encoders", another_run)
+    monkeypatch.setattr(running._Encoders, "load", another_run)
     assert main(words(own, models="bag-of-words")) == 0
     assert "measured by another run meanwhile" in capsys.readouterr().err
     assert lines(own) == lines(scene)

@@ -21,8 +21,10 @@ from protorynet.bench.jobs import Job
 from protorynet.bench.rivals import build_rival, count_prototypes
 from protorynet.bench.significance import pack_flags
 from protorynet.bench.thresholds import prune_to_thresholds
+from protorynet.bench.weights import weights_of
 from protorynet.classifier import ProtoryNetClassifier
 from protorynet.encoders import Encoder
+from protorynet.errors import InputError
 from protorynet.prototypes import is_complete
 from protorynet.text import Table
 
@@ -66,6 +68,7 @@ def measure(job: Job, material: Material) -> dict[str, Any]:
     return {
         "settings": job.changes,
         "recipe": job.recipe,
+        "weights": weights_of(job, material.encoder, material.vectors),
         "data": material.documents.digest,
         "columns": material.documents.columns,
         "n_train": len(material.documents.train),
@@ -164,10 +167,13 @@ def _judged(predicted: NDArray[Any], test: Table) -> dict[str, Any]:
 
     truth = _truth(test)
     correct = predicted == truth
+    # By number, since scikit-learn takes classes such as 1.5 for a regression's.
+    _, numbers = np.unique(np.concatenate([truth, predicted]), return_inverse=True)
+    places = np.split(numbers, 2)
     short = np.array([len(text.split()) < _SHORT for text in test.texts])
     return {
         "accuracy": float(correct.mean()),
-        "macro_f1": float(f1_score(truth, predicted, average="macro", zero_division=0)),
+        "macro_f1": float(f1_score(*places, average="macro", zero_division=0)),
         "n_test": len(test),
         "n_short": int(short.sum()),
         "short_accuracy": float(correct[short].mean()) if short.any() else None,
@@ -186,5 +192,8 @@ def _device_name(device: str) -> str:
 
     from protorynet.encoders import choose_device
 
-    chosen = choose_device(device)
+    try:
+        chosen = choose_device(device)
+    except InputError:
+        return "cpu"  # the model was measured all the same, so it did not ask for a device
     return torch.cuda.get_device_name(chosen) if chosen.type == "cuda" else chosen.type

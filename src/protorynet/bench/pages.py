@@ -24,7 +24,7 @@ _HEAD = """\
 <!-- Written by `protorynet bench all --from-records`; discussion goes into {folder}/notes/. -->
 
 Section 5 of the paper, experiment by experiment, measured anew with this package. Every figure is
-the mean over seeds ± the standard deviation on test documents that no choice was made on; the
+the mean over seeds ± the standard deviation on test documents, which no job chooses by; the
 paper's own figure stands beside it in small print. A star marks data that are a slice of the
 paper's kind, not its own data and split. The prototypes themselves are in
 [results.md](results.md). `DATA` is a folder of Parquet tables with the columns

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from protorynet.bench.catalogue import model_kind
+from protorynet.bench.catalogue import DATA_SETS, model_kind
 from protorynet.bench.documents import Source
 from protorynet.bench.experiments import EXPERIMENTS
 from protorynet.bench.experiments.experiment import Measurements
@@ -91,9 +91,16 @@ class Request:
         --------
         >>> Request("data/my reviews.csv.gz", Path("out")).own_name
         'my_reviews'
+
+        It never is that of an experiment, or of one of the paper's data sets:
+
+        >>> Request("imdb.csv", Path("out")).own_name
+        'own_imdb'
         """
         stem = Path(self.what).name.removesuffix(".gz").rpartition(".")[0] or self.what
-        return re.sub(r"[^\w-]", "_", stem) or "table"
+        name = re.sub(r"[^\w-]", "_", stem) or "table"
+        reserved = {*NAMES, *(each.name for each in DATA_SETS)}
+        return f"own_{name}" if name.lower() in reserved else name
 
     @property
     def records(self) -> Path:
@@ -195,6 +202,12 @@ def _path(request: Request, name: str) -> Path:
         raise InputError(
             "name the folder of the paper's data sets with --data; `protorynet datasets` says how "
             "to make them."
+        )
+    if not request.data.is_dir():
+        what = "is a file" if request.data.exists() else "does not exist"
+        raise InputError(
+            f"--data {request.data} {what}; give the folder of the paper's data sets. A table of "
+            "your own is compared with `protorynet bench TABLE`."
         )
     if Path(name).name != name:
         raise InputError(f"--sets names {name!r}; give names without folders, such as 'imdb'.")

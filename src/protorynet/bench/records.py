@@ -50,6 +50,9 @@ class Record:
         Time taken by each stage.
     settings, recipe
         Settings that differ from the defaults, and a digest of all.
+    weights
+        Digest of the encoder or word vectors it starts from; empty where there are none, and in
+        records from before it was kept.
     substitutes
         Accuracy of simpler readers of the same trajectories.
     correct
@@ -78,6 +81,7 @@ class Record:
     seconds: dict[str, float] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     recipe: str = ""
+    weights: str = ""
     substitutes: dict[str, float] = field(default_factory=dict)
     correct: str = ""
     pruning: tuple[dict[str, float], ...] = ()
@@ -206,6 +210,7 @@ def _record(data: str, encoder: str, model: str, values: dict[str, Any]) -> Reco
         seconds=_numbers(values.get("seconds")),
         settings=_mapping(values.get("settings")),
         recipe=str(values.get("recipe") or ""),
+        weights=str(values.get("weights") or ""),
         substitutes=_numbers(values.get("substitutes")),
         correct=str(values.get("correct") or ""),
         pruning=tuple(_numbers(item) for item in _mappings(values.get("pruning"))),

@@ -79,17 +79,15 @@ class Results:
     def main_encoders(self) -> tuple[str, ...]:
         """The encoders that more than a transformer was made with; one table is made for each.
 
-        The one that most was measured with comes first. Where there are none, those of jobs that
-        failed; where there are none either, one without a name stands for all models that have no
-        encoder.
+        The one that most was measured with comes first, and those with which all failed last.
+        Where there are none, one without a name stands for all models that have no encoder.
         """
-        measured = [(group.encoder, group.kind.name) for group in self.groups]
-        failed = [(record.encoder, record.model) for record in self.failures]
-        for jobs in (measured, failed):
-            names = Counter(name for name, model in jobs if name and model != "transformer")
-            if names:
-                return tuple(sorted(names, key=lambda name: (-names[name], name)))
-        return ("",)
+        measured = Counter(
+            group.encoder for group in self.groups if group.kind.name != "transformer"
+        )
+        names = {record.encoder for record in self.failures if record.model != "transformer"}
+        names = (names | set(measured)) - {""}
+        return tuple(sorted(names, key=lambda name: (-measured[name], name))) or ("",)
 
     def sets_of(self, encoder: str) -> tuple[str, ...]:
         """Return the data sets of an encoder's table: those tried with it, or with no encoder."""
@@ -205,13 +203,14 @@ def _grouped(records: Sequence[Record], stabilities: dict[Any, Stability]) -> Re
 
 
 def _latest_documents(records: Sequence[Record]) -> dict[str, str]:
-    """Return the digest of the documents of each data set that were measured on last.
+    """Return the digest of the documents of each data set that were tried last.
 
-    A quick run counts only where nothing was measured in earnest.
+    Trying and failing counts: what was measured on others before would pass for its figure. A
+    quick run counts only where nothing was tried in earnest.
     """
-    measured = [record for record in records if record.data and record.error is None]
-    quick = {record.set: record.data for record in measured if record.settings.get("quick")}
-    earnest = {record.set: record.data for record in measured if not record.settings.get("quick")}
+    tried = [record for record in records if record.data]
+    quick = {record.set: record.data for record in tried if record.settings.get("quick")}
+    earnest = {record.set: record.data for record in tried if not record.settings.get("quick")}
     return quick | earnest
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +21,9 @@ from protorynet.bench.jobs import Job, Plan, short_name
 from protorynet.bench.measuring import Material, measure
 from protorynet.bench.records import Record, read_records
 from protorynet.bench.stability import corpus_mean, stability
+from protorynet.bench.weights import weights_of
 from protorynet.encoders import Encoder, load_encoder, split_variant
-from protorynet.errors import InputError, ProtoryNetError
+from protorynet.errors import InputError, ProtoryNetError, UnknownEncoderError
 
 __all__ = ["run_plan"]
 
@@ -42,12 +43,13 @@ def run_plan(plan: Plan) -> int:
     for name in plan.sources:
         known |= _records(plan, name)
     _keep_real_records(plan.jobs, known)
-    pending = [job for job in plan.jobs if not _is_measured(job, known, library)]
+    encoders = _Encoders(plan)
+    pending = [job for job in plan.jobs if not _is_measured(job, known, library, encoders)]
     for line in plan.notes:
         _say(f"note: {line}")
     _say(f"{len(pending)} of {len(plan.jobs)} jobs to do")
     _tell_of_old_recipes([job for job in plan.jobs if job not in pending], known)
-    encoders = _load_encoders(plan, pending)
+    encoders.load(pending)
     # How long a quick run took says nothing about one in earnest.
     like = [each for each in known.values() if bool(each.settings.get("quick")) == library.quick]
     forecast = Forecast(like)
@@ -56,7 +58,7 @@ def run_plan(plan: Plan) -> int:
         fresh = [job for job in group if job in pending]
         for job in fresh:
             place = pending.index(job)
-            if _is_measured(job, _records(plan, job.set), library):
+            if _is_measured(job, _records(plan, job.set), library, encoders):
                 _say(f"[{place + 1}/{len(pending)}] {job}: measured by another run meanwhile")
                 continue
             _say(f"[{place + 1}/{len(pending)}] {job} …{forecast.words(pending[place:])}")
@@ -107,15 +109,75 @@ class _Library:
         return self.means[key]
 
 
+class _Encoders:
+    """The encoders of a plan by short name, each loaded once; one that cannot be had says why."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._specs = {short_name(spec): spec for spec in (*plan.judges, *plan.encoders)}
+        self._loaded: dict[str, Encoder] = {}
+        self._errors: dict[str, ProtoryNetError] = {}
+
+    def of(self, name: str) -> Encoder:
+        """Return an encoder."""
+        if name in self._errors:
+            raise self._errors[name]
+        if name not in self._loaded:
+            try:
+                self._loaded[name] = load_encoder(self._specs[name], device=self._plan.device)
+            except ProtoryNetError as error:
+                self._errors[name] = error
+                raise
+        return self._loaded[name]
+
+    def load(self, jobs: Sequence[Job]) -> None:
+        """Load what jobs need before the first begins, so that a wrong name shows at once.
+
+        An encoder that cannot be had stops the jobs that need it; all, where each of them does.
+        """
+        if any(job.kind.has_prototypes for job in jobs):
+            for spec in self._plan.judges:
+                self.of(short_name(spec))
+        for name in sorted({job.encoder for job in jobs if job.encoder}):
+            try:
+                self.of(name)
+            except UnknownEncoderError:
+                raise  # most likely misspelt
+            except ProtoryNetError as error:
+                if all(job.encoder in self._errors for job in jobs):
+                    raise
+                _say(f"note: models with the encoder {name} will fail: {_line(error)}")
+
+    def judge(self, encoder: Encoder) -> str | None:
+        """Return the first judge that is not the model's own encoder, whatever it is called."""
+        for name in map(short_name, self._plan.judges):
+            if name in self._loaded and self._loaded[name].fingerprint != encoder.fingerprint:
+                return name
+        return None
+
+    def weights(self, job: Job) -> str | None:
+        """Return the digest of what a job would start from; None where it cannot be had."""
+        vectors = self._plan.vectors
+        try:
+            encoder = self.of(job.encoder) if job.encoder else None
+            return weights_of(job, encoder, vectors)
+        except (ProtoryNetError, OSError):
+            return None
+
+
 def _records(plan: Plan, name: str) -> dict[Any, Record]:
     return {record.key: record for record in read_records(plan.file(name))[0]}
 
 
-def _is_measured(job: Job, known: Mapping[Any, Record], library: _Library) -> bool:
+def _is_measured(
+    job: Job, known: Mapping[Any, Record], library: _Library, encoders: _Encoders
+) -> bool:
     record = known.get(job.key)
     if record is None or record.error is not None or record.settings != job.changes:
         return False
     if job.variant.thresholds and not record.pruning:
+        return False
+    if record.weights and encoders.weights(job) not in (None, record.weights):
         return False
     # Where the documents cannot be read now, what was measured on them stands.
     return not record.data or library.digest(job.set) in (None, record.data)
@@ -144,40 +206,23 @@ def _tell_of_old_recipes(jobs: list[Job], known: Mapping[Any, Record]) -> None:
         )
 
 
-def _load_encoders(plan: Plan, pending: list[Job]) -> dict[str, Encoder]:
-    """Load what the jobs need before the first begins, so that a wrong name shows at once."""
-    specs = {short_name(spec): spec for spec in (*plan.judges, *plan.encoders)}
-    needed = {job.encoder for job in pending if job.encoder}
-    if any(job.kind.has_prototypes for job in pending):
-        needed |= {short_name(spec) for spec in plan.judges}
-    return {name: load_encoder(specs[name], device=plan.device) for name in sorted(needed)}
-
-
-def _material(plan: Plan, job: Job, library: _Library, encoders: Mapping[str, Encoder]) -> Material:
-    encoder = encoders.get(job.encoder)
-    judge = None if encoder is None else _judge(plan, encoder, encoders)
+def _material(plan: Plan, job: Job, library: _Library, encoders: _Encoders) -> Material:
+    encoder = encoders.of(job.encoder) if job.encoder else None
+    judge = None if encoder is None else encoders.judge(encoder)
     # Whom `evaluate` asks where nobody is named.
     is_minilm = encoder is not None and split_variant(encoder.name)[0] == "minilm"
     usual = "word pieces" if is_minilm else "minilm"
     return Material(
         documents=library.of(job.set),
         encoder=encoder,
-        judge=None if judge is None else encoders[judge],
+        judge=None if judge is None else encoders.of(judge),
         judge_name=judge or usual,
         device=plan.device,
         vectors=plan.vectors,
     )
 
 
-def _judge(plan: Plan, encoder: Encoder, encoders: Mapping[str, Encoder]) -> str | None:
-    """Return the first judge that is not the model's own encoder, whatever it is called."""
-    for name in (short_name(spec) for spec in plan.judges):
-        if name in encoders and encoders[name].fingerprint != encoder.fingerprint:
-            return name
-    return None
-
-
-def _do(plan: Plan, job: Job, library: _Library, encoders: Mapping[str, Encoder]) -> dict[str, Any]:
+def _do(plan: Plan, job: Job, library: _Library, encoders: _Encoders) -> dict[str, Any]:
     """Return a job's record; where it fails, one that says why."""
     names = {"kind": "job", "seed": job.seed}
     try:
@@ -190,7 +235,7 @@ def _do(plan: Plan, job: Job, library: _Library, encoders: Mapping[str, Encoder]
 
 
 def _compare_seeds(
-    plan: Plan, group: tuple[Job, ...], library: _Library, encoders: Mapping[str, Encoder]
+    plan: Plan, group: tuple[Job, ...], library: _Library, encoders: _Encoders
 ) -> None:
     """Record how far the prototypes of a group's seeds agree, where there are two or more."""
     first = group[0]
@@ -199,11 +244,11 @@ def _compare_seeds(
     digest = library.digest(first.set)
     own = [each for each in _records(plan, first.set).values() if each.key[:4] == first.key[:4]]
     models = [each for each in own if each.prototypes and each.data == digest]
-    encoder = encoders.get(first.encoder)
-    if encoder is None or len(models) < 2:
+    if not first.encoder or len(models) < 2:
         return
     sentences = [[str(item.get("sentence")) for item in each.prototypes] for each in models]
     try:
+        encoder = encoders.of(first.encoder)
         value = stability(encoder, sentences, library.mean(first.set, encoder))
     except Exception as error:
         _say(f"note: the seeds of {first.model} could not be compared: {_line(error)}")

@@ -19,6 +19,7 @@ __all__ = ["bench"]
 _CHOICE = "What to measure"
 _TABLE = "The table"
 _RUN = "The run"
+_MOST = 2**32 - 1  # as scikit-learn takes for a seed
 
 
 def bench(
@@ -167,7 +168,9 @@ def _measure(request: Request) -> int:
     from protorynet.bench import make_plan
 
     plan = make_plan(request)
-    check_writable(request.out)
+    if request.out.exists() and not request.out.is_dir():
+        raise InputError(f"--out {request.out} is a file; give a folder to write to.")
+    check_writable(request.records / "any")
     try:
         from protorynet.bench import run_plan
 
@@ -207,6 +210,9 @@ def _whole_numbers(given: str | None) -> tuple[int, ...] | None:
     words = _words(given)
     if words is None:
         return None
-    if not all(word.isascii() and word.isdecimal() for word in words):
-        raise InputError(f"--seeds {given!r} should be whole numbers of at least 0, such as 0,1,2.")
-    return tuple(int(word) for word in words)
+    numbers = [int(w) for w in words if w.isascii() and w.isdecimal() and len(w) <= len(str(_MOST))]
+    if len(numbers) < len(words) or any(number > _MOST for number in numbers):
+        raise InputError(
+            f"--seeds {given!r} should be whole numbers from 0 to {_MOST}, such as 0,1,2."
+        )
+    return tuple(numbers)

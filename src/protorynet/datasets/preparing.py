@@ -105,7 +105,7 @@ def prepare_dataset(name: str, source: str | Path, *, seed: int = 0) -> Prepared
     """
     dataset, recipe = known_dataset(name), RECIPES[known_dataset(name).name]
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise InputError(f"seed={seed!r} should be a whole number of at least 0.")
+        raise InputError(f"seed={seed!r} should be a whole number from 0 to {2**63 - 1}.")
     path = Path(source).expanduser()
     samples = {label: _Sample(recipe.most) for label in recipe.classes}
     with reading(path):

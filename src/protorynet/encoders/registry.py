@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from protorynet.encoders.folder import file_sha256
 from protorynet.encoders.protocol import Encoder
 from protorynet.encoders.variants import AUTO, VARIANTS, choose_encoder, make_variant, split_variant
-from protorynet.errors import EncoderError
+from protorynet.errors import EncoderError, UnknownEncoderError
 
 if TYPE_CHECKING:
     from protorynet.encoders.transformer import TransformerEncoder
@@ -93,7 +93,7 @@ def _load_transformer(spec: str | Path, device: str, *, fetch: bool) -> Transfor
     hub_name = _HUB_ALIASES.get(str(spec), str(spec))
     if isinstance(spec, str) and _HUB_NAME.fullmatch(hub_name):
         return _transformer(_hub_folder(hub_name, fetch=fetch), spec, device)
-    raise EncoderError(_unknown(str(spec)))
+    raise UnknownEncoderError(_unknown(str(spec)))
 
 
 def _transformer(folder: Path, name: str, device: str) -> TransformerEncoder:

@@ -123,12 +123,13 @@ def command_of(
     experiment: Experiment, groups: Collection[Group], *, quick: bool = False
 ) -> Command:
     """Return the command that measures some groups."""
+    records = [record for group in groups for record in group.records]
     options = {
         "sets": list(dict.fromkeys(group.set for group in groups)),
         **_models(experiment, groups),
         "encoders": sorted({group.encoder for group in groups} - {""}),
-        "seeds": [str(seed) for seed in sorted({r.seed for g in groups for r in g.records})],
-        "vectors": [quote(name) for name in word_vectors(groups)[:1]],
+        "seeds": [str(seed) for seed in sorted({record.seed for record in records})],
+        "vectors": [quote(name) for name in word_vectors(records)[:1]],
     }
     words = ["protorynet bench", experiment.name, "--data DATA"]
     if experiment.table:

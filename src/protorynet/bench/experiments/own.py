@@ -31,7 +31,9 @@ _GUIDE = (
     "The most accurate stands first. “Against the best black box” is what a model that can be read "
     "gains (+) or loses (−), in points, with half the width of the 95% interval; “ours against it” "
     "is the same for our first model against each. Stars are McNemar's test, corrected after Holm: "
-    "* p < 0.05, ** p < 0.01, *** p < 0.001. Without a star, the difference may be chance."
+    "* p < 0.05, ** p < 0.01, *** p < 0.001. Without a star, the difference may be chance. All "
+    "this is about these trained models on other documents; what training anew changes, several "
+    "--seeds tell."
 )
 
 

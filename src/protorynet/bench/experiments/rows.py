@@ -13,6 +13,7 @@ from protorynet.bench.blocks import Cell, Grid
 from protorynet.bench.catalogue import ModelKind, data_set, model_kind
 from protorynet.bench.figures import MISSING, shown, shown_range
 from protorynet.bench.paper import PAPER
+from protorynet.bench.records import Record
 from protorynet.bench.results import Group, Results
 from protorynet.bench.significance import Comparison, compare, corrected, unpack_flags
 from protorynet.errors import InputError
@@ -78,14 +79,15 @@ def model_rows(results: Results, models: Sequence[str], encoder: str) -> list[Ro
                 for name in results.sets
                 if (group := results.group(name, own, model)) is not None
             }
-            failed = frozenset(
-                record.set
+            failures = [
+                record
                 for record in results.failures
                 if (record.model, record.encoder, record.variant) == (model, own, "")
-            )
-            if groups or failed:
-                title = Cell(kind.title, _made_of(kind, own, list(groups.values())))
-                rows.append(Row(kind, title, groups, failed))
+            ]
+            if groups or failures:
+                records = [record for group in groups.values() for record in group.records]
+                title = Cell(kind.title, _made_of(kind, own, records or failures))
+                rows.append(Row(kind, title, groups, frozenset(each.set for each in failures)))
     return rows
 
 
@@ -147,9 +149,9 @@ def flags_of(group: Group) -> NDArray[np.bool_] | None:
     return np.stack(rows) if is_whole else None
 
 
-def word_vectors(groups: Iterable[Group]) -> list[str]:
+def word_vectors(records: Iterable[Record]) -> list[str]:
     """Return the names of the word vectors that some models were given."""
-    settings = (record.settings for group in groups for record in group.records)
+    settings = (record.settings for record in records)
     return sorted({str(each["vectors"]) for each in settings if each.get("vectors")})
 
 
@@ -159,13 +161,13 @@ def _encoders_of(results: Results, model: str) -> list[str]:
     return sorted(measured | failed)
 
 
-def _made_of(kind: ModelKind, encoder: str, groups: Sequence[Group]) -> str:
+def _made_of(kind: ModelKind, encoder: str, records: Sequence[Record]) -> str:
     """Say which weights a rival starts from, where that is not plain."""
     if kind.name == "transformer":
         return f"weights of {encoder}"
     if kind.name == "protoattend":
         return f"{encoder}, frozen" if encoder else "frozen"
     if kind.name in ("lstm", "prosenet"):
-        vectors = word_vectors(groups)
+        vectors = word_vectors(records)
         return f"word vectors {', '.join(vectors)}" if vectors else "word vectors learnt"
     return ""

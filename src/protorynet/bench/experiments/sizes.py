@@ -118,14 +118,25 @@ def _at(group: Group, threshold: float) -> Cell:
     if not points:
         return Cell(MISSING)
     counts = shown_range(point["n_prototypes"] for point in points)
-    return Cell(f"{shown(figure_of(point['accuracy'] for point in points))} ({counts})")
+    told = _n_pruned(group)
+    few = "" if len(points) == told else f"{len(points)} of {told} seeds"
+    return Cell(f"{shown(figure_of(point['accuracy'] for point in points))} ({counts})", few)
+
+
+def _n_pruned(group: Group) -> int:
+    return sum(bool(record.pruning) for record in group.records)
 
 
 def _pruned_curve(group: Group) -> tuple[tuple[float, float], ...]:
-    """Return the means over seeds at each threshold, one point per number of prototypes."""
+    """Return the means over seeds at each threshold, one point per number of prototypes.
+
+    A threshold at which some seed has nothing left is no point: the others alone would mislead.
+    """
     curve = {}
     for threshold in (0.0, *THRESHOLDS):
         points = _points(group, threshold)
+        if len(points) < _n_pruned(group):
+            break
         left = figure_of(point["n_prototypes"] for point in points)
         accuracy = figure_of(point["accuracy"] for point in points)
         if left is not None and accuracy is not None and left.mean > 0:
