@@ -182,7 +182,7 @@ PRUNING = Experiment(
     models=("full",),
     sets=("amazon",),
     blocks=_pruning,
-    beside=("paper", "paper-full"),
+    beside=("adapter", "paper", "paper-full"),
     variants=lambda quick: tuple(
         unpruned(size, quick=quick) for size in (_QUICK_PRUNED_SIZES if quick else _PRUNED_SIZES)
     ),
