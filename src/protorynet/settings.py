@@ -123,7 +123,7 @@ class Settings:
         that the score of a prototype read alone means something.
     ids_only_share
         Share of the training documents read with every similarity at 1, so that the prototype ids
-        carry the decision.
+        carry the decision; with ``selection="straight_through"`` only, where the ids remain.
     epochs, retrain_epochs, patience
         Most epochs of training and of retraining the reader; epochs without improvement allowed.
     batch_size, learning_rate

@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as arrays
 from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.baselines import SubstituteClassifier
+from protorynet.baselines.score_readers import SentenceScores, Tree
 from protorynet.baselines.sentence_scores import best_threshold, mean_scores, score_panel
 from protorynet.baselines.substitutes import (
     SUBSTITUTES,
@@ -177,6 +178,22 @@ def test_the_answers_on_the_way_add_up_to_the_probability_of_the_tree(
         start = float(explanation.how.split("with ")[1].split(" ")[0])
         total = sum(item.weight for item in explanation.evidence) + start
         assert total == pytest.approx(explanation.probabilities[explanation.label], abs=1e-3)
+
+
+def test_a_question_about_a_sentence_that_is_not_there_is_about_the_mean() -> None:
+    # The first sentences of these documents are all alike, the second ones tell.
+    values = np.array([[0.5, 0.5], [0.9, 0.1], [0.5, 0.5], [0.1, 0.9]] * 2)
+    tree = Tree(("bad", "good"))
+    scores = SentenceScores(values, np.array([2, 2, 2, 2]))
+    tree.fit(scores, np.array([0, 1, 0, 1]), np.array([0, 1]))
+    evidence, _ = tree.evidence(["Fine."], SentenceScores(values[3:4], np.array([1])), 1)
+    assert evidence[0].text.startswith("the mean, for p(good) of sentence ")
+
+
+def test_an_unknown_substitute_costs_no_training(reviews: Any, quick: Settings) -> None:
+    new = ProtoryNetClassifier("no such encoder", settings=quick)
+    with pytest.raises(InputError, match="no substitute 'forest'"):
+        SubstituteClassifier("forest", classifier=new).fit(reviews.texts, reviews.labels)
 
 
 def test_a_document_without_a_sentence_has_nothing_to_say(

@@ -213,6 +213,21 @@ def test_the_model_compared_is_the_first_of_ours_that_tells_what_it_labels_right
     assert "Points by which “ours, adapter” is better" in text
 
 
+def test_seeds_that_start_from_other_weights_are_not_averaged(tmp_path: Path) -> None:
+    add(tmp_path, seed=0, accuracy=0.5, weights="old")
+    add(tmp_path, seed=1, accuracy=0.9, weights="new")
+    text = as_markdown(experiment("table1").page(read_results(tmp_path)))
+    assert "| .900 <sub>" in text
+    assert "from other weights or in a quick run: full." in text
+
+
+def test_a_set_without_an_encoder_keeps_its_place_beside_one_that_failed(tmp_path: Path) -> None:
+    add(tmp_path, set="hotel", accuracy=0.9)
+    add(tmp_path, set="imdb", model="bag-of-words", encoder=None, accuracy=0.87)
+    add(tmp_path, set="imdb", encoder="gone", model="none", error="EncoderError: cannot be had")
+    assert read_results(tmp_path).sets_of("minilm") == ("imdb", "hotel")
+
+
 def test_an_encoder_with_which_all_failed_has_a_table_beside_one_that_was_measured(
     tmp_path: Path,
 ) -> None:

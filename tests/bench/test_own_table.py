@@ -80,7 +80,7 @@ def test_a_model_measured_on_other_documents_is_left_out_and_named(
     page = (out / "my_reviews.md").read_text(encoding="utf-8")
     assert "| bag of words |" in page
     assert "ours, frozen" not in page
-    assert "on other documents or in a quick run: none, ceiling-none." in page
+    assert "from other weights or in a quick run: none, ceiling-none." in page
 
 
 def test_figures_of_a_quick_run_give_way_to_those_measured_in_earnest(
@@ -153,6 +153,48 @@ def test_figures_of_other_documents_do_not_stand_for_a_model_that_failed(
     page = (out / "my_reviews.md").read_text(encoding="utf-8")
     assert "ours, frozen" not in page
     assert "lstm, seed 0: InputError" in page
+
+
+def test_figures_come_back_with_the_documents_they_were_measured_on(
+    table: Path, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    out, before = tmp_path / "results", table.read_bytes()
+    first = command(table, tiny_bert_folder, "--out", str(out), "--models", "bag-of-words")
+    assert main(first) == 0
+    page = (out / "my_reviews.md").read_bytes()
+    changed = pd.read_csv(table)
+    changed["review"] = changed["review"].str.upper()
+    changed.to_csv(table, index=False)
+    assert main(command(table, tiny_bert_folder, "--out", str(out), "--models", "none")) == 0
+    table.write_bytes(before)
+    assert main(first) == 0
+    text = (out / "my_reviews.md").read_text(encoding="utf-8")
+    assert "| bag of words |" in text
+    assert page.decode().splitlines()[0] in text
+
+
+def test_a_failure_in_earnest_does_not_hide_a_quick_run(
+    table: Path, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    out, vectors = tmp_path / "results", tmp_path / "glove.txt"
+    vectors.write_text("zebra 0.1\n", encoding="utf-8")
+    earnest = ["bench", str(table), "--label", "stars", "--models", "lstm", "--out", str(out)]
+    assert main([*earnest, "--vectors", str(vectors)]) == 1
+    quick = command(table, tiny_bert_folder, "--out", str(out), "--models", "bag-of-words")
+    assert main(quick) == 0
+    assert "| bag of words |" in (out / "my_reviews.md").read_text(encoding="utf-8")
+
+
+def test_an_encoder_that_cannot_be_had_has_a_row_beside_one_that_can(
+    table: Path, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    broken, out = tmp_path / "broken", tmp_path / "results"
+    broken.mkdir()
+    both = f"{tiny_bert_folder},{broken}"
+    more = ["--encoders", both, "--models", "none", "--out", str(out)]
+    assert main(command(table, tiny_bert_folder, *more)) == 1
+    page = (out / "my_reviews.md").read_text(encoding="utf-8")
+    assert "| ours, frozen | failed |" in page
 
 
 def test_labels_that_are_fractions_are_compared_like_any_other(

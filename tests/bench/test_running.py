@@ -215,6 +215,17 @@ def test_other_word_vectors_of_the_same_name_are_measured_anew(
         assert "1 of 1 jobs to do" in capsys.readouterr().err
 
 
+def test_a_failure_with_other_word_vectors_displaces_the_figure(
+    scene: Scene, tmp_path: Path
+) -> None:
+    own = Scene(scene.data, scene.encoder, scene.judge, tmp_path / "own")
+    vectors = tmp_path / "glove.txt"
+    for word, code in (("the", 0), ("zebra", 1)):
+        vectors.write_text(f"{word} 0.1 0.5\n", encoding="utf-8")
+        assert main(words(own, "table1", models="lstm", vectors=str(vectors))) == code
+    assert read_records(own.records / "hotel.jsonl")[0][-1].error is not None
+
+
 def test_a_model_without_a_device_does_without_the_one_asked_for(
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,6 +102,13 @@ def test_validation_depends_on_the_seed_alone() -> None:
     assert first.tolist() == again.tolist() != other.tolist()
 
 
+def test_a_label_that_no_document_has_stands_in_no_documents_way() -> None:
+    targets = (np.random.default_rng(0).random((50, 3)) > 0.5).astype(np.float32)
+    targets[:, 1] = 0
+    held_out = validation_documents(targets, codes(3, "multilabel"), 0.2, 0)
+    assert len(set(held_out.tolist())) == 10
+
+
 def test_validation_of_several_labels_takes_the_share_of_all_documents() -> None:
     targets = (np.random.default_rng(0).random((50, 3)) > 0.5).astype(np.float32)
     held_out = validation_documents(targets, codes(3, "multilabel"), 0.2, 0)

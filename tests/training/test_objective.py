@@ -66,6 +66,19 @@ def test_every_combination_gives_a_finite_loss_with_finite_gradients(
     assert all(gradient.isfinite().all() for gradient in found)
 
 
+@pytest.mark.parametrize("selection", ["paper", "dense"])
+def test_similarities_are_never_hidden_where_they_alone_tell_the_prototypes_apart(
+    selection: str,
+) -> None:
+    losses = []
+    for share in (0.0, 1.0):
+        torch.manual_seed(0)
+        network = make_network(Settings(selection=selection, ids_only_share=share))
+        source, batch = make_source("frozen"), make_batch("multiclass")
+        losses.append(batch_loss(network, source, batch, "multiclass").item())
+    assert losses[0] == losses[1]
+
+
 def test_the_prototypes_learn_unless_they_are_tied() -> None:
     network, source = make_network(Settings()), make_source("adapted")
     batch_loss(network, source, make_batch("multiclass"), "multiclass").backward()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,18 +61,42 @@ def _label_suspects(corpus: AuditCorpus) -> list[Finding]:
     evidence = {
         "n_documents": count,
         "n_test_documents": int(corpus.is_test[suspects].sum()),
-        "examples": _suspects(corpus, np.sort(suspects[:_SHOWN_SUSPECTS])),
+        "examples": _suspects(corpus, np.sort(suspects[:_SHOWN_SUSPECTS]), label),
     }
     severity: Severity = "warning" if many else "note"
     return [Finding("label_suspects", severity, message, evidence)]
 
 
-def _suspects(corpus: AuditCorpus, documents: NDArray[np.int64]) -> list[dict[str, Any]]:
+def _suspects(
+    corpus: AuditCorpus, documents: NDArray[np.int64], disputed: NDArray[np.int64]
+) -> list[dict[str, Any]]:
+    """Name the sentence of each document that speaks most against its label.
+
+    Parameters
+    ----------
+    corpus
+        All documents.
+    documents
+        Those to look at.
+    disputed
+        Of every document, the class that model and label disagree most on. Where one class holds,
+        it is rather the one that is given.
+    """
     chosen = np.zeros(len(corpus.texts), np.bool_)
     chosen[documents] = True
     part = corpus.part(chosen)
     prediction = corpus.model.read(part)
-    effects = leave_one_out_effects(corpus.model, part, prediction)
+    said = prediction.probabilities
+    given = said.argmax(axis=1)
+    several = corpus.model.labels.task == "multilabel"
+    places = (np.arange(len(documents)), disputed[documents] if several else given)
+    # With the others out of the way, the effects are those on the class in dispute.
+    focus = np.full_like(said, -1)
+    focus[places] = said[places]
+    effects = leave_one_out_effects(corpus.model, part, replace(prediction, probabilities=focus))
+    is_denied = corpus.truth[documents, places[1]] > 0
+    effects = np.where(np.repeat(is_denied, part.lengths), -effects, effects)
+    certainties = np.where(is_denied, 1 - said[places], said[places])
     found = []
     for place, document in enumerate(documents.tolist()):
         start, end = part.offsets[place], part.offsets[place + 1]
@@ -84,7 +109,7 @@ def _suspects(corpus: AuditCorpus, documents: NDArray[np.int64]) -> list[dict[st
                 **corpus.example(document),
                 "label": corpus.label(document),
                 "predicted": corpus.model.labels.name_of(row),
-                "probability": float(row.max()),
+                "probability": float(certainties[place]),
                 "sentence": quoted(corpus.sentences[sentence]),
                 "effect": float(effects[start + step]),
                 "prototype": corpus.model.prototypes[column].id,

@@ -140,9 +140,15 @@ def _cut_sentences(corpus: AuditCorpus) -> list[Finding]:
     """Split the documents without the encoder's window, to see how often it cuts."""
     chosen = np.arange(0, len(corpus.texts), -(-len(corpus.texts) // _RESPLIT))
     texts = [corpus.texts[document] for document in chosen]
-    whole = split_documents(texts, splitter=corpus.model.splitter, on_empty="skip").lengths
-    cut = corpus.trajectory.lengths[chosen] - whole
-    share = float(cut.sum() / max(whole.sum(), 1))
+    whole = split_documents(texts, splitter=corpus.model.splitter, on_empty="skip")
+    starts = np.cumsum(whole.lengths) - whole.lengths
+    lengths, offsets = corpus.trajectory.lengths[chosen], corpus.trajectory.offsets[chosen]
+    cut = np.zeros(len(chosen), np.int64)
+    for place in np.flatnonzero(lengths != whole.lengths).tolist():
+        sentences = set(whole.texts[starts[place] : starts[place] + whole.lengths[place]])
+        pieces = corpus.sentences[offsets[place] : offsets[place] + lengths[place]]
+        cut[place] = sum(piece not in sentences for piece in pieces)
+    share = float(cut.sum() / lengths.sum())
     if share < _MANY_CUT:
         return []
     most = np.argsort(-cut, kind="stable")[:5]
@@ -151,5 +157,5 @@ def _cut_sentences(corpus: AuditCorpus) -> list[Finding]:
         "because the encoder reads only so much at once: lists, tables, or texts without full "
         "stops. Look at the examples; line breaks in the texts help."
     )
-    examples = [{**corpus.example(int(chosen[place])), "cuts": int(cut[place])} for place in most]
+    examples = [{**corpus.example(int(chosen[place])), "pieces": int(cut[place])} for place in most]
     return [Finding("cut_sentences", "note", message, {"share": share, "examples": examples})]

@@ -232,10 +232,12 @@ class Regression(_PanelReader):
             what = f"(the mean, in the place of sentences {len(seen) + 1} to {PANEL_SIZE})"
             evidence.append(Evidence(what, sum(steps[len(seen) :])))
         constant = float(class_margin(self.model.intercept_[:, None], row)[0])
+        others = "the other" if len(self.classes) == 2 else "the others on average"
         return evidence, (
             "A sentence's weight is its prototype's scores times the coefficients of its place; "
             f"the weights and a constant of {constant:+.4f} add up to the log-odds of the "
-            f"predicted class. Sentences after the first {PANEL_SIZE} are not read."
+            f"predicted class against {others}. Sentences after the first {PANEL_SIZE} are not "
+            "read."
         )
 
 
@@ -266,7 +268,9 @@ class Tree(_PanelReader):
         for node, child in itertools.pairwise(way):
             feature, bound = tree.feature[node], tree.threshold[node]
             sign = "≤" if child == tree.children_left[node] else ">"
-            told = f"{names[feature]} is {panel[0, feature]:.2f} {sign} {bound:.2f}"
+            is_filled = feature // (len(names) // PANEL_SIZE) >= len(sentences)
+            what = f"the mean, for {names[feature]}," if is_filled else names[feature]
+            told = f"{what} is {panel[0, feature]:.2f} {sign} {bound:.2f}"
             evidence.append(Evidence(told, float(shares[child] - shares[node])))
         return evidence, (
             "A weight is what the answer to a question changes in the share of the predicted class "
@@ -275,7 +279,10 @@ class Tree(_PanelReader):
         )
 
     def rules(self) -> str:
-        """Return the tree as text, to be read from the left margin inwards."""
+        """Return the tree as text, to be read from the left margin inwards.
+
+        Of a sentence that a document does not have, the mean of its others is asked.
+        """
         told = [self.classes[place] for place in self.model.classes_]
         rules: str = export_text(
             self.model,

@@ -112,6 +112,7 @@ class SubstituteClassifier(Rival):
         return self.reader_.rules()
 
     def _learn_all(self, texts: list[str], targets: NDArray[np.float32]) -> float:
+        self._check()
         code, given, seed = self._code(), self.classifier, self._seed()
         if given is None:
             given = ProtoryNetClassifier(on_empty="skip", random_state=seed)
@@ -120,15 +121,17 @@ class SubstituteClassifier(Rival):
         self.classifier_ = given
         return self._learn_reading(_Reading(*given.trace(texts)), targets)
 
-    def _learn_reading(self, reading: _Reading, targets: NDArray[np.float32]) -> float:
-        code, model = self._code(), self.classifier_.model_
+    def _check(self) -> None:
         if self.reader not in _READERS:
             raise InputError(
                 f"there is no substitute {self.reader!r}; the substitutes are "
                 f"{', '.join(SUBSTITUTES)}."
             )
-        if code.task != "multiclass":
+        if self._code().task != "multiclass":
             raise InputError("substitutes give one class per document, not several.")
+
+    def _learn_reading(self, reading: _Reading, targets: NDArray[np.float32]) -> float:
+        code, model = self._code(), self.classifier_.model_
         if code.names != model.labels.names:
             raise InputError(
                 f"the documents are of the classes {', '.join(code.names)}, those of the model of "
@@ -136,10 +139,15 @@ class SubstituteClassifier(Rival):
             )
         seen = targets[reading.filled]
         truth = seen.argmax(axis=1)
-        if len(np.unique(truth)) < 2:
-            raise InputError("substitutes need documents with a sentence of at least two classes.")
         fraction, seed = model.settings.validation_fraction, model.training.seed
-        held_out = validation_documents(seen, code, fraction, seed)
+        held_out = np.zeros(0, np.int64)
+        if len(seen):
+            held_out = validation_documents(seen, code, fraction, seed)
+        if len(np.unique(np.delete(truth, held_out))) < 2:
+            raise InputError(
+                "substitutes need documents with a sentence of at least two classes, beside those "
+                f"held out; {len(truth)} were given."
+            )
         self.reader_ = _READERS[self.reader](code.names)
         return self.reader_.fit(reading.scores(model), truth, held_out)
 
@@ -183,6 +191,7 @@ def fit_substitutes(
     for name in SUBSTITUTES:
         rival = SubstituteClassifier(name, classifier=classifier)
         rival.labels_, rival.classifier_ = code, classifier
+        rival._check()
         rival.validation_accuracy_ = rival._learn_reading(reading, code.encode(y))
         fitted[name] = rival
     return fitted

@@ -113,7 +113,15 @@ class TransformerClassifier(Rival):
                 LabelledTokens(self._tokens(part.texts), torch.from_numpy(part.targets).to(device))
                 for part in (train, validation)
             )
-            accuracy = self._within_memory(partial(fine_tune, network, learnt, held_out, how))
+            remedy = (
+                "long='head+tail', which reads less of long documents"
+                if self.long == "windows"
+                else f"a lower batch_size (now {self.batch_size}) or max_tokens (now "
+                f"{self.max_tokens})"
+            )
+            accuracy = self._within_memory(
+                partial(fine_tune, network, learnt, held_out, how), remedy
+            )
         network.requires_grad_(False)
         return accuracy
 
@@ -151,22 +159,19 @@ class TransformerClassifier(Rival):
         device = choose_device(self.device)
         for start in range(0, len(texts), _READ_AT_ONCE):
             tokens = self._tokens(texts[start : start + _READ_AT_ONCE])
-            logits = self._within_memory(partial(document_logits, self.network_, tokens, device))
+            logits = self._within_memory(
+                partial(document_logits, self.network_, tokens, device),
+                "device='cpu', or free some of it",
+            )
             powers = np.exp(logits - logits.max(axis=1, keepdims=True))
             result[start : start + len(tokens)] = powers / powers.sum(axis=1, keepdims=True)
         return result
 
-    def _within_memory(self, work: Callable[[], _Result]) -> _Result:
-        """Do something on the device, and say what helps where its memory is too small."""
+    def _within_memory(self, work: Callable[[], _Result], remedy: str) -> _Result:
+        """Do something on the device, and say what to try where its memory is too small."""
         try:
             return work()
         except torch.OutOfMemoryError:
-            remedy = (
-                "long='head+tail', which reads less of long documents"
-                if self.long == "windows"
-                else f"a lower batch_size (now {self.batch_size}) or max_tokens (now "
-                f"{self.max_tokens})"
-            )
             raise ProtoryNetError(
                 f"the device {self.device!r} has too little memory; try {remedy}."
             ) from None

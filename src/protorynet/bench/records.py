@@ -9,7 +9,10 @@ from typing import Any
 
 from protorynet.errors import InputError
 
-__all__ = ["Record", "Stability", "read_records"]
+__all__ = ["DOCUMENTS", "Record", "Stability", "read_records"]
+
+DOCUMENTS = "documents"
+"""Kind of a line, and model of its record, that says which documents a run was about."""
 
 _JOB, _STABILITY = "job", "stability"
 _FIGURES = (
@@ -97,6 +100,11 @@ class Record:
         """What tells one job from another."""
         return self.set, self.encoder, self.model, self.variant, self.seed
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether it was measured for a moment only, to see that everything works."""
+        return bool(self.settings.get("quick"))
+
     def figure(self, name: str) -> float | None:
         """Return a figure, or one that follows from others; None where it was not measured."""
         if name == "ids_only_gap":
@@ -169,6 +177,7 @@ def _would_hide(failure: Record, earlier: Record) -> bool:
         and earlier.error is None
         and earlier.settings == failure.settings
         and failure.data in ("", earlier.data)
+        and failure.weights in ("", earlier.weights)
     )
 
 
@@ -183,6 +192,10 @@ def _parsed(line: bytes) -> Record | Stability | None:
     if not all(isinstance(name, str) for name in names):
         return None
     data, encoder, model = names
+    if values.get("kind") == DOCUMENTS:
+        quick = {"quick": True} if values.get("quick") is True else {}
+        digest = str(values.get("data") or "")
+        return Record(str(data), "", DOCUMENTS, 0, "".join(quick), digest, settings=quick)
     if values.get("kind") == _JOB and type(values.get("seed")) is int:
         return _record(str(data), str(encoder), str(model), values)
     value, seeds = _number(values.get("value")), values.get("seeds")

@@ -10,7 +10,7 @@ from typing import Any
 
 from protorynet.bench.catalogue import DATA_SETS, MODELS, ModelKind
 from protorynet.bench.figures import Figure, figure_of
-from protorynet.bench.records import Record, Stability, read_records
+from protorynet.bench.records import DOCUMENTS, Record, Stability, read_records
 from protorynet.errors import InputError
 
 __all__ = ["Group", "Results", "read_results"]
@@ -57,8 +57,8 @@ class Results:
     failures
         The records of jobs that failed.
     outdated
-        Records of other documents than the latest under the same name, or of a quick run where
-        there are figures measured in earnest; no table shows them.
+        Records of other documents or weights than the latest under the same name, or of a quick run
+        where there are figures measured in earnest; no table shows them.
     """
 
     groups: tuple[Group, ...]
@@ -91,20 +91,20 @@ class Results:
 
     def sets_of(self, encoder: str) -> tuple[str, ...]:
         """Return the data sets of an encoder's table: those tried with it, or with no encoder."""
-        tried = {(group.set, group.encoder) for group in self.groups}
-        tried |= {(record.set, record.encoder) for record in self.failures}
+        measured = {(group.set, group.encoder) for group in self.groups}
+        tried = measured | {(record.set, record.encoder) for record in self.failures}
         encoders = self.main_encoders
         return tuple(
             name
             for name in self.sets
-            if (name, encoder) in tried or not any((name, other) in tried for other in encoders)
+            if (name, encoder) in tried or not any((name, other) in measured for other in encoders)
         )
 
     @property
     def is_quick(self) -> bool:
         """Whether some of it was measured for a moment only, to see that everything works."""
         records = (record for group in self.groups for record in group.records)
-        return any(record.settings.get("quick") for record in records)
+        return any(record.is_quick for record in records)
 
     def only(
         self,
@@ -180,13 +180,14 @@ def read_results(folder: Path) -> Results:
 def _grouped(records: Sequence[Record], stabilities: dict[Any, Stability]) -> Results:
     kinds = {kind.name: kind for kind in MODELS}
     of_models = sorted((record for record in records if record.model in kinds), key=_order)
-    latest = _latest_documents(records)
+    latest, weights = _latest_documents(records), _latest_weights(records)
     known: list[Record] = []
     outdated: list[Record] = []
     for record in of_models:
         # Records from before the digest was kept are taken at their word.
         is_latest = not record.data or record.data == latest.get(record.set, record.data)
-        (known if is_latest else outdated).append(record)
+        is_same = not record.weights or record.weights == weights[_start(record)]
+        (known if is_latest and is_same else outdated).append(record)
     members: dict[tuple[str, str, str, str], list[Record]] = {}
     for record in known:
         if record.error is None:
@@ -203,15 +204,24 @@ def _grouped(records: Sequence[Record], stabilities: dict[Any, Stability]) -> Re
 
 
 def _latest_documents(records: Sequence[Record]) -> dict[str, str]:
-    """Return the digest of the documents of each data set that were tried last.
+    """Return the digest of each data set's documents that the last run was about.
 
-    Trying and failing counts: what was measured on others before would pass for its figure. A
-    quick run counts only where nothing was tried in earnest.
+    A quick run counts only where nothing was measured in earnest.
     """
-    tried = [record for record in records if record.data]
-    quick = {record.set: record.data for record in tried if record.settings.get("quick")}
-    earnest = {record.set: record.data for record in tried if not record.settings.get("quick")}
+    told = [record for record in records if record.data and record.error is None]
+    measured = {record.set for record in told if not record.is_quick and record.model != DOCUMENTS}
+    quick = {record.set: record.data for record in told if record.is_quick}
+    earnest = {r.set: r.data for r in told if not r.is_quick and r.set in measured}
     return quick | earnest
+
+
+def _latest_weights(records: Sequence[Record]) -> dict[tuple[str, ...], str]:
+    """Return the digest of what was started from last, under the same name."""
+    return {_start(record): record.weights for record in records if record.weights}
+
+
+def _start(record: Record) -> tuple[str, ...]:
+    return record.set, record.encoder, str(record.settings.get("vectors", ""))
 
 
 def _order(record: Record) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from protorynet.bench.documents import Documents, Source
 from protorynet.bench.forecast import Forecast
 from protorynet.bench.jobs import Job, Plan, short_name
 from protorynet.bench.measuring import Material, measure
-from protorynet.bench.records import Record, read_records
+from protorynet.bench.records import DOCUMENTS, Record, read_records
 from protorynet.bench.stability import corpus_mean, stability
 from protorynet.bench.weights import weights_of
 from protorynet.encoders import Encoder, load_encoder, split_variant
@@ -43,6 +43,7 @@ def run_plan(plan: Plan) -> int:
     for name in plan.sources:
         known |= _records(plan, name)
     _keep_real_records(plan.jobs, known)
+    _mark_documents(plan, library)
     encoders = _Encoders(plan)
     pending = [job for job in plan.jobs if not _is_measured(job, known, library, encoders)]
     for line in plan.notes:
@@ -51,7 +52,7 @@ def run_plan(plan: Plan) -> int:
     _tell_of_old_recipes([job for job in plan.jobs if job not in pending], known)
     encoders.load(pending)
     # How long a quick run took says nothing about one in earnest.
-    like = [each for each in known.values() if bool(each.settings.get("quick")) == library.quick]
+    like = [each for each in known.values() if each.is_quick == library.quick]
     forecast = Forecast(like)
     failed = 0
     for group in plan.groups:
@@ -133,7 +134,8 @@ class _Encoders:
     def load(self, jobs: Sequence[Job]) -> None:
         """Load what jobs need before the first begins, so that a wrong name shows at once.
 
-        An encoder that cannot be had stops the jobs that need it; all, where each of them does.
+        A judge that cannot be had stops everything; an encoder the jobs that need it, and all,
+        where each of them does.
         """
         if any(job.kind.has_prototypes for job in jobs):
             for spec in self._plan.judges:
@@ -183,11 +185,29 @@ def _is_measured(
     return not record.data or library.digest(job.set) in (None, record.data)
 
 
+def _mark_documents(plan: Plan, library: _Library) -> None:
+    """Write down which documents this run is about, where the last one was about others.
+
+    Pages show the figures of the documents marked or measured last, even if all jobs fail now, or
+    were done before the last run.
+    """
+    for name in plan.sources:
+        last = [
+            record.data
+            for record in _records(plan, name).values()
+            if record.data and record.error is None and record.is_quick == library.quick
+        ]
+        digest = library.digest(name) if last else None
+        if digest is not None and digest != last[-1]:
+            mark = {"set": name, "model": DOCUMENTS, "data": digest, "quick": library.quick}
+            append_record(plan.file(name), {"kind": DOCUMENTS, **mark})
+
+
 def _keep_real_records(jobs: list[Job], known: Mapping[Any, Record]) -> None:
     """Refuse to put the figures of a quick run in the place of real ones."""
     for job in jobs:
         record = known.get(job.key)
-        is_real = record is not None and record.error is None and not record.settings.get("quick")
+        is_real = record is not None and record.error is None and not record.is_quick
         if job.quick and is_real:
             raise InputError(
                 f"{job} was measured in earnest already, and --quick would hide it; give another "
@@ -229,7 +249,8 @@ def _do(plan: Plan, job: Job, library: _Library, encoders: _Encoders) -> dict[st
         return {**names, **measure(job, _material(plan, job, library, encoders))}
     except Exception as error:
         told = {"error": _line(error), "settings": job.changes, "recipe": job.recipe}
-        return {**names, **told, "data": library.digest(job.set)}
+        start = {"weights": encoders.weights(job) or "", "data": library.digest(job.set)}
+        return {**names, **told, **start}
     finally:
         _free_memory()
 

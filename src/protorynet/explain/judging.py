@@ -27,6 +27,7 @@ Judge = Callable[[list[str], list[str]], NDArray[np.float32]]
 """Gives the likeness of every sentence of a first list to every one of a second."""
 
 _JUDGED_SENTENCES = 1000
+_WORD_PIECES = "word pieces: it sees spelling, not meaning"
 
 
 def encoder_judge(encode: Encode) -> Judge:
@@ -71,9 +72,13 @@ def choose_judge(
         return None, ""
     # Its faster forms are no more independent of it than it is itself.
     if judge is None and split_variant(record.name)[0] == "minilm":
-        return tfidf_judge, "word pieces: it sees spelling, not meaning"
+        return tfidf_judge, _WORD_PIECES
     judging = load_encoder(judge or "minilm", device=device)
-    return encoder_judge(judging.encode), judging.name
+    is_own = judging.fingerprint == record.fingerprint
+    if is_own and judge is None:
+        return tfidf_judge, _WORD_PIECES
+    told = f"{judging.name}, which is the model's own encoder" if is_own else judging.name
+    return encoder_judge(judging.encode), told
 
 
 def judged_sentences(random: np.random.Generator, count: int) -> NDArray[np.int64]:

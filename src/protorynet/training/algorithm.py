@@ -238,6 +238,9 @@ def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
     settings = run.settings
     if settings.retrain == "reader" or not settings.exact or isinstance(run.source, FrozenSource):
         run.source.settle()
+        if settings.exact:
+            # Until then a GPU may have embedded the sentences in half precision.
+            network.prototypes.data.copy_(run.source.all_rows(rows))
         fixed, _ = _with_fixed_embeddings(run)
         return train_reader(
             network, fixed, Stage("retrain", settings.retrain_epochs, settings.patience)
@@ -275,12 +278,16 @@ def drop_dead(
 ) -> tuple[ProtoryNetwork, Tensor, NDArray[np.int64]]:
     """Remove prototypes that no training sentence is matched to; no prediction changes.
 
+    A reader that sees the similarities to all prototypes keeps them all.
+
     Returns
     -------
     The network, the rows of its prototypes, and the prototype of every training sentence.
     """
     trajectory = _trajectory(network, run.source, run.train)
     alive = np.flatnonzero(trajectory.columns_used(len(rows)))
+    if network.settings.selection == "dense":
+        alive = np.arange(len(rows))
     if len(alive) < len(rows):
         network = keep_columns(network, alive, run)
         rows = rows[torch.from_numpy(alive).to(rows.device)]

@@ -220,7 +220,8 @@ def _held_out_of_sets(
     """Hold out documents of several labels each: of no label more than its share, nor its last."""
     wanted = max(1, round(fraction * len(targets)))
     positives = targets.sum(axis=0)
-    room = np.minimum(np.ceil(fraction * positives), positives - 1)
+    # A label that no document has stands in no document's way.
+    room = np.minimum(np.ceil(fraction * positives), np.maximum(positives - 1, 0))
     held_out: list[int] = []
     for document in random.permutation(len(targets)).tolist():
         if (room >= targets[document]).all():

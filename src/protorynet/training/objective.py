@@ -51,7 +51,9 @@ def batch_loss(
         both = source(torch.cat([batch.rows, tied_rows]))
         embedded, prototypes = both.split([len(batch.rows), len(tied_rows)])
     distances = pairwise_distance(embedded, prototypes, settings.distance)
-    steps = network.steps(distances, ids_only=_ids_only(batch, settings.ids_only_share))
+    # Only where one prototype is active does a step without its similarity still tell which.
+    share = settings.ids_only_share if settings.selection == "straight_through" else 0.0
+    steps = network.steps(distances, ids_only=_ids_only(batch, share))
     padded = pad_documents(steps, batch.lengths, batch.longest)
     logits = at_last_sentence(network.reader(padded), batch.lengths)
 

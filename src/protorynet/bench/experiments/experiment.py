@@ -21,8 +21,8 @@ _QUICK = (
     "figures mean nothing."
 )
 _OUTDATED = (
-    "Left out, since they were measured on other documents or in a quick run: {models}. Measure "
-    "them again to see them here."
+    "Left out, since they were measured on other documents, from other weights or in a quick run: "
+    "{models}. Measure them again to see them here."
 )
 
 

@@ -29,7 +29,7 @@ def _blocks(results: Results) -> list[Block]:
     for encoder in plain.main_encoders:
         rows = model_rows(plain, TABLE1.models, encoder)
         rows = [row for row in rows if any(_is_measured(row, name) for name in row.groups)]
-        if rows:
+        if rows and any(row.kind.uses_encoder or not encoder for row in rows):
             if encoder:
                 blocks.append(Heading(f"Short and long documents, sentence encoder {encoder}"))
             sets = plain.sets_of(encoder)

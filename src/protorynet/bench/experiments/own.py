@@ -63,7 +63,7 @@ def own_grid(results: Results, name: str, encoder: str) -> Grid | None:
     """Return the comparison as a table; None where nothing was measured."""
     rows = model_rows(results.only(variants=("",)), _MODELS, encoder)
     measured = [row for row in rows if name in row.groups]
-    if not measured:
+    if not rows:
         return None
     ours = reference_row(measured)
     measured.sort(key=lambda row: -_mean(row.groups[name], "accuracy"))

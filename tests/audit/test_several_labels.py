@@ -1,0 +1,57 @@
+"""The audit of a model that may give a document several labels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hashing_encoder import HashingEncoder
+from protorynet import ProtoryNetClassifier, Settings
+from protorynet.audit import audit_model
+from protorynet.explain import LabelledDocuments
+
+FOOD = ["The food was delicious tonight.", "We ate a splendid soup."]
+ROOM = ["The room was spotless and quiet.", "Our bed was very comfortable."]
+REST = ["We came by train on Monday.", "It rained for two days."]
+
+
+def test_a_suspected_label_is_judged_by_the_class_in_dispute() -> None:
+    random = np.random.default_rng(0)
+    texts, labels = [], []
+    for _ in range(300):
+        has = random.random(2) < 0.5
+        told = [
+            part[random.integers(2)]
+            for part, is_told in zip((FOOD, ROOM), has, strict=True)
+            if is_told
+        ]
+        first, last = (REST[place] for place in random.integers(2, size=2))
+        texts.append(" ".join([first, *told, last]))
+        labels.append(has.astype(float))
+    truth = np.array(labels)
+    settings = Settings(
+        epochs=20,
+        retrain_epochs=20,
+        learning_rate=1e-2,
+        n_prototypes=6,
+        max_prototypes=6,
+        min_prototypes=6,
+    )
+    model = ProtoryNetClassifier(HashingEncoder(), settings=settings, device="cpu", cache=False)
+    model.fit(texts, truth)
+    only_food = next(row for row in range(300) if truth[row].tolist() == [1, 0])
+    given = truth.copy()
+    given[only_food] = [1, 1]
+
+    def documents(count: int, targets: np.ndarray) -> LabelledDocuments:
+        sentences, embeddings = model.prepare(texts[:count], on_empty="skip")
+        rows = np.arange(count)
+        return LabelledDocuments(
+            texts[:count], rows, sentences, embeddings, targets[:count].astype(np.float32)
+        )
+
+    audit = audit_model(model.model_, documents(300, given), documents(40, truth))
+    (finding,) = [found for found in audit.findings if found.kind == "label_suspects"]
+    (example,) = finding.evidence["examples"]
+    room = float(model.predict_proba([texts[only_food]])[0, 1])
+    assert example["row"] == only_food
+    assert np.isclose(example["probability"], 1 - room, atol=1e-5)
