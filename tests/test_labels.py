@@ -148,3 +148,8 @@ def test_labels_never_seen_in_training_are_named() -> None:
 def test_labels_that_do_not_fit_a_multilabel_model_are_refused(labels: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         LabelCode(("a", "b"), "multilabel").encode(labels)
+
+
+@pytest.mark.parametrize(("classes", "labels"), [(["0", "1"], [1, 0]), ([0, 1], ["1", "0"])])
+def test_a_label_of_another_type_is_known_by_its_name(classes: Any, labels: Any) -> None:
+    assert learn_labels(classes).encode(labels).argmax(axis=1).tolist() == [1, 0]

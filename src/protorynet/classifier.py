@@ -154,7 +154,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         targets = labels.encode(y)
         encoder = self._load_encoder(settings)
         tunable = tunable_encoder(encoder) if settings.encoder_training == "full" else None
-        sentences, embeddings = self._prepare(documents, encoder)
+        sentences, embeddings = self._prepare(documents, encoder, self.splitter)
         filled = sentences.filled
         sentences = sentences.without_empty()
         record = EncoderRecord.of(encoder, tuned=tunable is not None)
@@ -275,8 +275,8 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
 
     def prepare(self, X: Any, *, on_empty: OnEmpty | None = None) -> tuple[Sentences, Embeddings]:  # noqa: N803
         """Split documents and encode their sentences, as the fitted model reads them."""
-        self._fitted()
-        return self._prepare(self._documents(X), self.encoder_, on_empty)
+        splitter = self._fitted().splitter
+        return self._prepare(self._documents(X), self.encoder_, splitter, on_empty)
 
     def labelled(self, X: Any, y: Any) -> Labelled:  # noqa: N803
         """Prepare documents that hold a sentence, with their labels in the model's numbers."""
@@ -381,12 +381,16 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         return copy.deepcopy(tunable_encoder(encoder)) if full else encoder
 
     def _prepare(
-        self, documents: Sequence[Any], encoder: Encoder | None, on_empty: OnEmpty | None = None
+        self,
+        documents: Sequence[Any],
+        encoder: Encoder | None,
+        splitter: Splitter,
+        on_empty: OnEmpty | None = None,
     ) -> tuple[Sentences, Embeddings]:
         return prepare_documents(
             documents,
             encoder,
-            splitter=self.splitter,
+            splitter=splitter,
             on_empty=on_empty or self.on_empty,
             cache=EmbeddingCache() if self.cache else None,
             progress=self.verbose,

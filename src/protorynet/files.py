@@ -37,12 +37,20 @@ def read_limited(path: Path, largest: int) -> bytes:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file under a temporary name beside it, then move it into place."""
+    """Write a file under a temporary name beside it, then move it into place.
+
+    A link stays one: what it points to is written. A device or a pipe is written into.
+    """
+    path = path.resolve()
+    data = content.encode() if isinstance(content, str) else content
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(data)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o666 & ~_umask())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -43,16 +44,16 @@ class LabelCode:
         """Return one-hot or multi-hot rows; a label that is no class is refused by name."""
         if self.task == "multilabel":
             return self._encode_sets(labels)
-        column = self._columns()
         plain = _plain_list(labels)
-        unseen = sorted({str(label) for label in plain if label not in column})
+        places = [self._place(label) for label in plain]
+        unseen = sorted({str(plain[row]) for row, place in enumerate(places) if place is None})
         if unseen:
             raise InputError(
                 f"label(s) {', '.join(map(repr, unseen[:5]))} were not seen in training; "
                 f"the classes are {', '.join(map(repr, self.names[:10]))}."
             )
         targets = np.zeros((len(plain), len(self.classes)), np.float32)
-        targets[np.arange(len(plain)), [column[label] for label in plain]] = 1
+        targets[np.arange(len(plain)), np.array(places, np.int64)] = 1
         return targets
 
     def decode(self, probabilities: NDArray[np.float32]) -> NDArray[Any]:
@@ -76,16 +77,16 @@ class LabelCode:
     def _encode_sets(self, labels: Any) -> NDArray[np.float32]:
         matrix = _matrix(labels)
         if matrix is None:
-            column = self._columns()
             matrix = np.zeros((len(labels), len(self.classes)), np.float32)
             for row, chosen in enumerate(labels):
                 for name in _plain_set(chosen):
-                    if name not in column:
+                    place = self._place(name)
+                    if place is None:
                         raise InputError(
                             f"label {str(name)!r} was not seen in training; "
                             f"the classes are {', '.join(map(repr, self.names[:10]))}."
                         )
-                    matrix[row, column[name]] = 1
+                    matrix[row, place] = 1
         if matrix.shape[1] != len(self.classes):
             raise InputError(
                 f"the label matrix has {matrix.shape[1]} columns, but the model has "
@@ -93,8 +94,18 @@ class LabelCode:
             )
         return matrix
 
+    def _place(self, label: Scalar) -> int | None:
+        """Return the column of a label; of another type than the classes, by its name.
+
+        Whether a file says 1 or "1" depends on its format, and on its other labels.
+        """
+        place = self._columns.get(label)
+        return self._columns.get(str(label)) if place is None else place
+
+    @cached_property
     def _columns(self) -> dict[Scalar, int]:
-        return {label: place for place, label in enumerate(self.classes)}
+        by_name: dict[Scalar, int] = {name: place for place, name in enumerate(self.names)}
+        return by_name | {label: place for place, label in enumerate(self.classes)}
 
 
 def read_labels(classes: Any, task: Any) -> LabelCode:

@@ -55,6 +55,7 @@ _CONFIG, _WEIGHTS, _PROTOTYPES, _CARD, _ENCODER = (
 )
 _EDITS, _STATES = "edits.json", "edits.safetensors"
 _AUTOMATA = "automata.json"
+_EXPORTED = "export.json"  # what an exported model has in a configuration's place
 _MARKS = (_CONFIG, _WEIGHTS, _PROTOTYPES)
 _OURS = {*_MARKS, _CARD, _ENCODER, _EDITS, _STATES, _AUTOMATA}
 # What reading a damaged or hand-made file may raise.
@@ -115,6 +116,11 @@ def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
     """
     if not path.is_dir():
         raise ModelFormatError(f"there is no model directory {path}.")
+    if (path / _EXPORTED).exists() and not (path / _CONFIG).exists():
+        raise ModelFormatError(
+            f"{path} is an exported model, which only `predict` and `explain` read; give the model "
+            "it was made of."
+        )
     config = json_object(path / _CONFIG, _read(path / _CONFIG, _LARGEST_JSON))
     version = config.get("format_version")
     if version != FORMAT_VERSION:

@@ -290,3 +290,42 @@ def test_documents_may_have_several_labels(
         header
         == '"row","prediction","probability","p_music","p_negative","p_positive","trajectory"'
     )
+
+
+def test_a_split_is_known_in_capitals_too(run: Run, tmp_path: Path, quick: tuple[str, str]) -> None:
+    rows = [
+        (text, label, "Train" if n % 5 else "Test") for n, (text, label) in enumerate(reviews())
+    ]
+    table = write_csv(tmp_path / "capitals.csv", ("review", "sentiment", "split"), rows)
+    ended = run("fit", table, "-o", tmp_path / "model", *quick)
+    assert f"rows with split 'train' of {len(rows)}" in ended.err
+
+
+def test_a_split_column_without_the_usual_name_is_told(
+    run: Run, trained: Path, tmp_path: Path
+) -> None:
+    rows = [(text, label, "dev") for text, label in reviews()[:10]]
+    table = write_csv(tmp_path / "dev.csv", ("review", "sentiment", "split"), rows)
+    ended = run("evaluate", trained, table)
+    assert "has no 'test' but 'dev', so all 10 rows are used" in ended.err
+
+
+def test_a_page_never_takes_the_place_of_its_table(
+    run: Run, trained: Path, table: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "reviews.csv"
+    own.write_bytes(table.read_bytes())
+    for ended in (
+        run("report", trained, own, "-o", own),
+        run("explain", trained, "--input", own, "--html", own),
+    ):
+        assert (ended.code, "is the input" in ended.err) == (2, True)
+    assert own.read_bytes() == table.read_bytes()
+
+
+def test_a_fitted_model_splits_as_it_learnt_to_whatever_is_set_for_the_next_fit(
+    trained: Path,
+) -> None:
+    classifier = ProtoryNetClassifier.load(trained)
+    before = classifier.predict_proba([TEXT])
+    assert (classifier.set_params(splitter="paper").predict_proba([TEXT]) == before).all()

@@ -190,3 +190,12 @@ def test_a_tampered_log_is_refused(run: Run, fails: Fails, model: Path) -> None:
     log = model / "edits.json"
     log.write_text(log.read_text().replace("a name", "b name"))
     assert "edits.json was changed or cut off" in fails("edit", model, "--undo")
+
+
+def test_a_folder_that_cannot_be_replaced_is_told_before_retraining(
+    run: Run, model: Path, table: Path
+) -> None:
+    (model / "report.html").write_text("mine", encoding="utf-8")
+    ended = run("edit", model, "--rename", "1", "first", "--retrain", table)
+    assert (ended.code, "report.html" in ended.err) == (2, True)
+    assert "Retrain" not in ended.err

@@ -77,3 +77,9 @@ def test_columns_are_not_named_without_a_table(fails: Fails, trained: Path, tmp_
     assert "need --check TABLE" in fails(
         "export", trained, "-o", tmp_path / "m", "--text", "review"
     )
+
+
+def test_a_command_that_needs_the_model_itself_says_that_this_is_its_export(
+    fails: Fails, exported: Path
+) -> None:
+    assert "is an exported model" in fails("prototypes", exported)

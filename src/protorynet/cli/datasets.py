@@ -127,9 +127,7 @@ def _check_output(output: Path, source: Path | None) -> None:
         raise InputError(f"{output} should end in .parquet.")
     if output.is_dir():
         raise InputError(f"{output} is a directory; give the name of a file.")
-    if source is not None and output.exists() and source.exists() and output.samefile(source):
-        raise InputError(f"{output} is the input; choose another name for the output.")
-    check_writable(output)
+    check_writable(output, *([] if source is None else [source]))
 
 
 def _print_list(known: tuple[KnownDataset, ...]) -> None:

@@ -138,7 +138,7 @@ def edit(
             raise InputError("there is no edit to save: name one, or leave -o out.")
         _show_log(model, as_json=as_json)
         return
-    _check_output(output)
+    _check_output(output, model)
     table = None
     if retrain is not None:
         table = read_documents(
@@ -182,8 +182,12 @@ def _pair(given: str, option: str) -> tuple[int, str]:
     raise InputError(f'{option} {shown!r} should be an id and a text, as in {option} 4 "A text."')
 
 
-def _check_output(output: Path | None) -> None:
+def _check_output(output: Path | None, model: Path) -> None:
     if output is None:
+        from protorynet.storage import check_free
+
+        check_free(model)
+        check_writable(model)
         return
     if output.exists() or output.is_symlink():
         raise InputError(f"{output} exists already. Choose another name.")

@@ -75,7 +75,7 @@ def explain(
 
     **Example:** `protorynet explain model "The plot is thin. But I loved the actors!"`
     """
-    _check_choice_of_output(as_json, html)
+    _check_choice_of_output(as_json, html, *([] if source is None else [source]))
     if source is None:
         if text or split or limit or skip_empty:
             raise InputError("--text, --split, --limit and --skip-empty need --input FILE.")
@@ -116,12 +116,12 @@ def prototypes(model: ModelFolder, as_json: AsJson = False, html: AsHtml = None)
         report.print_prototypes(listed, result_console())
 
 
-def _check_choice_of_output(as_json: bool, html: Path | None) -> None:
+def _check_choice_of_output(as_json: bool, html: Path | None, *inputs: Path) -> None:
     if html is None:
         return
     if as_json:
         raise InputError("give either --json or --html FILE, not both.")
-    check_writable(html)
+    check_writable(html, *inputs)
 
 
 def _read_text(document: str | None) -> str:

@@ -75,6 +75,7 @@ def export(
     **Example:** `protorynet export model -o small --precision int8 --check reviews.csv`
     """
     from protorynet.exporting import compare, export_onnx
+    from protorynet.runtime.exported import read_exported
 
     check_writable(output)
     table = None
@@ -93,7 +94,9 @@ def export(
     size = sum(path.stat().st_size for path in output.iterdir())
     if as_json:
         tables = {"trial": vars(trial), "check": None if measured is None else vars(measured)}
-        print_json({"folder": str(output), "format": kind, "precision": precision, **tables})
+        part = read_exported(output).encoder
+        written = None if part is None else part.precision
+        print_json({"folder": str(output), "format": kind, "precision": written, **tables})
         return
     _tell("the prototypes' sentences and some others", trial)
     if measured is not None:

@@ -10,8 +10,11 @@ from protorynet.errors import InputError
 __all__ = ["check_writable"]
 
 
-def check_writable(path: Path) -> None:
-    """Refuse a path in whose folder nothing can be written."""
+def check_writable(path: Path, *inputs: Path) -> None:
+    """Refuse a path in whose folder nothing can be written, and one that is read from itself."""
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise InputError(f"{path} is the input; choose another name for the output.")
     folder = path.absolute().parent
     try:
         while not folder.exists():

@@ -195,10 +195,7 @@ def _check_places(model: Path, sources: list[str], output: str | None, *, resume
         raise InputError(f"{path} has an ending that is not known; known are {', '.join(ENDINGS)}.")
     if path.is_dir():
         raise InputError(f"{path} is a directory; give the name of a file.")
-    for source in map(Path, sources):
-        if path.exists() and source.exists() and path.samefile(source):
-            raise InputError(f"{path} is the input; choose another name for the output.")
-    check_writable(path.resolve())
+    check_writable(path.resolve(), *map(Path, sources))
 
 
 def _print(stream: TableStream, step: BatchScorer, kind: str, *, is_brief: bool) -> Written:

@@ -83,7 +83,7 @@ def report(
     """
     if output.is_dir():
         raise InputError(f"{output} is a folder; give the name of a file with -o.")
-    check_writable(output)
+    check_writable(output, test)
     columns = {"text": text, "label": label}
     table = read_documents(test, split=split, prefer_split="test", skip_empty=skip_empty, **columns)
     trained = _training_table(test, train, table, columns)

@@ -69,12 +69,19 @@ def keep_split(
             f"chosen; its columns are {listed(loaded.table.column_names)}."
         )
     values = pc.cast(plain_column(loaded, column), pa.large_string())
+    if split is None:
+        values = pc.utf8_lower(values)  # by custom, not by name: "Train" is one as well
     wanted = split if split is not None else preferred
     rows = np.flatnonzero(pc.fill_null(pc.equal(values, wanted), False).to_numpy())
     if not len(rows):
-        if split is None:
-            return every_row
         there = [value for value in pc.unique(values).to_pylist() if value is not None]
+        if split is None:
+            if there:
+                notes.append(
+                    f"column {column!r} has no {wanted!r} but {listed(there)}, so all "
+                    f"{len(values):,} rows are used; choose with --split"
+                )
+            return every_row
         raise TableError(f"{loaded.name} has no split {split!r}; it has {listed(there)}.")
     choose = "" if split is not None else "; choose with --split"
     notes.append(f"using the {len(rows):,} rows with split {wanted!r} of {len(values):,}{choose}")
