@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("ray", reason="needs the extra 'scale'")
 
+from protorynet import ProtoryNetClassifier
 from protorynet.errors import InputError, ModelFormatError
-from protorynet.scale import encode_with_ray, predict_with_ray, ray_session
+from protorynet.scale import encode_with_ray, fit_with_ray, predict_with_ray, ray_session
 
 
 def test_no_sentences_need_no_ray() -> None:
@@ -44,3 +46,11 @@ def test_an_address_of_another_form_is_refused(address: str) -> None:
 def test_an_address_at_which_nothing_answers_is_refused_quickly() -> None:
     with pytest.raises(InputError, match="nothing answers at"), ray_session("127.0.0.1:1"):
         pass
+
+
+def test_a_number_of_workers_is_refused_where_none_train_together(
+    tiny_bert_folder: Path, reviews: Any
+) -> None:
+    classifier = ProtoryNetClassifier(tiny_bert_folder)
+    with pytest.raises(InputError, match="workers=3 is for encoder_training='full'"):
+        fit_with_ray(classifier, reviews.texts, reviews.labels, workers=3)

@@ -16,7 +16,7 @@ from protorynet.errors import InputError, TableError
 from protorynet.scale.encoded import _Encoded
 from protorynet.scale.encoding import SentenceEncoder
 from protorynet.scale.shipping import ship_model
-from protorynet.scale.workers import Attempts, error_of
+from protorynet.scale.workers import Attempts, error_of, worker_pool
 
 BLOCK = pa.table({"row": [0, 1], "text": ["The room was clean.", "Awful."]})
 
@@ -77,3 +77,24 @@ def test_work_that_ends_every_worker_is_given_up() -> None:
     attempts = Attempts()
     assert [attempts.begin(3) for _ in range(6)] == [True] * 5 + [False]
     assert attempts.begin(4)
+
+
+def test_a_worker_encodes_where_it_is_told_to(tiny_bert_folder: Path) -> None:
+    (error,) = set(
+        SentenceEncoder(str(tiny_bert_folder), device="no-such-device")(BLOCK)["error"].to_pylist()
+    )
+    assert "no-such-device" in error
+
+
+def test_workers_on_cpus_leave_the_gpus_of_a_cluster_alone() -> None:
+    ray = cast(
+        ModuleType,
+        SimpleNamespace(
+            data=SimpleNamespace(ActorPoolStrategy=dict),
+            cluster_resources=lambda: {"CPU": 8.0, "GPU": 2.0},
+        ),
+    )
+    pool = worker_pool(ray, 20, "cpu")
+    assert (pool["num_gpus"], pool["compute"]["size"]) == (0, 8)
+    pool = worker_pool(ray, 20)
+    assert (pool["num_gpus"], pool["compute"]["size"]) == (1, 2)

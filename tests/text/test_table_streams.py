@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
@@ -217,3 +218,10 @@ def test_a_pipe_with_the_name_of_a_table_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(TableError, match="pipe"):
         stream(tmp_path / "pipe.csv")
+
+
+def test_standard_input_with_another_delimiter_is_told_as_a_file_is() -> None:
+    from protorynet.text.standard_input import _DelimitedStream
+
+    with pytest.raises(TableError, match="single column 'text;label', which holds ';'"):
+        _DelimitedStream(io.BytesIO(b"text;label\nFine.;good\n"), ",")

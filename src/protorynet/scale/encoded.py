@@ -48,6 +48,7 @@ def fit_on_encoded(
         encoder.name,
         distinct,
         fingerprint=encoder.fingerprint,
+        device=classifier.device,
         address=address,
         progress=classifier.verbose,
     )

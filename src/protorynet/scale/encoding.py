@@ -26,6 +26,7 @@ def encode_with_ray(
     texts: Sequence[str],
     *,
     fingerprint: str | None = None,
+    device: str = "auto",
     address: str | None = None,
     progress: bool = False,
 ) -> NDArray[np.float32]:
@@ -39,6 +40,8 @@ def encode_with_ray(
         The sentences, best each one once.
     fingerprint
         That of the encoder here; a machine where it is another one is refused.
+    device
+        Where the workers encode: ``"cpu"`` leaves the GPUs of a cluster alone.
     address
         ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray on this machine,
         or takes the one that this process uses already.
@@ -59,8 +62,8 @@ def encode_with_ray(
     ):
         stage = ray.data.from_arrow(tables).map_batches(
             SentenceEncoder,
-            fn_constructor_args=(encoder, fingerprint, start_here(ray, Attempts)),
-            **worker_pool(ray, len(tables)),
+            fn_constructor_args=(encoder, fingerprint, start_here(ray, Attempts), device),
+            **worker_pool(ray, len(tables), device),
         )
         try:
             for block in stage.iter_batches(batch_size=None, batch_format="pyarrow"):
@@ -85,12 +88,19 @@ class SentenceEncoder:
         The fingerprint that it must have, if any.
     attempts
         The count of attempts that all workers share, if any.
+    device
+        Where to compute.
     """
 
     def __init__(
-        self, spec: str, fingerprint: str | None = None, attempts: Any | None = None
+        self,
+        spec: str,
+        fingerprint: str | None = None,
+        attempts: Any | None = None,
+        device: str = "auto",
     ) -> None:
         self._spec = spec
+        self._device = device
         self._fingerprint = fingerprint
         self._attempts = attempts
         self._encoder: Encoder | None = None
@@ -100,7 +110,9 @@ class SentenceEncoder:
         try:
             self._begin(block)
             if self._encoder is None:
-                self._encoder = load_same_encoder(self._spec, self._fingerprint)
+                self._encoder = load_same_encoder(
+                    self._spec, self._fingerprint, device=self._device
+                )
             vectors = self._encoder.encode(block.column("text").to_pylist())
         except ProtoryNetError as error:
             return _packed(block.column("row"), [b""] * len(block), str(error))

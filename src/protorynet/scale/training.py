@@ -67,6 +67,11 @@ def fit_with_ray(
     folder = None if checkpoint is None else Path(checkpoint).resolve()
     settings = classifier._settings()
     full = settings.encoder_training == "full"
+    if workers is not None and not full:
+        raise InputError(
+            f"workers={workers} is for encoder_training='full', where workers train together; "
+            "otherwise every CPU or GPU of the cluster encodes."
+        )
     _check_travels(classifier.encoder)
     documents = document_list(texts, are_texts=True)
     check_labels(labels, len(documents))

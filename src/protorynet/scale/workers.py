@@ -22,13 +22,14 @@ __all__ = [
 _MOST_ATTEMPTS = 5
 
 
-def n_workers(ray: ModuleType) -> int:
-    """Return the GPUs of a cluster or, if it has none, its CPUs."""
+def n_workers(ray: ModuleType, device: str = "auto") -> int:
+    """Return the GPUs of a cluster or, if it has none or may use none, its CPUs."""
     resources = ray.cluster_resources()
-    return max(1, int(resources.get("GPU", 0)) or int(resources.get("CPU", 1)))
+    gpus = 0 if device == "cpu" else int(resources.get("GPU", 0))
+    return max(1, gpus or int(resources.get("CPU", 1)))
 
 
-def worker_pool(ray: ModuleType, pieces: int) -> dict[str, Any]:
+def worker_pool(ray: ModuleType, pieces: int, device: str = "auto") -> dict[str, Any]:
     """Return the options of a stage of Ray Data whose workers each load a model once.
 
     Parameters
@@ -37,13 +38,16 @@ def worker_pool(ray: ModuleType, pieces: int) -> dict[str, Any]:
         Ray, connected.
     pieces
         The pieces of work; more workers than that are never needed.
+    device
+        Where the workers compute; ``"cpu"`` leaves GPUs alone.
     """
-    size = min(n_workers(ray), pieces)
+    on_gpu = device != "cpu" and bool(ray.cluster_resources().get("GPU"))
+    size = min(n_workers(ray, device), pieces)
     return {
         # One piece is worked on and one waits, so that no worker is idle and none hoards.
         "compute": ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=2),
         "num_cpus": 1,
-        "num_gpus": 1 if ray.cluster_resources().get("GPU") else 0,
+        "num_gpus": int(on_gpu),
         "batch_format": "pyarrow",
         "batch_size": None,
     }

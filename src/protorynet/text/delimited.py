@@ -72,17 +72,17 @@ def read_header(path: Path, delimiter: str) -> list[str]:
         raise TableError(f"the header of {path} cannot be read: {one_line(error)}.") from None
     if header is None:
         raise TableError(f"{path} is empty; expected a header and one row per document.")
-    if len(header) == 1 and (other := set(header[0]) & {",", ";", "\t"}):
-        raise TableError(
-            f"{path} has the single column {header[0]!r}, which holds {min(other)!r}; values "
-            f"should be separated by {delimiter!r}. Save it so, or mend its ending."
-        )
-    check_width(header, str(path))
+    check_width(header, str(path), delimiter)
     return header
 
 
-def check_width(header: list[str], name: str) -> None:
-    """Refuse a table of more columns than anyone means."""
+def check_width(header: list[str], name: str, delimiter: str) -> None:
+    """Refuse a table of more columns than anyone means, or of one that is several."""
+    if len(header) == 1 and (other := set(header[0]) & {",", ";", "\t"}):
+        raise TableError(
+            f"{name} has the single column {header[0]!r}, which holds {min(other)!r}; values "
+            f"should be separated by {delimiter!r}. Save it so, or mend its ending."
+        )
     if len(header) > MOST_COLUMNS:
         raise TableError(
             f"{name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are read. Leave out "

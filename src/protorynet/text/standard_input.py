@@ -85,7 +85,7 @@ class _DelimitedStream:
             raise TableError(
                 f"the header of {STANDARD_INPUT} cannot be read: {one_line(error)}."
             ) from None
-        check_width(self._header, self.name)
+        check_width(self._header, self.name, delimiter)
         check_names(self._header, self.name)
         self.schema = text_schema(self._header)
 
