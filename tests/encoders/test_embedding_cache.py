@@ -447,3 +447,15 @@ def test_a_folder_cleared_by_another_process_meanwhile_is_made_again(
     fill(cache, 0, 100)
     assert cleared
     assert cache.get(Named(), numbered(0, 100))[0].all()
+
+
+def test_vectors_that_an_older_release_computed_otherwise_are_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoder: Any
+) -> None:
+    sentences = [f"Room {number}." for number in range(64)]
+    cache = EmbeddingCache(tmp_path)
+    monkeypatch.setattr("protorynet.encoders.cache._WAY", 1)
+    cache.put(encoder, sentences, encoder.encode(sentences))
+    assert cache.get(encoder, sentences)[0].all()
+    monkeypatch.undo()
+    assert not cache.get(encoder, sentences)[0].any()

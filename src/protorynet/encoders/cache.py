@@ -29,6 +29,9 @@ from protorynet.errors import InputError
 __all__ = ["EmbeddingCache"]
 
 _DEFAULT_LIMIT = 4 * 1024**3
+# Number of the way in which texts become vectors. It rises when a release changes their last bits,
+# for else a seed would give one model with an old cache and another one without.
+_WAY = 2
 # What encoders were made into, by their names alone: the folder may hold things of the user's.
 # Names that start with a dot are what a killed writer left.
 _MADE = re.compile(
@@ -144,7 +147,8 @@ class EmbeddingCache:
 
     def _encoder_folder(self, encoder: Encoder) -> Path:
         # Hashed, because a user's fingerprint may be any text.
-        return self.folder / hashlib.sha256(encoder.fingerprint.encode()).hexdigest()[:32]
+        name = f"{_WAY} {encoder.fingerprint}"
+        return self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
 
     def _index(self, encoder: Encoder) -> _Index:
         folder = self._encoder_folder(encoder)
