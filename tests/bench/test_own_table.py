@@ -25,6 +25,13 @@ def table(reviews: Any, tmp_path: Path) -> Path:
     return path
 
 
+def change(table: Path) -> None:
+    """Write other documents under the same name."""
+    rows = pd.read_csv(table)
+    rows["review"] = rows["review"].str.upper()
+    rows.to_csv(table, index=False)
+
+
 def command(table: Path, encoder: Path, *more: str) -> list[str]:
     options = ["--encoders", str(encoder), "--models", MODELS, "--device", "cpu", "--quick"]
     return ["bench", str(table), "--label", "stars", *options, *more]
@@ -72,9 +79,7 @@ def test_a_model_measured_on_other_documents_is_left_out_and_named(
 ) -> None:
     out = tmp_path / "results"
     assert main(command(table, tiny_bert_folder, "--out", str(out))) == 0
-    changed = pd.read_csv(table)
-    changed["review"] = changed["review"].str.upper()
-    changed.to_csv(table, index=False)
+    change(table)
     again = command(table, tiny_bert_folder, "--out", str(out), "--models", "bag-of-words")
     assert main(again) == 0
     page = (out / "my_reviews.md").read_text(encoding="utf-8")
@@ -143,9 +148,7 @@ def test_figures_of_other_documents_do_not_stand_for_a_model_that_failed(
 ) -> None:
     out = tmp_path / "results"
     assert main(command(table, tiny_bert_folder, "--out", str(out))) == 0
-    changed = pd.read_csv(table)
-    changed["review"] = changed["review"].str.upper()
-    changed.to_csv(table, index=False)
+    change(table)
     vectors = tmp_path / "glove.txt"
     vectors.write_text("zebra 0.1\n", encoding="utf-8")
     more = ["--models", "lstm", "--vectors", str(vectors), "--out", str(out)]
@@ -162,9 +165,7 @@ def test_figures_come_back_with_the_documents_they_were_measured_on(
     first = command(table, tiny_bert_folder, "--out", str(out), "--models", "bag-of-words")
     assert main(first) == 0
     page = (out / "my_reviews.md").read_bytes()
-    changed = pd.read_csv(table)
-    changed["review"] = changed["review"].str.upper()
-    changed.to_csv(table, index=False)
+    change(table)
     assert main(command(table, tiny_bert_folder, "--out", str(out), "--models", "none")) == 0
     table.write_bytes(before)
     assert main(first) == 0

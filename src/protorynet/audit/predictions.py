@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,10 +89,7 @@ def _suspects(
     given = said.argmax(axis=1)
     several = corpus.model.labels.task == "multilabel"
     places = (np.arange(len(documents)), disputed[documents] if several else given)
-    # With the others out of the way, the effects are those on the class in dispute.
-    focus = np.full_like(said, -1)
-    focus[places] = said[places]
-    effects = leave_one_out_effects(corpus.model, part, replace(prediction, probabilities=focus))
+    effects = leave_one_out_effects(corpus.model, part, prediction, places[1])
     is_denied = corpus.truth[documents, places[1]] > 0
     effects = np.where(np.repeat(is_denied, part.lengths), -effects, effects)
     certainties = np.where(is_denied, 1 - said[places], said[places])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,8 +28,6 @@ from protorynet.baselines.sentence_scores import (
 
 __all__ = ["Average", "Regression", "ScoreReader", "SentenceScores", "Tree"]
 
-_STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # inverse regularisation, the weakest model first
-_DEPTHS = tuple(range(1, 11))
 _LEAST_LEAD = 1e-6  # of a probability over a half that survives single precision
 
 
@@ -173,6 +171,29 @@ class _PanelReader(ScoreReader):
     """A model of scikit-learn on the scores of the first ten sentences."""
 
     model: Any
+    choices: tuple[Any, ...]
+
+    @staticmethod
+    @abstractmethod
+    def make(choice: Any) -> Any:
+        """Return a model to be fitted; the choices come from the simplest on."""
+
+    def fit(
+        self, scores: SentenceScores, truth: NDArray[np.int64], held_out: NDArray[np.int64]
+    ) -> float:
+        """Take the choice that is right most often on documents held out; of equals the first."""
+        panel, kept = scores.panel, np.setdiff1d(np.arange(len(truth)), held_out)
+        accuracies = [
+            float(
+                self.make(choice)
+                .fit(panel[kept], truth[kept])
+                .score(panel[held_out], truth[held_out])
+            )
+            for choice in self.choices
+        ]
+        best = int(np.argmax(accuracies))
+        self.model = self.make(self.choices[best]).fit(panel, truth)
+        return accuracies[best]
 
     def probabilities(self, scores: SentenceScores) -> NDArray[np.float64]:
         """Return the model's probabilities; a class it has never seen has none."""
@@ -180,44 +201,16 @@ class _PanelReader(ScoreReader):
         result[:, self.model.classes_] = self.model.predict_proba(scores.panel)
         return result
 
-    def _choose(
-        self,
-        make: Callable[[Any], Any],
-        choices: tuple[Any, ...],
-        scores: SentenceScores,
-        truth: NDArray[np.int64],
-        held_out: NDArray[np.int64],
-    ) -> float:
-        """Keep the model, fitted to all documents, that is right most often on those held out.
-
-        Of equals the simplest is taken; the choices come in that order.
-        """
-        panel, kept = scores.panel, np.setdiff1d(np.arange(len(truth)), held_out)
-        accuracies = [
-            float(
-                make(choice).fit(panel[kept], truth[kept]).score(panel[held_out], truth[held_out])
-            )
-            for choice in choices
-        ]
-        best = int(np.argmax(accuracies))
-        self.model = make(choices[best]).fit(panel, truth)
-        return accuracies[best]
-
 
 class Regression(_PanelReader):
     """A logistic regression on the scores of the first ten sentences."""
 
-    def fit(
-        self, scores: SentenceScores, truth: NDArray[np.int64], held_out: NDArray[np.int64]
-    ) -> float:
-        """Choose how strongly the coefficients are held back."""
-        return self._choose(
-            lambda strength: LogisticRegression(C=strength, max_iter=1_000),
-            _STRENGTHS,
-            scores,
-            truth,
-            held_out,
-        )
+    choices = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+    @staticmethod
+    def make(choice: float) -> Any:
+        """Return one that holds its coefficients back the less, the larger the choice is."""
+        return LogisticRegression(C=choice, max_iter=1_000)
 
     def evidence(
         self, sentences: Sequence[str], scores: SentenceScores, place: int
@@ -244,17 +237,12 @@ class Regression(_PanelReader):
 class Tree(_PanelReader):
     """A decision tree on the scores of the first ten sentences."""
 
-    def fit(
-        self, scores: SentenceScores, truth: NDArray[np.int64], held_out: NDArray[np.int64]
-    ) -> float:
-        """Choose the depth."""
-        return self._choose(
-            lambda depth: DecisionTreeClassifier(max_depth=depth, random_state=0),
-            _DEPTHS,
-            scores,
-            truth,
-            held_out,
-        )
+    choices = tuple(range(1, 11))
+
+    @staticmethod
+    def make(choice: int) -> Any:
+        """Return one of so many questions in a row."""
+        return DecisionTreeClassifier(max_depth=choice, random_state=0)
 
     def evidence(
         self, sentences: Sequence[str], scores: SentenceScores, place: int
@@ -288,6 +276,6 @@ class Tree(_PanelReader):
             self.model,
             feature_names=self._panel_names(),
             class_names=told,
-            max_depth=_DEPTHS[-1],
+            max_depth=self.choices[-1],
         )
         return rules

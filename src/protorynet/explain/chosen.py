@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,10 +198,7 @@ def explain_mistakes(model: Model, documents: LabelledDocuments) -> tuple[Mistak
     truth = documents.targets > 0.5
     wrongness = _wrongness(model, prediction, truth)
     places = (np.arange(len(truth)), wrongness.argmax(axis=1))
-    # With the others out of the way, the effects are those on the class that is wrong.
-    focus = np.full_like(prediction.probabilities, -1)
-    focus[places] = prediction.probabilities[places]
-    effects = leave_one_out_effects(model, trajectory, replace(prediction, probabilities=focus))
+    effects = leave_one_out_effects(model, trajectory, prediction, places[1])
     pushes = np.where(np.repeat(truth[places], trajectory.lengths), -effects, effects)
     offsets = trajectory.offsets
     mistakes = []

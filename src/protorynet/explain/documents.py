@@ -146,15 +146,19 @@ def _deciding(label: str, pattern: Pattern, captions: dict[int, str]) -> Decidin
 
 
 def leave_one_out_effects(
-    model: Model, trajectory: Trajectory, prediction: Prediction
+    model: Model,
+    trajectory: Trajectory,
+    prediction: Prediction,
+    places: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float32]:
-    """Return, per sentence, the fall of the leading class's probability without that sentence.
+    """Return, per sentence, the fall of a class's probability without that sentence.
 
-    A document's only sentence is compared with the share of that class in the training data. In
-    a very long document several sentences are left out together and share the fall equally.
+    The class is the leading one of each document, or that at `places`. A document's only sentence
+    is compared with the share of that class in the training data. In a very long document several
+    sentences are left out together and share the fall equally.
     """
-    leading = prediction.probabilities.argmax(axis=1)
-    whole = prediction.probabilities.max(axis=1)
+    leading = prediction.probabilities.argmax(axis=1) if places is None else places
+    whole = prediction.probabilities[np.arange(len(leading)), leading]
     frequencies = np.array(model.training.class_frequencies, np.float32)
     effects = np.empty(len(trajectory.columns), np.float32)
     only = trajectory.lengths == 1
