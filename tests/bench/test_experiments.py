@@ -203,6 +203,25 @@ def test_seeds_that_cannot_be_compared_are_told(tmp_path: Path) -> None:
     assert against["vanilla LSTM"] == "1 of 2 seeds"
 
 
+def test_a_model_with_fewer_seeds_than_the_others_is_named(tmp_path: Path) -> None:
+    for name, seeds in (("full", 3), ("adapter", 3), ("ceiling-full", 2)):
+        for seed in range(seeds):
+            add(tmp_path, model=name, seed=seed, accuracy=0.9)
+    command = experiment("table1").page(read_results(tmp_path))[-1]
+    assert isinstance(command, Command)
+    assert command.seeds == "3 seeds; IMDB, no prototypes, full, minilm: 2"
+
+
+def test_many_different_numbers_of_seeds_are_told_as_a_range(tmp_path: Path) -> None:
+    names = ("full", "adapter", "none", "paper", "ceiling-full", "lstm", "prosenet", "protoattend")
+    for name, seeds in zip(names, (1, 1, 1, 1, 3, 3, 3, 3), strict=True):
+        for seed in range(seeds):
+            add(tmp_path, model=name, seed=seed, accuracy=0.9)
+    command = experiment("table1").page(read_results(tmp_path))[-1]
+    assert isinstance(command, Command)
+    assert command.seeds == "1 to 3 seeds"
+
+
 def test_the_model_compared_is_the_first_of_ours_that_tells_what_it_labels_rightly(
     tmp_path: Path,
 ) -> None:

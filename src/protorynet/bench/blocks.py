@@ -124,7 +124,7 @@ def _markdown(block: Block, level: int, pictures: str) -> str:
         case Plot(name, _, alt):
             return f"![{escaped(alt)}]({pictures}{name}.svg)"
         case Command(words, seeds):
-            return f"{seeds}. `{words.replace('`', '')}`"
+            return f"{escaped(seeds)}. `{words.replace('`', '')}`"
 
 
 def _markdown_cell(cell: Cell) -> str:

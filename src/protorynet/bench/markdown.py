@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from protorynet.bench.results import Group
+from protorynet.bench.results import Group, seeds_of
 from protorynet.report.wording import printable
 
 __all__ = ["escaped", "provenance", "table"]
@@ -47,8 +47,6 @@ def provenance(groups: Sequence[Group]) -> str:
     """Return the line that says how many seeds a table has, and which command gives it."""
     if not groups:
         return "Nothing was measured yet."
-    counts = sorted({len(group.records) for group in groups})
-    many = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     seeds = sorted({record.seed for group in groups for record in group.records})
     encoders = sorted({group.encoder for group in groups if group.encoder})
     judges = sorted({record.judge for group in groups for record in group.records} - _NO_ENCODER)
@@ -61,8 +59,7 @@ def provenance(groups: Sequence[Group]) -> str:
     }
     given = " ".join(f"--{name} {','.join(values)}" for name, values in options.items() if values)
     command = printable(f"protorynet bench recipe --data DATA {given} --out docs/results")
-    noun = "seed" if many == "1" else "seeds"
-    return f"{many} {noun}. `{command.replace('`', '')}`"
+    return f"{escaped(seeds_of(groups))}. `{command.replace('`', '')}`"
 
 
 _NO_ENCODER = {"", "word pieces"}

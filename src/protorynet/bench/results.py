@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from protorynet.bench.catalogue import DATA_SETS, MODELS, ModelKind
+from protorynet.bench.catalogue import DATA_SETS, MODELS, ModelKind, data_set
 from protorynet.bench.figures import Figure, figure_of
 from protorynet.bench.records import DOCUMENTS, Record, Stability, read_records
 from protorynet.errors import InputError
 
-__all__ = ["Group", "Results", "read_results"]
+__all__ = ["Group", "Results", "read_results", "seeds_of"]
+
+_NAMED_EXCEPTIONS = 3  # groups with fewer or more seeds than the others; more are only counted
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,12 @@ class Group:
     records: tuple[Record, ...]
     stability: float | None
     variant: str = ""
+
+    @property
+    def title(self) -> str:
+        """The data set, the model and the encoder as the tables name them."""
+        parts = (data_set(self.set).title, self.kind.title, self.encoder, self.variant)
+        return ", ".join(filter(None, parts))
 
     def figure(self, name: str) -> Figure | None:
         """Return a figure over the seeds."""
@@ -201,6 +209,23 @@ def _grouped(records: Sequence[Record], stabilities: dict[Any, Stability]) -> Re
         groups.append(Group(name, encoder, kinds[model], tuple(seeds), value, variant))
     failures = tuple(record for record in known if record.error is not None)
     return Results(tuple(groups), failures, tuple(outdated))
+
+
+def seeds_of(groups: Collection[Group]) -> str:
+    """Return with how many seeds some groups were measured, and which of them with others.
+
+    Examples
+    --------
+    >>> seeds_of([])
+    '0 seeds'
+    """
+    counts = Counter(len(group.records) for group in groups) or Counter([0])
+    usual = max(counts, key=lambda count: (counts[count], count))
+    others = [group for group in groups if len(group.records) != usual]
+    if len(others) > _NAMED_EXCEPTIONS:
+        return f"{min(counts)} to {max(counts)} seeds"
+    exceptions = "".join(f"; {group.title}: {len(group.records)}" for group in others)
+    return f"{usual} seed{'' if usual == 1 else 's'}{exceptions}"
 
 
 def _latest_documents(records: Sequence[Record]) -> dict[str, str]:

@@ -10,9 +10,9 @@ from protorynet.bench.blocks import Block, Command, Items, Prose
 from protorynet.bench.catalogue import DATA_SETS, data_set
 from protorynet.bench.experiments.rows import word_vectors
 from protorynet.bench.jobs import PLAIN, Variant
-from protorynet.bench.results import Group, Results
+from protorynet.bench.results import Group, Results, seeds_of
 
-__all__ = ["BINARY_SETS", "MULTICLASS_SETS", "Experiment", "Measurements", "command_of", "seeds_of"]
+__all__ = ["BINARY_SETS", "MULTICLASS_SETS", "Experiment", "Measurements", "command_of"]
 
 BINARY_SETS = tuple(each.name for each in DATA_SETS if not each.multiclass)
 MULTICLASS_SETS = tuple(each.name for each in DATA_SETS if each.multiclass)
@@ -139,19 +139,6 @@ def command_of(
     words += [f"--{name} {','.join(values)}" for name, values in options.items() if values]
     words += [*(["--quick"] if quick else []), "--out OUT"]
     return Command(" ".join(words), seeds_of(groups))
-
-
-def seeds_of(groups: Collection[Group]) -> str:
-    """Return with how many seeds some groups were measured.
-
-    Examples
-    --------
-    >>> seeds_of([])
-    '0 seeds'
-    """
-    counts = sorted({len(group.records) for group in groups}) or [0]
-    many = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"{many} seed{'' if many == '1' else 's'}"
 
 
 def _columns(groups: Collection[Group]) -> dict[str, list[str]]:

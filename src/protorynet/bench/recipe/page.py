@@ -86,7 +86,7 @@ def _machine(results: Results) -> Iterator[str]:
         yield f"Measured on {escaped(', '.join(devices)) or 'an unknown machine'} with {packages}."
     mixed = [group for group in results.groups if len({r.recipe for r in group.records}) > 1]
     if mixed:
-        names = ", ".join(_name(group) for group in mixed)
+        names = ", ".join(escaped(group.title) for group in mixed)
         yield f"**The seeds of these models were trained with different settings:** {names}."
 
 
@@ -157,7 +157,7 @@ def _prototypes(results: Results) -> Iterator[str]:
             yield "Nothing was measured yet."
             continue
         first = replace(group, records=group.records[:1])
-        yield f"{_name(group)}, seed {first.records[0].seed}."
+        yield f"{escaped(group.title)}, seed {first.records[0].seed}."
         yield prototypes_table(first)
         yield provenance([first])
 
@@ -180,8 +180,3 @@ def _failures(results: Results) -> Iterator[str]:
             f"seed {record.seed}: {escaped(record.error or '')}"
             for record in results.failures
         )
-
-
-def _name(group: Group) -> str:
-    words = [group.kind.title, *([group.encoder] if group.encoder else [])]
-    return escaped(f"{data_set(group.set).title}, {', '.join(words)}")
