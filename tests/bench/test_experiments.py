@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -93,7 +94,8 @@ def test_an_encoder_of_variants_alone_has_no_table_of_accuracies(tmp_path: Path)
 
 def _command(folder: Path, name: str) -> str:
     page = experiment(name).page(read_results(folder))
-    return next(block.words for block in page if isinstance(block, Command))
+    (line,) = next(block.lines for block in page if isinstance(block, Command))
+    return line
 
 
 def test_the_command_names_models_beside_the_experiments_own(tmp_path: Path) -> None:
@@ -112,6 +114,34 @@ def test_the_command_leaves_out_an_encoder_that_is_compared_with_nothing(tmp_pat
     add(tmp_path, **right(91))
     add(tmp_path, encoder="gte-small", **right(92))
     assert "--encoders minilm " in _command(tmp_path, "sparsity")
+
+
+def test_the_commands_measure_what_the_table_shows_and_nothing_else(tmp_path: Path) -> None:
+    shown = {
+        (name, encoder, model, seed)
+        for name in ("imdb", "hotel")
+        for encoder, models in (("minilm", ("full", "none")), ("", ("lstm",)), ("gte", ("full",)))
+        for model in models
+        for seed in (0, 1)
+    } - {("hotel", "gte", "full", 0), ("hotel", "gte", "full", 1), ("imdb", "gte", "full", 1)}
+    for name, encoder, model, seed in sorted(shown):
+        add(tmp_path, set=name, encoder=encoder, model=model, seed=seed, **right(90))
+    page = experiment("table1").page(read_results(tmp_path))
+    measured = set()
+    for line in next(block.lines for block in page if isinstance(block, Command)):
+        given = {name: words.split(",") for name, words in re.findall(r"--(\w+) (\S+)", line)}
+        for model in given["models"]:
+            encoders = [""] if model == "lstm" else given["encoders"]
+            for name, encoder, seed in product(given["sets"], encoders, given["seeds"]):
+                measured.add((name, encoder, model, int(seed)))
+    assert measured == shown
+
+
+def test_a_table_of_ones_own_is_not_among_the_papers(tmp_path: Path) -> None:
+    add(tmp_path, **right(90))
+    add(tmp_path, set="mine", own=True, **right(80))
+    (grid, *_) = grids(tmp_path, "table1")
+    assert grid.header == ("model", "IMDB")
 
 
 def test_notes_follow_their_table(measured: Scene, written: Callable[..., Path]) -> None:

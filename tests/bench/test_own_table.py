@@ -268,6 +268,25 @@ def test_the_split_column_that_is_named_counts_and_no_other(reviews: Any, tmp_pa
     assert (len(documents.train), len(documents.test)) == (50, 10)
 
 
+def test_rows_that_are_neither_for_training_nor_for_testing_are_told(
+    reviews: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "table.parquet"
+    parts = np.repeat(["train", "valid", "test"], [40, 8, 12])
+    columns = {"text": reviews.texts, "label": reviews.labels, "split": parts}
+    pd.DataFrame(columns).to_parquet(path)
+    told = Source(path).read().notes[-1]
+    assert told == "8 rows with split 'valid' are left out, not 'train' or 'test'"
+
+
+@pytest.mark.parametrize("option", ["--data", "--sets"])
+def test_options_of_the_papers_experiments_are_refused(
+    table: Path, tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", str(table), option, "imdb", "--out", str(tmp_path / "out")]) == 2
+    assert "is a table of your own" in capsys.readouterr().err
+
+
 def test_test_documents_of_a_label_that_nobody_learns_are_left_out_and_told(
     reviews: Any, tmp_path: Path
 ) -> None:

@@ -193,6 +193,17 @@ def test_an_encoder_that_cannot_be_had_stops_only_the_models_that_need_it(
     assert errors["bag-of-words"] is None
 
 
+def test_an_encoder_that_all_that_is_left_needs_and_that_cannot_be_had_is_a_row(
+    scene: Scene, tmp_path: Path
+) -> None:
+    own = Scene(scene.data, tmp_path / "broken", scene.judge, tmp_path / "own")
+    own.encoder.mkdir()
+    assert main(words(own, "table1", models="bag-of-words")) == 0
+    assert main(words(own, "table1", models="transformer,bag-of-words")) == 1
+    page = (own.out / "table1.md").read_text(encoding="utf-8")
+    assert "| transformer <sub>weights of broken</sub> | failed " in page
+
+
 def test_another_encoder_of_the_same_name_is_measured_anew(
     scene: Scene, judge_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,7 +75,10 @@ def test_every_table_says_its_command_and_its_seeds(measured: Scene, written: Wr
     with_tables = [section for section in sections if "|---|" in section]
     assert len(with_tables) >= 6
     for section in with_tables:
-        assert re.search(r"^\d( to \d)? seeds?(; .*)?\. `protorynet bench recipe ", section, re.M)
+        commands = r"\. |\.\n\n- "
+        assert re.search(
+            rf"^\d( to \d)? seeds?(; .*)?({commands})`protorynet bench ", section, re.M
+        )
 
 
 def test_the_json_holds_every_measure_of_the_records(measured: Scene, written: Write) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protorynet.bench.markdown import escaped, table
+from protorynet.bench.markdown import escaped, provenance, table
 
 __all__ = ["Block", "Cell", "Command", "Grid", "Heading", "Items", "Plot", "Prose", "as_markdown"]
 
@@ -76,9 +76,9 @@ class Plot:
 
 @dataclass(frozen=True)
 class Command:
-    """The command that measures what stands above it, and with how many seeds that was done."""
+    """The commands that measure what stands above, and with how many seeds that was done."""
 
-    words: str
+    lines: tuple[str, ...]
     seeds: str
 
 
@@ -123,8 +123,8 @@ def _markdown(block: Block, level: int, pictures: str) -> str:
             return table([escaped(name) for name in header], cells)
         case Plot(name, _, alt):
             return f"![{escaped(alt)}]({pictures}{name}.svg)"
-        case Command(words, seeds):
-            return f"{escaped(seeds)}. `{words.replace('`', '')}`"
+        case Command(lines, seeds):
+            return provenance(seeds, lines)
 
 
 def _markdown_cell(cell: Cell) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -99,7 +101,8 @@ class Source:
             # Only a column of that name is known for what it is.
             source = self.path if column == "split" else _renamed(columns, column)
             train, test = (read_table(source, split=name, **how) for name in ("train", "test"))
-            documents = Documents(train, test, train.notes, column)
+            notes = (*train.notes, *_unread_splits(columns.column(column).to_pylist()))
+            documents = Documents(train, test, notes, column)
         if any(isinstance(label, tuple) for label in documents.train.labels or ()):
             raise InputError(
                 f"{self.path} has documents with several labels; the models compared here give one "
@@ -107,6 +110,14 @@ class Source:
             )
         documents = _without_unseen_labels(documents)
         return _shortened(documents) if quick else documents
+
+
+def _unread_splits(values: list[Any]) -> Iterator[str]:
+    """Tell of rows that are neither for training nor for testing."""
+    others = Counter(str(value) for value in values if value not in ("train", "test"))
+    if others:
+        names = shorten(", ".join(map(repr, others)), _LONGEST_LABELS)
+        yield f"{others.total():,} rows with split {names} are left out, not 'train' or 'test'"
 
 
 def _renamed(columns: Any, split: str) -> Any:

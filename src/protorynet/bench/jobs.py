@@ -90,7 +90,7 @@ class Job:
 
     @property
     def recipe(self) -> str:
-        """A digest of all settings, so that a change of the defaults shows."""
+        """A digest of all settings, so that a change of the defaults shows; a rival's options."""
         is_rival = self.kind.family == "rival"
         text = json.dumps(self.options if is_rival else self.settings.to_dict(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -121,6 +121,8 @@ class Plan:
         Word vectors for the rivals that read word by word.
     notes
         What a person should know before it begins.
+    is_own
+        Whether it is about a table of the user's own.
     """
 
     sources: Mapping[str, Source]
@@ -131,6 +133,7 @@ class Plan:
     device: str = "auto"
     vectors: Path | None = None
     notes: tuple[str, ...] = ()
+    is_own: bool = False
 
     def __post_init__(self) -> None:
         if len({short_name(spec) for spec in self.encoders}) < len(self.encoders):

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from protorynet.bench.results import Group, seeds_of
 from protorynet.report.wording import printable
 
 __all__ = ["escaped", "provenance", "table"]
@@ -43,23 +42,15 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def provenance(groups: Sequence[Group]) -> str:
-    """Return the line that says how many seeds a table has, and which command gives it."""
-    if not groups:
-        return "Nothing was measured yet."
-    seeds = sorted({record.seed for group in groups for record in group.records})
-    encoders = sorted({group.encoder for group in groups if group.encoder})
-    judges = sorted({record.judge for group in groups for record in group.records} - _NO_ENCODER)
-    options = {
-        "sets": list(dict.fromkeys(group.set for group in groups)),
-        "encoders": encoders,
-        "models": list(dict.fromkeys(group.kind.name for group in groups)),
-        "seeds": [str(seed) for seed in seeds],
-        "judge": judges,
-    }
-    given = " ".join(f"--{name} {','.join(values)}" for name, values in options.items() if values)
-    command = printable(f"protorynet bench recipe --data DATA {given} --out docs/results")
-    return f"{escaped(seeds_of(groups))}. `{command.replace('`', '')}`"
+def provenance(seeds: str, commands: Sequence[str]) -> str:
+    """Return how many seeds a table has, and which commands give it.
 
-
-_NO_ENCODER = {"", "word pieces"}
+    Examples
+    --------
+    >>> print(provenance("3 seeds", ["protorynet bench table1 --data DATA"]))
+    3 seeds. `protorynet bench table1 --data DATA`
+    """
+    code = [f"`{printable(command).replace('`', '')}`" for command in commands]
+    if len(code) == 1:
+        return f"{escaped(seeds)}. {code[0]}"
+    return "\n".join([f"{escaped(seeds)}.", "", *(f"- {each}" for each in code)])

@@ -28,7 +28,8 @@ the mean over seeds ± the standard deviation on test documents, which no job ch
 paper's own figure stands beside it in small print. A star marks data that are a slice of the
 paper's kind, not its own data and split. The prototypes themselves are in
 [results.md](results.md). `DATA` is a folder of Parquet tables with the columns
-`text`, `label` and `split`; [bench.md](bench.md) says how to get there."""
+`text`, `label` and `split`, and word vectors are given by path; [bench.md](bench.md) says how to
+get there. Where a table took several commands, all are named."""
 
 
 def write_pages(request: Request) -> list[Path]:
@@ -40,7 +41,8 @@ def write_pages(request: Request) -> list[Path]:
             blocks = experiment_page(measured, results, request)
             written += _write_experiment(measured, blocks, request.out)
         else:
-            written += write_results(results, request.out)
+            known = [name for name in results.sets if name not in results.own_sets]
+            written += write_results(results.only(sets=known), request.out)
     if request.what == EVERYTHING:
         path = request.out.parent / _PAPER_TABLES
         _write(path, paper_tables(results, request.out))

@@ -77,6 +77,11 @@ class Request:
                 raise InputError(f"--{name} names one of {', '.join(map(str, given))} twice.")
         for model in self.models or ():
             model_kind(model)
+        if self.is_own and (self.data is not None or self.sets is not None):
+            raise InputError(
+                f"{self.what!r} is a table of your own; --data and --sets are for the paper's "
+                f"experiments ({', '.join(NAMES)})."
+            )
 
     @property
     def is_own(self) -> bool:
@@ -142,6 +147,7 @@ def make_plan(request: Request) -> Plan:
         device=request.device,
         vectors=request.vectors,
         notes=_notes(request, names),
+        is_own=request.is_own,
     )
 
 

@@ -70,6 +70,8 @@ class Record:
         Who judged the matches, where it ran, with which packages.
     error
         Why there are no figures; None where all went well.
+    is_own
+        Whether it is about a table of the user's own.
     """
 
     set: str
@@ -94,6 +96,7 @@ class Record:
     device: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     error: str | None = None
+    is_own: bool = False
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
@@ -233,6 +236,7 @@ def _record(data: str, encoder: str, model: str, values: dict[str, Any]) -> Reco
         device=str(values.get("device") or ""),
         versions=_words(values.get("versions")),
         error=None if error is None else str(error),
+        is_own=values.get("own") is True,
     )
 
 

@@ -79,6 +79,12 @@ class Results:
         return tuple(dict.fromkeys(group.set for group in self.groups))
 
     @property
+    def own_sets(self) -> frozenset[str]:
+        """The tables of the user's own."""
+        records = [record for group in self.groups for record in group.records]
+        return frozenset(record.set for record in (*records, *self.failures) if record.is_own)
+
+    @property
     def encoders(self) -> tuple[str, ...]:
         """The encoders, by name."""
         return tuple(sorted({group.encoder for group in self.groups if group.encoder}))

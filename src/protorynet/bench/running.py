@@ -54,6 +54,7 @@ def run_plan(plan: Plan) -> int:
     # How long a quick run took says nothing about one in earnest.
     like = [each for each in known.values() if each.is_quick == library.quick]
     forecast = Forecast(like)
+    own = {"own": True} if plan.is_own else {}
     failed = 0
     for group in plan.groups:
         fresh = [job for job in group if job in pending]
@@ -66,7 +67,7 @@ def run_plan(plan: Plan) -> int:
             begin = time.perf_counter()
             record = _do(plan, job, library, encoders)
             failed += "error" in record
-            append_record(plan.file(job.set), {**_names(job), **record})
+            append_record(plan.file(job.set), {**_names(job), **own, **record})
             forecast.add(job, time.perf_counter() - begin)
             _say(_outcome(record))
         if fresh:
@@ -134,8 +135,8 @@ class _Encoders:
     def load(self, jobs: Sequence[Job]) -> None:
         """Load what jobs need before the first begins, so that a wrong name shows at once.
 
-        A judge that cannot be had stops everything; an encoder the jobs that need it, and all,
-        where each of them does.
+        A judge that cannot be had stops everything, and so does a name that nothing is known by;
+        an encoder that cannot be had stops the jobs that need it.
         """
         if any(job.kind.has_prototypes for job in jobs):
             for spec in self._plan.judges:
@@ -146,8 +147,6 @@ class _Encoders:
             except UnknownEncoderError:
                 raise  # most likely misspelt
             except ProtoryNetError as error:
-                if all(job.encoder in self._errors for job in jobs):
-                    raise
                 _say(f"note: models with the encoder {name} will fail: {_line(error)}")
 
     def judge(self, encoder: Encoder) -> str | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from shlex import quote
 
 from protorynet.bench.blocks import Block, Command, Items, Prose
 from protorynet.bench.catalogue import DATA_SETS, data_set
+from protorynet.bench.commands import options_of, runs_of
 from protorynet.bench.experiments.rows import word_vectors
 from protorynet.bench.jobs import PLAIN, Variant
 from protorynet.bench.results import Group, Results, seeds_of
@@ -98,7 +99,8 @@ class Experiment(Measurements):
             Data sets to show beside those that suit, and models beside the experiment's own.
         """
         named = _names(results)
-        wanted = [name for name in named if name in sets or (not self.table and self.suits(name))]
+        suiting = [name for name in named if self.suits(name) and name not in results.own_sets]
+        wanted = [name for name in named if name in sets or name in suiting]
         own = results.only(
             sets=self.sets if self.table else wanted,
             models=(*self.models, *self.beside, *models),
@@ -122,23 +124,25 @@ class Experiment(Measurements):
 def command_of(
     experiment: Experiment, groups: Collection[Group], *, quick: bool = False
 ) -> Command:
-    """Return the command that measures some groups."""
-    records = [record for group in groups for record in group.records]
-    options = {
-        "sets": list(dict.fromkeys(group.set for group in groups)),
-        **_models(experiment, groups),
-        "encoders": sorted({group.encoder for group in groups} - {""}),
-        "seeds": [str(seed) for seed in sorted({record.seed for record in records})],
-        "vectors": [quote(name) for name in word_vectors(records)[:1]],
-    }
+    """Return the commands that measure some groups."""
+    runs = runs_of(groups)
+    lines = tuple(_line(experiment, run, is_all=len(runs) == 1, quick=quick) for run in runs)
+    return Command(lines, seeds_of(groups))
+
+
+def _line(experiment: Experiment, run: Sequence[Group], *, is_all: bool, quick: bool) -> str:
+    options = options_of(run)
+    records = [record for group in run for record in group.records]
+    options["vectors"] = [quote(name) for name in word_vectors(records)[:1]]
+    if is_all and set(options["models"]) == set(experiment.models):
+        del options["models"]
     words = ["protorynet bench", experiment.name, "--data DATA"]
     if experiment.table:
         words = ["protorynet bench", quote(experiment.table)]
-        options = {**_columns(groups), **options}
+        options = {**_columns(run), **options}
         del options["sets"]
     words += [f"--{name} {','.join(values)}" for name, values in options.items() if values]
-    words += [*(["--quick"] if quick else []), "--out OUT"]
-    return Command(" ".join(words), seeds_of(groups))
+    return " ".join([*words, *(["--quick"] if quick else []), "--out OUT"])
 
 
 def _columns(groups: Collection[Group]) -> dict[str, list[str]]:
@@ -149,12 +153,6 @@ def _columns(groups: Collection[Group]) -> dict[str, list[str]]:
 
 def _model(group: Group) -> tuple[str, str, str]:
     return group.set, group.encoder, group.kind.name
-
-
-def _models(experiment: Experiment, groups: Collection[Group]) -> dict[str, list[str]]:
-    """Return the option that names the models, where they are not those of the experiment."""
-    named = list(dict.fromkeys(group.kind.name for group in groups))
-    return {} if set(named) == set(experiment.models) else {"models": named}
 
 
 def _left_out(results: Results) -> list[Block]:

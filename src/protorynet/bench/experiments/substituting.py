@@ -19,7 +19,7 @@ _READERS = {
 _ABOUT = (
     "Accuracy when a simpler model reads the scores of the prototypes in place of the LSTM: their "
     "average against a threshold, or a logistic regression or a decision tree over the first ten "
-    "sentences. What the LSTM is better by is what the order of the sentences is worth."
+    "sentences. The LSTM also sees which prototypes they are, and all sentences."
 )
 
 

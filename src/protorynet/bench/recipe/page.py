@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from protorynet.bench.catalogue import data_set
+from protorynet.bench.commands import options_of, runs_of
 from protorynet.bench.markdown import escaped, provenance
 from protorynet.bench.recipe.tables import (
     accuracy_goals_table,
@@ -18,11 +19,12 @@ from protorynet.bench.recipe.tables import (
     set_title,
     time_table,
 )
-from protorynet.bench.results import Group, Results
+from protorynet.bench.results import Group, Results, seeds_of
 
 __all__ = ["results_page"]
 
 _SHOWN_PROTOTYPES = ("yelp", "hotel", "imdb")
+_NO_ENCODER = {"", "word pieces"}
 _HEAD = """\
 # What was measured
 
@@ -93,7 +95,7 @@ def _machine(results: Results) -> Iterator[str]:
 def _goals(results: Results) -> list[str]:
     groups = [group for group in results.groups if group.kind.name in _GOAL_MODELS]
     tables = [accuracy_goals_table(results), faithfulness_goals_table(results)]
-    return ["## Goals", _GOALS, tables[0], _EVERY_SET, tables[1], provenance(groups)]
+    return ["## Goals", _GOALS, tables[0], _EVERY_SET, tables[1], _provenance(groups)]
 
 
 def _accuracy(results: Results) -> Iterator[str]:
@@ -108,7 +110,7 @@ def _accuracy(results: Results) -> Iterator[str]:
         if encoder:
             yield f"### {escaped(encoder)}"
         yield accuracy_table(results, encoder)
-        yield provenance(groups)
+        yield _provenance(groups)
 
 
 def _ceilings(results: Results) -> Iterator[str]:
@@ -123,7 +125,7 @@ def _ceilings(results: Results) -> Iterator[str]:
         groups = [group for group in own if group.kind.name in compared]
         yield f"### {escaped(encoder)}, with and without prototypes"
         yield ceiling_table(results, encoder)
-        yield provenance(groups)
+        yield _provenance(groups)
 
 
 def _faithfulness(results: Results) -> Iterator[str]:
@@ -139,7 +141,7 @@ def _faithfulness(results: Results) -> Iterator[str]:
             if groups:
                 yield f"### {set_title(name)}, {escaped(encoder)}"
                 yield faithfulness_table(groups) + _judges(groups)
-                yield provenance(groups)
+                yield _provenance(groups)
 
 
 def _judges(groups: list[Group]) -> str:
@@ -159,7 +161,7 @@ def _prototypes(results: Results) -> Iterator[str]:
         first = replace(group, records=group.records[:1])
         yield f"{escaped(group.title)}, seed {first.records[0].seed}."
         yield prototypes_table(first)
-        yield provenance([first])
+        yield _provenance([first])
 
 
 def _time(results: Results) -> Iterator[str]:
@@ -169,7 +171,7 @@ def _time(results: Results) -> Iterator[str]:
         groups = [group for group in results.groups if group.encoder == encoder]
         yield f"### {escaped(encoder)}, seconds"
         yield time_table(results, encoder)
-        yield provenance(groups)
+        yield _provenance(groups)
 
 
 def _failures(results: Results) -> Iterator[str]:
@@ -180,3 +182,16 @@ def _failures(results: Results) -> Iterator[str]:
             f"seed {record.seed}: {escaped(record.error or '')}"
             for record in results.failures
         )
+
+
+def _provenance(groups: Sequence[Group]) -> str:
+    if not groups:
+        return "Nothing was measured yet."
+    return provenance(seeds_of(groups), [_command(run) for run in runs_of(groups)])
+
+
+def _command(run: Sequence[Group]) -> str:
+    judges = {record.judge for group in run for record in group.records} - _NO_ENCODER
+    options = {**options_of(run), "judge": sorted(judges)}
+    given = " ".join(f"--{name} {','.join(values)}" for name, values in options.items() if values)
+    return f"protorynet bench recipe --data DATA {given} --out docs/results"
