@@ -164,7 +164,7 @@ def test_a_job_that_failed_is_told_and_tried_again_and_the_others_go_on(
     assert failed[0].error is not None
     assert len(failed[0].error.splitlines()) == 1
     assert read_records(own.records / "hotel.jsonl")[0][0].figure("accuracy") is not None
-    assert "1 jobs failed" in capsys.readouterr().err
+    assert "1 job failed" in capsys.readouterr().err
     assert "failed" in (own.out / "table1.md").read_text(encoding="utf-8")
     (tables / "broken.parquet").write_bytes(good)
     assert main(command) == 0

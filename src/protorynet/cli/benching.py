@@ -160,7 +160,7 @@ def bench(
     failed = 0 if from_records else _measure(request)
     _show(request)
     if failed:
-        note(f"{failed} jobs failed; the same command tries them again")
+        note(f"{failed} job{'s' * (failed > 1)} failed; the same command tries again")
         raise typer.Exit(1)
 
 

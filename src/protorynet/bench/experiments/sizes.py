@@ -149,7 +149,7 @@ def _prototypes(results: Results) -> list[Block]:
     sizes = list(dict.fromkeys(_size(group) for group in groups))
     rows = []
     panels: dict[str, list[Curve]] = {}
-    for key in _models(groups):
+    for key in (key for key in _models(results.groups) if key in _models(groups)):
         own = [group for group in groups if (group.set, group.encoder, group.kind.name) == key]
         title = f"{own[0].kind.title}, {key[1]}"
         rows.append((Cell(set_title(key[0])), Cell(title), *_accuracies(own, sizes)))
@@ -194,6 +194,7 @@ PROTOTYPES = Experiment(
     models=("full", "none"),
     sets=("hotel",),
     blocks=_prototypes,
+    beside=("adapter",),
     variants=lambda quick: tuple(
         unpruned(size, quick=quick) for size in (_QUICK_SIZES if quick else _SIZES)
     ),
