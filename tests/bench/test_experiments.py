@@ -144,6 +144,17 @@ def test_a_table_of_ones_own_is_not_among_the_papers(tmp_path: Path) -> None:
     assert grid.header == ("model", "IMDB")
 
 
+def test_a_reason_that_many_jobs_share_is_told_once(tmp_path: Path) -> None:
+    add(tmp_path, **right(90))
+    for model in ("adapter", "transformer"):
+        for seed in (0, 1):
+            add(tmp_path, model=model, encoder="gone", seed=seed, error="it is not there")
+    page = as_markdown(experiment("table1").page(read_results(tmp_path)))
+    jobs = "imdb gone adapter, seed 0, 1; imdb gone transformer, seed 0, 1"
+    assert page.count("it is not there") == 1
+    assert f"- {jobs}: it is not there" in page
+
+
 def test_notes_follow_their_table(measured: Scene, written: Callable[..., Path]) -> None:
     docs = written(measured.records, "all")
     (docs / "results" / "notes").mkdir()

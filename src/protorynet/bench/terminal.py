@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["print_blocks"]
 
 _HEADER = 12  # columns of a header before it is broken
+_SMALL = 24  # and of what stands under a row's name
 
 
 def print_blocks(title: str, blocks: Sequence[Block], console: Console) -> None:
@@ -47,7 +48,7 @@ def _print_grid(grid: Grid, console: Console) -> None:
         # Names stay whole in a narrow terminal. (A least width would push the last column out.)
         table.add_column(fill(printable(name), _HEADER), overflow="fold", no_wrap=place == 0)
     for first, *others in grid.rows:
-        small = f"\n{printable(first.small)}" if first.small else ""
+        small = f"\n{fill(printable(first.small), _SMALL)}" if first.small else ""
         cells = [Text.assemble(printable(first.text), (small, "dim"))]
         for cell in others:
             beside = f" {printable(cell.small)}" if cell.small else ""

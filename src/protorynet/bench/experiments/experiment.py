@@ -166,9 +166,14 @@ def _names(results: Results) -> list[str]:
 
 
 def _not_measured(results: Results) -> list[Block]:
-    texts = dict.fromkeys(
-        f"{' '.join(filter(None, (r.set, r.encoder, r.model, r.variant)))}, seed {r.seed}: "
-        f"{r.error}"
-        for r in results.failures
-    )
+    """Tell which jobs failed and why; a reason that many share is told once."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for record in results.failures:
+        names = (record.set, record.encoder, record.model, record.variant)
+        jobs = reasons.setdefault(record.error or "", {})
+        jobs.setdefault(" ".join(filter(None, names)), []).append(str(record.seed))
+    texts = [
+        "; ".join(f"{name}, seed {', '.join(seeds)}" for name, seeds in jobs.items()) + f": {why}"
+        for why, jobs in reasons.items()
+    ]
     return [Prose("Jobs that failed:"), Items(tuple(texts))] if texts else []
