@@ -137,11 +137,36 @@ def test_the_commands_measure_what_the_table_shows_and_nothing_else(tmp_path: Pa
     assert measured == shown
 
 
-def test_a_table_of_ones_own_is_not_among_the_papers(tmp_path: Path) -> None:
+def test_word_vectors_are_named_for_the_models_that_read_them(tmp_path: Path) -> None:
     add(tmp_path, **right(90))
-    add(tmp_path, set="mine", own=True, **right(80))
-    (grid, *_) = grids(tmp_path, "table1")
-    assert grid.header == ("model", "IMDB")
+    add(tmp_path, model="lstm", encoder="", settings={"vectors": "glove.txt"}, **right(90))
+    add(tmp_path, model="prosenet", encoder="", **right(90))
+    page = experiment("table1").page(read_results(tmp_path))
+    lines = next(block.lines for block in page if isinstance(block, Command))
+    assert sorted(("prosenet" in line, "--vectors" in line) for line in lines) == [
+        (False, True),
+        (True, False),
+    ]
+
+
+def test_only_what_was_measured_for_a_moment_is_called_quick(tmp_path: Path) -> None:
+    add(tmp_path, **right(90))
+    add(tmp_path, set="hotel", settings={"quick": True}, **right(90))
+    page = experiment("table1").page(read_results(tmp_path))
+    lines = next(block.lines for block in page if isinstance(block, Command))
+    assert [("hotel" in line) == ("--quick" in line) for line in lines] == [True, True]
+
+
+def test_a_seed_that_one_variant_has_not_makes_no_other_command(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        add(tmp_path, seed=seed, **right(90))
+    add(tmp_path, variant="selection=dense", **right(90))
+    assert "--seeds 0,1 " in _command(tmp_path, "sparsity")
+
+
+def test_names_are_quoted_for_a_shell(tmp_path: Path) -> None:
+    add(tmp_path, set="my data; rm", **right(90))
+    assert "--sets 'my data; rm' " in _command(tmp_path, "table1")
 
 
 def test_a_reason_that_many_jobs_share_is_told_once(tmp_path: Path) -> None:
@@ -150,7 +175,7 @@ def test_a_reason_that_many_jobs_share_is_told_once(tmp_path: Path) -> None:
         for seed in (0, 1):
             add(tmp_path, model=model, encoder="gone", seed=seed, error="it is not there")
     page = as_markdown(experiment("table1").page(read_results(tmp_path)))
-    jobs = "imdb gone adapter, seed 0, 1; imdb gone transformer, seed 0, 1"
+    jobs = "imdb gone adapter, seeds 0, 1; imdb gone transformer, seeds 0, 1"
     assert page.count("it is not there") == 1
     assert f"- {jobs}: it is not there" in page
 

@@ -53,6 +53,21 @@ def test_models_are_compared_in_the_terminal_and_in_files(
     }
 
 
+@pytest.mark.parametrize(("asked_for", "is_shown"), [((), False), (("--sets", "my_reviews"), True)])
+def test_a_table_of_ones_own_is_among_the_papers_only_where_it_is_asked_for(
+    asked_for: tuple[str, ...],
+    is_shown: bool,
+    table: Path,
+    tiny_bert_folder: Path,
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "docs" / "results"
+    assert main(command(table, tiny_bert_folder, "--out", str(out))) == 0
+    assert main(["bench", "all", "--from-records", "--out", str(out), *asked_for]) == 0
+    pages = [out / "table1.md", out.parent / "results.md", out.parent / "paper-tables.md"]
+    assert ["my\\_reviews" in page.read_text("utf-8") for page in pages] == [is_shown] * 3
+
+
 def test_the_pages_are_written_again_without_table_or_model(
     table: Path, tiny_bert_folder: Path, tmp_path: Path
 ) -> None:

@@ -268,6 +268,7 @@ def test_a_file_in_the_place_of_the_folder_of_results_is_named(
         ("data", "no-such-folder", "does not exist"),
         ("sets", "", "no sets were given"),
         ("vectors", "no-such-file", "no-such-file"),
+        ("what", "tabel1", "'tabel1' is neither an experiment"),
     ],
 )
 def test_bad_options_end_in_one_line_before_any_work(

@@ -81,6 +81,13 @@ def test_every_table_says_its_command_and_its_seeds(measured: Scene, written: Wr
         )
 
 
+def test_a_data_set_on_which_all_failed_is_told(tmp_path: Path, written: Write) -> None:
+    job = {"kind": "job", "set": "hotel", "encoder": "tiny", "model": "full", "seed": 0}
+    append_record(tmp_path / "records" / "hotel.jsonl", {**job, "error": "a broken table"})
+    page = (written(tmp_path / "records") / "results.md").read_text(encoding="utf-8")
+    assert "hotel tiny full, seed 0: a broken table" in page
+
+
 def test_the_json_holds_every_measure_of_the_records(measured: Scene, written: Write) -> None:
     summary = json.loads((written(measured.records) / "results" / "hotel.json").read_bytes())
     frozen = next(model for model in summary["models"] if model["model"] == "none")

@@ -1,48 +1,102 @@
-"""The commands that measure again what a table shows, and nothing else."""
+"""The commands that measure again what a table shows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from shlex import quote
 
 from protorynet.bench.results import Group
 
-__all__ = ["options_of", "runs_of"]
+__all__ = ["Run", "runs_of"]
+
+_READ_WORDS = ("lstm", "prosenet")
 
 
-def runs_of(groups: Collection[Group]) -> list[list[Group]]:
-    """Return the groups, those that one command can measure together.
+@dataclass
+class Run:
+    """Groups that one command measures: all its models with all its encoders, sets and seeds.
 
-    A command measures all its models with all its encoders, data sets and seeds, so that only
-    groups that fill such a block belong together.
+    The variants of a model are the experiment's own; a command measures all of them.
+
+    Parameters
+    ----------
+    groups
+        What is measured.
+    sets, seeds, is_quick
+        What they have in common.
+    vectors
+        Word vectors by name, or empty where words are learnt; None where no model reads words.
     """
+
+    groups: list[Group]
+    sets: tuple[str, ...]
+    seeds: tuple[int, ...]
+    is_quick: bool
+    vectors: str | None = None
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the command, quoted for a shell; those without a value are left out."""
+        values: dict[str, Iterable[str]] = {
+            "sets": self.sets,
+            "models": dict.fromkeys(group.kind.name for group in self.groups),
+            "encoders": sorted({group.encoder for group in self.groups} - {""}),
+            "seeds": map(str, self.seeds),
+            "vectors": [self.vectors] if self.vectors else [],
+        }
+        joined = {name: ",".join(map(quote, words)) for name, words in values.items()}
+        return {name: words for name, words in joined.items() if words}
+
+    def takes(self, other: Run) -> bool:
+        """Whether models without an encoder can go along."""
+        same = (self.sets, self.seeds, self.is_quick) == (other.sets, other.seeds, other.is_quick)
+        return same and (None in (self.vectors, other.vectors) or self.vectors == other.vectors)
+
+
+def runs_of(groups: Collection[Group]) -> list[Run]:
+    """Return the commands that measure some groups, the one that measures most first."""
+    alone = sorted(_runs_of_models(groups), key=lambda run: -len(run.groups))
+    runs: dict[tuple[object, ...], Run] = {}
+    for run in (run for run in alone if run.groups[0].encoder):
+        # Encoders with the same models can be named together, if the same one judges them.
+        models = frozenset(group.kind.name for group in run.groups)
+        judges = frozenset(record.judge for group in run.groups for record in group.records)
+        key = (run.sets, run.seeds, run.is_quick, models, judges)
+        runs.setdefault(key, Run([], run.sets, run.seeds, run.is_quick)).groups.extend(run.groups)
+    found = list(runs.values())
+    for run in (run for run in alone if not run.groups[0].encoder):
+        host = next((each for each in found if each.takes(run)), None)
+        if host is None:
+            found.append(run)
+        else:
+            host.groups += run.groups
+            host.vectors = run.vectors if host.vectors is None else host.vectors
+    return found
+
+
+def _runs_of_models(groups: Collection[Group]) -> list[Run]:
+    """Return a run for each encoder, and for models without one; several where sets differ."""
     places = {name: place for place, name in enumerate(dict.fromkeys(g.set for g in groups))}
-    of_model: dict[tuple[str, str, tuple[int, ...]], list[Group]] = {}
+    seeds: dict[tuple[str, str, str], set[int]] = {}
     for group in groups:
-        seeds = tuple(record.seed for record in group.records)
-        of_model.setdefault((group.encoder, group.kind.name, seeds), []).append(group)
-    alike: dict[tuple[str, tuple[int, ...], tuple[str, ...]], list[Group]] = {}
-    for (encoder, _, seeds), members in of_model.items():
+        known = seeds.setdefault((group.set, group.encoder, group.kind.name), set())
+        known.update(record.seed for record in group.records)
+    of_model: dict[tuple[str, str, tuple[int, ...], bool, str | None], list[Group]] = {}
+    for group in groups:
+        name = group.kind.name
+        own = tuple(sorted(seeds[group.set, group.encoder, name]))
+        key = (group.encoder, name, own, group.is_quick, _vectors(group))
+        of_model.setdefault(key, []).append(group)
+    runs: dict[tuple[object, ...], Run] = {}
+    for (encoder, _, own, is_quick, vectors), members in of_model.items():
         sets = tuple(sorted({group.set for group in members}, key=places.__getitem__))
-        alike.setdefault((encoder, seeds, sets), []).extend(members)
-    alike = dict(sorted(alike.items(), key=lambda item: -len(item[1])))  # the fullest first
-    # Models without an encoder go along with others.
-    for key in [key for key in alike if not key[0]]:
-        host = next((other for other in alike if other[0] and other[1:] == key[1:]), None)
-        if host is not None:
-            alike[host] += alike.pop(key)
-    runs: dict[tuple[object, ...], list[Group]] = {}
-    for (_, seeds, sets), members in alike.items():
-        models = frozenset(group.kind.name for group in members)
-        runs.setdefault((seeds, sets, models), []).extend(members)
+        run = Run([], sets, own, is_quick, vectors)
+        runs.setdefault((encoder, sets, own, is_quick, vectors), run).groups.extend(members)
     return list(runs.values())
 
 
-def options_of(run: Sequence[Group]) -> dict[str, list[str]]:
-    """Return the options of the command for a run, by name."""
-    seeds = sorted({record.seed for group in run for record in group.records})
-    return {
-        "sets": list(dict.fromkeys(group.set for group in run)),
-        "models": list(dict.fromkeys(group.kind.name for group in run)),
-        "encoders": sorted({group.encoder for group in run} - {""}),
-        "seeds": [str(seed) for seed in seeds],
-    }
+def _vectors(group: Group) -> str | None:
+    if group.kind.name not in _READ_WORDS:
+        return None
+    return ",".join(sorted({str(r.settings.get("vectors") or "") for r in group.records}))

@@ -114,7 +114,7 @@ class Source:
 
 def _unread_splits(values: list[Any]) -> Iterator[str]:
     """Tell of rows that are neither for training nor for testing."""
-    others = Counter(str(value) for value in values if value not in ("train", "test"))
+    others = Counter(str(value or "") for value in values if value not in ("train", "test"))
     if others:
         names = shorten(", ".join(map(repr, others)), _LONGEST_LABELS)
         yield f"{others.total():,} rows with split {names} are left out, not 'train' or 'test'"

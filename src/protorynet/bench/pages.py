@@ -35,26 +35,29 @@ get there. Where a table took several commands, all are named."""
 def write_pages(request: Request) -> list[Path]:
     """Write the pages of a request from its records, and return the files written."""
     results = read_results(request.records)
+    papers = results.without_own(request.sets or ())
     written: list[Path] = []
     for measured in measurements_of(request):
         if isinstance(measured, Experiment):
             blocks = experiment_page(measured, results, request)
             written += _write_experiment(measured, blocks, request.out)
         else:
-            known = [name for name in results.sets if name not in results.own_sets]
-            written += write_results(results.only(sets=known), request.out)
+            written += write_results(papers, request.out)
     if request.what == EVERYTHING:
         path = request.out.parent / _PAPER_TABLES
-        _write(path, paper_tables(results, request.out))
+        _write(path, paper_tables(papers, request.out))
         written.append(path)
     return written
 
 
 def experiment_page(experiment: Experiment, results: Results, request: Request) -> list[Block]:
     """Return what an experiment shows, with all that was asked for by name."""
+    if request.is_own:
+        return experiment.page(results, models=request.models or ())
+    papers = results.without_own(request.sets or ())
     if request.what == EVERYTHING:
-        return experiment.page(results)
-    return experiment.page(results, sets=request.sets or (), models=request.models or ())
+        return experiment.page(papers)
+    return experiment.page(papers, sets=request.sets or (), models=request.models or ())
 
 
 def paper_tables(results: Results, out: Path) -> str:

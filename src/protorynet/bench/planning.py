@@ -77,7 +77,8 @@ class Request:
                 raise InputError(f"--{name} names one of {', '.join(map(str, given))} twice.")
         for model in self.models or ():
             model_kind(model)
-        if self.is_own and (self.data is not None or self.sets is not None):
+        is_table = self.is_own and Path(self.what).exists()
+        if is_table and (self.data is not None or self.sets is not None):
             raise InputError(
                 f"{self.what!r} is a table of your own; --data and --sets are for the paper's "
                 f"experiments ({', '.join(NAMES)})."

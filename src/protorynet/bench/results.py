@@ -47,6 +47,11 @@ class Group:
         parts = (data_set(self.set).title, self.kind.title, self.encoder, self.variant)
         return ", ".join(filter(None, parts))
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether some seed was measured for a moment only, to see that everything works."""
+        return any(record.is_quick for record in self.records)
+
     def figure(self, name: str) -> Figure | None:
         """Return a figure over the seeds."""
         if name == "stability":
@@ -77,12 +82,6 @@ class Results:
     def sets(self) -> tuple[str, ...]:
         """The data sets, those of the paper first and in its order."""
         return tuple(dict.fromkeys(group.set for group in self.groups))
-
-    @property
-    def own_sets(self) -> frozenset[str]:
-        """The tables of the user's own."""
-        records = [record for group in self.groups for record in group.records]
-        return frozenset(record.set for record in (*records, *self.failures) if record.is_own)
 
     @property
     def encoders(self) -> tuple[str, ...]:
@@ -117,8 +116,7 @@ class Results:
     @property
     def is_quick(self) -> bool:
         """Whether some of it was measured for a moment only, to see that everything works."""
-        records = (record for group in self.groups for record in group.records)
-        return any(record.is_quick for record in records)
+        return any(group.is_quick for group in self.groups)
 
     def only(
         self,
@@ -138,6 +136,13 @@ class Results:
             tuple(r for r in self.failures if is_wanted(r.set, r.model, r.variant)),
             tuple(r for r in self.outdated if is_wanted(r.set, r.model, r.variant)),
         )
+
+    def without_own(self, asked_for: Collection[str] = ()) -> Results:
+        """Leave out the tables of the user's own, but for those asked for by name."""
+        measured = (record for group in self.groups for record in group.records)
+        records = [*measured, *self.failures, *self.outdated]
+        own = {record.set for record in records if record.is_own} - set(asked_for)
+        return self.only(sets={record.set for record in records} - own)
 
     def group(self, name: str, encoder: str, model: str, variant: str = "") -> Group | None:
         """Return a group; None where nothing was measured."""

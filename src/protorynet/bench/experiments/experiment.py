@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from shlex import quote
 
 from protorynet.bench.blocks import Block, Command, Items, Prose
 from protorynet.bench.catalogue import DATA_SETS, data_set
-from protorynet.bench.commands import options_of, runs_of
-from protorynet.bench.experiments.rows import word_vectors
+from protorynet.bench.commands import Run, runs_of
 from protorynet.bench.jobs import PLAIN, Variant
 from protorynet.bench.results import Group, Results, seeds_of
 
@@ -99,8 +98,7 @@ class Experiment(Measurements):
             Data sets to show beside those that suit, and models beside the experiment's own.
         """
         named = _names(results)
-        suiting = [name for name in named if self.suits(name) and name not in results.own_sets]
-        wanted = [name for name in named if name in sets or name in suiting]
+        wanted = [name for name in named if name in sets or (not self.table and self.suits(name))]
         own = results.only(
             sets=self.sets if self.table else wanted,
             models=(*self.models, *self.beside, *models),
@@ -110,45 +108,41 @@ class Experiment(Measurements):
         if not blocks or not shown:
             return [Prose("Nothing was measured yet."), *_not_measured(own), *_left_out(own)]
         quick = [Prose(_QUICK)] if own.is_quick else []
-        command = command_of(self, shown, quick=own.is_quick)
+        command = command_of(self, shown)
         return [*quick, *blocks, *_not_measured(own), *_left_out(own), command]
 
     def _shown(self, results: Results) -> list[Group]:
-        names = {each.name for quick in (False, True) for each in self.variants(quick)}
-        groups = [group for group in results.groups if group.variant in names]
+        names = {quick: {each.name for each in self.variants(quick)} for quick in (False, True)}
+        groups = [group for group in results.groups if group.variant in names[group.is_quick]]
         varied = {_model(group) for group in groups if group.variant}
         # Where variants are compared with the model itself, one without them is not shown.
-        return [group for group in groups if len(names) == 1 or _model(group) in varied]
+        return [g for g in groups if len(names[g.is_quick]) == 1 or _model(g) in varied]
 
 
-def command_of(
-    experiment: Experiment, groups: Collection[Group], *, quick: bool = False
-) -> Command:
+def command_of(experiment: Experiment, groups: Collection[Group]) -> Command:
     """Return the commands that measure some groups."""
     runs = runs_of(groups)
-    lines = tuple(_line(experiment, run, is_all=len(runs) == 1, quick=quick) for run in runs)
+    lines = tuple(_line(experiment, run, is_all=len(runs) == 1) for run in runs)
     return Command(lines, seeds_of(groups))
 
 
-def _line(experiment: Experiment, run: Sequence[Group], *, is_all: bool, quick: bool) -> str:
-    options = options_of(run)
-    records = [record for group in run for record in group.records]
-    options["vectors"] = [quote(name) for name in word_vectors(records)[:1]]
-    if is_all and set(options["models"]) == set(experiment.models):
+def _line(experiment: Experiment, run: Run, *, is_all: bool) -> str:
+    options = run.options
+    if is_all and {group.kind.name for group in run.groups} == set(experiment.models):
         del options["models"]
     words = ["protorynet bench", experiment.name, "--data DATA"]
     if experiment.table:
         words = ["protorynet bench", quote(experiment.table)]
-        options = {**_columns(run), **options}
+        options = {**_columns(run.groups), **options}
         del options["sets"]
-    words += [f"--{name} {','.join(values)}" for name, values in options.items() if values]
-    return " ".join([*words, *(["--quick"] if quick else []), "--out OUT"])
+    words += [f"--{name} {values}" for name, values in options.items()]
+    return " ".join([*words, *(["--quick"] if run.is_quick else []), "--out OUT"])
 
 
-def _columns(groups: Collection[Group]) -> dict[str, list[str]]:
+def _columns(groups: Collection[Group]) -> dict[str, str]:
     """Return the options that name the columns of the user's table."""
     records = [record for group in groups for record in group.records if record.columns]
-    return {name: [quote(word)] for record in records[:1] for name, word in record.columns.items()}
+    return {name: quote(word) for record in records[:1] for name, word in record.columns.items()}
 
 
 def _model(group: Group) -> tuple[str, str, str]:
@@ -173,7 +167,11 @@ def _not_measured(results: Results) -> list[Block]:
         jobs = reasons.setdefault(record.error or "", {})
         jobs.setdefault(" ".join(filter(None, names)), []).append(str(record.seed))
     texts = [
-        "; ".join(f"{name}, seed {', '.join(seeds)}" for name, seeds in jobs.items()) + f": {why}"
+        f"{'; '.join(_numbered(name, seeds) for name, seeds in jobs.items())}: {why}"
         for why, jobs in reasons.items()
     ]
     return [Prose("Jobs that failed:"), Items(tuple(texts))] if texts else []
+
+
+def _numbered(name: str, seeds: list[str]) -> str:
+    return f"{name}, seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from shlex import quote
 
 from protorynet.bench.catalogue import data_set
-from protorynet.bench.commands import options_of, runs_of
+from protorynet.bench.commands import Run, runs_of
 from protorynet.bench.markdown import escaped, provenance
 from protorynet.bench.recipe.tables import (
     accuracy_goals_table,
@@ -102,10 +103,12 @@ def _accuracy(results: Results) -> Iterator[str]:
     yield "## Accuracy"
     yield _ACCURACY
     for encoder in results.encoders or ("",):
+        sets = {group.set for group in results.groups if group.encoder == encoder}
         groups = [
             group
             for group in results.groups
             if group.encoder in (encoder, "") and group.kind.family != "ceiling"
+            if group.set in sets
         ]
         if encoder:
             yield f"### {escaped(encoder)}"
@@ -190,8 +193,9 @@ def _provenance(groups: Sequence[Group]) -> str:
     return provenance(seeds_of(groups), [_command(run) for run in runs_of(groups)])
 
 
-def _command(run: Sequence[Group]) -> str:
-    judges = {record.judge for group in run for record in group.records} - _NO_ENCODER
-    options = {**options_of(run), "judge": sorted(judges)}
-    given = " ".join(f"--{name} {','.join(values)}" for name, values in options.items() if values)
-    return f"protorynet bench recipe --data DATA {given} --out docs/results"
+def _command(run: Run) -> str:
+    judges = {record.judge for group in run.groups for record in group.records} - _NO_ENCODER
+    options = {**run.options, **({"judge": ",".join(map(quote, sorted(judges)))} if judges else {})}
+    words = [f"--{name} {values}" for name, values in options.items()]
+    quick = ["--quick"] if run.is_quick else []
+    return " ".join(["protorynet bench recipe --data DATA", *words, *quick, "--out docs/results"])
