@@ -182,24 +182,18 @@ def test_a_rival_without_its_weights_fails_alone(scene: Scene, tmp_path: Path) -
     assert errors["bag-of-words"] is None
 
 
-def test_an_encoder_that_cannot_be_had_stops_only_the_models_that_need_it(
-    scene: Scene, tmp_path: Path
+@pytest.mark.parametrize("measured_before", [False, True])
+def test_an_encoder_that_cannot_be_had_is_the_row_of_the_models_that_need_it(
+    scene: Scene, tmp_path: Path, measured_before: bool
 ) -> None:
     own = Scene(scene.data, tmp_path / "broken", scene.judge, tmp_path / "own")
     own.encoder.mkdir()
+    if measured_before:
+        assert main(words(own, "table1", models="bag-of-words")) == 0
     assert main(words(own, "table1", models="transformer,bag-of-words")) == 1
     errors = {line["model"]: line.get("error") for line in jobs(own)}
     assert "broken" in errors["transformer"]
     assert errors["bag-of-words"] is None
-
-
-def test_an_encoder_that_all_that_is_left_needs_and_that_cannot_be_had_is_a_row(
-    scene: Scene, tmp_path: Path
-) -> None:
-    own = Scene(scene.data, tmp_path / "broken", scene.judge, tmp_path / "own")
-    own.encoder.mkdir()
-    assert main(words(own, "table1", models="bag-of-words")) == 0
-    assert main(words(own, "table1", models="transformer,bag-of-words")) == 1
     page = (own.out / "table1.md").read_text(encoding="utf-8")
     assert "| transformer <sub>weights of broken</sub> | failed " in page
 

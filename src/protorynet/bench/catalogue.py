@@ -78,8 +78,8 @@ class ModelKind:
         What a person can read of it, in the plural; empty for a black box.
     cost
         Its place in the order of jobs: the cheap come first.
-    uses_encoder
-        Whether it is made with a sentence encoder.
+    uses_encoder, uses_vectors
+        Whether it is made with a sentence encoder, or with word vectors where they are given.
     """
 
     name: str
@@ -89,6 +89,7 @@ class ModelKind:
     reads: str
     cost: int
     uses_encoder: bool = True
+    uses_vectors: bool = False
 
     @property
     def has_prototypes(self) -> bool:
@@ -130,8 +131,8 @@ MODELS = (
         uses_encoder=False,
     ),
     ModelKind("transformer", "transformer", "rival", None, "", 7),
-    ModelKind("prosenet", "ProSeNet", "rival", None, _DOCUMENTS, 6, uses_encoder=False),
-    ModelKind("lstm", "vanilla LSTM", "rival", None, "", 5, uses_encoder=False),
+    ModelKind("prosenet", "ProSeNet", "rival", None, _DOCUMENTS, 6, False, uses_vectors=True),
+    ModelKind("lstm", "vanilla LSTM", "rival", None, "", 5, False, uses_vectors=True),
     ModelKind("protoattend", "ProtoAttend", "rival", None, "all training documents", 2),
 )
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from shlex import quote
 
 from protorynet.bench.results import Group
 
 __all__ = ["Run", "runs_of"]
-
-_READ_WORDS = ("lstm", "prosenet")
 
 
 @dataclass
@@ -36,17 +34,21 @@ class Run:
     vectors: str | None = None
 
     @property
-    def options(self) -> dict[str, str]:
-        """The options of the command, quoted for a shell; those without a value are left out."""
-        values: dict[str, Iterable[str]] = {
+    def options(self) -> dict[str, Iterable[str]]:
+        """The options of the command; those without values are left out of it."""
+        return {
             "sets": self.sets,
             "models": dict.fromkeys(group.kind.name for group in self.groups),
             "encoders": sorted({group.encoder for group in self.groups} - {""}),
             "seeds": map(str, self.seeds),
             "vectors": [self.vectors] if self.vectors else [],
         }
-        joined = {name: ",".join(map(quote, words)) for name, words in values.items()}
-        return {name: words for name, words in joined.items() if words}
+
+    def command(self, start: str, options: Mapping[str, Iterable[str]], out: str) -> str:
+        """Return the command, quoted for a shell."""
+        given = {name: ",".join(map(quote, words)) for name, words in options.items()}
+        words = [f"--{name} {values}" for name, values in given.items() if values]
+        return " ".join([start, *words, *(["--quick"] if self.is_quick else []), f"--out {out}"])
 
     def takes(self, other: Run) -> bool:
         """Whether models without an encoder can go along."""
@@ -97,6 +99,6 @@ def _runs_of_models(groups: Collection[Group]) -> list[Run]:
 
 
 def _vectors(group: Group) -> str | None:
-    if group.kind.name not in _READ_WORDS:
+    if not group.kind.uses_vectors:
         return None
-    return ",".join(sorted({str(r.settings.get("vectors") or "") for r in group.records}))
+    return ",".join(sorted({record.vectors for record in group.records}))

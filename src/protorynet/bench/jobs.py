@@ -172,7 +172,7 @@ def job_group(
     kind = model_kind(model)
     settings = job_settings(kind, quick=quick).replace(**variant.changes)
     options = rival_options(kind, quick=quick)
-    if vectors is not None and kind.name in ("lstm", "prosenet"):
+    if vectors is not None and kind.uses_vectors:
         options["vectors"] = vectors.name
     return tuple(
         Job(name, encoder, model, seed, variant, settings, options, quick) for seed in seeds

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from protorynet.bench.blocks import Block, Plot, Prose, as_markdown
@@ -15,7 +16,7 @@ from protorynet.bench.results import Results, read_results
 from protorynet.errors import InputError
 from protorynet.files import write_atomically
 
-__all__ = ["experiment_page", "paper_tables", "write_pages"]
+__all__ = ["Pages", "write_pages"]
 
 _PAPER_TABLES = "paper-tables.md"
 _HEAD = """\
@@ -32,48 +33,62 @@ paper's kind, not its own data and split. The prototypes themselves are in
 get there. Where a table took several commands, all are named."""
 
 
-def write_pages(request: Request) -> list[Path]:
-    """Write the pages of a request from its records, and return the files written."""
+@dataclass(frozen=True)
+class Pages:
+    """What was written.
+
+    Parameters
+    ----------
+    files
+        The files.
+    blocks
+        What each experiment shows, by its name.
+    """
+
+    files: tuple[Path, ...]
+    blocks: dict[str, list[Block]]
+
+
+def write_pages(request: Request) -> Pages:
+    """Write the pages of a request from its records."""
     results = read_results(request.records)
-    papers = results.without_own(request.sets or ())
-    written: list[Path] = []
+    if not request.is_own:
+        results = results.without_own(request.sets or ())
+    files: list[Path] = []
+    blocks: dict[str, list[Block]] = {}
     for measured in measurements_of(request):
         if isinstance(measured, Experiment):
-            blocks = experiment_page(measured, results, request)
-            written += _write_experiment(measured, blocks, request.out)
+            blocks[measured.name] = _blocks(measured, results, request)
+            files += _write_experiment(measured, blocks[measured.name], request.out)
         else:
-            written += write_results(papers, request.out)
+            files += write_results(results, request.out)
     if request.what == EVERYTHING:
-        path = request.out.parent / _PAPER_TABLES
-        _write(path, paper_tables(papers, request.out))
-        written.append(path)
-    return written
+        files.append(request.out.parent / _PAPER_TABLES)
+        _write(files[-1], _paper_tables(blocks, request.out))
+    return Pages(tuple(files), blocks)
 
 
-def experiment_page(experiment: Experiment, results: Results, request: Request) -> list[Block]:
+def _blocks(experiment: Experiment, results: Results, request: Request) -> list[Block]:
     """Return what an experiment shows, with all that was asked for by name."""
-    if request.is_own:
-        return experiment.page(results, models=request.models or ())
-    papers = results.without_own(request.sets or ())
     if request.what == EVERYTHING:
-        return experiment.page(papers)
-    return experiment.page(papers, sets=request.sets or (), models=request.models or ())
+        return experiment.page(results)
+    return experiment.page(results, sets=request.sets or (), models=request.models or ())
 
 
-def paper_tables(results: Results, out: Path) -> str:
+def _paper_tables(blocks: Mapping[str, Sequence[Block]], out: Path) -> str:
     """Return the page that reads like section 5 of the paper, in Markdown.
 
     Parameters
     ----------
-    results
-        Everything that was measured.
+    blocks
+        What each experiment shows.
     out
         The folder with the pictures, and with the hand-written notes/NAME.md.
     """
     parts = [_HEAD.format(folder=out.name)]
     for each in EXPERIMENTS:
-        blocks = [Prose(each.about), *each.page(results)]
-        parts += [f"## {each.title}", as_markdown(blocks, level=3, pictures=f"{out.name}/")]
+        shown = [Prose(each.about), *blocks[each.name]]
+        parts += [f"## {each.title}", as_markdown(shown, level=3, pictures=f"{out.name}/")]
         notes = _notes(out / "notes" / f"{each.name}.md")
         parts += [notes] if notes else []
     return "\n\n".join(parts) + "\n"

@@ -104,6 +104,11 @@ class Record:
         return self.set, self.encoder, self.model, self.variant, self.seed
 
     @property
+    def vectors(self) -> str:
+        """Name of the word vectors it was given; empty where it was given none."""
+        return str(self.settings.get("vectors") or "")
+
+    @property
     def is_quick(self) -> bool:
         """Whether it was measured for a moment only, to see that everything works."""
         return bool(self.settings.get("quick"))

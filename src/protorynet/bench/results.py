@@ -118,6 +118,19 @@ class Results:
         """Whether some of it was measured for a moment only, to see that everything works."""
         return any(group.is_quick for group in self.groups)
 
+    @property
+    def failed_jobs(self) -> tuple[str, ...]:
+        """The jobs that failed and why; a reason that many share is told once."""
+        reasons: dict[str, dict[str, list[str]]] = {}
+        for record in self.failures:
+            names = (record.set, record.encoder, record.model, record.variant)
+            jobs = reasons.setdefault(record.error or "", {})
+            jobs.setdefault(" ".join(filter(None, names)), []).append(str(record.seed))
+        return tuple(
+            f"{'; '.join(_numbered(name, seeds) for name, seeds in jobs.items())}: {why}"
+            for why, jobs in reasons.items()
+        )
+
     def only(
         self,
         *,
@@ -237,6 +250,10 @@ def seeds_of(groups: Collection[Group]) -> str:
         return f"{min(counts)} to {max(counts)} seeds"
     exceptions = "".join(f"; {group.title}: {len(group.records)}" for group in others)
     return f"{usual} seed{'' if usual == 1 else 's'}{exceptions}"
+
+
+def _numbered(name: str, seeds: list[str]) -> str:
+    return f"{name}, seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}"
 
 
 def _latest_documents(records: Sequence[Record]) -> dict[str, str]:

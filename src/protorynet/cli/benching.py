@@ -183,20 +183,18 @@ def _measure(request: Request) -> int:
 def _show(request: Request) -> None:
     from rich.text import Text
 
-    from protorynet.bench import read_results, write_pages
+    from protorynet.bench import write_pages
     from protorynet.bench.experiments import Experiment
-    from protorynet.bench.pages import experiment_page
     from protorynet.bench.planning import measurements_of
     from protorynet.bench.terminal import print_blocks
 
-    files = write_pages(request)
+    pages = write_pages(request)
     console = result_console()
     experiments = measurements_of(request)
     if len(experiments) == 1 and isinstance(experiments[0], Experiment):
-        blocks = experiment_page(experiments[0], read_results(request.records), request)
-        print_blocks(experiments[0].title, blocks, console)
+        print_blocks(experiments[0].title, pages.blocks[experiments[0].name], console)
     console.print("Written:")
-    for path in files:
+    for path in pages.files:
         console.print(Text(f"  {path}"), soft_wrap=True)
 
 

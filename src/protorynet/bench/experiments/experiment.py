@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from shlex import quote
 
@@ -128,21 +128,20 @@ def command_of(experiment: Experiment, groups: Collection[Group]) -> Command:
 
 def _line(experiment: Experiment, run: Run, *, is_all: bool) -> str:
     options = run.options
-    if is_all and {group.kind.name for group in run.groups} == set(experiment.models):
+    if is_all and set(options["models"]) == set(experiment.models):
         del options["models"]
-    words = ["protorynet bench", experiment.name, "--data DATA"]
+    start = f"protorynet bench {experiment.name} --data DATA"
     if experiment.table:
-        words = ["protorynet bench", quote(experiment.table)]
-        options = {**_columns(run.groups), **options}
+        start = f"protorynet bench {quote(experiment.table)}"
         del options["sets"]
-    words += [f"--{name} {values}" for name, values in options.items()]
-    return " ".join([*words, *(["--quick"] if run.is_quick else []), "--out OUT"])
+        options = {**_columns(run.groups), **options}
+    return run.command(start, options, "OUT")
 
 
-def _columns(groups: Collection[Group]) -> dict[str, str]:
+def _columns(groups: Collection[Group]) -> dict[str, Iterable[str]]:
     """Return the options that name the columns of the user's table."""
     records = [record for group in groups for record in group.records if record.columns]
-    return {name: quote(word) for record in records[:1] for name, word in record.columns.items()}
+    return {name: [word] for record in records[:1] for name, word in record.columns.items()}
 
 
 def _model(group: Group) -> tuple[str, str, str]:
@@ -160,18 +159,5 @@ def _names(results: Results) -> list[str]:
 
 
 def _not_measured(results: Results) -> list[Block]:
-    """Tell which jobs failed and why; a reason that many share is told once."""
-    reasons: dict[str, dict[str, list[str]]] = {}
-    for record in results.failures:
-        names = (record.set, record.encoder, record.model, record.variant)
-        jobs = reasons.setdefault(record.error or "", {})
-        jobs.setdefault(" ".join(filter(None, names)), []).append(str(record.seed))
-    texts = [
-        f"{'; '.join(_numbered(name, seeds) for name, seeds in jobs.items())}: {why}"
-        for why, jobs in reasons.items()
-    ]
-    return [Prose("Jobs that failed:"), Items(tuple(texts))] if texts else []
-
-
-def _numbered(name: str, seeds: list[str]) -> str:
-    return f"{name}, seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}"
+    texts = results.failed_jobs
+    return [Prose("Jobs that failed:"), Items(texts)] if texts else []

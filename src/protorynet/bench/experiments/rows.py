@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -26,7 +26,6 @@ __all__ = [
     "grid_of",
     "model_rows",
     "set_title",
-    "word_vectors",
 ]
 
 _PAPER_NAMES = {
@@ -149,12 +148,6 @@ def flags_of(group: Group) -> NDArray[np.bool_] | None:
     return np.stack(rows) if is_whole else None
 
 
-def word_vectors(records: Iterable[Record]) -> list[str]:
-    """Return the names of the word vectors that some models were given."""
-    settings = (record.settings for record in records)
-    return sorted({str(each["vectors"]) for each in settings if each.get("vectors")})
-
-
 def _encoders_of(results: Results, model: str) -> list[str]:
     measured = {group.encoder for group in results.groups if group.kind.name == model}
     failed = {record.encoder for record in results.failures if record.model == model}
@@ -167,7 +160,7 @@ def _made_of(kind: ModelKind, encoder: str, records: Sequence[Record]) -> str:
         return f"weights of {encoder}"
     if kind.name == "protoattend":
         return f"{encoder}, frozen" if encoder else "frozen"
-    if kind.name in ("lstm", "prosenet"):
-        vectors = word_vectors(records)
+    if kind.uses_vectors:
+        vectors = sorted({record.vectors for record in records} - {""})
         return f"word vectors {', '.join(vectors)}" if vectors else "word vectors learnt"
     return ""

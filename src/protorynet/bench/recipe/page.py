@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from shlex import quote
 
 from protorynet.bench.catalogue import data_set
 from protorynet.bench.commands import Run, runs_of
@@ -180,11 +179,7 @@ def _time(results: Results) -> Iterator[str]:
 def _failures(results: Results) -> Iterator[str]:
     if results.failures:
         yield "## Jobs that failed"
-        yield "\n".join(
-            f"- {escaped(' '.join(filter(None, (record.set, record.encoder, record.model))))}, "
-            f"seed {record.seed}: {escaped(record.error or '')}"
-            for record in results.failures
-        )
+        yield "\n".join(f"- {escaped(text)}" for text in results.failed_jobs)
 
 
 def _provenance(groups: Sequence[Group]) -> str:
@@ -195,7 +190,5 @@ def _provenance(groups: Sequence[Group]) -> str:
 
 def _command(run: Run) -> str:
     judges = {record.judge for group in run.groups for record in group.records} - _NO_ENCODER
-    options = {**run.options, **({"judge": ",".join(map(quote, sorted(judges)))} if judges else {})}
-    words = [f"--{name} {values}" for name, values in options.items()]
-    quick = ["--quick"] if run.is_quick else []
-    return " ".join(["protorynet bench recipe --data DATA", *words, *quick, "--out docs/results"])
+    options = {**run.options, "judge": sorted(judges)}
+    return run.command("protorynet bench recipe --data DATA", options, "docs/results")
