@@ -164,6 +164,18 @@ def test_a_seed_that_one_variant_has_not_makes_no_other_command(tmp_path: Path) 
     assert "--seeds 0,1 " in _command(tmp_path, "sparsity")
 
 
+def test_the_command_leaves_out_what_another_experiment_measured(tmp_path: Path) -> None:
+    points = [{"threshold": 0.0, "n_prototypes": 200, "accuracy": 0.918}]
+    add(tmp_path, set="amazon", variant="n_prototypes=200", accuracy=0.918, pruning=points)
+    add(tmp_path, set="hotel", variant="n_prototypes=20", accuracy=0.918)
+    assert "--sets amazon " in _command(tmp_path, "pruning")
+
+
+def test_an_adapter_is_shown_by_its_number_of_prototypes(tmp_path: Path) -> None:
+    add(tmp_path, model="adapter", variant="n_prototypes=50", accuracy=0.867)
+    assert "| IMDB | ours, adapter, minilm | .867 |" in as_markdown(grids(tmp_path, "prototypes"))
+
+
 def test_names_are_quoted_for_a_shell(tmp_path: Path) -> None:
     add(tmp_path, set="my data; rm", **right(90))
     assert "--sets 'my data; rm' " in _command(tmp_path, "table1")

@@ -24,3 +24,11 @@ def test_a_narrow_terminal_loses_no_figure(width: int) -> None:
     assert ROW[0] in below_header
     # Cells are broken over lines, so the characters come in another order.
     assert sorted(re.sub(r"\s", "", below_header)) == sorted(re.sub(r"\s", "", "".join(ROW)))
+
+
+def test_what_stands_under_a_name_leaves_room_for_the_figures() -> None:
+    written = io.StringIO()
+    name = Cell("transformer", "weights of an-encoder-of-a-long-name")
+    grid = Grid(HEADER, ((name, *map(Cell, ROW[1:])),))
+    print_blocks("Models", [grid], Console(width=80, file=written))
+    assert "accuracy" in written.getvalue()

@@ -81,6 +81,14 @@ def test_every_table_says_its_command_and_its_seeds(measured: Scene, written: Wr
         )
 
 
+def test_models_that_others_judged_are_measured_by_other_commands(tmp_path: Path) -> None:
+    for encoder, judge in (("minilm", "gte-small"), ("minilm:static", "minilm")):
+        add(tmp_path, encoder=encoder, judge=judge, accuracy=0.9)
+    goals = page(tmp_path).split("## Goals")[1].split("## ")[0]
+    commands = re.findall(r"--encoders (\S+) .*--judge (\S+) ", goals)
+    assert sorted(commands) == [("minilm", "gte-small"), ("minilm:static", "minilm")]
+
+
 def test_a_data_set_on_which_all_failed_is_told(tmp_path: Path, written: Write) -> None:
     job = {"kind": "job", "set": "hotel", "encoder": "tiny", "model": "full", "seed": 0}
     append_record(tmp_path / "records" / "hotel.jsonl", {**job, "error": "a broken table"})
