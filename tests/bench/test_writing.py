@@ -89,6 +89,14 @@ def test_models_that_others_judged_are_measured_by_other_commands(tmp_path: Path
     assert sorted(commands) == [("minilm", "gte-small"), ("minilm:static", "minilm")]
 
 
+def test_the_command_of_an_encoders_accuracies_is_about_its_data_sets(tmp_path: Path) -> None:
+    add(tmp_path, accuracy=0.9)
+    for name in ("imdb", "hotel"):
+        add(tmp_path, set=name, encoder=None, model="bag-of-words", accuracy=0.8)
+    accuracies = page(tmp_path).split("## Accuracy")[1].split("## Against")[0]
+    assert re.findall(r"--sets (\S+) ", accuracies) == ["imdb"]
+
+
 def test_a_data_set_on_which_all_failed_is_told(tmp_path: Path, written: Write) -> None:
     job = {"kind": "job", "set": "hotel", "encoder": "tiny", "model": "full", "seed": 0}
     append_record(tmp_path / "records" / "hotel.jsonl", {**job, "error": "a broken table"})
