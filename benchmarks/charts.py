@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from protorynet.report.svg import element, fill, picture, text
+from protorynet.report import element, fill, picture, text
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ import torch
 from numpy.typing import NDArray
 
 from protorynet import ProtoryNetClassifier
+from protorynet.data import Table, read_table
 from protorynet.encoders import Encoder, load_encoder
-from protorynet.text import Table, read_table
 
 Documents = tuple[list[str], list[Any]]
 

@@ -31,9 +31,15 @@ import torch
 from charts import Bar, bars_svg, write_figure
 from numpy.typing import NDArray
 
-from protorynet.encoders import Encoder, TransformerEncoder, encode_corpus, load_encoder
-from protorynet.encoders.variants import VARIANTS, choose_encoder
-from protorynet.text import read_table, split_documents
+from protorynet.data import read_table, split_documents
+from protorynet.encoders import (
+    VARIANTS,
+    Encoder,
+    TransformerEncoder,
+    choose_encoder,
+    encode_corpus,
+    load_encoder,
+)
 
 DATASETS = ("hotel", "imdb")
 BATCH = 32

@@ -24,13 +24,11 @@ from charts import Bar, bars_svg, write_figure
 from torch import Tensor
 
 from protorynet import read_table
+from protorynet.data import split_documents
 from protorynet.encoders import TransformerEncoder, load_encoder
 from protorynet.network import Centring, ProtoryNetwork, Reader
 from protorynet.settings import Settings
-from protorynet.text import split_documents
-from protorynet.training.corpus import Corpus
-from protorynet.training.objective import batch_loss
-from protorynet.training.sources import FineTunedSource
+from protorynet.training import Corpus, FineTunedSource, batch_loss
 
 WORDS = ["the", "room", "was", "clean", "and", "staff", "kind", "but", "we", "left", "early"]
 

@@ -36,16 +36,20 @@ from protorynet.explain import learn_automaton
 from protorynet.model import Model
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
 from protorynet.prototypes import distinct_candidates, k_medoids
-from protorynet.report.svg import dashes, element, line_path, mark, stroke, text
+from protorynet.report import dashes, element, line_path, mark, stroke, text
 from protorynet.settings import Settings
-from protorynet.training import evenly_chosen
-from protorynet.training.algorithm import project_prototypes
-from protorynet.training.corpus import Corpus
+from protorynet.training import (
+    AdaptedSource,
+    Corpus,
+    Run,
+    Stage,
+    adam,
+    batch_loss,
+    evenly_chosen,
+    project_prototypes,
+    train_one_epoch,
+)
 from protorynet.training.fitting import _base
-from protorynet.training.loop import Stage
-from protorynet.training.objective import batch_loss
-from protorynet.training.run import Run, adam, train_one_epoch
-from protorynet.training.sources import AdaptedSource
 
 DIMENSION, PROTOTYPES, THEMES, SENTENCES = 384, 200, 300, 8
 SIZES = (1_000, 10_000, 100_000)

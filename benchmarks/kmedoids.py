@@ -38,8 +38,8 @@ def sentence_vectors(table: Path, most: int) -> NDArray[np.float32]:
     """Encode sentences of a table that may become prototypes, and centre them as `fit` does."""
     import pyarrow.parquet as pq
 
+    from protorynet.data import split_documents
     from protorynet.encoders import EmbeddingCache, encode_corpus, load_encoder
-    from protorynet.text import split_documents
 
     documents = pq.read_table(table, columns=["text"]).column("text").to_pylist()
     texts = split_documents(documents, on_empty="skip").texts

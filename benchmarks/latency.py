@@ -63,8 +63,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     from protorynet import ProtoryNetClassifier
-    from protorynet.exporting import export_onnx
-    from protorynet.runtime import OnnxScorer
+    from protorynet.inference import OnnxScorer, export_onnx
 
     result: dict[str, Any] = {"seconds_to_help": start_up("--help"), "ways": {}}
     with tempfile.TemporaryDirectory() as name:

@@ -24,9 +24,9 @@ from charts import Bar, bars_svg, write_figure
 from sklearn.linear_model import LogisticRegression
 
 from protorynet import ProtoryNetClassifier, read_table
-from protorynet.baselines import BagOfWordsClassifier, TransformerClassifier
+from protorynet.data import split_documents
 from protorynet.encoders import load_encoder
-from protorynet.text import split_documents
+from protorynet_lab.baselines import BagOfWordsClassifier, TransformerClassifier
 
 OPENINGS = ["The room", "Our stay", "The breakfast", "The staff", "The pool", "This hotel"]
 GOOD = ["was lovely and clean", "made us happy", "was the best of all", "felt warm and kind"]

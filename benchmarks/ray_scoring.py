@@ -61,7 +61,7 @@ def measure_here(folder: Path, threads: int) -> dict[str, float]:
     """Score in this process, chunk by chunk, as `protorynet predict` does."""
     import torch
 
-    from protorynet.scoring import BatchScorer, open_scorer
+    from protorynet.inference import BatchScorer, open_scorer
 
     torch.set_num_threads(threads)
     start = time.perf_counter()
@@ -94,7 +94,7 @@ def measure_ray(folder: Path, workers: int) -> dict[str, float]:
     peaks = {"worker": 0.0, "ray": 0.0}
     threading.Thread(target=_watch, args=(peaks, os.environ["RAY_AUTH_TOKEN"]), daemon=True).start()
     output = folder / f"scored-{workers}"
-    from protorynet.scale import predict_with_ray
+    from protorynet.inference import predict_with_ray
 
     began = time.time()
     predict_with_ray(folder / "model", [folder / "reviews.parquet"], output)

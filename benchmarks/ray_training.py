@@ -26,8 +26,7 @@ from safetensors.torch import load_file, save_file
 
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.encoders import load_encoder
-from protorynet.scale.session import ray_session
-from protorynet.scale.training import fit_with_ray
+from protorynet.inference import fit_with_ray, ray_session
 
 RESULT = Path(__file__).parents[1] / "docs" / "performance" / "ray-training.json"
 

@@ -21,9 +21,7 @@ from torch import Tensor
 
 from protorynet.network import Adapter, ProtoryNetwork, Reader
 from protorynet.settings import Settings
-from protorynet.training.corpus import Corpus
-from protorynet.training.objective import batch_loss
-from protorynet.training.sources import AdaptedSource
+from protorynet.training import AdaptedSource, Corpus, batch_loss
 
 DIMENSION = 384
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from protorynet.scoring import BatchScorer, open_scorer
+from protorynet.inference import BatchScorer, open_scorer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

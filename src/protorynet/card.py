@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protorynet.model import Model
-from protorynet.prototypes.edit_log import EditEntry
+from protorynet.prototypes import EditEntry
 
 __all__ = ["model_card"]
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
+from protorynet.data import OnEmpty, Sentences, Splitter, document_list, sequence_text
 from protorynet.encoders import EmbeddingCache, Embeddings, Encoder, choose_device, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.explain import (
@@ -35,7 +36,6 @@ from protorynet.preparation import prepare_documents
 from protorynet.prototypes import Prototypes
 from protorynet.settings import EncoderTraining, Settings, load_settings
 from protorynet.storage import load_model, save_model
-from protorynet.text import OnEmpty, Sentences, Splitter, document_list, sequence_text
 from protorynet.training import EditableMixin, Fitted, Labelled, fit_model, tunable_encoder
 
 __all__ = ["NotFittedError", "ProtoryNetClassifier"]

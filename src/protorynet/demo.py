@@ -149,7 +149,7 @@ def _examples(
     classifier: ProtoryNetClassifier, test: Reviews
 ) -> tuple[tuple[str, Explanation], ...]:
     """Explain a right decision for either label and a wrong one: those with most ups and downs."""
-    from protorynet.text import split_documents
+    from protorynet.data import split_documents
 
     lengths = split_documents(test.texts).lengths
     short = test.take(np.flatnonzero((lengths >= _SHORT.start) & (lengths < _SHORT.stop)))

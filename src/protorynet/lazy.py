@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ast
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-__all__ = ["lazy_names"]
+__all__ = ["attach_names"]
 
 
-def lazy_names(
-    package: str, modules: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a package's `__getattr__` and `__dir__`.
+def attach_names(
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return the `__getattr__`, `__dir__` and `__all__` of a package.
+
+    What it offers stands once, in the ``__init__.pyi`` beside its ``__init__.py``, as imports
+    that type checkers read too.
 
     Parameters
     ----------
-    package
-        Its ``__name__``.
-    modules
-        Its modules, and the names that each of them holds, with spaces between.
+    package, file
+        Its ``__name__`` and ``__file__``.
 
     Examples
     --------
-    >>> load, names = lazy_names("protorynet", {"errors": "InputError TableError"})
-    >>> load("InputError").__name__, names()
-    ('InputError', ['InputError', 'TableError'])
+    >>> import protorynet.network
+    >>> load, _, names = attach_names("protorynet.network", protorynet.network.__file__)
+    >>> "Adapter" in names, load("Adapter").__name__
+    (True, 'Adapter')
     """
-    homes = {name: module for module, names in modules.items() for name in names.split()}
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    homes = {
+        name.name: f"{'.' * line.level}{line.module or ''}"
+        for line in stub.body
+        if isinstance(line, ast.ImportFrom)
+        for name in line.names
+    }
 
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{homes[name]}"), name)
+        return getattr(import_module(homes[name], package), name)
 
-    return load, lambda: sorted(homes)
+    names = sorted(homes)
+    return load, lambda: names, names

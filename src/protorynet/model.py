@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from protorynet.automaton import Automaton
+from protorynet.data import Splitter
 from protorynet.encoders import Embeddings, Encoder
 from protorynet.errors import EncoderError, InputError
 from protorynet.labels import LabelCode
@@ -23,12 +24,8 @@ from protorynet.network import (
     read_trajectory,
     trace,
 )
-from protorynet.prototypes import Prototypes, PruningPoint
-from protorynet.prototypes.edit_log import EditLog
-from protorynet.prototypes.editing import apply_edits
-from protorynet.prototypes.edits import Edits
+from protorynet.prototypes import EditLog, Edits, Prototypes, PruningPoint, apply_edits
 from protorynet.settings import Settings
-from protorynet.text import Splitter
 
 __all__ = ["PRECOMPUTED", "EncoderRecord", "Model", "TrainingRecord"]
 

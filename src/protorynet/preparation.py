@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from protorynet.data import OnEmpty, Sentences, Splitter, sequence_sentences, split_documents
 from protorynet.encoders import (
     EmbeddingCache,
     Embeddings,
@@ -15,7 +16,6 @@ from protorynet.encoders import (
     encode_corpus,
     stack_sequences,
 )
-from protorynet.text import OnEmpty, Sentences, Splitter, sequence_sentences, split_documents
 
 __all__ = ["prepare_documents"]
 

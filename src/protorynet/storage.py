@@ -29,16 +29,15 @@ from torch import nn
 
 from protorynet.automaton import Automaton
 from protorynet.card import model_card
+from protorynet.data import Splitter
 from protorynet.errors import ModelFormatError, SettingsError
 from protorynet.files import check_replaceable, read_limited, replaced_directory
 from protorynet.labels import LabelCode, read_labels
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
-from protorynet.prototypes import Prototype, Prototypes
-from protorynet.prototypes.edit_log import EditEntry, EditLog, PastState
+from protorynet.prototypes import EditEntry, EditLog, PastState, Prototype, Prototypes
 from protorynet.records import json_object, read_record
 from protorynet.settings import Settings
-from protorynet.text import Splitter
 
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder

@@ -14,8 +14,7 @@ from rich.console import Console
 import protorynet.audit
 from protorynet.audit import Audit, Finding
 from protorynet.audit.findings import quoted
-from protorynet.report import auditing
-from protorynet.report.auditing import audit_fragment, print_audit
+from protorynet.report import audit_fragment, auditing, print_audit
 
 _EVIL = "<script>alert(1)</script>\x1b[31m"
 

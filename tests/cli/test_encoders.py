@@ -42,7 +42,7 @@ def automatic(
 
 
 def test_a_model_records_what_auto_stood_for(automatic: Path) -> None:
-    from protorynet.encoders.variants import choose_encoder
+    from protorynet.encoders import choose_encoder
 
     config = json.loads((automatic / "config.json").read_text())
     assert config["encoder"]["name"] == choose_encoder("cpu").name

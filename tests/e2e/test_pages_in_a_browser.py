@@ -12,9 +12,14 @@ import pytest
 from chromium import needs_browser
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.explain import LabelledDocuments
-from protorynet.report import ModelStory, explanation_page, model_page, prototypes_page
-from protorynet.report.compiling import compile_report
-from protorynet.report.full_report import write_report
+from protorynet.report import (
+    ModelStory,
+    compile_report,
+    explanation_page,
+    model_page,
+    prototypes_page,
+    write_report,
+)
 
 pytestmark = needs_browser
 

@@ -422,7 +422,7 @@ def test_another_model_is_chosen_by_name(visitor: Visitor) -> None:
 def test_a_key_is_asked_for_once_and_what_it_does_not_allow_is_told(
     browser: Any, model: Path, table: Path, tmp_path: Path
 ) -> None:
-    from protorynet.server.keyfile import KeyFile
+    from protorynet.server import KeyFile
 
     own = Path(shutil.copytree(model, tmp_path / "hotel"))
     secret, _ = KeyFile(tmp_path / "keys.json").create("predict")

@@ -7,9 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protorynet.encoders import TransformerEncoder, load_encoder, processor, registry, variants
-from protorynet.encoders.speed import SENTENCES, list_encoders, sentences_per_second
-from protorynet.encoders.variants import choose_encoder, split_variant
+from protorynet.encoders import (
+    TransformerEncoder,
+    choose_encoder,
+    list_encoders,
+    load_encoder,
+    processor,
+    registry,
+    split_variant,
+    variants,
+)
+from protorynet.encoders.speed import SENTENCES, sentences_per_second
 from protorynet.errors import EncoderError, InputError
 from protorynet.training import tunable_encoder
 

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from protorynet.encoders import TransformerEncoder
+from protorynet.encoders import SentenceNetwork, TransformerEncoder
 from protorynet.encoders.packing import Packing
-from protorynet.encoders.pooling import SentenceNetwork
 
 _VOCABULARY = 15  # the fewest tokens that the tiny BERT knows
 

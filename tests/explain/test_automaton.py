@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from protorynet.automaton import Automaton, Pattern, State
 from protorynet.errors import EmptyDocumentError, InputError
-from protorynet.explain import beliefs
+from protorynet.explain import beliefs, learn_automata, learn_automaton, stored_automaton
 from protorynet.explain.clusters import cluster
 from protorynet.explain.prefix_tree import grow_tree, pure_prefixes
-from protorynet.explain.summarising import learn_automata, learn_automaton, stored_automaton
 from protorynet.explain.walk import Walk
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from protorynet import ProtoryNetClassifier, Settings
-from protorynet.explain import LabelledDocuments, learn_automata
-from protorynet.explain.misleading import misled_documents
+from protorynet.explain import LabelledDocuments, learn_automata, misled_documents
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,18 @@ import numpy as np
 import pytest
 
 from protorynet import Explanation, ProtoryNetClassifier, Settings
+from protorynet.data import sequence_text
 from protorynet.errors import InputError
-from protorynet.explain import LabelledDocuments
-from protorynet.explain.chosen import documents_at
-from protorynet.explain.figures import calibration_error, reliability_bins, transition_counts
-from protorynet.explain.neighbours import nearest_sentences
-from protorynet.explain.overview import Overview, overview_model
+from protorynet.explain import (
+    LabelledDocuments,
+    Overview,
+    calibration_error,
+    documents_at,
+    nearest_sentences,
+    overview_model,
+)
+from protorynet.explain.figures import reliability_bins, transition_counts
 from protorynet.network import Trajectory
-from protorynet.text import sequence_text
 
 _MOST = 1000
 

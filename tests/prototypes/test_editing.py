@@ -10,10 +10,17 @@ import torch
 
 from protorynet.errors import InputError
 from protorynet.network import ProtoryNetwork, Reader, read_trajectory, trace
-from protorynet.prototypes import Prototype, Prototypes
-from protorynet.prototypes.edit_log import KEPT_STATES, EditEntry, EditLog, PastState
-from protorynet.prototypes.editing import Edited, apply_edits
-from protorynet.prototypes.edits import Edits
+from protorynet.prototypes import (
+    EditEntry,
+    EditLog,
+    Edits,
+    PastState,
+    Prototype,
+    Prototypes,
+    apply_edits,
+)
+from protorynet.prototypes.edit_log import KEPT_STATES
+from protorynet.prototypes.editing import Edited
 from protorynet.settings import Settings
 
 _SETTINGS = Settings(reader_size=3, reader_layers=2)

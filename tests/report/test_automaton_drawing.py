@@ -15,9 +15,8 @@ from rich.console import Console
 
 from protorynet.automaton import Automaton, Pattern, State
 from protorynet.prototypes import Prototypes
-from protorynet.report.automaton import automaton_svg
+from protorynet.report import automaton_svg, pattern_sentence, print_automaton
 from protorynet.report.automaton_layout import RADIUS, Box, Layout, lay_out
-from protorynet.report.automaton_words import pattern_sentence, print_automaton
 
 SVG = "{http://www.w3.org/2000/svg}"
 

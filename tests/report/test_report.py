@@ -14,18 +14,20 @@ import numpy as np
 import pytest
 
 from protorynet import ProtoryNetClassifier, Settings
+from protorynet.data import sequence_text
 from protorynet.errors import InputError
-from protorynet.explain import LabelledDocuments, learn_automata
-from protorynet.explain.figures import ReliabilityBin
-from protorynet.prototypes import PruningPoint
-from protorynet.prototypes.edit_log import Retraining
-from protorynet.prototypes.edits import Edits
-from protorynet.report import automaton_svg, pattern_sentence
+from protorynet.explain import LabelledDocuments, ReliabilityBin, learn_automata
+from protorynet.prototypes import Edits, PruningPoint, Retraining
+from protorynet.report import (
+    FullReport,
+    automaton_svg,
+    compile_report,
+    pattern_sentence,
+    write_report,
+)
 from protorynet.report.charts import calibration_chart, pruning_chart
-from protorynet.report.compiling import FullReport, compile_report
-from protorynet.report.full_report import LARGEST, report_markdown, report_page, write_report
+from protorynet.report.full_report import LARGEST, report_markdown, report_page
 from protorynet.report.heat_maps import confusion_chart
-from protorynet.text import sequence_text
 
 _VOID = {"meta", "link", "br"}
 _EVIL = "<script>alert('x')</script> & |`pipes`| {{ 7 * 7 }} 🏨 חדר נפלא."

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protorynet.report import clean, printable, shorten, spread
 from protorynet.report.scale import ranked, scale_of_explanation, scale_of_prototypes
-from protorynet.report.svg import spread
-from protorynet.report.wording import clean, columns, percent, points, printable, shorten
+from protorynet.report.wording import columns, percent, points
 
 
 def test_two_classes_share_one_axis_with_the_last_class_on_top(good_review):

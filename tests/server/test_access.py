@@ -13,10 +13,9 @@ import pytest
 from server_scene import TEXTS, Running, error_code, running
 
 from protorynet.errors import InputError
-from protorynet.server import ServerConfig
-from protorynet.server.app import create_app
+from protorynet.server import KeyFile, ServerConfig, create_app
 from protorynet.server.description import route_scopes
-from protorynet.server.keyfile import SCOPES, KeyFile, Scope
+from protorynet.server.keyfile import SCOPES, Scope
 
 
 @pytest.fixture(scope="module")

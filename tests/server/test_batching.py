@@ -14,10 +14,9 @@ import pytest
 from server_scene import TEXTS, Running, error_code, running
 
 from protorynet import ProtoryNetClassifier
-from protorynet.server import Limits, ServerConfig, batching
+from protorynet.server import ApiError, Limits, ServerConfig, batching
 from protorynet.server.answering import Answer, Question, answer_together
 from protorynet.server.batching import Batcher
-from protorynet.server.failures import ApiError
 from protorynet.server.metrics import Metrics
 from protorynet.server.store import ModelStore
 

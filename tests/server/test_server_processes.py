@@ -23,7 +23,7 @@ from server_scene import TEXTS
 
 from protorynet.cli.failures import end_badly
 from protorynet.cli.serving import keys, serve
-from protorynet.server.keyfile import KeyFile
+from protorynet.server import KeyFile
 
 # The two commands alone, as a program.
 _PROGRAM = """

@@ -15,9 +15,8 @@ import pytest
 from server_scene import TEXTS, Running, error_code, running
 
 from protorynet.errors import InputError
-from protorynet.server import Limits, ServerConfig, answering
+from protorynet.server import KeyFile, Limits, ServerConfig, answering
 from protorynet.server.jobs import Job, Jobs
-from protorynet.server.keyfile import KeyFile
 from protorynet.server.logs import log_to
 
 

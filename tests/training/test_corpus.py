@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protorynet.training.corpus import Corpus
+from protorynet.training import Corpus
 
 _LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=60)
 

@@ -17,20 +17,23 @@ from torch import Tensor, nn
 from protorynet.encoders import TransformerEncoder
 from protorynet.network import Centring, ProtoryNetwork, Reader
 from protorynet.settings import Settings
-from protorynet.training import sources
-from protorynet.training.corpus import Batch, Corpus
-from protorynet.training.objective import batch_loss
-from protorynet.training.sharing import SharedNetwork
-from protorynet.training.sources import FineTunedSource
-from protorynet.training.team import Team
+from protorynet.training import (
+    Batch,
+    Corpus,
+    FineTunedSource,
+    SharedNetwork,
+    Team,
+    batch_loss,
+    sources,
+)
 
 ASSISTANT = """
 import sys
 import torch
 import torch.distributed as dist
 from protorynet.encoders import TransformerEncoder
-from protorynet.training.sharing import assist
-from protorynet.training.team import Team
+from protorynet.training import assist
+from protorynet.training import Team
 
 folder, store, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 torch.set_num_threads(1)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from protorynet.labels import LabelCode
-from protorynet.training import validation_documents
-from protorynet.training.loop import Score, Stage, train_epochs
+from protorynet.training import Score, Stage, train_epochs, validation_documents
 
 
 class Counted(nn.Module):

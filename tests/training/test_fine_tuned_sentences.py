@@ -11,8 +11,7 @@ from torch.nn import functional
 
 from protorynet.encoders import TransformerEncoder
 from protorynet.network import Centring
-from protorynet.training import sources
-from protorynet.training.sources import FineTunedSource
+from protorynet.training import FineTunedSource, sources
 
 TEXTS = ["we left", "the room was clean and the staff was friendly", "", "the room was dirty"]
 ROWS = torch.tensor([3, 1, 0, 2, 1])

@@ -10,10 +10,8 @@ from torch import Tensor
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
 from protorynet.prototypes import cluster_means, project
 from protorynet.settings import Settings
-from protorynet.training import algorithm, fitting
-from protorynet.training.corpus import Corpus
-from protorynet.training.run import Run
-from protorynet.training.sources import AdaptedSource, FrozenSource, SentenceSource
+from protorynet.training import AdaptedSource, Corpus, Run, SentenceSource, algorithm, fitting
+from protorynet.training.sources import FrozenSource
 
 
 def a_run(source: SentenceSource) -> Run:

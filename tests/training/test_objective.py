@@ -9,9 +9,8 @@ from torch import Tensor
 
 from protorynet.network import Adapter, ProtoryNetwork, Reader, balance_loss
 from protorynet.settings import Settings
-from protorynet.training.corpus import Batch, Corpus
-from protorynet.training.objective import batch_loss
-from protorynet.training.sources import AdaptedSource, FrozenSource, SentenceSource
+from protorynet.training import AdaptedSource, Batch, Corpus, SentenceSource, batch_loss
+from protorynet.training.sources import FrozenSource
 
 K, DIMENSION, CLASSES = 4, 6, 3
 

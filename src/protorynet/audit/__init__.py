@@ -1,7 +1,5 @@
 """What a careful colleague would tell about a model and its data before it is trusted."""
 
-from protorynet.audit.auditing import audit_model
-from protorynet.audit.findings import Audit, Finding, Severity
-from protorynet.explain import LabelledDocuments
+from protorynet.lazy import attach_names
 
-__all__ = ["Audit", "Finding", "LabelledDocuments", "Severity", "audit_model"]
+__getattr__, __dir__, __all__ = attach_names(__name__, __file__)

@@ -85,7 +85,7 @@ class Audit:
         }
 
     def _repr_html_(self) -> str:
-        from protorynet.report.auditing import audit_fragment
+        from protorynet.report import audit_fragment
 
         return audit_fragment(self)
 

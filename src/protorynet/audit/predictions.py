@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from protorynet.audit.corpus import AuditCorpus
 from protorynet.audit.findings import Finding, Severity, counted, quoted, share_of
-from protorynet.explain.documents import leave_one_out_effects
+from protorynet.explain import leave_one_out_effects
 
 __all__ = ["prediction_findings"]
 

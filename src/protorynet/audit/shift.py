@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from protorynet.audit.corpus import AuditCorpus
 from protorynet.audit.findings import Finding, Severity, counted, quoted, share_of
-from protorynet.text import split_documents
+from protorynet.data import split_documents
 
 __all__ = ["empty_documents", "unfamiliar_sentences", "worded_shift_findings"]
 

@@ -1,8 +1,5 @@
-"""The command line: one thin command per capability.
+"""The command line: one thin command per capability."""
 
-Nothing heavy is imported until a command needs it, so that help appears at once.
-"""
+from protorynet.lazy import attach_names
 
-from protorynet.cli.app import app, main
-
-__all__ = ["app", "main"]
+__getattr__, __dir__, __all__ = attach_names(__name__, __file__)

@@ -19,7 +19,7 @@ from protorynet.cli.output import print_json, result_console
 from protorynet.errors import InputError, TableError
 
 if TYPE_CHECKING:
-    from protorynet.text import Table
+    from protorynet.data import Table
 
 __all__ = ["audit"]
 
@@ -73,7 +73,7 @@ def audit(
     if as_json:
         print_json(found.to_dict())
         return
-    from protorynet.report.auditing import print_audit
+    from protorynet.report import print_audit
 
     print_audit(found, result_console())
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from protorynet.automaton import Automaton
     from protorynet.classifier import ProtoryNetClassifier
+    from protorynet.data import Table
     from protorynet.prototypes import Prototypes
-    from protorynet.text import Table
 
 __all__ = ["automaton"]
 
@@ -107,18 +107,18 @@ def _show(found: Automaton, prototypes: Prototypes, *, as_json: bool, svg: Path 
         return
     if svg is not None:
         from protorynet.files import write_atomically
-        from protorynet.report.automaton import automaton_svg
+        from protorynet.report import automaton_svg
 
         write_atomically(svg, automaton_svg(found, prototypes, standalone=True))
         note(f"wrote {svg}")
         return
-    from protorynet.report.automaton_words import print_automaton
+    from protorynet.report import print_automaton
 
     print_automaton(found, prototypes, result_console())
 
 
 def _stored(folder: Path, label: str) -> tuple[Automaton, Prototypes]:
-    from protorynet.explain.summarising import stored_automaton
+    from protorynet.explain import stored_automaton
     from protorynet.storage import load_model
 
     # The encoder is not needed, so it is not loaded.
@@ -130,7 +130,7 @@ def _tables(data: Path, *, split: str | None, **how: Any) -> tuple[Table, Table]
     """Read the texts to learn from and those to measure on; none is in both."""
     import numpy as np
 
-    from protorynet.text import read_table
+    from protorynet.data import read_table
 
     measuring = read_documents(data, split=split, prefer_split="test", labelled=False, **how)
     others = read_table(data, prefer_split="train", labelled=False, **how)
@@ -151,7 +151,7 @@ def _part(table: Table, chosen: NDArray[np.bool_]) -> Table:
 def _learn(
     classifier: ProtoryNetClassifier, learning: Table, measuring: Table, label: str, states: int
 ) -> Automaton:
-    from protorynet.explain.summarising import class_place, learn_automaton
+    from protorynet.explain import class_place, learn_automaton
 
     model = classifier.model_
     class_place(model, label)  # before minutes are spent on encoding

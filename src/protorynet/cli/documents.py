@@ -13,14 +13,14 @@ from protorynet.errors import EmptyDocumentError
 if TYPE_CHECKING:
     from protorynet.audit import LabelledDocuments
     from protorynet.classifier import ProtoryNetClassifier
-    from protorynet.text import Table
+    from protorynet.data import Table
 
 __all__ = ["labelled_documents", "load_classifier", "naming_rows", "read_documents"]
 
 
 def read_documents(source: Path, **how: Any) -> Table:
     """Read a table as `read_table` does, and tell what was guessed or left out."""
-    from protorynet.text import read_table
+    from protorynet.data import read_table
 
     table = read_table(source, **how)
     for remark in table.notes:

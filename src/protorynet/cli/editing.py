@@ -26,7 +26,7 @@ from protorynet.errors import InputError
 
 if TYPE_CHECKING:
     from protorynet.model import Model
-    from protorynet.prototypes.edit_log import EditEntry, EditLog
+    from protorynet.prototypes import EditEntry, EditLog
 
 __all__ = ["EditCommand", "edit"]
 
@@ -268,7 +268,7 @@ def _print_what_next(saved: Path, log: EditLog) -> None:
 def _print(line: str, *, indent: int = 0) -> None:
     from rich.text import Text
 
-    from protorynet.report.wording import printable
+    from protorynet.report import printable
 
     console = result_console()
     text = Text(" " * indent + printable(line, console.encoding))

@@ -26,8 +26,8 @@ from protorynet.cli.places import check_writable
 from protorynet.errors import EmptyDocumentError, InputError
 
 if TYPE_CHECKING:
+    from protorynet.data import Splitter
     from protorynet.explain import Explanation
-    from protorynet.text import Splitter
 
 __all__ = ["explain", "prototypes"]
 
@@ -170,7 +170,7 @@ def _open(
     model: Path, encoder: str | None, words: bool, *, verbose: bool = True
 ) -> tuple[Callable[[list[str]], list[Explanation]], Splitter]:
     """Return what explains texts with a model, exported or not, and how it splits them."""
-    from protorynet.scoring import is_exported, open_exported
+    from protorynet.inference import is_exported, open_exported
 
     if is_exported(model):
         if words:
@@ -185,7 +185,7 @@ def _open(
 
 def _with_sentences(texts: Sequence[str], splitter: Splitter, *, skip_empty: bool) -> list[str]:
     """Return the texts that hold a sentence; where none may be left out, that is all of them."""
-    from protorynet.text import split_documents
+    from protorynet.data import split_documents
 
     on_empty: Literal["skip", "error"] = "skip" if skip_empty else "error"
     lengths = split_documents(texts, splitter=splitter, on_empty=on_empty).lengths

@@ -21,7 +21,7 @@ from protorynet.cli.places import check_writable
 from protorynet.errors import InputError
 
 if TYPE_CHECKING:
-    from protorynet.exporting import Comparison
+    from protorynet.inference import Comparison
 
 __all__ = ["export"]
 
@@ -74,8 +74,7 @@ def export(
 
     **Example:** `protorynet export model -o small --precision int8 --check reviews.csv`
     """
-    from protorynet.exporting import compare, export_onnx
-    from protorynet.runtime.exported import read_exported
+    from protorynet.inference import compare, export_onnx, read_exported
 
     check_writable(output)
     table = None

@@ -18,7 +18,7 @@ from protorynet.errors import InputError
 
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
-    from protorynet.text import Table
+    from protorynet.data import Table
 
 __all__ = ["fit"]
 
@@ -173,7 +173,7 @@ def fit(
         begin = time.perf_counter()
         with naming_rows(table):
             if engine == "ray":
-                from protorynet.scale.training import fit_with_ray
+                from protorynet.inference import fit_with_ray
 
                 fit_with_ray(
                     classifier,

@@ -22,8 +22,8 @@ from protorynet.cli.row_progress import row_progress
 from protorynet.errors import InputError, ModelFormatError
 
 if TYPE_CHECKING:
-    from protorynet.scoring import BatchScorer, Written
-    from protorynet.text.streaming import TableStream
+    from protorynet.data import TableStream
+    from protorynet.inference import BatchScorer, Written
 
 __all__ = ["predict"]
 
@@ -127,7 +127,7 @@ def predict(
             "their endings. Leave it out."
         )
 
-    from protorynet.text.inputs import open_stream
+    from protorynet.data import open_stream
 
     stream = open_stream(
         sources,
@@ -142,7 +142,7 @@ def predict(
         note(remark)
 
     def opened() -> BatchScorer:
-        from protorynet.scoring import BatchScorer, open_scorer
+        from protorynet.inference import BatchScorer, open_scorer
 
         # Keeping the embeddings of large tables costs more than it saves, and what is found there
         # differs in the last digit from what is computed in another company.
@@ -167,7 +167,7 @@ def predict(
 
 def _found(sources: list[str]) -> list[str]:
     """Return the files that patterns and folders stand for, looked up once for the whole run."""
-    from protorynet.text.inputs import find_files
+    from protorynet.data import find_files
 
     return sources if _STANDARD in sources else [str(path) for path in find_files(sources)]
 
@@ -188,7 +188,7 @@ def _check_places(model: Path, sources: list[str], output: str | None, *, resume
         if resume:
             raise InputError("--resume needs -o OUTPUT, a file beside which the rows done lie.")
         return
-    from protorynet.scoring import ENDINGS
+    from protorynet.inference import ENDINGS
 
     path = Path(output)
     if path.suffix.lower() not in ENDINGS:
@@ -199,7 +199,7 @@ def _check_places(model: Path, sources: list[str], output: str | None, *, resume
 
 
 def _print(stream: TableStream, step: BatchScorer, kind: str, *, is_brief: bool) -> Written:
-    from protorynet.scoring import predict_to_stream
+    from protorynet.inference import predict_to_stream
 
     with row_progress(stream.n_rows) as advance:
         return predict_to_stream(
@@ -217,7 +217,7 @@ def _predict_with_ray(
     runtime: Literal["torch", "onnx"],
     address: str | None,
 ) -> None:
-    from protorynet.scale import predict_with_ray
+    from protorynet.inference import predict_with_ray
 
     if output is None or output == _STANDARD:
         raise InputError("--engine ray needs -o OUTPUT: a folder of parts, or one .parquet file.")

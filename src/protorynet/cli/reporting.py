@@ -30,8 +30,8 @@ from protorynet.errors import InputError, TableError
 
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
-    from protorynet.report.compiling import FullReport
-    from protorynet.text import Table
+    from protorynet.data import Table
+    from protorynet.report import FullReport
 
 __all__ = ["report"]
 
@@ -98,7 +98,7 @@ def report(
         title=title or f"Report on the model “{model.resolve().name}”",
         provenance=_provenance(command, model, test, train, len(table)),
     )
-    from protorynet.report.full_report import write_report
+    from protorynet.report import write_report
 
     as_markdown = layout == "md" or (layout is None and output.suffix.lower() == ".md")
     write_report(compiled, output, as_markdown=as_markdown)
@@ -111,7 +111,7 @@ def _training_table(
     """Return the documents that the model was made from, where they are known."""
     if train is not None:
         return read_documents(train, prefer_split="train", skip_empty=True, **columns)
-    from protorynet.text import read_table
+    from protorynet.data import read_table
 
     text, label = table.text_column, table.label_column
     try:
@@ -133,7 +133,7 @@ def _compiled(
     title: str,
     provenance: tuple[tuple[str, str], ...],
 ) -> FullReport:
-    from protorynet.report.compiling import compile_report
+    from protorynet.report import compile_report
 
     with naming_rows(table):
         evaluation = classifier.evaluate(table.texts, table.labels)

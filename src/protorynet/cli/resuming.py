@@ -14,8 +14,8 @@ from protorynet.cli.row_progress import row_progress
 from protorynet.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from protorynet.scoring import BatchScorer, PartsFolder, Written
-    from protorynet.text.streaming import TableStream
+    from protorynet.data import TableStream
+    from protorynet.inference import BatchScorer, PartsFolder, Written
 
 __all__ = ["parts_for", "write_in_parts"]
 
@@ -33,7 +33,7 @@ _WORDS = {
 def parts_for(output: Path, model: Path, files: list[Path], options: dict[str, Any]) -> PartsFolder:
     """Return the folder for the parts of an output, which knows what they are made of and with."""
     from protorynet import __version__
-    from protorynet.scoring import PartsFolder, model_digest
+    from protorynet.inference import PartsFolder, model_digest
 
     inputs = []
     for path in files:
@@ -59,8 +59,7 @@ def write_in_parts(
     resume
         Go on with what is there.
     """
-    from protorynet.scoring import predict_to_file
-    from protorynet.scoring.writing import check_columns
+    from protorynet.inference import check_columns, predict_to_file
 
     can_go_on = stream.n_rows is not None
     with parts.locked():

@@ -14,7 +14,7 @@ from protorynet.errors import InputError, MissingExtraError
 __all__ = ["keys", "serve"]
 
 _ACCESS = "Who may use it"
-_NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart", "sqlalchemy", "alembic")
+_NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
 
 keys = typer.Typer(help="Make, list and revoke the API keys of a server.", no_args_is_help=True)
 
@@ -74,7 +74,7 @@ def serve(
 
     **Example:** `protorynet serve model --port 8080`
     """
-    from protorynet.server.config import ServerConfig
+    from protorynet.server import ServerConfig
 
     config = ServerConfig(
         models=_named(models or [], name or []),
@@ -112,7 +112,7 @@ def create_key(
 
     **Example:** `protorynet keys create --scope predict --name alice keys.json`
     """
-    from protorynet.server.keyfile import KeyFile, checked_scope
+    from protorynet.server import KeyFile, checked_scope
 
     secret, key = KeyFile(file).create(checked_scope(scope), name=name)
     if as_json:
@@ -131,7 +131,7 @@ def list_keys(file: KeysFile, as_json: AsJson = False) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from protorynet.server.keyfile import KeyFile
+    from protorynet.server import KeyFile
 
     found = KeyFile(_existing(file)).keys()
     if as_json:
@@ -152,7 +152,7 @@ def revoke_key(
     file: KeysFile, key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id.")]
 ) -> None:
     """Revoke a key; servers that use the file refuse it from then on."""
-    from protorynet.server.keyfile import KeyFile
+    from protorynet.server import KeyFile
 
     key = KeyFile(_existing(file)).revoke(key_id)
     note(f"revoked {key.id} ({key.scope}{f', {key.name}' * bool(key.name)})")
@@ -165,7 +165,7 @@ def _existing(file: Path) -> Path:
 
 
 def _check_keys(file: Path | None) -> None:
-    from protorynet.server.keyfile import KeyFile
+    from protorynet.server import KeyFile
 
     if file is not None and not KeyFile(file).keys():
         raise InputError(
@@ -184,7 +184,7 @@ def _check_installed() -> None:
 
 def _named(folders: list[Path], pairs: list[str]) -> dict[str, Path]:
     """Return the model directories by name; no two may share one."""
-    from protorynet.server.config import model_name
+    from protorynet.server import model_name
 
     named: dict[str, Path] = {}
     given = [(model_name(folder), folder) for folder in folders]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.data import Sentences
 from protorynet.encoders import Embeddings
 from protorynet.explain.documents import explain_documents, leave_one_out_effects
 from protorynet.explain.explanation import Explanation, SentenceExplanation
@@ -15,7 +16,6 @@ from protorynet.explain.figures import decided
 from protorynet.explain.labelled import LabelledDocuments
 from protorynet.model import Model
 from protorynet.network import Prediction, Trajectory
-from protorynet.text import Sentences
 
 __all__ = [
     "Example",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.automaton import Automaton, Pattern
+from protorynet.data import Sentences
 from protorynet.encoders import Embeddings
 from protorynet.explain.explanation import (
     AutomatonReading,
@@ -20,7 +21,6 @@ from protorynet.explain.leaving_out import read_without_each
 from protorynet.explain.summarising import decisions
 from protorynet.model import Model
 from protorynet.network import Prediction, Trajectory
-from protorynet.text import Sentences
 
 __all__ = ["explain_documents", "leave_one_out_effects"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.data import Sentences
 from protorynet.encoders import Embeddings
 from protorynet.explain.erasure import erasure_measures
 from protorynet.explain.evaluation import Evaluation, Measure
@@ -19,7 +20,6 @@ from protorynet.explain.summarising import decisions
 from protorynet.explain.walk import Walk
 from protorynet.model import Model
 from protorynet.network import Trajectory
-from protorynet.text import Sentences
 
 __all__ = ["evaluate_model"]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.data import Sentences
 from protorynet.encoders import Encoder, load_encoder, split_variant
 from protorynet.explain.evaluation import Measure
 from protorynet.explain.pretrained import NOT_AT_HAND, Encode, PretrainedSpace, unit_vectors
 from protorynet.model import PRECOMPUTED, EncoderRecord, Model
 from protorynet.network import Trajectory
-from protorynet.text import Sentences
 
 __all__ = [
     "Judge",

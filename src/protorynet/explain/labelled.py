@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.data import Sentences
 from protorynet.encoders import Embeddings
-from protorynet.text import Sentences
 
 __all__ = ["LabelledDocuments"]
 

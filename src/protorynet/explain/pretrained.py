@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.data import Sentences
 from protorynet.encoders import Embeddings, Encoder, load_encoder
 from protorynet.errors import EncoderError
 from protorynet.explain.evaluation import Measure
 from protorynet.model import EncoderRecord, Model
 from protorynet.network import Trajectory
-from protorynet.text import Sentences
 
 __all__ = [
     "NOT_AT_HAND",

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from protorynet.data import paper_reading
 from protorynet.encoders import Encoder
 from protorynet.errors import InputError
 from protorynet.explain.explanation import Explanation, Rationale, WordEffect
@@ -17,7 +18,6 @@ from protorynet.explain.pretrained import Encode
 from protorynet.explain.words import Span, left_out, word_spans
 from protorynet.model import Model
 from protorynet.network import pairwise_distance, similarity
-from protorynet.text.segmenting import paper_reading
 
 __all__ = ["explain_match", "explain_matches", "explain_words"]
 

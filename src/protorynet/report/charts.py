@@ -13,8 +13,7 @@ from protorynet.report.trajectory import FONTS
 from protorynet.report.wording import clean, percent, printable, shorten
 
 if TYPE_CHECKING:
-    from protorynet.explain.figures import ReliabilityBin
-    from protorynet.explain.overview import PrototypeFigures
+    from protorynet.explain import PrototypeFigures, ReliabilityBin
     from protorynet.prototypes import PruningPoint
 
 __all__ = ["calibration_chart", "picture", "pruning_chart", "usage_chart"]

@@ -8,12 +8,16 @@ import numpy as np
 
 from protorynet.audit import Audit, LabelledDocuments, audit_model
 from protorynet.automaton import Automaton
-from protorynet.explain.chosen import documents_at
-from protorynet.explain.evaluation import Evaluation
-from protorynet.explain.figures import decided
-from protorynet.explain.misleading import Misled, misled_documents
-from protorynet.explain.overview import Overview, overview_model
-from protorynet.explain.summarising import learn_automaton
+from protorynet.explain import (
+    Evaluation,
+    Misled,
+    Overview,
+    decided,
+    documents_at,
+    learn_automaton,
+    misled_documents,
+    overview_model,
+)
 from protorynet.model import Model
 from protorynet.network import Trajectory
 

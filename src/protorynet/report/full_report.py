@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from protorynet.explain.figures import SHORT, calibration_error
+from protorynet.explain import SHORT, calibration_error
 from protorynet.report import summary
 from protorynet.report.auditing import audit_fragment
 from protorynet.report.automaton import automaton_svg
@@ -27,9 +27,7 @@ from protorynet.report.wording import measure_title, measure_value, percent, pri
 
 if TYPE_CHECKING:
     from protorynet.automaton import Pattern
-    from protorynet.explain.chosen import Mistake
-    from protorynet.explain.explanation import Explanation, SentenceExplanation
-    from protorynet.explain.misleading import Misled
+    from protorynet.explain import Explanation, Misled, Mistake, SentenceExplanation
 
 __all__ = ["LARGEST", "report_markdown", "report_page", "write_report"]
 

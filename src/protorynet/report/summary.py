@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from protorynet.audit.findings import counted, share_of
-from protorynet.explain.overview import SURE
+from protorynet.audit import counted, share_of
+from protorynet.explain import SURE
 from protorynet.report.automaton_words import pattern_sentence
 from protorynet.report.wording import printable, shorten
 

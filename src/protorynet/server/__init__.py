@@ -4,18 +4,6 @@ Nothing here is imported by the rest of the package but the command line; it nee
 ``protorynet[server]``.
 """
 
-from typing import TYPE_CHECKING
+from protorynet.lazy import attach_names
 
-from protorynet.lazy import lazy_names
-
-if TYPE_CHECKING:
-    from protorynet.server.app import create_app
-    from protorynet.server.config import Limits, ServerConfig
-    from protorynet.server.running import serve
-
-__all__ = ["Limits", "ServerConfig", "create_app", "serve"]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {"app": "create_app", "config": "Limits ServerConfig", "running": "serve"},
-)
+__getattr__, __dir__, __all__ = attach_names(__name__, __file__)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.data import Sentences, split_documents
 from protorynet.encoders import Embeddings, WindowedEncoder, encode_corpus
 from protorynet.explain import explain_documents
 from protorynet.server.failures import ApiError
-from protorynet.text import Sentences, split_documents
 
 if TYPE_CHECKING:
     from protorynet.model import Model

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from importlib.metadata import entry_points
+from typing import Any
 
 from fastapi import FastAPI
 
 from protorynet import __version__
-from protorynet.server import description, health, jobs, models, survey, workbench
+from protorynet.errors import MissingExtraError
+from protorynet.server import description, health, jobs, models, workbench
 from protorynet.server.batching import Batcher
 from protorynet.server.config import ServerConfig
 from protorynet.server.failures import ERROR_ANSWERS, handle_errors
@@ -57,10 +60,18 @@ def create_app(config: ServerConfig) -> FastAPI:
     for part in (models, workbench, jobs, health, description):
         app.include_router(part.router)
     if config.database is not None:
-        app.include_router(survey.router)
+        state.surveys = _surveys()
+        app.include_router(state.surveys.router)
     app.include_router(pages_router())
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
+
+
+def _surveys() -> Any:
+    """Return the laboratory's surveys: their `router`, and `attach` for their database."""
+    for entry in entry_points(group="protorynet.server", name="surveys"):
+        return entry.load()
+    raise MissingExtraError("Serving surveys", "protorynet-lab", extra="lab")
 
 
 def _described(app: FastAPI) -> dict[str, object]:
@@ -84,7 +95,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         batcher.start()
     workbench.start(app)
     if state.config.database is not None:
-        survey.attach(app, state.config.database)
+        state.surveys.attach(app, state.config.database)
     state.ready = True
     try:
         yield

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from protorynet.card import model_card
+from protorynet.data import split_documents
 from protorynet.errors import EncoderError, InputError, ModelFormatError
 from protorynet.server.answering import refusal
 from protorynet.server.batching import ask
@@ -27,7 +28,6 @@ from protorynet.server.failures import ApiError
 from protorynet.server.keys import require
 from protorynet.server.store import ServedModel
 from protorynet.server.work import run_in_pool
-from protorynet.text import split_documents
 
 __all__ = ["Name", "router"]
 

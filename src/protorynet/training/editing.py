@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from protorynet.data import Splitter, split_documents
 from protorynet.encoders import Encoder, WindowedEncoder
 from protorynet.errors import InputError
 from protorynet.model import Model
-from protorynet.prototypes.edit_log import EditEntry
-from protorynet.prototypes.edits import Edits
-from protorynet.text import Splitter, split_documents
+from protorynet.prototypes import EditEntry, Edits
 from protorynet.training.fitted import Fitted
 from protorynet.training.retraining import Labelled, retrain_reader
 

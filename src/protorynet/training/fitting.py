@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from protorynet.data import Sentences, Splitter
 from protorynet.encoders import Embeddings
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.labels import LabelCode
@@ -21,7 +22,6 @@ from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring
 from protorynet.prototypes import Prototype, Prototypes, distinct_candidates
 from protorynet.settings import Settings
-from protorynet.text import Sentences, Splitter
 from protorynet.training.algorithm import Trained, train_protorynet
 from protorynet.training.checkpoint import Checkpoint, clear_checkpoint
 from protorynet.training.corpus import Corpus

@@ -14,13 +14,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from protorynet.data import Sentences
 from protorynet.encoders import Embeddings
 from protorynet.errors import InputError
 from protorynet.model import Model
 from protorynet.network import ProtoryNetwork, trace
-from protorynet.prototypes import Prototypes
-from protorynet.prototypes.edit_log import Retraining
-from protorynet.text import Sentences
+from protorynet.prototypes import Prototypes, Retraining
 from protorynet.training.algorithm import score_prototypes, train_reader, validate
 from protorynet.training.corpus import Corpus
 from protorynet.training.fitted import Fitted, read_back

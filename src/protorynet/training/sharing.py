@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from protorynet.encoders.pooling import SentenceNetwork
+from protorynet.encoders import SentenceNetwork
 from protorynet.training.team import LEARN, STOP, Team
 
 __all__ = ["PackedNetwork", "SharedNetwork", "assist"]

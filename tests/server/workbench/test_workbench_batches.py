@@ -21,9 +21,8 @@ from workbench_scene import FORMULA, SCRIPT, Bench
 
 from protorynet import ProtoryNetClassifier
 from protorynet.errors import InputError, TableError
-from protorynet.server import Limits, ServerConfig
-from protorynet.server.failures import ApiError
-from protorynet.server.spreadsheet import csv_lines, safe_cell
+from protorynet.server import ApiError, Limits, ServerConfig, csv_lines
+from protorynet.server.spreadsheet import safe_cell
 from protorynet.server.workbench import uploads
 from protorynet.server.workbench.batches import BatchFolder
 from protorynet.server.workbench.tallies import group_keys, time_keys

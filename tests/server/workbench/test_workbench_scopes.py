@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from server_scene import Running, error_code, running
 
-from protorynet.server import ServerConfig
+from protorynet.server import KeyFile, ServerConfig
 from protorynet.server.description import route_scopes
-from protorynet.server.keyfile import KeyFile
 
 READING = [
     ("GET", "/documents"),

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.explain import LabelledDocuments
-from protorynet.explain.figures import ClassFigures, class_figures, decided
+from protorynet.explain import ClassFigures, LabelledDocuments, class_figures, decided
 from protorynet.model import Model
 from protorynet.server.failures import ApiError
 from protorynet.server.jobs import Job, Progress

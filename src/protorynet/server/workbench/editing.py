@@ -17,8 +17,7 @@ from protorynet.server.workbench.desk import Desk, writing
 from protorynet.server.workbench.drafts import Draft, save_beside
 from protorynet.server.workbench.prepared import quiet_copy, to_learn_from
 from protorynet.server.workbench.versions import Version, moment
-from protorynet.training import edit_model
-from protorynet.training.retraining import retrain_reader
+from protorynet.training import edit_model, retrain_reader
 
 if TYPE_CHECKING:
     from protorynet.model import Model

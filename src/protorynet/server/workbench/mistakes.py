@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from fastapi import Depends, Query
 
-from protorynet.explain.chosen import (
+from protorynet.explain import (
+    DecidingPattern,
     Mistake,
     confident_mistakes,
     documents_at,
     explain_mistakes,
 )
-from protorynet.explain.explanation import DecidingPattern
 from protorynet.model import Model
 from protorynet.server.jobs import Job, Progress
 from protorynet.server.workbench.desk import Desk

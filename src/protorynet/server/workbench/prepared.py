@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.explain import LabelledDocuments
-from protorynet.explain.chosen import documents_at
+from protorynet.explain import LabelledDocuments, documents_at
 from protorynet.server.jobs import Progress
 from protorynet.server.workbench.table import DataTable
 from protorynet.training import Labelled, validation_documents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from protorynet.explain.neighbours import Neighbour, nearest_sentences
+from protorynet.explain import Neighbour, nearest_sentences
 from protorynet.model import Model
 from protorynet.prototypes import Prototype
 from protorynet.server.failures import ApiError

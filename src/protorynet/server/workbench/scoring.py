@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from protorynet.data import Table, read_table
 from protorynet.errors import InputError, TableError
 from protorynet.files import write_atomically
 from protorynet.server.failures import ApiError
@@ -25,7 +26,6 @@ from protorynet.server.workbench.desk import writing
 from protorynet.server.workbench.prepared import quiet_copy
 from protorynet.server.workbench.tallies import Tally, all_keys, group_keys, time_keys
 from protorynet.server.workbench.uploads import plain_values, read_upload
-from protorynet.text import Table, read_table
 
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.data import Label, read_columns, read_table
 from protorynet.errors import TableError
-from protorynet.text import Label, read_columns, read_table
 
 __all__ = ["DataTable", "label_text", "read_data"]
 

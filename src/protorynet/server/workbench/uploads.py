@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from protorynet.data import read_columns, read_table
 from protorynet.errors import InputError, TableError
 from protorynet.server.workbench.times import looks_like_time
-from protorynet.text import read_columns, read_table
 
 __all__ = ["ENDINGS", "MOST_ROWS", "ending_of", "plain_values", "preview", "read_upload"]
 

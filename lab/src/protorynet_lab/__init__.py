@@ -1,0 +1,1 @@
+"""The laboratory: rivals, the paper's tables, data sets and surveys around ProtoryNet."""

@@ -1,0 +1,191 @@
+"""`protorynet datasets`: the data sets of the paper, and how to prepare them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from protorynet.cli import AsJson, check_writable, note, print_json, result_console
+from protorynet.errors import InputError
+
+if TYPE_CHECKING:
+    from protorynet_lab.datasets import KnownDataset, Prepared
+
+__all__ = ["datasets"]
+
+_NAME = typer.Argument(metavar="NAME", help="Name of the data set, such as 'imdb'.")
+
+
+class _NamesGroup(TyperGroup):
+    """Commands among which any other word is the name of a data set."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Take `datasets imdb` for `datasets about imdb`."""
+        is_name = bool(args) and args[0] not in self.commands and not args[0].startswith("-")
+        return super().resolve_command(ctx, ["about", *args] if is_name else args)
+
+
+datasets = typer.Typer(
+    cls=_NamesGroup,
+    invoke_without_command=True,
+    rich_markup_mode="markdown",
+    subcommand_metavar="[NAME | prepare NAME …]",
+)
+
+
+@datasets.callback()
+def list_datasets(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the data sets of the paper, or tell about one; prepare one as the paper did.
+
+    **Example:** `protorynet datasets imdb`
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from protorynet_lab.datasets import DATASETS
+
+    if as_json:
+        print_json({"datasets": [each.to_dict() for each in DATASETS]})
+        return
+    _print_list(DATASETS)
+
+
+@datasets.command()
+def about(name: Annotated[str, _NAME], as_json: AsJson = False) -> None:
+    """Tell all about one data set; `about` itself may be left out.
+
+    **Example:** `protorynet datasets hotel`
+    """
+    from protorynet_lab.datasets import known_dataset
+
+    dataset = known_dataset(name)
+    if as_json:
+        print_json(dataset.to_dict())
+        return
+    _print_about(dataset)
+
+
+@datasets.command()
+def prepare(
+    name: Annotated[str, _NAME],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Table to write, ending in .parquet: text, label and split.",
+        ),
+    ],
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="PATH",
+            help="The archive, file or folder in which the data set is published. Archives are "
+            "read as they are and not unpacked to disk.",
+        ),
+    ] = None,
+    hub: Annotated[
+        bool, typer.Option("--hub", help="Fetch it from the Hugging Face hub instead.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Make a published data set into one table, drawn, balanced and split as in the paper.
+
+    **Example:** `protorynet datasets prepare imdb --from aclImdb_v1.tar.gz -o imdb.parquet`
+    """
+    from protorynet_lab.datasets import fetch_dataset, known_dataset, prepare_dataset
+
+    dataset = known_dataset(name)
+    if hub == (source is not None):
+        raise InputError(
+            "give either --from PATH, where the data set lies, or --hub to fetch it; "
+            f"`protorynet datasets {name}` tells which files are read."
+        )
+    _check_output(output, source)
+    if source is None and dataset.hub is not None:
+        note(f"Fetching {dataset.hub!r} from Hugging Face, as asked…")
+    source = fetch_dataset(name) if source is None else source
+    note(f"Reading {source}…")
+    prepared = prepare_dataset(name, source, seed=seed)
+    prepared.write(output)
+    if as_json:
+        print_json({"dataset": name, "file": str(output), "seed": seed, "counts": prepared.counts})
+        return
+    _print_prepared(prepared, output)
+
+
+def _check_output(output: Path, source: Path | None) -> None:
+    """Refuse, before any work, an output that cannot or should not be written."""
+    if output.suffix.lower() != ".parquet":
+        raise InputError(f"{output} should end in .parquet.")
+    if output.is_dir():
+        raise InputError(f"{output} is a directory; give the name of a file.")
+    check_writable(output, *([] if source is None else [source]))
+
+
+def _print_list(known: tuple[KnownDataset, ...]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("Name", style="bold")
+    table.add_column("Data set")
+    table.add_column("Classes", justify="right")
+    table.add_column("In the paper", justify="right")
+    table.add_column("On the hub")
+    for each in known:
+        is_there = "yes" if each.hub else "no"
+        table.add_row(each.name, each.title, str(each.n_classes), each.used or "not told", is_there)
+    console = result_console()
+    console.print(table)
+    console.print(Text("protorynet datasets NAME tells more about one, and how to prepare it."))
+
+
+def _print_about(dataset: KnownDataset) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    ways = [f"protorynet datasets prepare {dataset.name} --from PATH -o {dataset.name}.parquet"]
+    if dataset.hub is not None:
+        ways.append(f"protorynet datasets prepare {dataset.name} --hub -o {dataset.name}.parquet")
+    fields = {
+        "Document": dataset.document,
+        "Label": dataset.label,
+        "Size": dataset.size,
+        "Licence": dataset.licence,
+        "Published": dataset.home,
+        "Hub": dataset.hub or "no faithful copy",
+        "In the paper": dataset.preparation,
+        "Not the same": dataset.differences,
+        "PATH": "\n".join(f"• {file}" for file in dataset.files),
+        "Prepare": "\n".join(ways),
+    }
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for heading, value in fields.items():
+        table.add_row(Text(heading, "bold"), Text(value))
+    console = result_console()
+    console.print(Text(dataset.title, "bold"))
+    console.print()
+    console.print(table)
+
+
+def _print_prepared(prepared: Prepared, output: Path) -> None:
+    from rich.text import Text
+
+    console = result_console()
+    console.print(
+        Text(f"Wrote {len(prepared):,} of {prepared.n_found:,} documents to {output}"),
+        soft_wrap=True,
+    )
+    for split, counts in prepared.counts.items():
+        listed = ", ".join(f"{label}: {count:,}" for label, count in counts.items())
+        console.print(Text(f"  {split:<5} {sum(counts.values()):>9,}   {listed}"), soft_wrap=True)
+    console.print(Text(f"The paper: {prepared.dataset.size}."), soft_wrap=True)

@@ -1,0 +1,8 @@
+"""The paper's user study: questions made from models, pages for participants, and the analysis.
+
+Names are loaded when first used; those that serve or store need the extra ``protorynet[server]``.
+"""
+
+from protorynet.lazy import attach_names
+
+__getattr__, __dir__, __all__ = attach_names(__name__, __file__)

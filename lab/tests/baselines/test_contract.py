@@ -1,0 +1,158 @@
+"""What every rival keeps to: scikit-learn's contract, clear errors, an explanation that adds up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from hashing_encoder import HashingEncoder
+from protorynet import ProtoryNetClassifier, Settings
+from protorynet.errors import InputError, ProtoryNetError
+from protorynet.labels import learn_labels
+from protorynet.training import validation_documents
+from protorynet_lab.baselines import (
+    BagOfWordsClassifier,
+    BlackBoxClassifier,
+    ProtoAttendClassifier,
+    Rival,
+    SubstituteClassifier,
+    TransformerClassifier,
+)
+
+_NAMES = ["bag of words", "black box", "protoattend", "substitute", "transformer"]
+
+
+@pytest.fixture(scope="module")
+def rivals(quick: Settings, encoder: HashingEncoder, tiny_bert_folder: Path) -> dict[str, Rival]:
+    """One rival of each kind, none of them fitted."""
+    settings = quick.replace(epochs=6, retrain_epochs=6)
+    return {
+        "bag of words": BagOfWordsClassifier(),
+        "black box": BlackBoxClassifier(encoder, settings=settings, device="cpu"),
+        "protoattend": ProtoAttendClassifier(encoder, device="cpu"),
+        "substitute": SubstituteClassifier(
+            "logistic_regression",
+            classifier=ProtoryNetClassifier(encoder, settings=settings, on_empty="skip"),
+        ),
+        "transformer": TransformerClassifier(tiny_bert_folder, learning_rate=1e-2, device="cpu"),
+    }
+
+
+@pytest.fixture(scope="module")
+def fitted(rivals: dict[str, Rival], reviews: Any) -> dict[str, Rival]:
+    return {name: clone(rival).fit(reviews.texts, reviews.labels) for name, rival in rivals.items()}
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_rival_tells_good_reviews_from_bad(
+    fitted: dict[str, Rival], name: str, unseen_reviews: Any
+) -> None:
+    right = fitted[name].predict(unseen_reviews.texts) == np.array(unseen_reviews.labels)
+    assert right.mean() > 0.85
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_probabilities_sum_to_one_in_the_order_of_the_classes(
+    fitted: dict[str, Rival], name: str, unseen_reviews: Any
+) -> None:
+    rival = fitted[name]
+    probabilities = rival.predict_proba(unseen_reviews.texts)
+    assert probabilities.dtype == np.float32
+    assert probabilities.sum(axis=1) == pytest.approx(1, abs=1e-5)
+    best = rival.classes_[probabilities.argmax(axis=1)]
+    assert (best == rival.predict(unseen_reviews.texts)).all()
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_the_same_seed_gives_the_same_probabilities(
+    rivals: dict[str, Rival], fitted: dict[str, Rival], name: str, reviews: Any
+) -> None:
+    again = clone(rivals[name]).fit(reviews.texts, reviews.labels)
+    assert (again.predict_proba(reviews.texts) == fitted[name].predict_proba(reviews.texts)).all()
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_no_documents_give_no_predictions(fitted: dict[str, Rival], name: str) -> None:
+    assert fitted[name].predict([]).shape == (0,)
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_blank_document_gets_a_prediction(fitted: dict[str, Rival], name: str) -> None:
+    assert fitted[name].predict(["  "])[0] in ("good", "bad")
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_an_explanation_has_the_prediction_and_says_how(
+    fitted: dict[str, Rival], name: str, unseen_reviews: Any
+) -> None:
+    rival, text = fitted[name], unseen_reviews.texts[0]
+    explanation = rival.explain(text)
+    assert explanation.label == rival.predict([text])[0]
+    assert list(explanation.probabilities) == ["bad", "good"]
+    assert explanation.how.endswith(".")
+    sizes = [abs(item.weight) for item in explanation.evidence]
+    assert sizes
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_rival_that_is_not_fitted_says_so(rivals: dict[str, Rival], name: str) -> None:
+    with pytest.raises(NotFittedError, match="not fitted; call fit first") as caught:
+        rivals[name].predict(["One."])
+    assert isinstance(caught.value, ProtoryNetError)
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize(
+    ("texts", "labels", "message"),
+    [
+        (["One.", None, "Three.", "Four."], [0, 1, 0, 1], "row 1 .* is of type NoneType"),
+        ("One text.", [0], "got one text; wrap it in a list"),
+        (["One.", "Two."], [0], "2 documents but 1 labels"),
+        (["One.", "Two."], [0, 1], "2 documents are too few"),
+        (["One.", "Two."], [0, 0], "only one class"),
+    ],
+)
+def test_unusable_documents_are_refused(
+    rivals: dict[str, Rival], name: str, texts: Any, labels: Any, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        clone(rivals[name]).fit(texts, labels)
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_seed_that_is_none_is_refused(rivals: dict[str, Rival], name: str, reviews: Any) -> None:
+    rival = clone(rivals[name]).set_params(random_state=-1)
+    with pytest.raises(InputError, match="random_state=-1 should be a whole number"):
+        rival.fit(reviews.texts, reviews.labels)
+
+
+@pytest.mark.parametrize("name", ["bag of words", "protoattend", "transformer"])
+def test_several_labels_at_once_are_refused(rivals: dict[str, Rival], name: str) -> None:
+    with pytest.raises(InputError, match="one class per document"):
+        clone(rivals[name]).fit(["A b.", "C d."] * 4, np.array([[1, 0], [1, 1]] * 4))
+
+
+def test_a_fit_that_fails_leaves_nothing_half_fitted(reviews: Any) -> None:
+    bag = BagOfWordsClassifier().fit(reviews.texts, reviews.labels)
+    with pytest.raises(InputError):
+        bag.fit(["!", "?"] * 4, [0, 1] * 4)
+    with pytest.raises(NotFittedError):
+        bag.predict(["One."])
+
+
+def test_all_rivals_hold_out_the_same_documents(reviews: Any) -> None:
+    class Watching(BagOfWordsClassifier):
+        def _learn(self, train: Any, validation: Any) -> float:
+            self.held_out_ = validation.texts
+            return 0.0
+
+    code = learn_labels(reviews.labels)
+    chosen = validation_documents(code.encode(reviews.labels), code, 0.1, 3)
+    rival = Watching(random_state=3).fit(reviews.texts, reviews.labels)
+    assert rival.held_out_ == [reviews.texts[place] for place in chosen]

@@ -1,0 +1,276 @@
+"""What stands in for the LSTM, against slow and obvious versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from hashing_encoder import HashingEncoder
+from protorynet import ProtoryNetClassifier, Settings
+from protorynet.errors import EmptyDocumentError, InputError
+from protorynet_lab.baselines import (
+    SUBSTITUTES,
+    SubstituteClassifier,
+    fit_substitutes,
+    substitute_predictions,
+)
+from protorynet_lab.baselines.score_readers import SentenceScores, Tree
+from protorynet_lab.baselines.sentence_scores import best_threshold, mean_scores, score_panel
+
+Fitted = dict[str, SubstituteClassifier]
+
+
+@pytest.fixture(scope="module")
+def classifier(reviews: Any, quick: Settings) -> ProtoryNetClassifier:
+    settings = quick.replace(epochs=6, retrain_epochs=6)
+    classifier = ProtoryNetClassifier(HashingEncoder(), settings=settings)
+    return classifier.fit(reviews.texts, reviews.labels)
+
+
+@pytest.fixture(scope="module")
+def substitutes(classifier: ProtoryNetClassifier, reviews: Any) -> Fitted:
+    return fit_substitutes(classifier, reviews.texts, reviews.labels)
+
+
+@pytest.fixture(scope="module")
+def three_classes(reviews: Any, quick: Settings) -> tuple[Fitted, list[str]]:
+    labels = [
+        "long stay" if "nine" in text else label
+        for text, label in zip(reviews.texts, reviews.labels, strict=True)
+    ]
+    classifier = ProtoryNetClassifier(HashingEncoder(), settings=quick, on_empty="skip")
+    classifier.fit(reviews.texts, labels)
+    return fit_substitutes(classifier, reviews.texts, labels), labels
+
+
+def documents_of_scores() -> st.SearchStrategy[list[np.ndarray]]:
+    lengths = st.lists(st.integers(1, 15), min_size=1, max_size=6)
+    score = st.floats(0, 1, width=32)
+    return lengths.flatmap(
+        lambda counts: st.tuples(
+            *(arrays.arrays(np.float64, (count, 2), elements=score) for count in counts)
+        ).map(list)
+    )
+
+
+@given(documents_of_scores())
+def test_a_panel_is_what_a_loop_over_documents_makes(documents: list[np.ndarray]) -> None:
+    slow = []
+    for document in documents:
+        rows = [row.tolist() for row in document[:10]]
+        while len(rows) < 10:
+            rows.append(document.mean(axis=0).tolist())
+        slow.append([value for row in rows for value in row])
+    lengths = np.array([len(document) for document in documents])
+    assert np.allclose(score_panel(np.concatenate(documents), lengths), slow)
+
+
+@given(documents_of_scores())
+def test_means_are_those_of_all_sentences(documents: list[np.ndarray]) -> None:
+    lengths = np.array([len(document) for document in documents])
+    slow = [document.mean(axis=0) for document in documents]
+    assert np.allclose(mean_scores(np.concatenate(documents), lengths), slow)
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=20))
+def test_no_threshold_is_right_more_often_than_the_best(rows: list[tuple[int, bool]]) -> None:
+    values = np.array([value / 8 for value, _ in rows])
+    truth = np.array([label for _, label in rows])
+
+    def right(threshold: float) -> int:
+        return int(((values > threshold) == truth).sum())
+
+    best = right(best_threshold(values, truth))
+    assert best == max(right((half - 1) / 16) for half in range(19))
+
+
+@pytest.mark.parametrize("name", SUBSTITUTES)
+def test_substitutes_tell_good_reviews_from_bad(
+    substitutes: Fitted, unseen_reviews: Any, name: str
+) -> None:
+    assert substitutes[name].score(unseen_reviews.texts, unseen_reviews.labels) > 0.75
+
+
+def test_the_average_follows_from_the_prototypes_shown(
+    substitutes: Fitted, classifier: ProtoryNetClassifier, unseen_reviews: Any
+) -> None:
+    slow = []
+    for explanation in classifier.explain(unseen_reviews.texts):
+        scores = [sentence.scores["good"] for sentence in explanation.sentences]
+        mean = sum(scores) / len(scores)
+        slow.append("good" if mean > substitutes["average"].reader_.threshold else "bad")
+    assert substitutes["average"].predict(unseen_reviews.texts).tolist() == slow
+
+
+def test_all_read_at_once_as_they_do_alone(
+    substitutes: Fitted, classifier: ProtoryNetClassifier, unseen_reviews: Any
+) -> None:
+    texts = unseen_reviews.texts
+    told = substitute_predictions(classifier, substitutes, texts)
+    alone = {name: each.predict(texts) for name, each in substitutes.items()}
+    alone["protorynet"] = classifier.predict(texts)
+    assert {name: each.tolist() for name, each in told.items()} == {
+        name: each.tolist() for name, each in alone.items()
+    }
+
+
+@pytest.mark.parametrize("name", SUBSTITUTES)
+def test_fitted_alone_a_substitute_is_the_same(
+    substitutes: Fitted, classifier: ProtoryNetClassifier, reviews: Any, name: str
+) -> None:
+    alone = SubstituteClassifier(name, classifier=classifier).fit(reviews.texts, reviews.labels)
+    expected = substitutes[name].predict_proba(reviews.texts)
+    assert (alone.predict_proba(reviews.texts) == expected).all()
+    assert alone.validation_accuracy_ == substitutes[name].validation_accuracy_
+
+
+def test_a_model_that_is_not_trained_yet_is_trained_first(reviews: Any, quick: Settings) -> None:
+    new = ProtoryNetClassifier(HashingEncoder(), settings=quick.replace(epochs=6))
+    rival = SubstituteClassifier(classifier=new).fit(reviews.texts, reviews.labels)
+    assert rival.score(reviews.texts, reviews.labels) > 0.75
+    assert not hasattr(new, "model_")
+
+
+def test_what_sentences_say_adds_up_to_the_average_above_its_threshold(
+    substitutes: Fitted, classifier: ProtoryNetClassifier, unseen_reviews: Any
+) -> None:
+    average = substitutes["average"]
+    for text in unseen_reviews.texts[:8]:
+        scores = [item.scores["good"] for item in classifier.explain(text).sentences]
+        above = np.mean(scores) - average.reader_.threshold
+        explanation = average.explain(text)
+        total = sum(item.weight for item in explanation.evidence)
+        assert total == pytest.approx(above if explanation.label == "good" else -above)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_what_sentences_say_adds_up_to_the_log_odds_of_the_regression(
+    substitutes: Fitted,
+    three_classes: tuple[Fitted, list[str]],
+    unseen_reviews: Any,
+    several: bool,
+) -> None:
+    rival = (three_classes[0] if several else substitutes)["logistic_regression"]
+    for text in unseen_reviews.texts[:8]:
+        explanation = rival.explain(text)
+        logs = {name: np.log(share) for name, share in explanation.probabilities.items()}
+        own = logs.pop(explanation.label)
+        constant = float(explanation.how.split("a constant of ")[1].split(" ")[0])
+        total = sum(item.weight for item in explanation.evidence) + constant
+        assert total == pytest.approx(own - np.mean(list(logs.values())), abs=1e-3)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_answers_on_the_way_add_up_to_the_probability_of_the_tree(
+    substitutes: Fitted,
+    three_classes: tuple[Fitted, list[str]],
+    unseen_reviews: Any,
+    several: bool,
+) -> None:
+    rival = (three_classes[0] if several else substitutes)["decision_tree"]
+    for text in unseen_reviews.texts[:8]:
+        explanation = rival.explain(text)
+        start = float(explanation.how.split("with ")[1].split(" ")[0])
+        total = sum(item.weight for item in explanation.evidence) + start
+        assert total == pytest.approx(explanation.probabilities[explanation.label], abs=1e-3)
+
+
+def test_a_question_about_a_sentence_that_is_not_there_is_about_the_mean() -> None:
+    # The first sentences of these documents are all alike, the second ones tell.
+    values = np.array([[0.5, 0.5], [0.9, 0.1], [0.5, 0.5], [0.1, 0.9]] * 2)
+    tree = Tree(("bad", "good"))
+    scores = SentenceScores(values, np.array([2, 2, 2, 2]))
+    tree.fit(scores, np.array([0, 1, 0, 1]), np.array([0, 1]))
+    evidence, _ = tree.evidence(["Fine."], SentenceScores(values[3:4], np.array([1])), 1)
+    assert evidence[0].text.startswith("the mean, for p(good) of sentence ")
+
+
+def test_an_unknown_substitute_costs_no_training(reviews: Any, quick: Settings) -> None:
+    new = ProtoryNetClassifier("no such encoder", settings=quick)
+    with pytest.raises(InputError, match="no substitute 'forest'"):
+        SubstituteClassifier("forest", classifier=new).fit(reviews.texts, reviews.labels)
+
+
+def test_a_document_without_a_sentence_has_nothing_to_say(
+    three_classes: tuple[Fitted, list[str]],
+) -> None:
+    assert three_classes[0]["average"].explain(" ").evidence == ()
+
+
+def test_rules_speak_of_sentences_and_classes(substitutes: Fitted) -> None:
+    rules = substitutes["decision_tree"].rules()
+    assert "p(good) of sentence" in rules
+    assert "class: good" in rules
+
+
+def test_rules_name_every_class_of_several(three_classes: tuple[Fitted, list[str]]) -> None:
+    assert "class: long stay" in three_classes[0]["decision_tree"].rules()
+
+
+def test_only_a_tree_has_rules(substitutes: Fitted) -> None:
+    with pytest.raises(InputError, match="'average' has no rules"):
+        substitutes["average"].rules()
+
+
+def test_of_several_classes_the_highest_mean_score_wins(
+    three_classes: tuple[Fitted, list[str]], unseen_reviews: Any
+) -> None:
+    substitutes, _ = three_classes
+    slow = []
+    for explanation in substitutes["average"].classifier_.explain(unseen_reviews.texts):
+        totals = {
+            name: sum(sentence.scores[name] for sentence in explanation.sentences)
+            for name in explanation.classes
+        }
+        slow.append(max(totals, key=lambda name: totals[name]))
+    assert substitutes["average"].predict(unseen_reviews.texts).tolist() == slow
+
+
+def test_a_document_without_a_sentence_gets_the_most_frequent_class(
+    three_classes: tuple[Fitted, list[str]], reviews: Any
+) -> None:
+    substitutes, labels = three_classes
+    frequent = max(sorted(set(labels)), key=labels.count)
+    for name in SUBSTITUTES:
+        mixed = substitutes[name].predict(["", reviews.texts[0]]).tolist()
+        assert mixed == [frequent, substitutes[name].predict(reviews.texts[:1])[0]]
+        assert substitutes[name].predict([" "]).tolist() == [frequent]
+
+
+def test_a_classifier_that_refuses_empty_documents_still_does(substitutes: Fitted) -> None:
+    with pytest.raises(EmptyDocumentError):
+        substitutes["average"].predict([""])
+
+
+def test_an_unknown_substitute_is_refused_by_name(
+    classifier: ProtoryNetClassifier, reviews: Any
+) -> None:
+    rival = SubstituteClassifier("forest", classifier=classifier)
+    with pytest.raises(InputError, match="no substitute 'forest'; the substitutes are average"):
+        rival.fit(reviews.texts, reviews.labels)
+
+
+def test_documents_of_other_classes_than_the_models_are_refused(
+    classifier: ProtoryNetClassifier, reviews: Any
+) -> None:
+    labels = [f"very {label}" for label in reviews.labels]
+    with pytest.raises(InputError, match="very bad, very good, those of the model of bad, good"):
+        fit_substitutes(classifier, reviews.texts, labels)
+
+
+def test_sentences_of_one_class_cannot_teach(three_classes: tuple[Fitted, list[str]]) -> None:
+    classifier = three_classes[0]["average"].classifier_
+    with pytest.raises(InputError, match="with a sentence of at least two classes"):
+        fit_substitutes(classifier, ["Fine.", "", ""], ["good", "bad", "long stay"])
+
+
+def test_several_labels_at_once_are_refused(reviews: Any, quick: Settings) -> None:
+    sets = [(label, "review") for label in reviews.labels]
+    classifier = ProtoryNetClassifier(HashingEncoder(), settings=quick).fit(reviews.texts, sets)
+    with pytest.raises(InputError, match="one class per document"):
+        fit_substitutes(classifier, reviews.texts, sets)

@@ -1,0 +1,208 @@
+"""Archives that are broken, or made to do harm."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from dataset_scene import csv_bytes, folder, hotel_csv, imdb_files, tar, zipped
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from protorynet.errors import TableError
+from protorynet_lab.datasets import members as room
+from protorynet_lab.datasets import prepare_dataset
+
+quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def everything_below(path: Path) -> set[Path]:
+    return set(path.rglob("*"))
+
+
+def test_names_that_point_outside_are_only_names(tmp_path: Path) -> None:
+    inner = {f"../../{name}": content for name, content in imdb_files().items()}
+    inner["/etc/train/pos/1_9.txt"] = b"An absolute name."
+    source = tar(tmp_path / "evil.tar.gz", inner)
+    before = everything_below(tmp_path.parent)
+    assert len(prepare_dataset("imdb", source)) == 13
+    assert everything_below(tmp_path.parent) == before
+
+
+def test_links_and_devices_are_passed_over(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("A secret.")
+    source = tmp_path / "links.tar"
+    with tarfile.open(source, "w") as archive:
+        for name, content in imdb_files().items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
+            info = tarfile.TarInfo(f"aclImdb/train/pos/{ord(kind)}_9.txt")
+            info.type, info.linkname = kind, str(secret)
+            archive.addfile(info)
+    rows = prepare_dataset("imdb", source).rows
+    assert len(rows) == 12
+    assert "A secret." not in {row.text for row in rows}
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize(
+    ("make", "name"), [(tar, "short.tar"), (tar, "short.tar.gz"), (zipped, "short.zip")]
+)
+def test_an_archive_cut_short_is_refused_and_not_taken_for_a_small_one(
+    tmp_path: Path, make: object, name: str, share: float
+) -> None:
+    source = tmp_path / name
+    whole = make(source, imdb_files(20)).read_bytes().rstrip(b"\0")  # type: ignore[operator]
+    source.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(TableError, match=r"short\..* cannot be read .* Fetch it again"):
+        prepare_dataset("imdb", source)
+
+
+def test_a_damaged_header_in_the_middle_is_refused(tmp_path: Path) -> None:
+    source = tar(tmp_path / "a.tar", imdb_files())
+    content = bytearray(source.read_bytes())
+    content[4 * 1024 + 5] ^= 1
+    source.write_bytes(content)
+    with pytest.raises(TableError, match="damaged or missing header"):
+        prepare_dataset("imdb", source)
+
+
+def test_a_gzip_that_fails_its_own_check_is_refused(tmp_path: Path) -> None:
+    source = tar(tmp_path / "a.tar.gz", imdb_files())
+    content = bytearray(source.read_bytes())
+    content[-6] ^= 1
+    source.write_bytes(content)
+    with pytest.raises(TableError, match="CRC check failed"):
+        prepare_dataset("imdb", source)
+
+
+@quick
+@given(
+    st.binary(max_size=300), st.sampled_from(["a.tar", "a.tgz", "a.zip", "a.csv.gz", "a.parquet"])
+)
+def test_any_bytes_of_any_ending_are_refused_in_one_line(
+    tmp_path: Path, content: bytes, name: str
+) -> None:
+    source = tmp_path / name
+    source.write_bytes(content)
+    with pytest.raises(TableError) as refused:
+        prepare_dataset("imdb", source)
+    assert "\n" not in str(refused.value)
+
+
+@quick
+@given(st.data())
+def test_a_damaged_archive_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
+    maker, name = data.draw(st.sampled_from([(tar, "a.tar"), (tar, "a.tgz"), (zipped, "a.zip")]))
+    content = bytearray(maker(tmp_path / name, imdb_files(1)).read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    (tmp_path / name).write_bytes(content)
+    with contextlib.suppress(TableError):
+        prepare_dataset("imdb", tmp_path / name)
+
+
+def test_an_encrypted_zip_is_refused(tmp_path: Path) -> None:
+    source = zipped(tmp_path / "a.zip", {"train/pos/1_9.txt": b"Good."})
+    content = bytearray(source.read_bytes())
+    for signature, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(signature) + at] |= 1
+    source.write_bytes(content)
+    with pytest.raises(TableError, match="is encrypted"):
+        prepare_dataset("imdb", source)
+
+
+@pytest.mark.parametrize("make", [tar, zipped, folder], ids=["tar", "zip", "folder"])
+def test_more_than_any_archive_holds_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: object
+) -> None:
+    monkeypatch.setattr(room, "_MOST_BYTES", 100)
+    name = {"tar": "a.tar.gz", "zipped": "a.zip"}.get(make.__name__, "a")  # type: ignore[attr-defined]
+    source = make(tmp_path / name, imdb_files())  # type: ignore[operator]
+    with pytest.raises(TableError, match="unpacks to more than"):
+        prepare_dataset("imdb", source)
+
+
+@pytest.mark.parametrize("make", [tar, zipped, folder], ids=["tar", "zip", "folder"])
+def test_more_files_than_any_archive_has_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: object
+) -> None:
+    monkeypatch.setattr(room, "_MOST_MEMBERS", 4)
+    name = {"tar": "a.tar.gz", "zipped": "a.zip"}.get(make.__name__, "a")  # type: ignore[attr-defined]
+    source = make(tmp_path / name, imdb_files())  # type: ignore[operator]
+    with pytest.raises(TableError, match="more than 4 files"):
+        prepare_dataset("imdb", source)
+
+
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    source = tmp_path / "bomb.csv.gz"
+    source.write_bytes(gzip.compress(b"reviews.rating,reviews.text\n" + b"a" * (2**23)))
+    with pytest.raises(TableError, match="line of more than"):
+        prepare_dataset("hotel", source)
+
+
+def test_a_cell_longer_than_any_review_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "long.csv"
+    source.write_bytes(csv_bytes([("reviews.rating", "reviews.text"), ("5", "a\n" * 200_000)]))
+    with pytest.raises(TableError, match=r"long\.csv is not valid CSV near line"):
+        prepare_dataset("hotel", source)
+
+
+def test_a_review_of_megabytes_is_refused(tmp_path: Path) -> None:
+    files = {**imdb_files(), "aclImdb/train/pos/9_9.txt": b"a" * (2**20 + 1)}
+    with pytest.raises(TableError, match="holds more than 1,048,576 bytes"):
+        prepare_dataset("imdb", tar(tmp_path / "a.tar.gz", files))
+
+
+def test_a_header_of_megabytes_is_refused(tmp_path: Path) -> None:
+    header = tarfile.TarInfo("././@PaxHeader")
+    header.type, header.size = tarfile.XHDTYPE, 2**33
+    source = tmp_path / "a.tar"
+    source.write_bytes(header.tobuf(tarfile.GNU_FORMAT) + bytes(10_240))
+    with pytest.raises(TableError, match="cannot be read"):
+        prepare_dataset("imdb", source)
+
+
+def test_a_zip_whose_sizes_lie_is_refused(tmp_path: Path) -> None:
+    source = zipped(tmp_path / "a.zip", {"aclImdb/train/pos/1_9.txt": b"Good. " * 100})
+    with zipfile.ZipFile(source) as archive:
+        size = archive.infolist()[0].file_size
+    content = source.read_bytes().replace(struct.pack("<I", size), struct.pack("<I", 10))
+    source.write_bytes(content)
+    with pytest.raises(TableError):
+        prepare_dataset("imdb", source)
+
+
+def test_another_encoding_is_told(tmp_path: Path) -> None:
+    source = tmp_path / "latin.csv"
+    source.write_bytes(hotel_csv(3, 3) + "5,Café\n".encode("latin-1"))
+    with pytest.raises(TableError, match="not UTF-8"):
+        prepare_dataset("hotel", source)
+
+
+@pytest.mark.parametrize("line", ["[1, 2]", "{", "[" * 100_000])
+def test_json_that_is_no_object_is_told_with_its_line(tmp_path: Path, line: str) -> None:
+    source = tmp_path / "review.json"
+    source.write_text('{"stars": 5, "text": "Good."}\n' + line)
+    with pytest.raises(TableError, match=r"line 2 of review\.json"):
+        prepare_dataset("yelp", source)
+
+
+def test_a_path_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="there is no file or folder"):
+        prepare_dataset("imdb", tmp_path / "aclImdb_v1.tar.gz")
+
+
+def test_a_parquet_file_of_another_kind_inside_is_told(tmp_path: Path) -> None:
+    (tmp_path / "train-0.parquet").write_bytes(b"PAR1 but not really PAR1")
+    with pytest.raises(TableError, match=r"train-0\.parquet cannot be read as Parquet"):
+        prepare_dataset("imdb", tmp_path)

@@ -1,0 +1,56 @@
+"""Databases of both kinds, and a survey served from each."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason="needs protorynet[server]")
+
+from survey_scene import Cluster, require_postgres, small_survey
+
+from protorynet_lab.survey import Storage, Survey
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    require_postgres()
+    # Not pytest's own folder, which no other user may enter.
+    folder = Path(tempfile.mkdtemp(prefix="protorynet-postgres-"))
+    made = Cluster(folder)
+    yield made
+    made.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of an empty database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'survey.sqlite'}"
+    made: Cluster = request.getfixturevalue("cluster")
+    return made.database()
+
+
+@pytest.fixture
+def storage(database: str) -> Iterator[Storage]:
+    opened = Storage(database)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def light_storage(tmp_path: Path) -> Iterator[Storage]:
+    """A storage for tests to which its kind makes no difference."""
+    opened = Storage(tmp_path / "survey.sqlite")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def survey() -> Survey:
+    return small_survey("k15", "k100")

@@ -1,0 +1,197 @@
+"""A survey taken in a real browser by two people at once, through crashes, on either database."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from survey_scene import Process, free_port, running, small_survey
+
+from chromium import needs_browser
+from protorynet_lab.survey import Storage, Survey, write_survey
+
+pytestmark = needs_browser
+
+
+class Person:
+    """Someone with a browser window of their own."""
+
+    def __init__(self, browser: Any, *, width: int = 1280, scheme: str = "light") -> None:
+        # Scripts are let in for the checker only: the pages themselves forbid them.
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
+        )
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def start(self, link: str, *, is_technical: bool) -> None:
+        self.page.goto(link)
+        self.page.get_by_label("Yes, I do" if is_technical else "No, I do not").check()
+        with self.page.expect_navigation():
+            self.page.get_by_role("button", name="Start").click()
+
+    @property
+    def is_done(self) -> bool:
+        return bool(self.page.url.endswith("/thanks"))
+
+    def answer(self, place: int = 0) -> str | None:
+        """Answer what is shown, and return the key of what was chosen."""
+        choices = self.page.locator("input[name=choice]")
+        chosen = None
+        if choices.count():
+            choices.nth(place).check()
+            chosen = choices.nth(place).get_attribute("value")
+        if self.page.locator("input[name=ease]").count():
+            self.page.locator("input[name=ease]").nth(3).check()
+        # A page that is about to be replaced can still be looked at: wait for the next one.
+        with self.page.expect_navigation():
+            self.page.locator("button[type=submit]").click()
+        return chosen
+
+    def grave_violations(self) -> list[str]:
+        from axe_playwright_python.sync_playwright import Axe
+
+        found = Axe().run(self.page).response["violations"]
+        return [
+            f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}"
+            for each in found
+            if each["impact"] in ("serious", "critical")
+        ]
+
+
+@pytest.fixture
+def survey_file(survey: Survey, tmp_path: Path) -> Path:
+    write_survey(survey, tmp_path / "survey.json")
+    return tmp_path / "survey.json"
+
+
+def test_two_people_finish_through_a_closed_window_and_a_killed_server(
+    browser, survey_file, database, survey
+) -> None:
+    port = str(free_port())
+    server = Process(str(survey_file), "--database", database, "--port", port)
+    try:
+        first, second = Person(browser), Person(browser, width=390, scheme="dark")
+        first.start(server.link, is_technical=True)
+        second.start(server.link, is_technical=False)
+        chosen = [first.answer(), second.answer(), first.answer(1), second.answer(1)]
+
+        # One window is closed; its owner comes back elsewhere by the address that was shown.
+        personal = first.page.url
+        first.context.close()
+        first = Person(browser)
+        first.page.goto(personal)
+
+        # The server is killed right after an answer was confirmed by the next page.
+        chosen.append(second.answer())
+        assert server.end(signal.SIGKILL) == -signal.SIGKILL
+        server = Process(str(survey_file), "--database", database, "--port", port)
+        second.page.reload()
+
+        while not (first.is_done and second.is_done):
+            chosen += [someone.answer() for someone in (first, second) if not someone.is_done]
+        for someone in (first, second):
+            assert "Thank you" in someone.page.inner_text("h1")
+            assert someone.complaints == []
+            assert someone.page.title() != "run"
+    finally:
+        server.end()
+    storage = Storage(database)
+    told = storage.responses(survey.id)
+    assert storage.n_participants(survey.id) == {"begun": 2, "finished": 2}
+    storage.close()
+    assert [each.choice for each in told] == [choice for choice in chosen if choice is not None]
+    assert {each.kind for each in told} == {"technical", "non-technical"}
+    assert {each.model for each in told} <= {"k15", "k100"}
+    assert all(each.seconds is not None and each.seconds >= 0 for each in told)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    folder = tmp_path_factory.mktemp("served")
+    write_survey(small_survey("only"), folder / "survey.json")
+    server = Process(str(folder / "survey.json"), "--port", "0")
+    yield server
+    server.end()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_page_is_open_to_everyone(browser, served, width, scheme) -> None:
+    someone = Person(browser, width=width, scheme=scheme)
+    root = "document.documentElement"
+
+    def check() -> None:
+        assert someone.grave_violations() == [], someone.page.url
+        assert someone.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
+
+    someone.page.goto(served.link)
+    check()
+    someone.start(served.link, is_technical=True)
+    while not someone.is_done:
+        check()
+        someone.answer()
+    check()
+    someone.page.go_back()
+    check()
+    someone.page.goto(served.link)
+    check()
+    assert someone.complaints == []
+    assert all(url.startswith(("http://127.0.0.1:", "data:")) for url in someone.asked)
+    someone.context.close()
+
+
+def test_the_back_button_and_a_second_click_change_nothing(browser, served) -> None:
+    someone = Person(browser)
+    someone.start(served.link, is_technical=True)
+    someone.answer()
+    second = someone.page.url
+    someone.page.go_back()
+    assert "Your answer is stored" in someone.page.inner_text("main")
+    assert someone.page.locator("button").count() == 0
+    someone.page.get_by_role("link", name="Go on").click()
+    assert someone.page.url == second
+    someone.page.locator("input[name=choice]").first.check()
+    someone.page.locator("input[name=ease]").first.check()
+    someone.page.locator("button[type=submit]").dblclick()
+    someone.page.wait_for_url("**/take/*/3")
+    assert "3 of 5" in someone.page.inner_text("main")
+    assert "already" not in someone.page.inner_text("main")
+    someone.context.close()
+
+
+def test_a_survey_can_be_taken_by_keyboard(browser, served) -> None:
+    someone = Person(browser)
+    keys = someone.page.keyboard
+    someone.page.goto(served.link)
+    for key in ("Tab", "Space", "Enter"):
+        keys.press(key)
+    someone.page.wait_for_url("**/take/*/1")
+    for key in ("Tab", "Space", "Tab", "Space", "Enter"):
+        keys.press(key)
+    someone.page.wait_for_url("**/take/*/2")
+    someone.context.close()
+
+
+def test_the_whole_server_lets_a_browser_take_a_survey(browser, survey, tmp_path) -> None:
+    from protorynet.server import ServerConfig, create_app
+
+    database = f"sqlite:///{tmp_path / 'survey.db'}"
+    storage = Storage(database)
+    storage.keep_survey(survey)
+    token = storage.invite(survey.id).token
+    with running(create_app(ServerConfig(models={}, database=database))) as address:
+        someone = Person(browser)
+        someone.start(f"{address}/survey/join/{token}", is_technical=False)
+        while not someone.is_done:
+            someone.answer()
+        someone.context.close()
+    assert storage.n_participants(survey.id) == {"begun": 1, "finished": 1}
+    storage.close()

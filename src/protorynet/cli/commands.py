@@ -1,0 +1,106 @@
+"""The commands put together, and how every one of them ends."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from protorynet import __version__
+from protorynet.cli.auditing import audit
+from protorynet.cli.automating import automaton
+from protorynet.cli.caching import cache
+from protorynet.cli.demonstrating import demo
+from protorynet.cli.editing import EditCommand, edit
+from protorynet.cli.encoders import encoders
+from protorynet.cli.evaluating import evaluate
+from protorynet.cli.explaining import explain, prototypes
+from protorynet.cli.exporting import export
+from protorynet.cli.failures import end_badly, silence_output
+from protorynet.cli.fitting import fit
+from protorynet.cli.laboratory import add_laboratory
+from protorynet.cli.output import note
+from protorynet.cli.predicting import predict
+from protorynet.cli.reporting import report
+from protorynet.cli.serving import keys, serve
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="protorynet",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"protorynet {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Start with `protorynet demo`, or with `protorynet fit reviews.csv -o model`.")
+def protorynet(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Classify texts and show the reasons.
+
+    Every sentence of a text is matched to one prototype, a real sentence of the training data;
+    the sequence of prototypes decides the label, and can be read.
+    """
+
+
+_READ = "Look inside a model"
+app.command(rich_help_panel="Start here")(demo)
+app.command(rich_help_panel="Make and use a model")(fit)
+app.command(rich_help_panel="Make and use a model")(predict)
+app.command(rich_help_panel="Make and use a model")(evaluate)
+app.command(rich_help_panel="Make and use a model")(serve)
+app.command(rich_help_panel="Make and use a model")(export)
+app.command(rich_help_panel=_READ)(explain)
+app.command(rich_help_panel=_READ)(prototypes)
+app.command(rich_help_panel=_READ)(automaton)
+app.command(rich_help_panel=_READ)(audit)
+app.command(rich_help_panel=_READ)(report)
+add_laboratory(app)
+app.command(cls=EditCommand, rich_help_panel="Upkeep")(edit)
+app.command(rich_help_panel="Upkeep")(cache)
+app.command(rich_help_panel="Upkeep")(encoders)
+app.add_typer(keys, name="keys", rich_help_panel="Upkeep")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0 done, 1 the work failed, 2 bad usage or input.
+
+    Parameters
+    ----------
+    arguments
+        The words after ``protorynet``; by default those of the command line.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}")
+        try:
+            # Without a command there is nothing to do but to show what can be done.
+            code = app(words or ["--help"], prog_name="protorynet", standalone_mode=False)
+            sys.stdout.flush()
+        except SystemExit as end:
+            code = end.code
+        except BrokenPipeError:
+            silence_output()
+            code = 1
+        except typer.Abort:
+            code = 130
+        except Exception as error:
+            code = end_badly(error)
+    return code if isinstance(code, int) else 0

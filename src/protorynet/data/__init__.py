@@ -1,0 +1,5 @@
+"""Reading tables of documents, and splitting documents into sentences."""
+
+from protorynet.lazy import attach_names
+
+__getattr__, __dir__, __all__ = attach_names(__name__, __file__)

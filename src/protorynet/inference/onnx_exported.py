@@ -1,0 +1,253 @@
+"""The folder of an exported model: what it says of itself, read with suspicion.
+
+::
+
+    export.json       format_version, classes, encoder, splitter, prototypes, checksums
+    reader.onnx       from the encoder's vectors to prototypes and probabilities
+    encoder.onnx      from token ids to vectors; only where the model's encoder is exported
+    tokenizer.json    from texts to token ids; only with encoder.onnx
+    requirements.txt  what an environment needs to run it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from protorynet.data import Splitter
+from protorynet.errors import ModelFormatError
+from protorynet.files import read_limited
+from protorynet.labels import LabelCode, read_labels
+from protorynet.prototypes import Prototype, Prototypes
+from protorynet.records import json_object, read_record
+
+__all__ = [
+    "ENCODER",
+    "EXPORT",
+    "FORMAT_VERSION",
+    "READER",
+    "REQUIREMENTS",
+    "TOKENIZER",
+    "EncoderPart",
+    "Exported",
+    "Precision",
+    "is_exported",
+    "read_exported",
+    "read_part",
+]
+
+FORMAT_VERSION = 1
+EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS = (
+    "export.json",
+    "reader.onnx",
+    "encoder.onnx",
+    "tokenizer.json",
+    "requirements.txt",
+)
+Precision = Literal["float32", "int8"]
+
+_LARGEST = {EXPORT: 64 * 2**20, TOKENIZER: 256 * 2**20, READER: 2**31, ENCODER: 2**31}
+_MOST_TOKENS = 1_000_000
+_HEX = frozenset("0123456789abcdef")
+# What checking damaged or hand-made values may raise.
+_DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+@dataclass(frozen=True)
+class EncoderPart:
+    """The encoder that comes with an exported model.
+
+    Parameters
+    ----------
+    window, pad_token_id
+        Most tokens read of one text; the id that fills short rows.
+    precision
+        What its weights are computed with.
+    """
+
+    window: int
+    pad_token_id: int
+    precision: Precision
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an exported model says of itself.
+
+    Parameters
+    ----------
+    version
+        The release that exported it.
+    labels, prototypes, splitter
+        Classes, prototypes and how texts are split, as in the model.
+    encoder_name, encoder_fingerprint, dimension
+        Which encoder the model was made with, and the components of its vectors.
+    encoder
+        The encoder's part of the folder; None where vectors have to be given.
+    class_frequencies
+        Share of each class in the training documents.
+    validation_accuracy
+        Accuracy on the documents held out in training.
+    reader_is_behind
+        Whether prototypes were edited after the reader was last trained.
+    sha256
+        The digest of each file.
+    """
+
+    version: str
+    labels: LabelCode
+    prototypes: Prototypes
+    splitter: Splitter
+    encoder_name: str
+    encoder_fingerprint: str
+    dimension: int
+    encoder: EncoderPart | None
+    class_frequencies: tuple[float, ...]
+    validation_accuracy: float
+    reader_is_behind: bool
+    sha256: Mapping[str, str]
+
+    def to_json(self) -> bytes:
+        """Return the content of export.json."""
+        values = {
+            "format_version": FORMAT_VERSION,
+            **asdict(_Plain(**{name: getattr(self, name) for name in _SHARED})),
+            "classes": list(self.labels.classes),
+            "task": self.labels.task,
+            **self.prototypes.to_dict(),
+        }
+        checksums = {**self.sha256, EXPORT: _values_sha256(values)}
+        content = {**values, "sha256": checksums}
+        return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """The values of `Exported` that JSON holds as they are."""
+
+    version: str
+    splitter: Splitter
+    encoder_name: str
+    encoder_fingerprint: str
+    dimension: int
+    encoder: EncoderPart | None
+    class_frequencies: tuple[float, ...]
+    validation_accuracy: float
+    reader_is_behind: bool
+
+
+_SHARED = tuple(_Plain.__dataclass_fields__)
+_KEYS = {"format_version", "classes", "task", "prototypes", "sha256", *_SHARED}
+
+
+def is_exported(folder: Path) -> bool:
+    """Say whether a folder looks like an exported model."""
+    return (folder / EXPORT).is_file()
+
+
+def read_exported(folder: Path) -> Exported:
+    """Read and check what an exported model says of itself.
+
+    Raises
+    ------
+    ModelFormatError
+        Where it is incomplete, was changed, or is of another version.
+    """
+    path = folder / EXPORT
+    values = json_object(path, _read(path))
+    version = values.get("format_version")
+    if version != FORMAT_VERSION or type(version) is not int:
+        raise ModelFormatError(
+            f"{path} has format_version {str(version)[:40]!r}, but this release reads "
+            f"{FORMAT_VERSION}. Read it with the release that wrote it, or export the model again."
+        )
+    try:
+        return _checked(values)
+    except _DAMAGE as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ModelFormatError(
+            f"{path} is not valid ({reason}); copy the folder again, or export the model again."
+        ) from None
+
+
+def read_part(folder: Path, name: str, exported: Exported) -> bytes:
+    """Return the content of a file, if it is the one that export.json names."""
+    content = _read(folder / name)
+    if hashlib.sha256(content).hexdigest() != exported.sha256[name]:
+        raise ModelFormatError(
+            f"{folder / name} was changed or cut off after the export (its sha256 differs from "
+            f"the one in {EXPORT}). Copy the folder again, or export the model again."
+        )
+    return content
+
+
+def _checked(values: dict[str, Any]) -> Exported:
+    if strange := sorted(values.keys() ^ _KEYS):
+        raise ValueError(f"the entries {', '.join(map(repr, strange))} are missing or unknown")
+    plain = read_record(_Plain, {name: values[name] for name in _SHARED})
+    sha256 = _checksums(values["sha256"], with_encoder=plain.encoder is not None)
+    if _values_sha256(values) != sha256.pop(EXPORT):
+        raise ValueError("it was changed by hand: its own sha256 differs")
+    labels = read_labels(values["classes"], values["task"])
+    entries = values["prototypes"]
+    if not isinstance(entries, list) or not entries:
+        raise ValueError("there are no prototypes")
+    items = tuple(read_record(Prototype, entry) for entry in entries)
+    result = Exported(
+        **{name: getattr(plain, name) for name in _SHARED},
+        labels=labels,
+        prototypes=Prototypes(items, labels.names),
+        sha256=sha256,
+    )
+    _check_agreement(result)
+    return result
+
+
+def _check_agreement(exported: Exported) -> None:
+    """Refuse parts that are each valid but do not belong together."""
+    names, items = exported.labels.names, exported.prototypes.items
+    if len({item.id for item in items}) < len(items):
+        raise ValueError("two prototypes have the same id")
+    if any(names != tuple(of) for item in items for of in (item.scores, item.class_rate)):
+        raise ValueError("the prototypes have other classes than the model")
+    if len(exported.class_frequencies) != len(names):
+        raise ValueError(f"{len(exported.class_frequencies)} class frequencies")
+    if exported.dimension < 1:
+        raise ValueError(f"dimension {exported.dimension}")
+    encoder = exported.encoder
+    if encoder is not None:
+        if not 1 <= encoder.window <= _MOST_TOKENS:
+            raise ValueError(f"window {encoder.window}")
+        if not 0 <= encoder.pad_token_id < 2**31:
+            raise ValueError(f"pad_token_id {encoder.pad_token_id}")
+
+
+def _checksums(values: Any, *, with_encoder: bool) -> dict[str, str]:
+    names = {EXPORT, READER} | ({ENCODER, TOKENIZER} if with_encoder else set())
+    # Only these very names are ever read, so that no entry can point out of the folder.
+    if not isinstance(values, dict) or set(values) != names:
+        raise ValueError(f"sha256 should name {', '.join(sorted(names))}")
+    for name, digest in values.items():
+        if not isinstance(digest, str) or len(digest) != 64 or not _HEX.issuperset(digest):
+            raise ValueError(f"the sha256 of {name} is no digest")
+    return dict(values)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_limited(path, _LARGEST[path.name])
+    except OSError as error:
+        raise ModelFormatError(
+            f"{path} cannot be read ({error.strerror}); the folder is no exported model, or not "
+            "all of it. Make one with: protorynet export MODEL -o FOLDER"
+        ) from None
+
+
+def _values_sha256(values: Mapping[str, Any]) -> str:
+    """Digest values, however they are laid out in the file."""
+    kept = {name: value for name, value in values.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,157 @@
+"""Predicting streams of documents, chunk by chunk, into a file or a stream of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from protorynet.data import DOCUMENTS, Chunk, TableStream
+from protorynet.errors import EmptyDocumentError, InputError, TableError
+from protorynet.inference.batch import BatchScorer
+from protorynet.inference.parts import Part, PartsFolder
+from protorynet.inference.writing import check_columns, writer_for
+from protorynet.progress import Advance
+
+__all__ = ["Written", "predict_to_file", "predict_to_stream"]
+
+
+@dataclass(frozen=True)
+class Written:
+    """How much was written.
+
+    Parameters
+    ----------
+    n_rows
+        Rows with a prediction.
+    n_left_out
+        Documents left out because they hold no sentence.
+    """
+
+    n_rows: int
+    n_left_out: int
+
+
+def predict_to_file(
+    stream: TableStream,
+    step: BatchScorer,
+    parts: PartsFolder,
+    advance: Advance,
+    *,
+    documents: int = DOCUMENTS,
+) -> Written:
+    """Predict what is not yet in the parts, and make the output of them all.
+
+    Parameters
+    ----------
+    stream
+        The documents.
+    step
+        What predicts them.
+    parts
+        The parts that are done; removed when the output is whole.
+    advance
+        Called with the number of rows done.
+    documents
+        The most documents of a part.
+    """
+    done = parts.finished()
+    first = done[-1].stop if done else 0
+    advance(first)
+    chunks = stream.chunks(first=first, documents=documents)
+    # Standard input may keep a thread waiting, which then could not be stopped.
+    for chunk in chunks if stream.n_rows is None else _read_ahead(chunks):
+        labelled = _predicted(step, chunk, stream)
+        done.append(_part(chunk, labelled))
+        parts.add(done[-1], labelled)
+        advance(chunk.stop - chunk.first)
+    written = _checked(done)
+    parts.join(done)
+    return written
+
+
+def predict_to_stream(
+    stream: TableStream,
+    step: BatchScorer,
+    file: BinaryIO,
+    ending: str,
+    advance: Advance,
+    *,
+    is_brief: bool = False,
+) -> Written:
+    """Predict a stream of documents, and write every chunk as soon as it is done.
+
+    Parameters
+    ----------
+    stream
+        The documents.
+    step
+        What predicts them.
+    file
+        Where the table goes.
+    ending
+        The format, as the ending of a file would say it.
+    advance
+        Called with the number of rows done.
+    is_brief
+        Write the number of each row in place of its columns.
+    """
+    done: list[Part] = []
+    if not is_brief:
+        check_columns(step.schema(stream.schema), ending)
+    with writer_for(file, ending) as writer:
+        for chunk in stream.chunks():
+            labelled = _predicted(step, chunk, stream, is_brief=is_brief)
+            if labelled.num_rows:
+                writer.write(labelled)
+                file.flush()
+            done.append(_part(chunk, labelled))
+            advance(chunk.stop - chunk.first)
+        return _checked(done)
+
+
+def _part(chunk: Chunk, labelled: pa.RecordBatch) -> Part:
+    n_left_out = chunk.batch.num_rows - labelled.num_rows
+    return Part(chunk.first, chunk.stop, labelled.num_rows, n_left_out)
+
+
+def _checked(done: list[Part]) -> Written:
+    written = Written(sum(part.n_rows for part in done), sum(part.n_left_out for part in done))
+    if not written.n_rows:
+        raise InputError("there are no documents with a sentence to predict.")
+    return written
+
+
+def _predicted(
+    step: BatchScorer, chunk: Chunk, stream: TableStream, *, is_brief: bool = False
+) -> pa.RecordBatch:
+    try:
+        if not is_brief:
+            return step(chunk.batch)
+        labelled, filled = step.predictions(chunk.batch)
+        return labelled.add_column(0, "row", pa.array(chunk.rows[filled]))
+    except EmptyDocumentError as error:
+        raise _named(stream.places(chunk.rows[error.rows].tolist()), stream) from None
+
+
+def _named(places: list[tuple[str, int]], stream: TableStream) -> InputError:
+    """Return the error about documents without a sentence, which names their rows as in files."""
+    if stream.n_tables == 1:
+        return EmptyDocumentError([row for _, row in places])
+    shown = ", ".join(f"row {row} of {name}" for name, row in places[:5])
+    return TableError(
+        f"{len(places)} document(s) hold no sentence: {shown}{', …' if len(places) > 5 else ''} "
+        "(counted from 0). Remove them, or skip them with --skip-empty."
+    )
+
+
+def _read_ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield chunks while the next one is being read."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, chunks, None)
+        while (chunk := coming.result()) is not None:
+            coming = reader.submit(next, chunks, None)
+            yield chunk

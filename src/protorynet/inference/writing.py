@@ -1,0 +1,144 @@
+"""Writing tables batch by batch: CSV, TSV, JSON lines and Parquet."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Protocol
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from protorynet.data import one_line
+from protorynet.errors import InputError
+from protorynet.inference.plain_values import as_json, cells, values
+
+__all__ = ["ENDINGS", "BatchWriter", "check_columns", "writer_for"]
+
+ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
+
+_ROW_GROUP_BYTES = 32 * 2**20
+
+
+class BatchWriter(Protocol):
+    """Takes the rows of a table, batch by batch."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write some rows."""
+        ...
+
+
+@contextmanager
+def writer_for(file: BinaryIO, ending: str) -> Iterator[BatchWriter]:
+    """Give what writes a table to an open file; the table is complete when the block ends.
+
+    Nothing is written before the first batch is.
+
+    Parameters
+    ----------
+    file
+        Where the bytes go; it stays open.
+    ending
+        One of `ENDINGS`, which says the format.
+
+    Examples
+    --------
+    >>> batch = pa.record_batch({"n": [1, 2]})
+    >>> file = io.BytesIO()
+    >>> with writer_for(file, ".jsonl") as writer:
+    ...     writer.write(batch)
+    >>> file.getvalue().splitlines()
+    [b'{"n": 1}', b'{"n": 2}']
+    """
+    if ending == ".jsonl":
+        yield _JsonLinesWriter(file)
+    elif ending == ".parquet":
+        writer = _ParquetWriter(file)
+        yield writer
+        writer.finish()
+    else:
+        yield _DelimitedWriter(file, "\t" if ending == ".tsv" else ",")
+
+
+def check_columns(schema: pa.Schema, ending: str) -> None:
+    """Refuse columns that a format does not hold, before there are rows to lose.
+
+    Examples
+    --------
+    >>> check_columns(pa.schema([("meta", pa.struct([]))]), ".jsonl")
+    >>> check_columns(pa.schema([("meta", pa.struct([]))]), ".parquet")
+    Traceback (most recent call last):
+    ...
+    protorynet.errors.InputError: column 'meta' holds struct<>, which .parquet does not hold ...
+    """
+    for field in schema:
+        alone = pa.RecordBatch.from_arrays([pa.nulls(0, field.type)], schema=pa.schema([field]))
+        try:
+            # Parts of the output are kept in Arrow's own format.
+            with pa.ipc.new_stream(io.BytesIO(), alone.schema) as parts:
+                parts.write_batch(alone)
+            with writer_for(io.BytesIO(), ending) as writer:
+                writer.write(alone)
+        except pa.ArrowException as error:
+            raise InputError(
+                f"column {field.name!r} holds {field.type}, which {ending} does not hold "
+                f"({one_line(error)}). Choose another format for the output, or leave the column "
+                "out of the table."
+            ) from None
+
+
+class _JsonLinesWriter:
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        names = batch.schema.names
+        rows = zip(*(values(column) for column in batch.columns), strict=True)
+        lines = (as_json(dict(zip(names, row, strict=True))) for row in rows)
+        self._file.write("".join(f"{line}\n" for line in lines).encode())
+
+
+class _DelimitedWriter:
+    def __init__(self, file: BinaryIO, delimiter: str) -> None:
+        self._file = file
+        self._options = pyarrow.csv.WriteOptions(include_header=True, delimiter=delimiter)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        # By way of memory, because Arrow would make other errors of those that the file raises.
+        content = io.BytesIO()
+        pyarrow.csv.write_csv(_flat(batch), content, self._options)
+        self._options.include_header = False
+        self._file.write(content.getvalue())
+
+
+class _ParquetWriter:
+    """Gathers batches into row groups of a size that is quick to read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._waiting.append(batch)
+        if sum(waiting.nbytes for waiting in self._waiting) >= _ROW_GROUP_BYTES:
+            self._write_group()
+
+    def finish(self) -> None:
+        if self._waiting:
+            self._write_group()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _write_group(self) -> None:
+        table = pa.Table.from_batches(self._waiting)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._file, table.schema)
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+        self._waiting = []
+
+
+def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([cells(c) for c in batch.columns], names=batch.schema.names)

@@ -1,0 +1,229 @@
+import csv
+import gzip
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+
+from protorynet.data import read_table
+from protorynet.errors import TableError
+
+# NUL marks a binary file, and half a character cannot be written as UTF-8.
+VALUE = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20),
+    st.text(st.sampled_from('",\n\r\t; aé😀\u2028'), max_size=10),
+    st.sampled_from(
+        ["NA", "null", "None", "nan", "N/A", "#N/A", "1", "-1.5", "true", "007", "1e5"]
+    ),
+).filter(lambda value: value and not value.isspace())
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    def _write(content: str | bytes, name: str = "a.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return _write
+
+
+def labels_of(write, *values: str) -> tuple:
+    rows = "".join(f"some text,{value}\n" for value in values)
+    return read_table(write("text,label\n" + rows)).labels
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(st.tuples(VALUE, VALUE), min_size=1, max_size=8),
+    delimiter=st.sampled_from(",\t"),
+    line_end=st.sampled_from(["\r\n", "\n"]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    bom=st.booleans(),
+)
+@example([("a\nb", 'say "hi", x')], ",", "\n", csv.QUOTE_MINIMAL, True)
+def test_texts_are_what_python_s_csv_module_reads(write, rows, delimiter, line_end, quoting, bom):
+    # Some versions of Python write "\r" without quotes here, and then no reader takes it for text.
+    assume(
+        quoting == csv.QUOTE_ALL
+        or line_end == "\r\n"
+        or not any("\r" in value for row in rows for value in row)
+    )
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, delimiter=delimiter, lineterminator=line_end, quoting=quoting)
+    writer.writerows([("first", "second"), *rows])
+    content = ("\ufeff" if bom else "") + file.getvalue()
+    path = write(content, "a.csv" if delimiter == "," else "a.tsv")
+    file.seek(0)
+    expected = list(csv.reader(file, delimiter=delimiter))[1:]
+    read = [read_table(path, text=name, labelled=False).texts for name in ("first", "second")]
+    assert list(zip(*read, strict=True)) == [tuple(row) for row in expected]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=60) | st.text('",\n\rab\t', max_size=30).map(str.encode))
+@example(b'text,label\n"a,b\nc,d\n')
+@example(b'text,label\na"b,"c"d\n')
+@example(b"\n\n,\n\n")
+@example(b"\xef\xbb\xbf")
+def test_any_bytes_give_a_table_or_one_clear_error(write, content):
+    for name in ("a.csv", "a.tsv", "a.jsonl", "a.parquet", "a.csv.gz", "a.jsonl.gz"):
+        try:
+            table = read_table(write(content, name), skip_empty=True)
+        except TableError as error:
+            message = str(error)
+        else:
+            message = ""
+            assert len(table) > 0
+        assert "\n" not in message
+
+
+# Values
+
+
+@pytest.mark.parametrize("word", ["NA", "null", "None", "nan", "N/A", "-", "1", "true"])
+def test_words_for_nothing_stay_text(write, word):
+    assert read_table(write(f"text,label\n{word},x\n")).texts == (word,)
+
+
+def test_an_empty_text_is_missing(write):
+    with pytest.raises(TableError, match=r"rows 1, 2 \(counted from 0\)"):
+        read_table(write('text,label\na,x\n,y\n"",z\n'))
+
+
+def test_an_empty_label_is_missing(write):
+    with pytest.raises(TableError, match="no label in column 'label': row 1 "):
+        read_table(write("text,label\na,1\nb,\n"))
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (["1", "2", "-3"], (1, 2, -3)),
+        (["1.0", "2.0"], (1, 2)),
+        (["1.5", "2", ".5", "1e3"], (1.5, 2.0, 0.5, 1000.0)),
+        (["True", "false"], (True, False)),
+        (["1", "two"], ("1", "two")),
+        (["007", "008"], ("007", "008")),
+        (["9" * 30, "1"], ("9" * 30, "1")),
+        (["NA", "1"], ("NA", "1")),
+        (["nan", "inf"], ("nan", "inf")),
+        (["e5", "."], ("e5", ".")),
+    ],
+)
+def test_kinds_of_labels_are_inferred(write, values, labels):
+    read = labels_of(write, *values)
+    assert read == labels
+    assert [type(label) for label in read] == [type(label) for label in labels]
+
+
+def test_kinds_of_labels_are_the_same_in_every_split(write):
+    path = write("text,label,split\na,1,train\nb,x,test\n")
+    assert read_table(path, split="train").labels == ("1",)
+
+
+def test_a_word_after_many_numbers_makes_all_labels_words(write):
+    rows = "some text that is long enough,1\n" * 100_000
+    labels = read_table(write("text,label\n" + rows + "last,unknown\n")).labels
+    assert (labels[0], labels[-1]) == ("1", "unknown")
+
+
+def test_a_row_of_several_megabytes_is_read(write):
+    long = "word, " * 1_000_000
+    assert read_table(write(f'text,label\na,1\n"{long}",2\n')).texts[1] == long
+
+
+def test_newlines_in_quotes_survive_the_edges_of_blocks(write):
+    row = '"A review of ""this"",\nand that, which is here to fill a block.",pos\n'
+    table = read_table(write("text,label\n" + row * 600_000))
+    assert len(table) == 600_000
+    assert set(table.texts) == {'A review of "this",\nand that, which is here to fill a block.'}
+
+
+# Files that are not what they seem
+
+
+def test_a_file_in_another_encoding_names_the_remedy(write):
+    path = write("text,label\n" + "ok,1\n" * 10_000 + "café,2\n", "a.csv")
+    path.write_bytes(path.read_text("utf-8").encode("latin-1"))
+    with pytest.raises(
+        TableError, match=r"is not UTF-8 text\. Convert it first, for example with: iconv"
+    ):
+        read_table(path)
+
+
+def test_a_parquet_file_named_csv_is_told(tmp_path):
+    pq.write_table(pa.table({"text": ["a"], "label": [1]}), tmp_path / "a.csv")
+    with pytest.raises(TableError, match=r"is a Parquet file; give it the ending \.parquet"):
+        read_table(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"PK\x03\x04rest", "a zip or Excel file; unpack it, or save it as CSV"),
+        (b"\x1f\x8brest", "gzip-compressed; give it the ending .gz"),
+        ("text,label\na,b\n".encode("utf-16"), "UTF-16 text; save it as UTF-8"),
+        (b"text,label\n\x00\x01\x02", "binary, not text"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_file_of_another_kind_is_told(write, content, message, name):
+    with pytest.raises(TableError, match=message):
+        read_table(write(content, name))
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz"])
+def test_a_file_that_is_not_compressed_as_its_name_says_is_told(write, name):
+    with pytest.raises(TableError, match="cannot be read: Not a gzipped file"):
+        read_table(write("text,label\na,b\n", name))
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "\ufeff"])
+def test_an_empty_file_is_refused(write, content):
+    with pytest.raises(TableError, match="is empty"):
+        read_table(write(content))
+
+
+@pytest.mark.parametrize("content", ["text,label", "text,label\n", "text,label\n\n"])
+def test_a_header_alone_is_refused(write, content):
+    with pytest.raises(TableError, match="holds no rows"):
+        read_table(write(content))
+
+
+def test_a_header_without_an_end_is_refused(write):
+    with pytest.raises(TableError, match="does not end within 1 MB"):
+        read_table(write("text," * 300_000))
+
+
+def test_a_file_longer_than_what_is_read_for_its_header_may_be_cut_within_a_character(write):
+    rows = "".join(f"a long review in words {'ä€😀' * 20},good\n" for _ in range(6_000))
+    assert len(rows.encode()) > 2**20
+    assert len(read_table(write("text,label\n" + rows)).texts) == 6_000
+
+
+def test_a_compressed_file_with_a_damaged_middle_is_told(write):
+    rows = "".join(f"review number {index},good\n" for index in range(20_000))
+    packed = bytearray(gzip.compress(("text,label\n" + rows).encode()))
+    packed[len(packed) // 2] ^= 0xFF
+    with pytest.raises(TableError, match="cannot be read"):
+        read_table(write(bytes(packed), "a.csv.gz"))
+
+
+def test_a_row_with_too_many_values_is_named(write):
+    with pytest.raises(TableError, match=r"Row #3: Expected 2 columns, got 3.*double quotes"):
+        read_table(write("text,label\na,b\na,b,c\n"))
+
+
+def test_repeated_columns_of_a_file_are_refused(write):
+    with pytest.raises(TableError, match="more than one column named 'label'"):
+        read_table(write("text,label,label\na,1,2\n"))
+
+
+def test_another_separator_is_told(write):
+    with pytest.raises(TableError, match="single column 'text;label', which holds ';'"):
+        read_table(write("text;label\na;1\n"))

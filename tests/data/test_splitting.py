@@ -1,0 +1,328 @@
+import re
+import string
+import sys
+import time
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import sentencex
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from protorynet.data import segmenting, split_documents
+from protorynet.errors import EmptyDocumentError, InputError
+
+NOT_SURROGATES = st.characters(exclude_categories=["Cs"])
+# fmt: off
+TRICKY = st.sampled_from([
+    "<br>", "<BR/>", "<br />", "\n", "\r\n", "\u2028", "\xa0", "\u3000", "\x00", "\u200b", " ",
+    ". ", "! ", "?", "...", ").", ", ", "_", "—", '"', "'", "«", "(", "[1]", "1. ", "5.50 ",
+    "Mr. ", "U.S. ", "e.g. ", "A", "Hello there", "word", "İ", "ß", "日本語。", "e\u0301",
+    "😀", "👩\u200d👩\u200d👧",
+])
+# fmt: on
+DOCUMENT = st.one_of(
+    st.text(NOT_SURROGATES, max_size=60), st.lists(TRICKY, max_size=25).map("".join)
+)
+SPLITTER = st.sampled_from(["sentencex", "paper"])
+TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Letters:
+    """Counts a token per three characters, as a word-piece tokeniser roughly does."""
+
+    window: int
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        return np.array([2 + -(-len(text) // 3) for text in texts], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Words:
+    """Counts a token per word, so that a giant word is one token."""
+
+    window: int
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        return np.array([2 + len(text.split()) for text in texts], dtype=np.int64)
+
+
+class Unneeded:
+    window = 64
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        raise AssertionError("a sentence that surely fits was tokenised")
+
+
+def sentences_of(document: str, **options) -> list[str]:
+    return list(split_documents([document], on_empty="skip", **options).texts)
+
+
+def is_symbol(char: str) -> bool:
+    return not char.isascii() and unicodedata.category(char).startswith("S")
+
+
+# Places
+
+
+@given(DOCUMENT, SPLITTER)
+def test_offsets_are_in_range_in_order_and_do_not_overlap(document, splitter):
+    sentences = split_documents([document], splitter=splitter, on_empty="skip")
+    edges = np.stack([sentences.starts, sentences.ends], axis=1).ravel()
+    assert (np.diff(edges) >= 0).all()
+    assert (sentences.starts < sentences.ends).all()
+    assert ((edges >= 0) & (edges <= len(document))).all()
+
+
+@given(st.lists(DOCUMENT, max_size=4))
+def test_a_sentence_is_what_stands_at_its_place(documents):
+    sentences = split_documents(documents, on_empty="skip")
+    places = zip(sentences.documents, sentences.starts, sentences.ends, strict=True)
+    assert list(sentences.texts) == [documents[d][start:end] for d, start, end in places]
+
+
+@given(DOCUMENT, SPLITTER)
+def test_a_sentence_has_no_space_around_it(document, splitter):
+    sentences = split_documents([document], splitter=splitter, on_empty="skip")
+    written = [document[s:e] for s, e in zip(sentences.starts, sentences.ends, strict=True)]
+    assert written == [text.strip() for text in written]
+
+
+@given(DOCUMENT, SPLITTER)
+@example("A\xa0.", "sentencex")
+@example("Hi<br>Ho<BR />Hu", "sentencex")
+def test_every_letter_and_digit_outside_tags_is_in_a_sentence(document, splitter):
+    sentences = split_documents([document], splitter=splitter, on_empty="skip")
+    covered = np.zeros(len(document), dtype=bool)
+    for start, end in zip(sentences.starts, sentences.ends, strict=True):
+        covered[start:end] = True
+    for match in TAG.finditer(document):
+        covered[match.start() : match.end()] = True
+    assert [
+        char for char, is_in in zip(document, covered, strict=True) if char.isalnum() and not is_in
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "😀 Great! 👩‍👩‍👧 Went there. Fine.",
+        "日本語です。次の文。終わり。",
+        "Cafe\u0301 there. Tre\u0301s bon. Yes.",
+    ],
+)
+def test_places_count_characters_not_bytes(document):
+    sentences = split_documents([document])
+    assert [document[s:e] for s, e in zip(sentences.starts, sentences.ends, strict=True)] == list(
+        sentences.texts
+    )
+    assert len(sentences) == 3
+
+
+@given(st.lists(TRICKY, max_size=25).map("".join))
+def test_sentencex_gives_back_every_character(line):
+    line = line.translate(segmenting._WIDE_SPACES)
+    assert "".join(sentencex.segment("en", line)) == line
+
+
+def test_every_space_that_breaks_sentencex_is_replaced():
+    wide = {chr(code) for code in range(128, sys.maxunicode + 1) if chr(code).isspace()}
+    assert {chr(code) for code in segmenting._WIDE_SPACES} == wide
+
+
+# Sentences as they are written
+
+
+def test_abbreviations_and_numbers_do_not_end_a_sentence():
+    assert sentences_of("Mr. Hill paid $5.50. He left.") == ["Mr. Hill paid $5.50.", "He left."]
+
+
+@pytest.mark.parametrize("end", ["<br>", "<br/>", "<br />", "<BR />", "\n", "\r\n", "\u2028"])
+@pytest.mark.parametrize("splitter", ["sentencex", "paper"])
+def test_line_ends_end_a_sentence_and_belong_to_none(end, splitter):
+    assert sentences_of(f"one two{end}three four", splitter=splitter) == ["one two", "three four"]
+
+
+@pytest.mark.parametrize("document", ["Whatever.) .", "It was fine. ...", "Wow! ). !"])
+def test_a_piece_of_punctuation_joins_the_sentence_before_it(document):
+    assert sentences_of(document) == [document]
+
+
+def test_punctuation_joins_no_sentence_of_another_line():
+    assert sentences_of("Fine.\n...\nGood.") == ["Fine.", "Good."]
+
+
+@pytest.mark.parametrize("document", ["...", ":)", " ?! "])
+def test_punctuation_that_is_all_there_is_stays(document):
+    assert sentences_of(document) == [document.strip()]
+
+
+@pytest.mark.parametrize("symbol", ["👍", "♥", "→", "५", "中"])
+def test_an_emoji_a_symbol_or_a_sign_of_any_script_is_a_sentence(symbol):
+    assert sentences_of(f"Fine.\n{symbol}") == ["Fine.", symbol]
+
+
+@given(DOCUMENT)
+@example("?<")
+def test_only_a_document_without_words_has_a_sentence_without_any(document):
+    texts = sentences_of(document)
+    means = [any(char.isalnum() or is_symbol(char) for char in text) for text in texts]
+    assert all(means) or not any(means)
+
+
+def test_a_long_line_splits_as_its_sentences_do():
+    assert set(sentences_of("He left. Mr. Hill said so. " * 2_000)) == {
+        "He left.",
+        "Mr. Hill said so.",
+    }
+
+
+def test_a_sentence_longer_than_a_block_stays_one_sentence():
+    assert sentences_of("word " * 5_000 + "end. Next one.") == [
+        "word " * 5_000 + "end.",
+        "Next one.",
+    ]
+
+
+def test_a_panic_of_sentencex_falls_back_to_plain_rules(monkeypatch, capfd):
+    monkeypatch.setattr(
+        segmenting, "segment", lambda language, text: sentencex.segment("en", "A\xa0.")
+    )
+    assert sentences_of("One here. Two here! Three") == ["One here.", "Two here!", "Three"]
+
+
+# Sentences as the paper reads them
+
+
+def test_the_paper_splits_at_every_full_stop():
+    assert sentences_of("It's GREAT! 5.5 of 10?", splitter="paper") == ["its great", "5", "5 of 10"]
+
+
+@given(DOCUMENT)
+def test_the_paper_reads_no_punctuation_and_no_capitals(document):
+    for text in sentences_of(document, splitter="paper"):
+        assert not set(text) & set(string.punctuation)
+        assert text == text.lower() == " ".join(text.split())
+
+
+def test_the_paper_s_places_include_the_full_stop():
+    sentences = split_documents(["Fine!  OK then."], splitter="paper")
+    assert (sentences.starts.tolist(), sentences.ends.tolist()) == ([0, 7], [5, 15])
+
+
+def test_an_unknown_splitter_is_refused():
+    with pytest.raises(InputError, match="splitter='spacy' is not one of 'sentencex', 'paper'"):
+        split_documents(["a"], splitter="spacy")
+
+
+def test_an_unknown_way_with_empty_documents_is_refused():
+    with pytest.raises(InputError, match="on_empty='drop' is not one of 'error', 'skip'"):
+        split_documents(["a"], on_empty="drop")
+
+
+# Windows
+
+
+@given(DOCUMENT, SPLITTER, st.integers(3, 12), st.sampled_from([Letters, Words]))
+def test_every_piece_fits_the_window(document, splitter, window, counter):
+    texts = sentences_of(document, splitter=splitter, counter=counter(window))
+    assert all(counter(window).count_tokens(texts) <= window)
+
+
+@given(DOCUMENT, st.integers(3, 12), st.sampled_from([Letters, Words]))
+def test_pieces_lose_nothing_of_a_sentence(document, window, counter):
+    whole = "".join(sentences_of(document))
+    pieces = "".join(sentences_of(document, counter=counter(window)))
+    assert "".join(pieces.split()) == "".join(whole.split())
+
+
+def test_a_long_sentence_is_cut_after_a_clause():
+    sentence = "the room was large and clean; the breakfast, however, was cold and rather small"
+    assert sentences_of(sentence, counter=Letters(20)) == [
+        "the room was large and clean;",
+        "the breakfast, however, was cold and rather small",
+    ]
+
+
+def test_a_long_sentence_without_clauses_is_cut_at_a_space():
+    pieces = sentences_of("many words " * 20, counter=Letters(22))
+    assert all(piece.split()[0] in ("many", "words") for piece in pieces)
+    assert {word for piece in pieces for word in piece.split()} == {"many", "words"}
+
+
+def test_a_comma_inside_a_number_is_no_clause_end():
+    pieces = sentences_of("it was sold for 1,000,000 dollars in all", counter=Letters(12))
+    assert any("1,000,000" in piece for piece in pieces)
+
+
+def test_pieces_are_balanced():
+    lengths = [len(piece) for piece in sentences_of("word " * 211, counter=Letters(100))]
+    assert max(lengths) < 2 * min(lengths)
+
+
+def test_sentences_that_surely_fit_are_not_tokenised():
+    assert len(sentences_of("A short one. " * 50, counter=Unneeded())) == 50
+
+
+def test_bytes_not_characters_tell_whether_a_sentence_surely_fits():
+    with pytest.raises(AssertionError, match="tokenised"):
+        sentences_of("😀" * 20, counter=Unneeded())
+
+
+def test_a_character_that_never_fits_does_not_hang():
+    assert sentences_of("abc", counter=Letters(1)) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("unit", ["word ", "a", "«", "'", "😀", "a! ", '"a. ', "<br", "\n.", "[("])
+def test_a_giant_document_splits_in_seconds(unit):
+    start = time.perf_counter()
+    sentences_of(unit * (200_000 // len(unit)), counter=Letters(256))
+    assert time.perf_counter() - start < 10
+
+
+# Documents
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(st.sampled_from(["Good. Bad!", "", "  \n", "<br /><br />", "One", "\u200b"])), SPLITTER
+)
+def test_documents_without_a_sentence_are_left_without_or_reported(documents, splitter):
+    empty = [row for row, text in enumerate(documents) if text not in ("Good. Bad!", "One")]
+    if splitter == "paper":
+        empty = [row for row in empty if documents[row] != "\u200b"]
+    lengths = split_documents(documents, splitter=splitter, on_empty="skip").lengths
+    assert np.flatnonzero(lengths == 0).tolist() == empty
+    if empty:
+        with pytest.raises(EmptyDocumentError) as caught:
+            split_documents(documents, splitter=splitter)
+        assert caught.value.rows == empty
+
+
+def test_no_documents_give_no_sentences():
+    sentences = split_documents([])
+    assert (len(sentences), sentences.n_documents, sentences.starts.dtype) == (0, 0, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(None, "NoneType"), (float("nan"), "float"), (b"text", "bytes"), (5, "int")]
+)
+def test_what_is_not_text_is_refused_with_its_row_and_type(value, kind):
+    with pytest.raises(InputError, match=rf"row 1 .*{kind}; expected str"):
+        split_documents(["good", value])
+
+
+def test_a_single_string_is_refused_with_a_guess():
+    with pytest.raises(InputError, match=r"Did you mean \[text\]"):
+        split_documents("good")
+
+
+@pytest.mark.parametrize("splitter", ["sentencex", "paper"])
+def test_half_a_character_is_refused_with_its_row(splitter):
+    with pytest.raises(InputError, match=r"row 1 .*half a Unicode character \('\\ud800'\)"):
+        split_documents(["fine", "broken \ud800 text"], splitter=splitter)

@@ -1,0 +1,65 @@
+"""A small exported model, to read and to damage."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scale_scene import scored_here, write_reviews
+
+from protorynet import ProtoryNetClassifier, Settings
+
+
+@pytest.fixture(scope="session")
+def trained(tiny_bert_folder: Path, reviews: Any, quick: Settings) -> ProtoryNetClassifier:
+    classifier = ProtoryNetClassifier(tiny_bert_folder, settings=quick, device="cpu", cache=False)
+    return classifier.fit(reviews.texts, reviews.labels)
+
+
+@pytest.fixture(scope="session")
+def exported(trained: ProtoryNetClassifier, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An exported model that tests only read."""
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    from protorynet.inference import export_onnx
+
+    folder = tmp_path_factory.mktemp("runtime") / "exported"
+    export_onnx(trained, folder)
+    return folder
+
+
+@pytest.fixture
+def own(exported: Path, tmp_path: Path) -> Path:
+    """An exported model of the test's own, to damage."""
+    return Path(shutil.copytree(exported, tmp_path / "own"))
+
+
+@pytest.fixture(scope="session")
+def model(
+    tiny_bert_folder: Path,
+    reviews: object,
+    quick: Settings,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """A model directory that tests only read."""
+    folder = tmp_path_factory.mktemp("scaled") / "hotel"
+    classifier = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu")
+    classifier.fit(reviews.texts, reviews.labels).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of two Parquet files with 1,500 reviews, a few of them empty."""
+    folder = tmp_path_factory.mktemp("reviews")
+    write_reviews(folder / "b.parquet", range(500), row_group=200)
+    write_reviews(folder / "a.parquet", range(500, 1_500), row_group=1_000)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def expected(model: Path, table: Path) -> list[dict[str, object]]:
+    """The rows that one process makes of the table."""
+    return scored_here(model, [table / "a.parquet", table / "b.parquet"])

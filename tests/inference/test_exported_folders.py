@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from protorynet.errors import InputError, ModelFormatError
+from protorynet.inference import OnnxScorer, read_exported
+from protorynet.inference.onnx_exported import _values_sha256
+
+
+def rewrite(folder: Path, change: Any) -> None:
+    """Change the values of export.json as somebody would who also mends its digest."""
+    path = folder / "export.json"
+    values = json.loads(path.read_text())
+    change(values)
+    if isinstance(values.get("sha256"), dict):
+        values["sha256"]["export.json"] = _values_sha256(values)
+    path.write_text(json.dumps(values))
+
+
+def replace_file(folder: Path, name: str, content: bytes) -> None:
+    """Replace a file as somebody would who also mends its digest."""
+    (folder / name).write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    rewrite(folder, lambda values: values["sha256"].update({name: digest}))
+
+
+def test_what_is_written_is_what_is_read(exported: Path) -> None:
+    assert read_exported(exported).to_json() == (exported / "export.json").read_bytes()
+
+
+def test_prototypes_keep_their_ids_sentences_and_scores(exported: Path, trained: Any) -> None:
+    assert read_exported(exported).prototypes == trained.prototypes_
+
+
+@pytest.mark.parametrize("name", ["reader.onnx", "encoder.onnx", "tokenizer.json"])
+def test_a_file_that_was_changed_is_refused(own: Path, name: str) -> None:
+    content = bytearray((own / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (own / name).write_bytes(content)
+    with pytest.raises(ModelFormatError, match=rf"{name} was changed or cut off"):
+        OnnxScorer.load(own)
+
+
+@pytest.mark.parametrize("name", ["reader.onnx", "encoder.onnx", "tokenizer.json", "export.json"])
+def test_a_file_that_is_missing_is_named(own: Path, name: str) -> None:
+    (own / name).unlink()
+    with pytest.raises(ModelFormatError, match=rf"{name} cannot be read"):
+        OnnxScorer.load(own)
+
+
+def test_a_description_changed_by_hand_is_refused(own: Path) -> None:
+    text = (own / "export.json").read_text()
+    (own / "export.json").write_text(text.replace('"good"', '"fine"'))
+    with pytest.raises(ModelFormatError, match="changed by hand"):
+        read_exported(own)
+
+
+def test_another_version_is_refused(own: Path) -> None:
+    rewrite(own, lambda values: values.update(format_version=2))
+    with pytest.raises(ModelFormatError, match="format_version '2', but this release reads 1"):
+        read_exported(own)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda v: v.update(task="ranking"), "task 'ranking'"),
+        (lambda v: v.update(classes=["good", "good"]), "classes"),
+        (lambda v: v.update(classes=["good", 1]), "different texts or numbers"),
+        (lambda v: v.update(classes=[]), "different texts or numbers"),
+        (lambda v: v.update(classes=["good", None]), "texts or numbers"),
+        (lambda v: v.update(classes=["a", "b"]), "other classes"),
+        (lambda v: v.update(splitter="../x"), "splitter"),
+        (lambda v: v.update(class_frequencies=[1.0]), "class frequencies"),
+        (lambda v: v.update(dimension=0), "dimension 0"),
+        (lambda v: v.update(dimension=True), "dimension"),
+        (lambda v: v.update(prototypes=[]), "no prototypes"),
+        (lambda v: v.update(prototypes=v["prototypes"][:1] * 2), "same id"),
+        (lambda v: v["encoder"].update(window=10**9), "window"),
+        (lambda v: v["encoder"].update(pad_token_id=-1), "pad_token_id"),
+        (lambda v: v["encoder"].update(precision="int2"), "precision"),
+        (lambda v: v.update(more=1), "'more'"),
+        (lambda v: v.pop("version"), "'version'"),
+        (lambda v: v.update(sha256=None), "sha256"),
+        (lambda v: v["sha256"].update({"../../etc/passwd": "0" * 64}), "sha256 should name"),
+        (lambda v: v["sha256"].update({"reader.onnx": "zz"}), "no digest"),
+    ],
+)
+def test_values_out_of_place_are_refused(own: Path, change: Any, reason: str) -> None:
+    rewrite(own, change)
+    with pytest.raises(ModelFormatError, match=reason):
+        read_exported(own)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=6,
+)
+
+
+@given(data=st.data())
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_value_in_any_place_is_read_or_refused_in_one_line(
+    exported: Path, tmp_path: Path, data: st.DataObject
+) -> None:
+    values = json.loads((exported / "export.json").read_text())
+    place = values
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = data.draw(st.sampled_from(keys))
+        inner = place[key]
+        if not isinstance(inner, dict | list) or not inner or data.draw(st.booleans()):
+            break
+        place = inner
+    place[key] = data.draw(_JSON)
+    if isinstance(values["sha256"], dict):
+        values["sha256"]["export.json"] = _values_sha256(values)
+    (tmp_path / "export.json").write_text(json.dumps(values))
+    refused = ""
+    try:
+        read_exported(tmp_path)
+    except ModelFormatError as error:
+        refused = str(error)
+    assert "\n" not in refused
+
+
+@given(content=st.binary(max_size=200))
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_bytes_are_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "export.json").write_bytes(content)
+    with pytest.raises(ModelFormatError) as caught:
+        read_exported(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["reader.onnx", "encoder.onnx"])
+def test_what_is_no_graph_is_refused(own: Path, name: str) -> None:
+    replace_file(own, name, b"not a graph")
+    with pytest.raises(ModelFormatError, match="cannot be opened by ONNX Runtime"):
+        OnnxScorer.load(own)
+
+
+def test_a_graph_that_reads_other_files_is_refused(own: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    graph = onnx.load(own / "encoder.onnx")
+    onnx.external_data_helper.convert_model_to_external_data(
+        graph, location="../secret", size_threshold=0
+    )
+    replace_file(own, "encoder.onnx", graph.SerializeToString())
+    with pytest.raises(ModelFormatError, match="refers to other files"):
+        OnnxScorer.load(own)
+
+
+def test_graphs_in_each_others_place_are_refused(own: Path) -> None:
+    replace_file(own, "reader.onnx", (own / "encoder.onnx").read_bytes())
+    with pytest.raises(ModelFormatError, match="has the inputs ids, mask"):
+        OnnxScorer.load(own)
+
+
+def test_a_damaged_tokenizer_is_refused(own: Path) -> None:
+    replace_file(own, "tokenizer.json", b"{}")
+    with pytest.raises(ModelFormatError, match=r"tokenizer\.json is damaged"):
+        OnnxScorer.load(own)
+
+
+def test_a_tokenizer_that_fails_when_used_is_refused(own: Path) -> None:
+    values = json.loads((own / "tokenizer.json").read_text())
+    values["post_processor"]["special_tokens"].pop("[SEP]")
+    replace_file(own, "tokenizer.json", json.dumps(values).encode())
+    with pytest.raises(ModelFormatError, match=r"tokenizer\.json is damaged"):
+        OnnxScorer.load(own)
+
+
+def test_an_encoder_whose_vectors_are_one_number_is_refused(own: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+    nodes = [
+        node("Add", ["ids", "mask"], ["both"]),
+        node("Cast", ["both"], ["numbers"], to=onnx.TensorProto.FLOAT),
+        node("ReduceSum", ["numbers"], ["vectors"], keepdims=0),
+    ]
+    given = [value(name, onnx.TensorProto.INT64, ["r", "t"]) for name in ("ids", "mask")]
+    result = [value("vectors", onnx.TensorProto.FLOAT, [])]
+    graph = onnx.helper.make_graph(nodes, "sum", given, result)
+    opset = [onnx.helper.make_opsetid("", 17)]
+    model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=8)
+    replace_file(own, "encoder.onnx", model.SerializeToString())
+    with pytest.raises(ModelFormatError, match="'vectors' of 0 dimension"):
+        OnnxScorer.load(own)
+
+
+def test_the_width_is_that_of_the_vectors_whatever_comes_out_before_them(own: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load(own / "encoder.onnx")
+    first = onnx.helper.make_tensor_value_info("first", onnx.TensorProto.INT64, ["r", 3])
+    model.graph.output.insert(0, first)
+    model.graph.node.append(onnx.helper.make_node("Identity", ["ids"], ["first"]))
+    replace_file(own, "encoder.onnx", model.SerializeToString())
+    encoder: Any = OnnxScorer.load(own).encoder
+    assert encoder.dimension == 16
+
+
+def test_a_tokenizer_of_a_larger_model_is_refused_in_one_line(own: Path) -> None:
+    values = json.loads((own / "tokenizer.json").read_text())
+    values["model"]["vocab"]["lovely"] = 10**6
+    replace_file(own, "tokenizer.json", json.dumps(values).encode())
+    with pytest.raises(ModelFormatError, match="failed in ONNX Runtime"):
+        OnnxScorer.load(own, cache=False).score(["A lovely room."])
+
+
+def test_an_encoder_of_another_width_is_refused(own: Path) -> None:
+    rewrite(own, lambda values: values.update(dimension=17))
+    with pytest.raises(ModelFormatError, match="vectors of 16 components, but the model reads 17"):
+        OnnxScorer.load(own)
+
+
+def test_an_encoder_is_not_given_where_the_folder_holds_one(exported: Path, encoder: Any) -> None:
+    with pytest.raises(InputError, match="holds its encoder"):
+        OnnxScorer.load(exported, encoder=encoder)
+
+
+def test_texts_without_a_sentence_are_told_apart(exported: Path) -> None:
+    scores = OnnxScorer.load(exported, cache=False).score(["", "A lovely room.", "<br />"])
+    assert scores.filled.tolist() == [False, True, False]
+    assert scores.probabilities.shape == (1, 2)
+
+
+@pytest.mark.parametrize("texts", [[], ["", "  "]])
+def test_nothing_to_read_is_no_error(exported: Path, texts: list[str]) -> None:
+    scores = OnnxScorer.load(exported, cache=False).score(texts)
+    assert len(scores.filled) == len(texts)
+    assert scores.probabilities.shape == (0, 2)
+
+
+@given(chosen=st.lists(st.integers(0, 39), min_size=1, max_size=8))
+@settings(max_examples=20)
+def test_a_text_is_scored_alike_whatever_stands_beside_it(
+    scorer: OnnxScorer, unseen_reviews: Any, chosen: list[int]
+) -> None:
+    everything = scorer.score(unseen_reviews.texts).probabilities
+    some = scorer.score([unseen_reviews.texts[place] for place in chosen]).probabilities
+    np.testing.assert_allclose(some, everything[chosen], atol=1e-6, rtol=0)
+
+
+@pytest.fixture(scope="module")
+def scorer(exported: Path) -> OnnxScorer:
+    return OnnxScorer.load(exported, cache=False)
+
+
+def test_the_number_of_threads_is_the_environments(
+    exported: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    encoder: Any = OnnxScorer.load(exported).encoder
+    assert encoder._session.get_session_options().intra_op_num_threads == 3

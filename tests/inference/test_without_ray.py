@@ -1,0 +1,100 @@
+"""What workers and the command do, as far as it needs no Ray."""
+
+from __future__ import annotations
+
+from inspect import getattr_static
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from protorynet.encoders import load_encoder
+from protorynet.errors import InputError, TableError
+from protorynet.inference.ray_encoded import _Encoded
+from protorynet.inference.ray_encoding import SentenceEncoder
+from protorynet.inference.ray_shipping import ship_model
+from protorynet.inference.ray_workers import Attempts, error_of, worker_pool
+
+BLOCK = pa.table({"row": [0, 1], "text": ["The room was clean.", "Awful."]})
+
+
+def test_a_worker_whose_encoder_is_another_one_says_so(tiny_bert_folder: Path) -> None:
+    answer = SentenceEncoder(str(tiny_bert_folder), "another fingerprint")(BLOCK)
+    assert "is another one than on the machine of the command" in answer["error"][0].as_py()
+
+
+def test_a_worker_with_the_same_encoder_encodes(tiny_bert_folder: Path) -> None:
+    encoder = load_encoder(tiny_bert_folder, device="cpu")
+    answer = SentenceEncoder(str(tiny_bert_folder), encoder.fingerprint)(BLOCK)
+    vectors = np.frombuffer(b"".join(answer["vector"].to_pylist()), "<f4")
+    expected = encoder.encode(BLOCK["text"].to_pylist()).ravel()
+    np.testing.assert_allclose(vectors, expected, atol=1e-6)
+
+
+def test_an_encoder_with_vectors_at_hand_is_one_for_every_version_of_python(
+    tiny_bert_folder: Path,
+) -> None:
+    encoder: Any = load_encoder(tiny_bert_folder, device="cpu")
+    known = _Encoded(encoder, ["Awful."], np.full((1, encoder.dimension), 7, np.float32))
+    # From Python 3.12 on, protocols are checked without asking __getattr__.
+    assert getattr_static(known, "fingerprint") == encoder.fingerprint
+    assert getattr_static(known, "window") == encoder.window
+    assert known.encode(["Awful."])[0, 0] == 7
+    assert np.array_equal(known.encode(["Clean."]), encoder.encode(["Clean."]))
+
+
+def test_no_file_outside_of_the_model_is_sent(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    (tmp_path / "secret").write_text("mine")
+    (model / "innocent.json").symlink_to(tmp_path / "secret")
+    ray = cast(ModuleType, SimpleNamespace(put=lambda content: content))
+    shipped = ship_model(ray, model, encoder=None, runtime="torch", is_here=False)
+    assert shipped.content == {"config.json": b"{}"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("TableError", TableError),
+        ("EmptyDocumentError", InputError),
+        ("MissingExtraError", InputError),
+    ],
+)
+def test_what_a_worker_tells_is_an_error_of_ours_again(
+    kind: str, expected: type[Exception]
+) -> None:
+    error = error_of(kind, "no such column")
+    assert type(error) is expected
+    assert str(error) == "no such column"
+
+
+def test_work_that_ends_every_worker_is_given_up() -> None:
+    attempts = Attempts()
+    assert [attempts.begin(3) for _ in range(6)] == [True] * 5 + [False]
+    assert attempts.begin(4)
+
+
+def test_a_worker_encodes_where_it_is_told_to(tiny_bert_folder: Path) -> None:
+    (error,) = set(
+        SentenceEncoder(str(tiny_bert_folder), device="no-such-device")(BLOCK)["error"].to_pylist()
+    )
+    assert "no-such-device" in error
+
+
+def test_workers_on_cpus_leave_the_gpus_of_a_cluster_alone() -> None:
+    ray = cast(
+        ModuleType,
+        SimpleNamespace(
+            data=SimpleNamespace(ActorPoolStrategy=dict),
+            cluster_resources=lambda: {"CPU": 8.0, "GPU": 2.0},
+        ),
+    )
+    pool = worker_pool(ray, 20, "cpu")
+    assert (pool["num_gpus"], pool["compute"]["size"]) == (0, 8)
+    pool = worker_pool(ray, 20)
+    assert (pool["num_gpus"], pool["compute"]["size"]) == (1, 2)
