@@ -156,7 +156,7 @@ def predicting(n: int, _: int) -> float:
     vectors, _ = vectors_of(n)
     embeddings = Embeddings(vectors, np.arange(n))
     lengths = np.full(n // SENTENCES, SENTENCES)
-    return timed(lambda: model.read(model.trace(embeddings, lengths)))
+    return timed(lambda: model.read(model.match(embeddings, lengths)))
 
 
 def summarising(n: int, _: int) -> float:
@@ -169,7 +169,7 @@ def summarising(n: int, _: int) -> float:
         chosen = evenly_chosen(lengths)
         rows = (chosen[:, None] * SENTENCES + np.arange(SENTENCES)).ravel()
         some = Embeddings(vectors[rows], np.arange(len(rows)))
-        learn_automaton(model, model.trace(some, lengths[chosen]), model.labels.names[1])
+        learn_automaton(model, model.match(some, lengths[chosen]), model.labels.names[1])
 
     return timed(work)
 

@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     from protorynet import ProtoryNetClassifier
-    from protorynet.inference import OnnxScorer, export_onnx
+    from protorynet.inference import export_onnx, open_predictor
 
     result: dict[str, Any] = {"seconds_to_help": start_up("--help"), "ways": {}}
     with tempfile.TemporaryDirectory() as name:
@@ -79,8 +79,8 @@ def main() -> None:
             if encoder == "minilm":
                 for precision in ("float32", "int8"):
                     exported = Path(name) / precision
-                    export_onnx(model, exported, precision=precision)
-                    scorer = OnnxScorer.load(exported, cache=False)
+                    export_onnx(model.predictor, exported, precision=precision)
+                    scorer = open_predictor(exported, cache=False)
                     result["ways"][f"ONNX, {precision}"] = {
                         "seconds_to_first_explanation": start_up(
                             "explain", exported, TEXTS[0], "--json"

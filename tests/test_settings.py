@@ -9,8 +9,7 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from protorynet.errors import InputError, SettingsError
 from protorynet.settings import _RANGES, Settings, load_settings, preset

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
+from safetensors.torch import load as load_tensors, save as save_tensors
 
 from protorynet import ProtoryNetClassifier, Settings, storage
 from protorynet.card import model_card
@@ -325,7 +324,7 @@ def use(model: Model) -> None:
     """Do everything with a model that needs no encoder."""
     width = len(model.centring.mean)
     embeddings, lengths = stack_sequences([np.ones((2, width)), np.zeros((1, width))])
-    prediction = model.read(model.trace(embeddings, lengths))
+    prediction = model.read(model.match(embeddings, lengths))
     assert np.isfinite(prediction.probabilities).all()
     model.labels.decode(prediction.probabilities)
     model_card(model)

@@ -173,7 +173,7 @@ class Automaton:
         Parameters
         ----------
         columns
-            Columns of the prototypes of its sentences, as in a `Trajectory`.
+            Columns of the prototypes of its sentences, as in a `Reading`.
         """
         states = [self.start]
         for column in columns:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
-from protorynet.data import OnEmpty, Sentences, Splitter, document_list, sequence_text
+from protorynet.data import OnEmpty, Sentences, Splitter, document_list
 from protorynet.encoders import EmbeddingCache, Embeddings, Encoder, choose_device, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.explain import (
@@ -22,20 +21,20 @@ from protorynet.explain import (
     Evaluation,
     choose_judge,
     evaluate_model,
-    explain_documents,
     explain_words,
     learn_automata,
     learn_automaton,
     pretrained_encode,
     stored_automaton,
 )
+from protorynet.inference import Predictor, TorchBackend, open_model
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import PRECOMPUTED, EncoderRecord, Model
-from protorynet.network import Trajectory
 from protorynet.preparation import prepare_documents
 from protorynet.prototypes import Prototypes
+from protorynet.reading import Reading
 from protorynet.settings import EncoderTraining, Settings, load_settings
-from protorynet.storage import load_model, save_model
+from protorynet.storage import save_model
 from protorynet.training import EditableMixin, Fitted, Labelled, fit_model, tunable_encoder
 
 __all__ = ["NotFittedError", "ProtoryNetClassifier"]
@@ -154,7 +153,14 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         targets = labels.encode(y)
         encoder = self._load_encoder(settings)
         tunable = tunable_encoder(encoder) if settings.encoder_training == "full" else None
-        sentences, embeddings = self._prepare(documents, encoder, self.splitter)
+        sentences, embeddings = prepare_documents(
+            documents,
+            encoder,
+            splitter=self.splitter,
+            on_empty=self.on_empty,
+            cache=EmbeddingCache() if self.cache else None,
+            progress=self.verbose,
+        )
         filled = sentences.filled
         sentences = sentences.without_empty()
         record = EncoderRecord.of(encoder, tuned=tunable is not None)
@@ -184,30 +190,15 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:  # noqa: N803
         """Return the probability of each class for each document."""
-        model = self._fitted()
-        trajectory, filled = self.trace(X)
-        frequencies = np.array(model.training.class_frequencies, np.float32)
-        result = np.tile(frequencies, (len(filled), 1))
-        if filled.any():
-            result[filled] = model.read(trajectory).probabilities
-        return result
+        return self.predictor.predict_proba(self._documents(X), on_empty=self.on_empty)
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Return the most probable class of each document, or a 0/1 matrix for several labels."""
-        probabilities = self.predict_proba(X)
-        return self._fitted().labels.decode(probabilities)
+        return self.predictor.predict(self._documents(X), on_empty=self.on_empty)
 
-    def trace(self, X: Any) -> tuple[Trajectory, NDArray[np.bool_]]:  # noqa: N803
-        """Match every sentence to its prototype.
-
-        Returns
-        -------
-        The trajectories of the documents that hold a sentence, and which documents those are.
-        """
-        model = self._fitted()
-        sentences, embeddings = self.prepare(X)
-        lengths = sentences.lengths
-        return model.trace(embeddings, lengths[sentences.filled]), sentences.filled
+    def read(self, X: Any) -> Reading:  # noqa: N803
+        """Return what the model does with documents: trajectories and probabilities."""
+        return self.predictor.read(self._documents(X), on_empty=self.on_empty)
 
     def explain(self, X: Any, *, words: bool = False) -> Any:  # noqa: N803
         """Explain the prediction for one document, or for each of several.
@@ -220,10 +211,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         """
         single = isinstance(X, str) or (self._precomputed() and getattr(X, "ndim", 0) == 2)
         model = self._fitted()
-        documents = self._documents([X] if single else X)
-        sentences, embeddings = self.prepare(documents, on_empty="error")
-        texts = [doc if isinstance(doc, str) else sequence_text(len(doc)) for doc in documents]
-        explanations = explain_documents(model, texts, sentences, embeddings)
+        explanations = self.predictor.explain(self._documents([X] if single else X))
         if words:
             explanations = explain_words(model, self.encoder_, explanations)
         return explanations[0] if single else explanations
@@ -245,8 +233,8 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             if held_out is not None:
                 raise InputError("held_out=… needs X, the documents to learn an automaton from.")
             return stored_automaton(self._fitted(), label)
-        other = None if held_out is None else self.trace(held_out)[0]
-        return learn_automaton(self._fitted(), self.trace(X)[0], label, held_out=other)
+        other = None if held_out is None else self.read(held_out)
+        return learn_automaton(self._fitted(), self.read(X), label, held_out=other)
 
     def evaluate(self, X: Any, y: Any, *, judge: str | Encoder | None = None) -> Evaluation:  # noqa: N803
         """Measure accuracy and the faithfulness of the explanations together.
@@ -273,10 +261,15 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             judge_name=name,
         )
 
+    @property
+    def predictor(self) -> Predictor:
+        """The fitted model with its encoder, as everything that predicts or explains uses it."""
+        backend = TorchBackend(self._fitted())
+        return Predictor(backend, self.encoder_, cache=self.cache, progress=self.verbose)
+
     def prepare(self, X: Any, *, on_empty: OnEmpty | None = None) -> tuple[Sentences, Embeddings]:  # noqa: N803
         """Split documents and encode their sentences, as the fitted model reads them."""
-        splitter = self._fitted().splitter
-        return self._prepare(self._documents(X), self.encoder_, splitter, on_empty)
+        return self.predictor.prepare(self._documents(X), on_empty=on_empty or self.on_empty)
 
     def labelled(self, X: Any, y: Any) -> Labelled:  # noqa: N803
         """Prepare documents that hold a sentence, with their labels in the model's numbers."""
@@ -324,7 +317,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         device, cache, verbose
             As for the class.
         """
-        model, folder = load_model(Path(path), device=str(choose_device(device)))
+        model, loaded = open_model(Path(path), encoder=encoder, device=device)
         record = model.encoder
         self = cls(
             record.name if encoder is None else encoder,
@@ -335,8 +328,6 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             cache=cache,
             verbose=verbose,
         )
-        loaded = self._load_encoder(model.settings, folder=folder, fetch=False)
-        record.check(loaded)
         self._install(model, loaded, tuned=loaded if record.tuned else None)
         return self
 
@@ -370,31 +361,13 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
     def _documents(self, X: Any) -> list[Any]:  # noqa: N803
         return document_list(X, are_texts=not self._precomputed())
 
-    def _load_encoder(
-        self, settings: Settings, *, folder: Path | None = None, fetch: bool = True
-    ) -> Encoder | None:
+    def _load_encoder(self, settings: Settings) -> Encoder | None:
         if self._precomputed():
             return None
-        encoder = load_encoder(folder or self.encoder, device=self.device, fetch=fetch)
+        encoder = load_encoder(self.encoder, device=self.device, fetch=True)
         # Full training changes the weights; an encoder that the user holds must stay as it is.
         full = settings.encoder_training == "full"
         return copy.deepcopy(tunable_encoder(encoder)) if full else encoder
-
-    def _prepare(
-        self,
-        documents: Sequence[Any],
-        encoder: Encoder | None,
-        splitter: Splitter,
-        on_empty: OnEmpty | None = None,
-    ) -> tuple[Sentences, Embeddings]:
-        return prepare_documents(
-            documents,
-            encoder,
-            splitter=splitter,
-            on_empty=on_empty or self.on_empty,
-            cache=EmbeddingCache() if self.cache else None,
-            progress=self.verbose,
-        )
 
     def _summarised(self, fitted: Fitted) -> Model:
         automata = learn_automata(

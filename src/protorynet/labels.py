@@ -56,11 +56,24 @@ class LabelCode:
         targets[np.arange(len(plain)), np.array(places, np.int64)] = 1
         return targets
 
+    def decide(self, probabilities: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Say for each row which classes are given: the most probable one, or all from .5 on."""
+        if self.task == "multilabel":
+            return np.asarray(probabilities >= 0.5)
+        chosen = np.zeros(probabilities.shape, np.bool_)
+        chosen[np.arange(len(chosen)), probabilities.argmax(axis=1)] = True
+        return chosen
+
+    def share_equal(self, ones: NDArray[np.float32], others: NDArray[np.float32]) -> float:
+        """Return the share of rows that two matrices decide alike; one may hold the truth."""
+        return float((self.decide(ones) == self.decide(others)).all(axis=1).mean())
+
     def decode(self, probabilities: NDArray[np.float32]) -> NDArray[Any]:
         """Return the predicted class of each row, or a 0/1 matrix for a multi-label task."""
+        decided = self.decide(probabilities)
         if self.task == "multilabel":
-            return (probabilities >= 0.5).astype(np.int64)
-        predicted: NDArray[Any] = self.array()[probabilities.argmax(axis=1)]
+            return decided.astype(np.int64)
+        predicted: NDArray[Any] = self.array()[decided.argmax(axis=1)]
         return predicted
 
     def array(self) -> NDArray[Any]:
@@ -68,11 +81,19 @@ class LabelCode:
         return np.array(self.classes)
 
     def name_of(self, probabilities: NDArray[np.float32]) -> str:
-        """Return the prediction of one row in words."""
-        if self.task == "multiclass":
-            return self.names[int(probabilities.argmax())]
-        chosen = [name for name, p in zip(self.names, probabilities, strict=True) if p >= 0.5]
-        return ", ".join(chosen) or "(none)"
+        """Return the prediction of one row in words; ``(none)`` where no class is given.
+
+        Examples
+        --------
+        >>> labels = LabelCode(("clean", "quiet"), "multilabel")
+        >>> labels.name_of(np.array([0.9, 0.5])), labels.name_of(np.array([0.1, 0.2]))
+        ('clean, quiet', '(none)')
+        """
+        given = self.decide(probabilities[None])[0].tolist()
+        return (
+            ", ".join(name for name, is_given in zip(self.names, given, strict=True) if is_given)
+            or "(none)"
+        )
 
     def _encode_sets(self, labels: Any) -> NDArray[np.float32]:
         matrix = _matrix(labels)

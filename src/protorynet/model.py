@@ -15,16 +15,9 @@ from protorynet.data import Splitter
 from protorynet.encoders import Embeddings, Encoder
 from protorynet.errors import EncoderError, InputError
 from protorynet.labels import LabelCode
-from protorynet.network import (
-    Adapter,
-    Centring,
-    Prediction,
-    ProtoryNetwork,
-    Trajectory,
-    read_trajectory,
-    trace,
-)
+from protorynet.network import Adapter, Centring, ProtoryNetwork, match_sentences, read_matches
 from protorynet.prototypes import EditLog, Edits, Prototypes, PruningPoint, apply_edits
+from protorynet.reading import Reading
 from protorynet.settings import Settings
 
 __all__ = ["PRECOMPUTED", "EncoderRecord", "Model", "TrainingRecord"]
@@ -165,15 +158,25 @@ class Model:
             embedded[block] = base if self.adapter is None else self.adapter(base)
         return embedded
 
-    def trace(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Trajectory:
+    def match(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match every sentence to its prototype."""
         embedded = self.embed(embeddings.vectors)
         rows = torch.from_numpy(embeddings.rows)
-        return trace(self.network, embedded, rows, torch.from_numpy(lengths))
+        return match_sentences(self.network, embedded, rows, torch.from_numpy(lengths))
 
-    def read(self, trajectory: Trajectory) -> Prediction:
-        """Let the reader read trajectories."""
-        return read_trajectory(self.network.reader, trajectory, self.labels.task)
+    def read(self, matches: Reading) -> Reading:
+        """Let the reader read matched sentences: the same with its probabilities."""
+        return read_matches(self.network.reader, matches, self.labels.task)
+
+    @property
+    def class_frequencies(self) -> tuple[float, ...]:
+        """Share of each class in the training documents."""
+        return self.training.class_frequencies
+
+    @property
+    def reader_is_behind(self) -> bool:
+        """Whether prototypes were edited after the reader was last trained."""
+        return self.edits.reader_is_behind
 
     def edited(self, edits: Edits, vectors: NDArray[np.float32]) -> Model:
         """Return the model with its prototypes edited, and the edit logged.

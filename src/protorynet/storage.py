@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
+from safetensors.torch import load as load_tensors, save as save_tensors
 from torch import nn
 
 from protorynet.automaton import Automaton

@@ -28,7 +28,6 @@ from protorynet.audit.predictions import prediction_findings
 from protorynet.audit.shift import unfamiliar_sentences
 from protorynet.audit.usage import usage_findings
 from protorynet.errors import InputError
-from protorynet.network import Prediction
 from protorynet.prototypes import Prototypes
 
 _REPLY = (
@@ -41,15 +40,16 @@ def matched(corpus: AuditCorpus, columns: Any) -> AuditCorpus:
     """Return the documents as if each sentence had been matched so, at full similarity."""
     columns = np.asarray(columns, np.int64)
     ones = np.ones(len(columns), np.float32)
-    trajectory = replace(corpus.trajectory, columns=columns, similarities=ones)
-    return replace(corpus, trajectory=trajectory)
+    trajectory = replace(corpus.reading, columns=columns, similarities=ones)
+    return replace(corpus, reading=trajectory)
 
 
 def predicted(corpus: AuditCorpus, good: Any) -> AuditCorpus:
     """Return the documents as if these had been their probabilities of "good" throughout."""
     good = np.broadcast_to(np.asarray(good, np.float32), len(corpus.texts))
     both = np.stack([1 - good, good], axis=1)
-    return replace(corpus, prediction=Prediction(both, both[corpus.documents]))
+    reading = replace(corpus.reading, probabilities=both, running=both[corpus.documents])
+    return replace(corpus, reading=reading)
 
 
 def scored(corpus: AuditCorpus, scores: list[float]) -> AuditCorpus:
@@ -235,7 +235,7 @@ def test_a_model_too_sure_of_itself_is_told(corpus: AuditCorpus) -> None:
 def test_sentences_far_from_every_prototype_are_told(corpus: AuditCorpus) -> None:
     similarities = np.linspace(0.5, 1, len(corpus.sentences), dtype=np.float32)
     similarities[corpus.in_test] = 0.1
-    far = replace(corpus, trajectory=replace(corpus.trajectory, similarities=similarities))
+    far = replace(corpus, reading=replace(corpus.reading, similarities=similarities))
     (finding,) = unfamiliar_sentences(far)
     assert (finding.severity, len(finding.evidence["examples"])) == ("serious", 5)
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import sentencex
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from numpy.typing import NDArray
 
 from protorynet.data import segmenting, split_documents

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from protorynet.data import TableStream, json_batches, open_stream
 from protorynet.data.blocks import BLOCK_BYTES

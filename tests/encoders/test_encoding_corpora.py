@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from protorynet.encoders import EmbeddingCache, encode_corpus
 from protorynet.errors import EncoderError

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from safetensors.torch import save_file
 
 from protorynet.encoders import TransformerEncoder, WindowedEncoder, load_encoder

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from protorynet.automaton import Automaton, Pattern, State
 from protorynet.errors import EmptyDocumentError, InputError
@@ -19,8 +18,9 @@ from protorynet.explain.prefix_tree import grow_tree, pure_prefixes
 from protorynet.explain.walk import Walk
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
-from protorynet.network import Centring, ProtoryNetwork, Reader, Trajectory
+from protorynet.network import Centring, ProtoryNetwork, Reader
 from protorynet.prototypes import Prototype, Prototypes
+from protorynet.reading import Reading
 from protorynet.settings import Settings
 
 K = 5
@@ -28,10 +28,10 @@ OPEN, SHUT = 30.0, -30.0
 documents = st.lists(st.lists(st.integers(0, K - 1), min_size=1, max_size=8), min_size=1)
 
 
-def trajectory(texts: list[list[int]]) -> Trajectory:
+def trajectory(texts: list[list[int]]) -> Reading:
     columns = np.array([column for text in texts for column in text], np.int64)
     ones = np.ones(len(columns), np.float32)
-    return Trajectory(columns, ones, columns, ones, np.array([len(text) for text in texts]))
+    return Reading(columns, ones, columns, ones, np.array([len(text) for text in texts]))
 
 
 def random_texts(count: int, *, seed: int = 0, longest: int = 8) -> list[list[int]]:

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.explain import erasure
 from protorynet.explain.erasure import erasure_measures, most_important
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 
 Steps = list[tuple[int, float]]
 
@@ -25,11 +24,11 @@ def documents(unseen_reviews: Any) -> list[str]:
 
 
 def measures(clf: ProtoryNetClassifier, documents: list[str]) -> dict[str, float | None]:
-    trajectory, _ = clf.trace(documents)
+    trajectory = clf.read(documents)
     return {item.name: item.value for item in erasure_measures(clf.model_, trajectory, seed=0)}
 
 
-def steps_of(trajectory: Trajectory) -> list[Steps]:
+def steps_of(trajectory: Reading) -> list[Steps]:
     steps = list(zip(trajectory.columns.tolist(), trajectory.similarities.tolist(), strict=True))
     ends = np.cumsum(trajectory.lengths).tolist()
     return [steps[end - size : end] for end, size in zip(ends, trajectory.lengths, strict=True)]
@@ -38,7 +37,7 @@ def steps_of(trajectory: Trajectory) -> list[Steps]:
 def probabilities(clf: ProtoryNetClassifier, steps: Steps) -> Any:
     columns = np.array([column for column, _ in steps])
     values = np.array([value for _, value in steps], np.float32)
-    trajectory = Trajectory(columns, values, columns, values, np.array([len(steps)]))
+    trajectory = Reading(columns, values, columns, values, np.array([len(steps)]))
     return clf.model_.read(trajectory).probabilities[0]
 
 
@@ -60,7 +59,7 @@ def slowly(clf: ProtoryNetClassifier, steps: Steps) -> tuple[float, float]:
 def test_probability_lost_is_that_of_documents_read_one_by_one(
     clf: ProtoryNetClassifier, documents: list[str]
 ) -> None:
-    steps = steps_of(clf.trace(documents)[0])
+    steps = steps_of(clf.read(documents))
     assert max(map(len, steps)) >= 10
     removed, alone = zip(*(slowly(clf, document) for document in steps), strict=True)
     found = measures(clf, documents)
@@ -74,7 +73,7 @@ def test_several_labels_are_measured_by_the_leading_one(
     tags = [[tag in text for tag in ("room", "pool")] for text in reviews.texts]
     clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
     clf.fit(reviews.texts, tags)
-    steps = steps_of(clf.trace(documents)[0])
+    steps = steps_of(clf.read(documents))
     removed = [slowly(clf, document)[0] for document in steps]
     found = measures(clf, documents)["comprehensiveness"]
     assert found == pytest.approx(float(np.mean(removed)), abs=1e-5)
@@ -89,7 +88,7 @@ def test_documents_of_one_sentence_do_not_count(
 
 
 def test_what_cannot_be_measured_says_what_it_needs(clf: ProtoryNetClassifier) -> None:
-    trajectory, _ = clf.trace(["The room was clean."])
+    trajectory = clf.read(["The room was clean."])
     for item in erasure_measures(clf.model_, trajectory, seed=0):
         assert item.meaning.endswith("Needs documents of 2 to 60 sentences.")
 
@@ -103,7 +102,7 @@ def test_a_sample_holds_whole_documents_and_repeats_with_its_seed(
     clf: ProtoryNetClassifier, documents: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(erasure, "_MOST_DOCUMENTS", 5)
-    trajectory, _ = clf.trace(documents)
+    trajectory = clf.read(documents)
     whole = steps_of(trajectory)
     samples = [steps_of(erasure._sampled(trajectory, seed)) for seed in (0, 0, 1)]
     assert [len(sample) for sample in samples] == [5, 5, 5]

@@ -15,7 +15,7 @@ import pytest
 from protorynet import Evaluation, ProtoryNetClassifier, Settings
 from protorynet.errors import InputError
 from protorynet.explain import faithfulness, tfidf_judge
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 
 
 def measure(evaluation: Evaluation, name: str) -> float | None:
@@ -25,7 +25,7 @@ def measure(evaluation: Evaluation, name: str) -> float | None:
 def label_of(clf: ProtoryNetClassifier, steps: list[tuple[int, float]]) -> str:
     columns = np.array([column for column, _ in steps])
     values = np.array([value for _, value in steps], np.float32)
-    trajectory = Trajectory(columns, values, columns, values, np.array([len(steps)]))
+    trajectory = Reading(columns, values, columns, values, np.array([len(steps)]))
     return str(clf.classes_[clf.model_.read(trajectory).probabilities[0].argmax()])
 
 
@@ -112,13 +112,13 @@ def test_shuffling_keeps_every_sentence_in_its_document(
     read = []
     real = faithfulness._labels
 
-    def watched(model: Any, trajectory: Trajectory) -> Any:
+    def watched(model: Any, trajectory: Reading) -> Any:
         read.append(trajectory)
         return real(model, trajectory)
 
     monkeypatch.setattr(faithfulness, "_labels", watched)
     clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
-    whole, shuffled = read[0], read[-1]
+    whole, shuffled = clf.read(unseen_reviews.texts), read[-1]
     assert (whole.columns != shuffled.columns).any()
     for start, end in itertools.pairwise(whole.offsets):
         pairs = [

@@ -9,7 +9,8 @@ import torch
 from protorynet.explain import leaving_out
 from protorynet.explain.leaving_out import read_without_each
 from protorynet.labels import Task
-from protorynet.network import Reader, Trajectory, read_trajectory
+from protorynet.network import Reader, read_matches
+from protorynet.reading import Reading
 
 _K = 5
 
@@ -19,21 +20,21 @@ def make_reader(layers: int) -> Reader:
     return Reader(_K, 3, hidden=7, layers=layers, dropout=0.5)
 
 
-def make_trajectory(lengths: list[int], *, is_dense: bool = False) -> Trajectory:
+def make_trajectory(lengths: list[int], *, is_dense: bool = False) -> Reading:
     draw = np.random.default_rng(0)
     n = sum(lengths)
     columns = draw.integers(0, _K, n)
     similarities = draw.random(n, np.float32)
     dense = draw.random((n, _K), np.float32) if is_dense else None
-    return Trajectory(columns, similarities, columns, similarities, np.array(lengths), dense)
+    return Reading(columns, similarities, columns, similarities, np.array(lengths), dense)
 
 
-def without(reader: Reader, trajectory: Trajectory, task: Task, document: int, gone: set[int]):
+def without(reader: Reader, trajectory: Reading, task: Task, document: int, gone: set[int]):
     """Read one document from the start with some places left out."""
     inside = range(trajectory.offsets[document], trajectory.offsets[document + 1])
     kept = np.array([place for place in inside if place not in gone])
     part = trajectory.take(kept, np.array([len(kept)]))
-    return read_trajectory(reader, part, task).probabilities[0]
+    return read_matches(reader, part, task).probabilities[0]
 
 
 @pytest.mark.parametrize("rows", [1, 16, 4_096])

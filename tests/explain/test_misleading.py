@@ -27,7 +27,7 @@ def scene(clf: ProtoryNetClassifier, reviews: Any) -> Any:
     targets = clf.model_.labels.encode(turned)
     rows = np.arange(len(turned)) + 100
     documents = LabelledDocuments(reviews.texts, rows, sentences, embeddings, targets)
-    trajectory = clf.model_.trace(embeddings, sentences.lengths)
+    trajectory = clf.model_.match(embeddings, sentences.lengths)
     return documents, learn_automata(clf.model_, trajectory), trajectory
 
 

@@ -21,7 +21,7 @@ from protorynet.explain import (
     overview_model,
 )
 from protorynet.explain.figures import reliability_bins, transition_counts
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 
 _MOST = 1000
 
@@ -134,7 +134,7 @@ def test_the_nearest_sentences_are_the_most_similar_distinct_ones(
 def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_rows() -> None:
     flat = np.ones(4, np.float32)
     columns = np.zeros(4, np.int64)
-    matches = Trajectory(columns, flat, columns, flat, np.array([1, 1, 2]))
+    matches = Reading(columns, flat, columns, flat, np.array([1, 1, 2]))
     texts = ["b", "a", "b", "c"]
     near = nearest_sentences(matches, texts, np.array([7, 5, 9]), 2, most=2)
     assert [(each.text, each.rows) for each in near[0]] == [("b", (7, 9)), ("a", (5,))]
@@ -237,7 +237,7 @@ def test_no_documents_are_refused(clf: ProtoryNetClassifier) -> None:
 def test_a_document_of_one_sentence_has_no_transitions() -> None:
     ones = np.ones(2, np.float32)
     columns = np.array([0, 1])
-    alone = Trajectory(columns, ones, columns, ones, np.array([1, 1]))
+    alone = Reading(columns, ones, columns, ones, np.array([1, 1]))
     assert transition_counts(alone, 2).tolist() == [[0, 0], [0, 0]]
 
 

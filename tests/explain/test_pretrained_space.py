@@ -59,7 +59,7 @@ def check_semantics(
     clf: ProtoryNetClassifier, encoder: Any, documents: list[str], found: dict[str, float]
 ) -> None:
     """Compare with means over all sentences, which are few enough to be sampled whole."""
-    columns = clf.trace(documents)[0].columns.tolist()
+    columns = clf.read(documents).columns.tolist()
     likeness = cosines(clf, encoder, sentences_of(clf, documents))
     own = [row[column] for row, column in zip(likeness, columns, strict=True)]
     best = [max(row[column] for column in set(columns)) for row in likeness]
@@ -171,7 +171,7 @@ def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
     clf: ProtoryNetClassifier, unseen_reviews: Any, encoder: Any
 ) -> None:
     texts = sentences_of(clf, unseen_reviews.texts)
-    columns = clf.trace(unseen_reviews.texts)[0].columns.tolist()
+    columns = clf.read(unseen_reviews.texts).columns.tolist()
     live = sorted(set(columns))
     opinion = np.random.default_rng(7).random((len(texts), len(live)))
     sentences, embeddings = clf.prepare(unseen_reviews.texts)

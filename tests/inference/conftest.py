@@ -26,7 +26,7 @@ def exported(trained: ProtoryNetClassifier, tmp_path_factory: pytest.TempPathFac
     from protorynet.inference import export_onnx
 
     folder = tmp_path_factory.mktemp("runtime") / "exported"
-    export_onnx(trained, folder)
+    export_onnx(trained.predictor, folder)
     return folder
 
 

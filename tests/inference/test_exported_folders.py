@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
+from protorynet.inference.onnx_exported import _values_sha256
 
 from protorynet.errors import InputError, ModelFormatError
-from protorynet.inference import OnnxScorer, read_exported
-from protorynet.inference.onnx_exported import _values_sha256
+from protorynet.inference import Predictor, open_predictor, read_exported
 
 
 def rewrite(folder: Path, change: Any) -> None:
@@ -46,14 +45,14 @@ def test_a_file_that_was_changed_is_refused(own: Path, name: str) -> None:
     content[len(content) // 2] ^= 1
     (own / name).write_bytes(content)
     with pytest.raises(ModelFormatError, match=rf"{name} was changed or cut off"):
-        OnnxScorer.load(own)
+        open_predictor(own)
 
 
 @pytest.mark.parametrize("name", ["reader.onnx", "encoder.onnx", "tokenizer.json", "export.json"])
 def test_a_file_that_is_missing_is_named(own: Path, name: str) -> None:
     (own / name).unlink()
     with pytest.raises(ModelFormatError, match=rf"{name} cannot be read"):
-        OnnxScorer.load(own)
+        open_predictor(own)
 
 
 def test_a_description_changed_by_hand_is_refused(own: Path) -> None:
@@ -146,7 +145,7 @@ def test_any_bytes_are_refused_in_one_line(tmp_path: Path, content: bytes) -> No
 def test_what_is_no_graph_is_refused(own: Path, name: str) -> None:
     replace_file(own, name, b"not a graph")
     with pytest.raises(ModelFormatError, match="cannot be opened by ONNX Runtime"):
-        OnnxScorer.load(own)
+        open_predictor(own)
 
 
 def test_a_graph_that_reads_other_files_is_refused(own: Path) -> None:
@@ -157,19 +156,19 @@ def test_a_graph_that_reads_other_files_is_refused(own: Path) -> None:
     )
     replace_file(own, "encoder.onnx", graph.SerializeToString())
     with pytest.raises(ModelFormatError, match="refers to other files"):
-        OnnxScorer.load(own)
+        open_predictor(own)
 
 
 def test_graphs_in_each_others_place_are_refused(own: Path) -> None:
     replace_file(own, "reader.onnx", (own / "encoder.onnx").read_bytes())
     with pytest.raises(ModelFormatError, match="has the inputs ids, mask"):
-        OnnxScorer.load(own)
+        open_predictor(own)
 
 
 def test_a_damaged_tokenizer_is_refused(own: Path) -> None:
     replace_file(own, "tokenizer.json", b"{}")
     with pytest.raises(ModelFormatError, match=r"tokenizer\.json is damaged"):
-        OnnxScorer.load(own)
+        open_predictor(own)
 
 
 def test_a_tokenizer_that_fails_when_used_is_refused(own: Path) -> None:
@@ -177,7 +176,7 @@ def test_a_tokenizer_that_fails_when_used_is_refused(own: Path) -> None:
     values["post_processor"]["special_tokens"].pop("[SEP]")
     replace_file(own, "tokenizer.json", json.dumps(values).encode())
     with pytest.raises(ModelFormatError, match=r"tokenizer\.json is damaged"):
-        OnnxScorer.load(own)
+        open_predictor(own)
 
 
 def test_an_encoder_whose_vectors_are_one_number_is_refused(own: Path) -> None:
@@ -195,7 +194,7 @@ def test_an_encoder_whose_vectors_are_one_number_is_refused(own: Path) -> None:
     model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=8)
     replace_file(own, "encoder.onnx", model.SerializeToString())
     with pytest.raises(ModelFormatError, match="'vectors' of 0 dimension"):
-        OnnxScorer.load(own)
+        open_predictor(own)
 
 
 def test_the_width_is_that_of_the_vectors_whatever_comes_out_before_them(own: Path) -> None:
@@ -205,7 +204,7 @@ def test_the_width_is_that_of_the_vectors_whatever_comes_out_before_them(own: Pa
     model.graph.output.insert(0, first)
     model.graph.node.append(onnx.helper.make_node("Identity", ["ids"], ["first"]))
     replace_file(own, "encoder.onnx", model.SerializeToString())
-    encoder: Any = OnnxScorer.load(own).encoder
+    encoder: Any = open_predictor(own).encoder
     assert encoder.dimension == 16
 
 
@@ -214,29 +213,29 @@ def test_a_tokenizer_of_a_larger_model_is_refused_in_one_line(own: Path) -> None
     values["model"]["vocab"]["lovely"] = 10**6
     replace_file(own, "tokenizer.json", json.dumps(values).encode())
     with pytest.raises(ModelFormatError, match="failed in ONNX Runtime"):
-        OnnxScorer.load(own, cache=False).score(["A lovely room."])
+        open_predictor(own, cache=False).read(["A lovely room."])
 
 
 def test_an_encoder_of_another_width_is_refused(own: Path) -> None:
     rewrite(own, lambda values: values.update(dimension=17))
     with pytest.raises(ModelFormatError, match="vectors of 16 components, but the model reads 17"):
-        OnnxScorer.load(own)
+        open_predictor(own)
 
 
 def test_an_encoder_is_not_given_where_the_folder_holds_one(exported: Path, encoder: Any) -> None:
     with pytest.raises(InputError, match="holds its encoder"):
-        OnnxScorer.load(exported, encoder=encoder)
+        open_predictor(exported, encoder=encoder)
 
 
 def test_texts_without_a_sentence_are_told_apart(exported: Path) -> None:
-    scores = OnnxScorer.load(exported, cache=False).score(["", "A lovely room.", "<br />"])
+    scores = open_predictor(exported, cache=False).read(["", "A lovely room.", "<br />"])
     assert scores.filled.tolist() == [False, True, False]
     assert scores.probabilities.shape == (1, 2)
 
 
 @pytest.mark.parametrize("texts", [[], ["", "  "]])
 def test_nothing_to_read_is_no_error(exported: Path, texts: list[str]) -> None:
-    scores = OnnxScorer.load(exported, cache=False).score(texts)
+    scores = open_predictor(exported, cache=False).read(texts)
     assert len(scores.filled) == len(texts)
     assert scores.probabilities.shape == (0, 2)
 
@@ -244,21 +243,21 @@ def test_nothing_to_read_is_no_error(exported: Path, texts: list[str]) -> None:
 @given(chosen=st.lists(st.integers(0, 39), min_size=1, max_size=8))
 @settings(max_examples=20)
 def test_a_text_is_scored_alike_whatever_stands_beside_it(
-    scorer: OnnxScorer, unseen_reviews: Any, chosen: list[int]
+    scorer: Predictor, unseen_reviews: Any, chosen: list[int]
 ) -> None:
-    everything = scorer.score(unseen_reviews.texts).probabilities
-    some = scorer.score([unseen_reviews.texts[place] for place in chosen]).probabilities
+    everything = scorer.read(unseen_reviews.texts).probabilities
+    some = scorer.read([unseen_reviews.texts[place] for place in chosen]).probabilities
     np.testing.assert_allclose(some, everything[chosen], atol=1e-6, rtol=0)
 
 
 @pytest.fixture(scope="module")
-def scorer(exported: Path) -> OnnxScorer:
-    return OnnxScorer.load(exported, cache=False)
+def scorer(exported: Path) -> Predictor:
+    return open_predictor(exported, cache=False)
 
 
 def test_the_number_of_threads_is_the_environments(
     exported: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    encoder: Any = OnnxScorer.load(exported).encoder
+    encoder: Any = open_predictor(exported).encoder
     assert encoder._session.get_session_options().intra_op_num_threads == 3

@@ -15,7 +15,7 @@ from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier, ProtoryNetError, Settings
 from protorynet.encoders import EmbeddingCache
 from protorynet.errors import EncoderError, InputError
-from protorynet.inference import OnnxScorer, compare, export_onnx, read_exported
+from protorynet.inference import compare, export_onnx, open_predictor, read_exported
 from protorynet.inference.encoder_graph import write_encoder
 
 
@@ -26,8 +26,9 @@ def fitted(encoder: Any, reviews: Any, settings: Settings, labels: Any = None) -
 
 def agrees(classifier: Any, folder: Path, texts: list[str], **how: Any) -> None:
     """Fail where the exported model says anything else than the classifier."""
-    scores = OnnxScorer.load(folder, cache=False, **how).score(texts)
-    trajectory, filled = classifier.trace(texts)
+    scores = open_predictor(folder, cache=False, **how).read(texts)
+    trajectory = classifier.read(texts)
+    filled = trajectory.filled
     assert np.array_equal(scores.filled, filled)
     assert np.array_equal(scores.lengths, trajectory.lengths)
     assert np.array_equal(scores.columns, trajectory.columns)
@@ -43,7 +44,7 @@ def classifier(tiny_bert_folder: Path, reviews: Any, quick: Settings) -> Any:
 @pytest.fixture(scope="module")
 def folder(classifier: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("exported") / "model"
-    export_onnx(classifier, target)
+    export_onnx(classifier.predictor, target)
     return target
 
 
@@ -58,7 +59,7 @@ def test_several_labels_at_once_survive_the_export(
 ) -> None:
     sets = [(label, "pool") if "pool" in text else (label,) for text, label in _pairs(reviews)]
     classifier = fitted(tiny_bert_folder, reviews, quick, sets)
-    export_onnx(classifier, tmp_path / "m")
+    export_onnx(classifier.predictor, tmp_path / "m")
     agrees(classifier, tmp_path / "m", unseen_reviews.texts)
 
 
@@ -67,7 +68,7 @@ def test_a_tuned_encoder_goes_along(
 ) -> None:
     settings = quick.replace(encoder_training="full")
     classifier = fitted(tiny_bert_folder, reviews, settings)
-    export_onnx(classifier, tmp_path / "m")
+    export_onnx(classifier.predictor, tmp_path / "m")
     agrees(classifier, tmp_path / "m", unseen_reviews.texts)
 
 
@@ -79,7 +80,7 @@ def test_an_explanation_is_the_models_own_but_for_the_automaton(
     classifier: Any, folder: Path, unseen_reviews: Any
 ) -> None:
     texts = [*unseen_reviews.texts[:6], "The room was lovely."]
-    mine = OnnxScorer.load(folder, cache=False).explain(texts)
+    mine = open_predictor(folder, cache=False).explain(texts)
     for ours, theirs in zip(mine, classifier.explain(texts), strict=True):
         expected = {**theirs.to_dict(), "automaton": None, "pattern": None}
         assert _rounded(ours.to_dict()) == _rounded(expected)
@@ -87,7 +88,7 @@ def test_an_explanation_is_the_models_own_but_for_the_automaton(
 
 def test_a_very_long_document_is_explained_as_by_the_model(classifier: Any, folder: Path) -> None:
     text = "The room was lovely. The staff was awful. " * 150
-    ours = OnnxScorer.load(folder, cache=False).explain([text])[0]
+    ours = open_predictor(folder, cache=False).explain([text])[0]
     theirs = classifier.explain(text)
     np.testing.assert_allclose(
         [step.effect for step in ours.sentences],
@@ -103,9 +104,9 @@ def test_vectors_alone_are_scored_where_the_model_was_made_of_vectors(
     sequences = [draw.normal(place % 2, 1, (1 + place % 5, 6)) for place in range(40)]
     classifier = ProtoryNetClassifier("precomputed", settings=quick, cache=False)
     classifier.fit(sequences, ["a", "b"] * 20)
-    export_onnx(classifier, tmp_path / "m")
+    export_onnx(classifier.predictor, tmp_path / "m")
     assert not (tmp_path / "m" / "encoder.onnx").exists()
-    scores = OnnxScorer.load(tmp_path / "m").score(sequences)
+    scores = open_predictor(tmp_path / "m").read(sequences)
     expected = classifier.predict_proba(sequences)
     np.testing.assert_allclose(scores.probabilities, expected, atol=1e-5)
 
@@ -115,7 +116,7 @@ def own(reviews: Any, quick: Settings, tmp_path_factory: pytest.TempPathFactory)
     """A model made with an encoder of the user's own, and its export."""
     target = tmp_path_factory.mktemp("own") / "model"
     classifier = fitted(HashingEncoder(), reviews, quick)
-    export_onnx(classifier, target)
+    export_onnx(classifier.predictor, target)
     return classifier, target
 
 
@@ -125,7 +126,7 @@ def test_an_encoder_of_ones_own_is_given_back_when_loading(own: Any, unseen_revi
 
 def test_without_an_encoder_texts_are_refused(own: Any) -> None:
     with pytest.raises(InputError, match=r"holds no encoder .*'hashing'.*Give arrays"):
-        OnnxScorer.load(own[1]).score(["A text."])
+        open_predictor(own[1]).read(["A text."])
 
 
 def test_another_encoder_than_the_models_is_refused(own: Any) -> None:
@@ -133,7 +134,7 @@ def test_another_encoder_than_the_models_is_refused(own: Any) -> None:
         fingerprint = "hashing-2"
 
     with pytest.raises(ProtoryNetError, match="made with another encoder"):
-        OnnxScorer.load(own[1], encoder=Other())
+        open_predictor(own[1], encoder=Other())
 
 
 def test_a_folder_that_says_something_else_is_not_delivered(
@@ -148,16 +149,16 @@ def test_a_folder_that_says_something_else_is_not_delivered(
 
     classifier = fitted(Restless(), reviews, quick)
     with pytest.raises(ProtoryNetError, match=r"differs from the model.*Nothing was written"):
-        export_onnx(classifier, tmp_path / "m")
+        export_onnx(classifier.predictor, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_eight_bits_do_not_depend_on_the_batch(
     classifier: Any, unseen_reviews: Any, tmp_path: Path
 ) -> None:
-    comparison = export_onnx(classifier, tmp_path / "m", precision="int8")
+    comparison = export_onnx(classifier.predictor, tmp_path / "m", precision="int8")
     assert comparison.same_labels > 0.8
-    encoder = OnnxScorer.load(tmp_path / "m").encoder
+    encoder = open_predictor(tmp_path / "m").encoder
     assert encoder is not None
     sentences = unseen_reviews.texts[:12]
     together = encoder.encode(sentences)
@@ -167,38 +168,38 @@ def test_eight_bits_do_not_depend_on_the_batch(
 
 def test_eight_bits_are_refused_where_no_encoder_is_exported(own: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="about the encoder"):
-        export_onnx(own[0], tmp_path / "m", precision="int8")
+        export_onnx(own[0].predictor, tmp_path / "m", precision="int8")
 
 
 def test_an_unknown_precision_is_refused(classifier: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="precision='int4' is not one of"):
-        export_onnx(classifier, tmp_path / "m", precision="int4")  # type: ignore[arg-type]
+        export_onnx(classifier.predictor, tmp_path / "m", precision="int4")  # type: ignore[arg-type]
 
 
 def test_a_folder_of_other_things_is_left_alone(classifier: Any, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="exists and is not an exported model"):
-        export_onnx(classifier, tmp_path)
+        export_onnx(classifier.predictor, tmp_path)
 
 
 def test_an_export_beside_other_files_is_left_alone(own: Any, tmp_path: Path) -> None:
-    export_onnx(own[0], tmp_path / "m")
+    export_onnx(own[0].predictor, tmp_path / "m")
     (tmp_path / "m" / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match=r"holds 'thesis\.txt', which is no part"):
-        export_onnx(own[0], tmp_path / "m")
+        export_onnx(own[0].predictor, tmp_path / "m")
     assert (tmp_path / "m" / "thesis.txt").read_text() == "mine"
 
 
 def test_an_earlier_export_is_replaced(own: Any, tmp_path: Path) -> None:
-    export_onnx(own[0], tmp_path / "m")
-    export_onnx(own[0], tmp_path / "m")
+    export_onnx(own[0].predictor, tmp_path / "m")
+    export_onnx(own[0].predictor, tmp_path / "m")
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
 def test_the_same_model_is_exported_to_the_same_bytes(
     classifier: Any, folder: Path, tmp_path: Path
 ) -> None:
-    export_onnx(classifier, tmp_path / "m")
+    export_onnx(classifier.predictor, tmp_path / "m")
     for path in folder.iterdir():
         assert (tmp_path / "m" / path.name).read_bytes() == path.read_bytes(), path.name
 
@@ -210,15 +211,15 @@ def test_a_static_encoder_is_exported_too(
 
     static = StaticEncoder.distil(load_encoder(tiny_bert_folder, device="cpu"), dimension=8)
     classifier = fitted(static, reviews, quick)
-    export_onnx(classifier, tmp_path / "m")
+    export_onnx(classifier.predictor, tmp_path / "m")
     agrees(classifier, tmp_path / "m", [*unseen_reviews.texts, "§"])
 
 
 def test_an_encoder_in_onnx_goes_along_as_it_is(
     classifier: Any, folder: Path, reviews: Any, quick: Settings, tmp_path: Path
 ) -> None:
-    encoder = OnnxScorer.load(folder).encoder
-    export_onnx(fitted(encoder, reviews, quick), tmp_path / "m")
+    encoder = open_predictor(folder).encoder
+    export_onnx(fitted(encoder, reviews, quick).predictor, tmp_path / "m")
     graphs = [(path / "encoder.onnx").read_bytes() for path in (folder, tmp_path / "m")]
     assert graphs[0] == graphs[1]
 
@@ -227,7 +228,7 @@ def test_an_encoder_in_onnx_that_was_changed_meanwhile_is_not_exported(
     folder: Path, tmp_path: Path
 ) -> None:
     copied = Path(shutil.copytree(folder, tmp_path / "copied"))
-    encoder: Any = OnnxScorer.load(copied).encoder
+    encoder: Any = open_predictor(copied).encoder
     (copied / "encoder.onnx").write_bytes(b"other")
     with pytest.raises(EncoderError, match="was changed after it was loaded"):
         write_encoder(encoder, tmp_path / "encoder.onnx", "float32")
@@ -238,7 +239,7 @@ def test_an_encoder_in_bfloat16_is_exported_in_float32(
     tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path: Path
 ) -> None:
     classifier = fitted(f"{tiny_bert_folder}:bf16", reviews, quick)
-    comparison = export_onnx(classifier, tmp_path / "m")
+    comparison = export_onnx(classifier.predictor, tmp_path / "m")
     assert comparison.same_labels > 0.8
     assert read_exported(tmp_path / "m").encoder.precision == "float32"  # type: ignore[union-attr]
 
@@ -247,7 +248,7 @@ def test_an_encoder_in_eight_bits_keeps_its_vectors(
     tiny_bert_folder: Path, reviews: Any, unseen_reviews: Any, quick: Settings, tmp_path: Path
 ) -> None:
     classifier = fitted(f"{tiny_bert_folder}:int8", reviews, quick)
-    export_onnx(classifier, tmp_path / "m")
+    export_onnx(classifier.predictor, tmp_path / "m")
     assert read_exported(tmp_path / "m").encoder.precision == "int8"  # type: ignore[union-attr]
     agrees(classifier, tmp_path / "m", unseen_reviews.texts)
 
@@ -255,7 +256,7 @@ def test_an_encoder_in_eight_bits_keeps_its_vectors(
 def test_a_comparison_measures_both_against_the_right_labels(
     classifier: Any, folder: Path, unseen_reviews: Any
 ) -> None:
-    found = compare(classifier, folder, unseen_reviews.texts, unseen_reviews.labels)
+    found = compare(classifier.predictor, folder, unseen_reviews.texts, unseen_reviews.labels)
     expected = (classifier.predict(unseen_reviews.texts) == np.array(unseen_reviews.labels)).mean()
     assert found.accuracy == found.exported_accuracy == pytest.approx(expected)
 
@@ -263,7 +264,7 @@ def test_a_comparison_measures_both_against_the_right_labels(
 def test_the_exported_encoder_shares_no_cache_with_the_models(
     classifier: Any, folder: Path, tmp_path: Path
 ) -> None:
-    exported = OnnxScorer.load(folder).encoder
+    exported = open_predictor(folder).encoder
     assert exported is not None
     assert exported.fingerprint != classifier.encoder_.fingerprint
     cache = EmbeddingCache(tmp_path)

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -107,7 +106,7 @@ def whole(base: Model) -> OnnxReader:
 def test_the_graph_says_what_the_model_says(base: Model, options: dict) -> None:
     model = made(base, **options)
     embeddings, lengths = documents()
-    trajectory = model.trace(embeddings, lengths)
+    trajectory = model.match(embeddings, lengths)
     prediction = model.read(trajectory)
     reading = opened(model).read(embeddings.vectors, embeddings.rows, lengths)
     assert np.array_equal(reading.columns, trajectory.columns)
@@ -125,7 +124,7 @@ def test_of_two_equal_prototypes_the_first_is_chosen(base: Model) -> None:
     model = made(base, adapter=False)
     model.network.prototypes.data[3] = model.network.prototypes.data[1]
     embeddings, lengths = documents()
-    trajectory = model.trace(embeddings, lengths)
+    trajectory = model.match(embeddings, lengths)
     reading = opened(model).read(embeddings.vectors, embeddings.rows, lengths)
     assert 1 in reading.columns
     assert 3 not in reading.columns

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from toy_scorer import ToyScorer
 
 from protorynet.data import TableStream, open_stream

@@ -13,10 +13,10 @@ import pytest
 
 from protorynet.encoders import load_encoder
 from protorynet.errors import InputError, TableError
-from protorynet.inference.ray_encoded import _Encoded
 from protorynet.inference.ray_encoding import SentenceEncoder
 from protorynet.inference.ray_shipping import ship_model
 from protorynet.inference.ray_workers import Attempts, error_of, worker_pool
+from protorynet.ray_encoded import _Encoded
 
 BLOCK = pa.table({"row": [0, 1], "text": ["The room was clean.", "Awful."]})
 

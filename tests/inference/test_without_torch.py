@@ -62,10 +62,10 @@ def test_texts_are_scored_and_explained_without_torch(
     said = json.loads(
         run(
             "import json\n"
-            "from protorynet.inference import OnnxScorer\n"
+            "from protorynet.inference import open_predictor\n"
             "texts = json.load(open(sys.argv[2]))\n"
-            "scorer = OnnxScorer.load(sys.argv[1], cache=False)\n"
-            "scores = scorer.score(texts)\n"
+            "scorer = open_predictor(sys.argv[1], cache=False)\n"
+            "scores = scorer.read(texts)\n"
             "explanation = scorer.explain(texts[:1])[0]\n"
             "explanation.to_html(sys.argv[3])\n"
             "print(json.dumps([scores.probabilities.tolist(), scores.columns.tolist(),\n"
@@ -78,7 +78,7 @@ def test_texts_are_scored_and_explained_without_torch(
     expected = trained.predict_proba(texts)
     assert np.array_equal(np.argmax(said[0], axis=1), expected.argmax(axis=1))
     np.testing.assert_allclose(said[0], expected, atol=1e-5, rtol=0)
-    assert said[1] == trained.trace(texts)[0].columns.tolist()
+    assert said[1] == trained.read(texts).columns.tolist()
     assert trained.explain(texts[0]).sentences[0].prototype_sentence[:12] in said[2]
     assert (tmp_path / "page.html").stat().st_size > 1_000
 

@@ -7,21 +7,20 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from protorynet.network import (
     ProtoryNetwork,
     Reader,
-    Trajectory,
     at_last_sentence,
+    match_sentences,
+    network as network_module,
     pad_documents,
     probabilities,
-    read_trajectory,
-    trace,
+    read_matches,
 )
-from protorynet.network import network as network_module
+from protorynet.reading import Reading
 from protorynet.settings import Settings
 
 K, DIMENSION, CLASSES = 5, 6, 3
@@ -41,10 +40,10 @@ def make_network(prototypes: Tensor, **changes: object) -> ProtoryNetwork:
     return ProtoryNetwork(prototypes, make_reader(), Settings(psi_squared=1.3, **changes))
 
 
-def random_trajectory(lengths: list[int], seed: int = 0) -> Trajectory:
+def random_trajectory(lengths: list[int], seed: int = 0) -> Reading:
     random = np.random.default_rng(seed)
     n = sum(lengths)
-    return Trajectory(
+    return Reading(
         columns=random.integers(K, size=n),
         similarities=random.random(n, dtype=np.float32),
         runner_up=random.integers(K, size=n),
@@ -122,7 +121,7 @@ def test_trace_finds_the_two_nearest_prototypes_of_every_sentence(metric: str) -
     embedded, prototypes = random_tensor(20, DIMENSION), random_tensor(K, DIMENSION, seed=1)
     rows = torch.arange(30) % 20
     lengths = torch.tensor([10, 15, 5])
-    trajectory = trace(make_network(prototypes, distance=metric), embedded, rows, lengths)
+    trajectory = match_sentences(make_network(prototypes, distance=metric), embedded, rows, lengths)
     for place, row in enumerate(rows.tolist()):
         distances = [slow_distance(embedded[row], p, metric) for p in prototypes]
         first, second = sorted(range(K), key=lambda column: distances[column])[:2]
@@ -147,9 +146,9 @@ def test_trace_in_blocks_equals_trace_at_once(monkeypatch: pytest.MonkeyPatch) -
     embedded = random_tensor(23, DIMENSION)
     network = make_network(random_tensor(K, DIMENSION, seed=1))
     rows, lengths = torch.arange(23), torch.tensor([23])
-    whole = trace(network, embedded, rows, lengths)
+    whole = match_sentences(network, embedded, rows, lengths)
     monkeypatch.setattr(network_module, "_BLOCK", 4)
-    parts = trace(network, embedded, rows, lengths)
+    parts = match_sentences(network, embedded, rows, lengths)
     for name in ("columns", "similarities", "runner_up", "runner_up_similarities"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
 
@@ -160,7 +159,7 @@ def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(
     metric: str, length: float
 ) -> None:
     prototypes = length * torch.nn.functional.normalize(random_tensor(K, 384))
-    trajectory = trace(
+    trajectory = match_sentences(
         make_network(prototypes, distance=metric),
         prototypes.clone(),
         torch.arange(K),
@@ -174,7 +173,9 @@ def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(
 def test_a_single_prototype_is_its_own_runner_up() -> None:
     reader = Reader(1, 2, hidden=3, layers=1, dropout=0.0)
     network = ProtoryNetwork(random_tensor(1, DIMENSION), reader, Settings())
-    trajectory = trace(network, random_tensor(4, DIMENSION), torch.arange(4), torch.tensor([4]))
+    trajectory = match_sentences(
+        network, random_tensor(4, DIMENSION), torch.arange(4), torch.tensor([4])
+    )
     assert trajectory.columns.tolist() == trajectory.runner_up.tolist() == [0, 0, 0, 0]
 
 
@@ -185,7 +186,7 @@ def test_reading_many_documents_equals_reading_each_alone(lengths: list[int], mo
     reader, trajectory = make_reader(), random_trajectory(lengths)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(network_module, "_PADDED_STEPS", most)
-        prediction = read_trajectory(reader, trajectory, "multiclass")
+        prediction = read_matches(reader, trajectory, "multiclass")
     start = 0
     for document, length in enumerate(lengths):
         steps = torch.zeros(length, K)
@@ -201,7 +202,7 @@ def test_reading_many_documents_equals_reading_each_alone(lengths: list[int], mo
 @pytest.mark.parametrize("task", ["multiclass", "multilabel"])
 def test_the_last_running_probabilities_are_the_final_ones(task: str) -> None:
     trajectory = random_trajectory([3, 1, 6, 2])
-    prediction = read_trajectory(make_reader(), trajectory, task)
+    prediction = read_matches(make_reader(), trajectory, task)
     np.testing.assert_array_equal(
         prediction.running[trajectory.offsets[1:] - 1], prediction.probabilities
     )
@@ -210,14 +211,14 @@ def test_the_last_running_probabilities_are_the_final_ones(task: str) -> None:
 def test_reading_ignores_dropout_and_leaves_the_reader_in_its_mode() -> None:
     reader, trajectory = make_reader(layers=2, dropout=0.9), random_trajectory([3, 4])
     reader.train()
-    first = read_trajectory(reader, trajectory, "multiclass").probabilities
-    second = read_trajectory(reader, trajectory, "multiclass").probabilities
+    first = read_matches(reader, trajectory, "multiclass").probabilities
+    second = read_matches(reader, trajectory, "multiclass").probabilities
     np.testing.assert_array_equal(first, second)
     assert reader.training
 
 
 def test_reading_no_documents_gives_no_probabilities() -> None:
-    prediction = read_trajectory(make_reader(), random_trajectory([]), "multiclass")
+    prediction = read_matches(make_reader(), random_trajectory([]), "multiclass")
     assert prediction.probabilities.shape == prediction.running.shape == (0, CLASSES)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from protorynet.errors import InputError
-from protorynet.network import ProtoryNetwork, Reader, read_trajectory, trace
+from protorynet.network import ProtoryNetwork, Reader, match_sentences, read_matches
 from protorynet.prototypes import (
     EditEntry,
     EditLog,
@@ -76,7 +76,7 @@ def test_documents_that_never_met_a_dropped_prototype_are_read_as_before(
     rows, lengths = torch.arange(3), torch.tensor([3])
     edited = edit(network, prototypes, Edits.of(drop=[7])).network
     before, after = (
-        read_trajectory(made.reader, trace(made, sentences, rows, lengths), "multiclass")
+        read_matches(made.reader, match_sentences(made, sentences, rows, lengths), "multiclass")
         for made in (network, edited)
     )
     np.testing.assert_allclose(after.running, before.running, atol=1e-6)
@@ -87,7 +87,7 @@ def test_sentences_of_a_dropped_prototype_go_to_the_nearest_that_remain(
 ) -> None:
     edited = edit(network, prototypes, Edits.of(drop=[7]))
     one = torch.tensor([[1.0, 0.1]])
-    found = trace(edited.network, one, torch.arange(1), torch.tensor([1])).columns
+    found = match_sentences(edited.network, one, torch.arange(1), torch.tensor([1])).columns
     assert edited.prototypes.ids[found].tolist() == [4]
     assert edited.changes[0].nearest == 4
 
@@ -163,8 +163,8 @@ def test_scores_are_those_of_the_edited_network(
 ) -> None:
     edited = edit(network, prototypes, Edits.of(drop=[7]))
     each = torch.arange(3)
-    alone = trace(edited.network, edited.network.prototypes, each, torch.ones_like(each))
-    expected = read_trajectory(edited.network.reader, alone, "multiclass").probabilities
+    alone = match_sentences(edited.network, edited.network.prototypes, each, torch.ones_like(each))
+    expected = read_matches(edited.network.reader, alone, "multiclass").probabilities
     found = [list(item.scores.values()) for item in edited.prototypes]
     np.testing.assert_array_equal(np.float32(found), expected)
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from rich.console import Console
 
 from protorynet.automaton import Automaton, Pattern, State

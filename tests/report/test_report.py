@@ -341,7 +341,7 @@ def test_the_automata_that_a_model_holds_are_the_ones_drawn(
     clf: ProtoryNetClassifier, report: FullReport, unseen_reviews: Any
 ) -> None:
     documents = prepared(clf, unseen_reviews.texts, unseen_reviews.labels)
-    trajectory = clf.model_.trace(documents.embeddings, documents.sentences.lengths)
+    trajectory = clf.model_.match(documents.embeddings, documents.sentences.lengths)
     held = learn_automata(clf.model_, trajectory)
     model = replace(clf.model_, automata=held)
     drawn = compile_report(model, report.evaluation, documents, title="Held").automata

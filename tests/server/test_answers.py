@@ -25,7 +25,7 @@ def test_a_prediction_tells_its_trajectory(
     server: Running, classifier: ProtoryNetClassifier
 ) -> None:
     answer = server.predict(TEXTS).json()
-    trajectory, _ = classifier.trace(TEXTS)
+    trajectory = classifier.read(TEXTS)
     ids = classifier.prototypes_.ids[trajectory.columns].tolist()
     assert [number for entry in answer["predictions"] for number in entry["trajectory"]] == ids
 

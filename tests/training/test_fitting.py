@@ -269,7 +269,7 @@ def test_predictions_are_what_the_network_computes_in_training(
     selection: Any, encoder: Any, quick: Settings, reviews: Any
 ) -> None:
     clf = make(encoder, quick.replace(selection=selection)).fit(reviews.texts, reviews.labels)
-    trajectory, _ = clf.trace(reviews.texts)
+    trajectory = clf.read(reviews.texts)
     network, lengths = clf.model_.network, torch.from_numpy(trajectory.lengths)
     _, embeddings = clf.prepare(list(reviews.texts))
     embedded = clf.model_.embed(embeddings.vectors[embeddings.rows])

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hashing_encoder import HashingEncoder
 from protorynet.encoders import load_encoder

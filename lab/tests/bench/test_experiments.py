@@ -14,8 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from bench_scene import Scene
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from protorynet_lab.bench import Experiment, read_results
 from protorynet_lab.bench.appending import append_record

@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from bench_scene import Scene
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from protorynet.cli import main
 from protorynet_lab.bench import read_results

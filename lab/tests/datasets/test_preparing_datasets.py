@@ -21,8 +21,7 @@ from dataset_scene import (
     tar,
     zipped,
 )
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protorynet.data import read_table
 from protorynet.errors import InputError, TableError

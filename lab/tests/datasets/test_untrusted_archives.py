@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 from dataset_scene import csv_bytes, folder, hotel_csv, imdb_files, tar, zipped
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protorynet.errors import TableError
-from protorynet_lab.datasets import members as room
-from protorynet_lab.datasets import prepare_dataset
+from protorynet_lab.datasets import members as room, prepare_dataset
 
 quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -8,8 +8,7 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from survey_scene import small_survey
 
 from protorynet import ProtoryNetClassifier

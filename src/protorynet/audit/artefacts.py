@@ -108,7 +108,7 @@ def _artefact(corpus: AuditCorpus, found: _Repeated, expected: float, base: floa
     sentence, name = corpus.sentences[found.place], corpus.model.labels.names[found.label]
     whole = int(corpus.is_first.sum())
     at_end = float((corpus.places_from_end[places] == 0).mean())
-    columns = np.bincount(corpus.trajectory.columns[places])
+    columns = np.bincount(corpus.reading.columns[places])
     prototype = corpus.model.prototypes[int(columns.argmax())]
     changed, tested = _changed_without(corpus, places)
     where = ", nearly always as the last sentence" if at_end > 0.9 else ""
@@ -173,7 +173,7 @@ def _rare_artefacts(corpus: AuditCorpus, rare: list[_Repeated]) -> list[Finding]
 def _in_place(corpus: AuditCorpus, place: int) -> dict[str, Any]:
     """Return a sentence with the one before it, as evidence."""
     document = int(corpus.documents[place])
-    is_first = place == corpus.trajectory.offsets[document]
+    is_first = place == corpus.reading.offsets[document]
     before = "" if is_first else f"… {quoted(corpus.sentences[place - 1], 80)} "
     return {**corpus.example(document), "text": before + quoted(corpus.sentences[place], 80)}
 
@@ -183,12 +183,10 @@ def _changed_without(corpus: AuditCorpus, places: NDArray[np.int64]) -> tuple[in
     kept = np.ones(len(corpus.sentences), np.bool_)
     kept[places] = False
     lengths = np.bincount(corpus.documents[kept], minlength=len(corpus.texts))
-    touched = (lengths < corpus.trajectory.lengths) & (lengths > 0) & corpus.is_test
+    touched = (lengths < corpus.reading.lengths) & (lengths > 0) & corpus.is_test
     if not touched.any():
         return 0, 0
-    rest = corpus.trajectory.take(
-        np.flatnonzero(kept & touched[corpus.documents]), lengths[touched]
-    )
-    without = corpus.decided(corpus.model.read(rest).probabilities)
+    rest = corpus.reading.take(np.flatnonzero(kept & touched[corpus.documents]), lengths[touched])
+    without = corpus.model.labels.decide(corpus.model.read(rest).probabilities)
     changed = (without != corpus.predicted[touched]).any(axis=1)
     return int(changed.sum()), int(touched.sum())

@@ -14,7 +14,7 @@ from protorynet.audit.findings import quoted
 from protorynet.audit.words import FORMULA, PASSAGE, WordSequences, copied_texts, read_words
 from protorynet.explain import LabelledDocuments
 from protorynet.model import Model
-from protorynet.network import Prediction, Trajectory
+from protorynet.reading import Reading
 
 __all__ = ["AuditCorpus", "read_corpus"]
 
@@ -31,7 +31,7 @@ class AuditCorpus:
         Each document's text, its row in the table and its split.
     sentences, documents
         All sentences, and the document of each.
-    trajectory, prediction
+    reading
         The model's matches and probabilities.
     truth
         Which classes each document has.
@@ -45,8 +45,7 @@ class AuditCorpus:
     is_test: NDArray[np.bool_]
     sentences: list[str]
     documents: NDArray[np.int64]
-    trajectory: Trajectory
-    prediction: Prediction
+    reading: Reading
     truth: NDArray[np.bool_]
     n_empty: tuple[int, int]
 
@@ -58,7 +57,7 @@ class AuditCorpus:
     @cached_property
     def document_words(self) -> WordSequences:
         """The words of each document."""
-        return self.words.joined(self.trajectory.lengths)
+        return self.words.joined(self.reading.lengths)
 
     @cached_property
     def same_document(self) -> NDArray[np.int64]:
@@ -87,29 +86,29 @@ class AuditCorpus:
     @cached_property
     def formulas(self) -> NDArray[np.bool_]:
         """Which sentences are runs of eight words that three documents share, or more."""
-        return copied_texts(self.words, self.trajectory.lengths, self.is_first, FORMULA)
+        return copied_texts(self.words, self.reading.lengths, self.is_first, FORMULA)
 
     @cached_property
     def passages(self) -> NDArray[np.bool_]:
         """Which sentences are part of longer passages that three documents share, or more."""
-        return copied_texts(self.words, self.trajectory.lengths, self.is_first, PASSAGE)
+        return copied_texts(self.words, self.reading.lengths, self.is_first, PASSAGE)
 
     @cached_property
     def places_from_end(self) -> NDArray[np.float64]:
         """Where each sentence stands: 0 for the last of its document, 1 for the first."""
-        behind = self.trajectory.offsets[1:][self.documents] - 1 - np.arange(len(self.documents))
-        return behind / np.maximum(self.trajectory.lengths[self.documents] - 1, 1)
+        behind = self.reading.offsets[1:][self.documents] - 1 - np.arange(len(self.documents))
+        return behind / np.maximum(self.reading.lengths[self.documents] - 1, 1)
 
     @cached_property
     def places_from_start(self) -> NDArray[np.float64]:
         """Where each sentence stands: 0 for the first of its document, 1 for the last."""
-        before = np.arange(len(self.documents)) - self.trajectory.offsets[:-1][self.documents]
-        return before / np.maximum(self.trajectory.lengths[self.documents] - 1, 1)
+        before = np.arange(len(self.documents)) - self.reading.offsets[:-1][self.documents]
+        return before / np.maximum(self.reading.lengths[self.documents] - 1, 1)
 
     @cached_property
     def predicted(self) -> NDArray[np.bool_]:
         """Which classes the model gives each document."""
-        return self.decided(self.prediction.probabilities)
+        return self.model.labels.decide(self.reading.probabilities)
 
     @property
     def in_test(self) -> NDArray[np.bool_]:
@@ -121,19 +120,6 @@ class AuditCorpus:
         """Which documents have all their classes right."""
         right: NDArray[np.bool_] = (self.predicted == self.truth).all(axis=1)
         return right
-
-    def decided(self, probabilities: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Return which classes are predicted at these probabilities."""
-        if self.model.labels.task == "multilabel":
-            return probabilities >= 0.5
-        chosen = np.zeros(probabilities.shape, np.bool_)
-        chosen[np.arange(len(chosen)), probabilities.argmax(axis=1)] = True
-        return chosen
-
-    def part(self, chosen: NDArray[np.bool_]) -> Trajectory:
-        """Return the trajectories of some documents."""
-        places = np.flatnonzero(chosen[self.documents])
-        return self.trajectory.take(places, self.trajectory.lengths[chosen])
 
     def most_copied(self, places: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
         """Return where those sentences stand that make the most text together, and how often."""
@@ -162,10 +148,10 @@ def read_corpus(model: Model, train: LabelledDocuments, test: LabelledDocuments)
     filled = [split.sentences.filled for split in splits]
     parts = [split.sentences.without_empty() for split in splits]
     traced = [
-        model.trace(split.embeddings, part.lengths)
+        model.match(split.embeddings, part.lengths)
         for split, part in zip(splits, parts, strict=True)
     ]
-    trajectory = _joined(traced)
+    reading = model.read(_joined(traced))
     return AuditCorpus(
         model=model,
         texts=[
@@ -177,9 +163,8 @@ def read_corpus(model: Model, train: LabelledDocuments, test: LabelledDocuments)
         rows=np.concatenate([s.rows[full] for s, full in zip(splits, filled, strict=True)]),
         is_test=np.repeat([False, True], [part.n_documents for part in parts]),
         sentences=[text for part in parts for text in part.texts],
-        documents=np.repeat(np.arange(len(trajectory.lengths)), trajectory.lengths),
-        trajectory=trajectory,
-        prediction=model.read(trajectory),
+        documents=np.repeat(np.arange(len(reading.lengths)), reading.lengths),
+        reading=reading,
         truth=np.concatenate(
             [s.targets[full] > 0.5 for s, full in zip(splits, filled, strict=True)]
         ),
@@ -187,15 +172,15 @@ def read_corpus(model: Model, train: LabelledDocuments, test: LabelledDocuments)
     )
 
 
-def _joined(parts: list[Trajectory]) -> Trajectory:
+def _joined(parts: list[Reading]) -> Reading:
     dense = [part.dense for part in parts if part.dense is not None]
-    return Trajectory(
+    return Reading(
         np.concatenate([part.columns for part in parts]),
         np.concatenate([part.similarities for part in parts]),
         np.concatenate([part.runner_up for part in parts]),
         np.concatenate([part.runner_up_similarities for part in parts]),
         np.concatenate([part.lengths for part in parts]),
-        np.concatenate(dense) if dense else None,
+        dense=np.concatenate(dense) if dense else None,
     )
 
 

@@ -38,7 +38,7 @@ def meaning_findings(corpus: AuditCorpus, evidence: WordEvidence) -> list[Findin
 
 def _boilerplate(corpus: AuditCorpus) -> list[Finding]:
     """Look for prototypes near which many more words are copied than elsewhere."""
-    columns = corpus.trajectory.columns
+    columns = corpus.reading.columns
     # The nearer half of its sentences show what a prototype stands for.
     near = {
         column: _nearest(corpus, column, int((columns == column).sum() + 1) // 2)
@@ -106,7 +106,7 @@ def _one_text(corpus: AuditCorpus) -> list[Finding]:
     """Look for prototypes most of whose sentences are one and the same text."""
     findings = []
     for column in range(len(corpus.model.prototypes)):
-        places = np.flatnonzero(corpus.trajectory.columns == column)
+        places = np.flatnonzero(corpus.reading.columns == column)
         if len(places) < ENOUGH_SENTENCES:
             continue
         _, first, counts = np.unique(
@@ -195,8 +195,8 @@ def _foreign(corpus: AuditCorpus) -> list[Finding]:
 
 def _nearest(corpus: AuditCorpus, column: int, count: int) -> NDArray[np.int64]:
     """Return the sentences most like a prototype among those matched to it."""
-    places = np.flatnonzero(corpus.trajectory.columns == column)
-    order = np.argsort(-corpus.trajectory.similarities[places], kind="stable")
+    places = np.flatnonzero(corpus.reading.columns == column)
+    order = np.argsort(-corpus.reading.similarities[places], kind="stable")
     return places[order[:count]]
 
 

@@ -35,13 +35,13 @@ def prediction_findings(corpus: AuditCorpus, seed: int = 0) -> list[Finding]:
 
 def _label_suspects(corpus: AuditCorpus) -> list[Finding]:
     """Look for documents that the model is sure about, from early on, against their label."""
-    probabilities, truth = corpus.prediction.probabilities, corpus.truth
+    probabilities, truth = corpus.reading.probabilities, corpus.truth
     against = np.abs(truth - probabilities)
     label = against.argmax(axis=1)
     rows = np.arange(len(label))
-    running = corpus.prediction.running[np.arange(len(corpus.documents)), label[corpus.documents]]
+    running = corpus.reading.running[np.arange(len(corpus.documents)), label[corpus.documents]]
     otherwise = np.abs(truth[rows, label][corpus.documents] - running) > 0.5
-    throughout = np.bincount(corpus.documents, weights=otherwise) / corpus.trajectory.lengths
+    throughout = np.bincount(corpus.documents, weights=otherwise) / corpus.reading.lengths
     suspects = np.flatnonzero(
         (against[rows, label] >= _SURE) & (throughout >= _THROUGHOUT) & ~corpus.right
     )
@@ -83,13 +83,12 @@ def _suspects(
     """
     chosen = np.zeros(len(corpus.texts), np.bool_)
     chosen[documents] = True
-    part = corpus.part(chosen)
-    prediction = corpus.model.read(part)
-    said = prediction.probabilities
+    part = corpus.reading.part(chosen)
+    said = part.probabilities
     given = said.argmax(axis=1)
     several = corpus.model.labels.task == "multilabel"
     places = (np.arange(len(documents)), disputed[documents] if several else given)
-    effects = leave_one_out_effects(corpus.model, part, prediction, places[1])
+    effects = leave_one_out_effects(corpus.model, part, places[1])
     is_denied = corpus.truth[documents, places[1]] > 0
     effects = np.where(np.repeat(is_denied, part.lengths), -effects, effects)
     certainties = np.where(is_denied, 1 - said[places], said[places])
@@ -98,8 +97,8 @@ def _suspects(
         start, end = part.offsets[place], part.offsets[place + 1]
         step = int(effects[start:end].argmax())
         column = int(part.columns[start + step])
-        sentence = corpus.trajectory.offsets[document] + step
-        row = prediction.probabilities[place]
+        sentence = corpus.reading.offsets[document] + step
+        row = said[place]
         found.append(
             {
                 **corpus.example(document),
@@ -141,18 +140,18 @@ def _classes_in_test(corpus: AuditCorpus) -> list[Finding]:
 
 def _order_not_used(corpus: AuditCorpus, seed: int) -> list[Finding]:
     """Read the test documents shuffled; only those count whose order can be told."""
-    columns, offsets = corpus.trajectory.columns, corpus.trajectory.offsets[:-1]
+    columns, offsets = corpus.reading.columns, corpus.reading.offsets[:-1]
     varied = np.maximum.reduceat(columns, offsets) != np.minimum.reduceat(columns, offsets)
     chosen = varied & corpus.is_test
     count = int(chosen.sum())
     if count < _ENOUGH_DOCUMENTS:
         return []
-    part = corpus.part(chosen)
+    part = corpus.reading.part(chosen)
     random = np.random.default_rng(seed)
     document = np.repeat(np.arange(count), part.lengths)
     order = np.lexsort((random.random(len(document)), document))
     read = corpus.model.read(part.take(order, part.lengths))
-    shuffled = corpus.decided(read.probabilities)
+    shuffled = corpus.model.labels.decide(read.probabilities)
     changed = int((shuffled != corpus.predicted[chosen]).any(axis=1).sum())
     if changed / count >= _UNMOVED:
         return []
@@ -173,7 +172,7 @@ def _order_not_used(corpus: AuditCorpus, seed: int) -> list[Finding]:
 
 def _misplaced_certainty(corpus: AuditCorpus) -> list[Finding]:
     """Compare how sure the model is of its test predictions with how often it is right."""
-    probabilities = corpus.prediction.probabilities[corpus.is_test].astype(np.float64)
+    probabilities = corpus.reading.probabilities[corpus.is_test].astype(np.float64)
     truth, predicted = corpus.truth[corpus.is_test], corpus.predicted[corpus.is_test]
     count = len(truth)
     if count < _ENOUGH_DOCUMENTS:

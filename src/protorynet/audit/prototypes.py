@@ -20,7 +20,7 @@ def class_rates(corpus: AuditCorpus) -> dict[int, NDArray[np.float64]]:
     """Return the class rates of the documents of each prototype with enough sentences."""
     found = {}
     for column in range(len(corpus.model.prototypes)):
-        places = np.flatnonzero(corpus.trajectory.columns == column)
+        places = np.flatnonzero(corpus.reading.columns == column)
         if len(places) >= ENOUGH_SENTENCES:
             found[column] = corpus.truth[corpus.documents[places]].mean(axis=0, dtype=np.float64)
     return found
@@ -29,7 +29,7 @@ def class_rates(corpus: AuditCorpus) -> dict[int, NDArray[np.float64]]:
 def prototype_evidence(corpus: AuditCorpus, column: int) -> dict[str, Any]:
     """Return a prototype with how it is used and scored."""
     item = corpus.model.prototypes[column]
-    taken = corpus.trajectory.columns == column
+    taken = corpus.reading.columns == column
     return {
         "prototype": item.id,
         "text": quoted(item.sentence),

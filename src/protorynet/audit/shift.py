@@ -23,7 +23,7 @@ _RESPLIT = 4_000
 
 def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
     """Look whether more test sentences lie far from every prototype than training sentences do."""
-    similarities = corpus.trajectory.similarities
+    similarities = corpus.reading.similarities
     in_test = np.flatnonzero(corpus.in_test)
     if min(len(in_test), len(similarities) - len(in_test)) < _ENOUGH_SENTENCES:
         return []
@@ -47,7 +47,7 @@ def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
                 **corpus.example(int(corpus.documents[place])),
                 "text": quoted(corpus.sentences[place]),
                 "similarity": float(similarities[place]),
-                "prototype": corpus.model.prototypes[int(corpus.trajectory.columns[place])].id,
+                "prototype": corpus.model.prototypes[int(corpus.reading.columns[place])].id,
             }
             for place in far[np.sort(first)[:5]].tolist()
         ],
@@ -142,7 +142,7 @@ def _cut_sentences(corpus: AuditCorpus) -> list[Finding]:
     texts = [corpus.texts[document] for document in chosen]
     whole = split_documents(texts, splitter=corpus.model.splitter, on_empty="skip")
     starts = np.cumsum(whole.lengths) - whole.lengths
-    lengths, offsets = corpus.trajectory.lengths[chosen], corpus.trajectory.offsets[chosen]
+    lengths, offsets = corpus.reading.lengths[chosen], corpus.reading.offsets[chosen]
     cut = np.zeros(len(chosen), np.int64)
     for place in np.flatnonzero(lengths != whole.lengths).tolist():
         sentences = set(whole.texts[starts[place] : starts[place] + whole.lengths[place]])

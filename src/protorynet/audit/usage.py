@@ -45,7 +45,7 @@ def _classes_without_prototype(corpus: AuditCorpus) -> list[Finding]:
 
 
 def _few_prototypes(corpus: AuditCorpus) -> list[Finding]:
-    counts = np.bincount(corpus.trajectory.columns, minlength=len(corpus.model.prototypes))
+    counts = np.bincount(corpus.reading.columns, minlength=len(corpus.model.prototypes))
     order = np.argsort(-counts, kind="stable")
     shares = counts[order] / counts.sum()
     if len(shares) < 3:
@@ -71,7 +71,7 @@ def _few_prototypes(corpus: AuditCorpus) -> list[Finding]:
 
 
 def _unused_prototypes(corpus: AuditCorpus) -> list[Finding]:
-    used = corpus.trajectory.columns_used(len(corpus.model.prototypes))
+    used = corpus.reading.columns_used(len(corpus.model.prototypes))
     unused = np.flatnonzero(~used).tolist()
     if not unused:
         return []

@@ -1,13 +1,11 @@
-from .commands import app as app
-from .commands import main as main
-from .documents import load_classifier as load_classifier
-from .documents import read_documents as read_documents
-from .options import AsJson as AsJson
-from .options import EncoderElsewhere as EncoderElsewhere
-from .options import LabelColumn as LabelColumn
-from .options import SplitName as SplitName
-from .options import TextColumn as TextColumn
-from .output import note as note
-from .output import print_json as print_json
-from .output import result_console as result_console
+from .commands import app as app, main as main
+from .documents import load_classifier as load_classifier, read_documents as read_documents
+from .options import (
+    AsJson as AsJson,
+    EncoderElsewhere as EncoderElsewhere,
+    LabelColumn as LabelColumn,
+    SplitName as SplitName,
+    TextColumn as TextColumn,
+)
+from .output import note as note, print_json as print_json, result_console as result_console
 from .places import check_writable as check_writable

@@ -158,8 +158,8 @@ def _learn(
     trajectories = []
     for table in (learning, measuring):
         with naming_rows(table):
-            trajectory, filled = classifier.trace(table.texts)
-        if left_out := int((~filled).sum()):
+            trajectory = classifier.read(table.texts)
+        if left_out := len(trajectory.empty):
             note(f"left out {left_out:,} documents that hold no sentence")
         trajectories.append(trajectory)
     train, held_out = trajectories

@@ -170,15 +170,15 @@ def _open(
     model: Path, encoder: str | None, words: bool, *, verbose: bool = True
 ) -> tuple[Callable[[list[str]], list[Explanation]], Splitter]:
     """Return what explains texts with a model, exported or not, and how it splits them."""
-    from protorynet.inference import is_exported, open_exported
+    from protorynet.inference import is_exported, open_predictor
 
     if is_exported(model):
         if words:
             raise InputError(
                 f"{model} is exported, and --words needs torch; ask the model that it was made of."
             )
-        exported = open_exported(model, encoder=encoder)
-        return exported.explain, exported.exported.splitter
+        exported = open_predictor(model, encoder=encoder)
+        return exported.explain, exported.facts.splitter
     classifier = load_classifier(model, encoder=encoder, verbose=verbose)
     return partial(classifier.explain, words=words), classifier.splitter
 

@@ -85,11 +85,11 @@ def export(
             check, text=text, label=label, split=split, prefer_split="test", skip_empty=True
         )
     # A GPU rounds the products of an LSTM, and the export is to agree with what was meant.
-    classifier = load_classifier(model, encoder=encoder, device="cpu")
-    trial = export_onnx(classifier, output, precision=precision)
+    predictor = load_classifier(model, encoder=encoder, device="cpu").predictor
+    trial = export_onnx(predictor, output, precision=precision)
     measured = None
     if table is not None:
-        measured = compare(classifier, output, table.texts, table.labels)
+        measured = compare(predictor, output, table.texts, table.labels)
     size = sum(path.stat().st_size for path in output.iterdir())
     if as_json:
         tables = {"trial": vars(trial), "check": None if measured is None else vars(measured)}

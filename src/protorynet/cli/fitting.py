@@ -173,7 +173,7 @@ def fit(
         begin = time.perf_counter()
         with naming_rows(table):
             if engine == "ray":
-                from protorynet.inference import fit_with_ray
+                from protorynet.ray_training import fit_with_ray
 
                 fit_with_ray(
                     classifier,

@@ -23,7 +23,7 @@ from protorynet.errors import InputError, ModelFormatError
 
 if TYPE_CHECKING:
     from protorynet.data import TableStream
-    from protorynet.inference import BatchScorer, Written
+    from protorynet.inference import Predictor, Written
 
 __all__ = ["predict"]
 
@@ -141,13 +141,12 @@ def predict(
     for remark in stream.notes:
         note(remark)
 
-    def opened() -> BatchScorer:
-        from protorynet.inference import BatchScorer, open_scorer
+    def opened() -> Predictor:
+        from protorynet.inference import open_predictor
 
         # Keeping the embeddings of large tables costs more than it saves, and what is found there
         # differs in the last digit from what is computed in another company.
-        scorer = open_scorer(model, encoder=encoder, runtime=runtime, cache=stream.is_small)
-        return BatchScorer(scorer, text=stream.text_column, skip_empty=skip_empty)
+        return open_predictor(model, encoder=encoder, runtime=runtime, cache=stream.is_small)
 
     if output is None or output == _STANDARD:
         written = _print(stream, opened(), kind or "csv", is_brief=output is None)
@@ -198,12 +197,12 @@ def _check_places(model: Path, sources: list[str], output: str | None, *, resume
     check_writable(path.resolve(), *map(Path, sources))
 
 
-def _print(stream: TableStream, step: BatchScorer, kind: str, *, is_brief: bool) -> Written:
+def _print(stream: TableStream, predictor: Predictor, kind: str, *, is_brief: bool) -> Written:
     from protorynet.inference import predict_to_stream
 
     with row_progress(stream.n_rows) as advance:
         return predict_to_stream(
-            stream, step, sys.stdout.buffer, f".{kind}", advance, is_brief=is_brief
+            stream, predictor, sys.stdout.buffer, f".{kind}", advance, is_brief=is_brief
         )
 
 

@@ -15,7 +15,7 @@ from protorynet.errors import CheckpointError
 
 if TYPE_CHECKING:
     from protorynet.data import TableStream
-    from protorynet.inference import BatchScorer, PartsFolder, Written
+    from protorynet.inference import PartsFolder, Predictor, Written
 
 __all__ = ["parts_for", "write_in_parts"]
 
@@ -33,18 +33,18 @@ _WORDS = {
 def parts_for(output: Path, model: Path, files: list[Path], options: dict[str, Any]) -> PartsFolder:
     """Return the folder for the parts of an output, which knows what they are made of and with."""
     from protorynet import __version__
-    from protorynet.inference import PartsFolder, model_digest
+    from protorynet.inference import PartsFolder, hash_model
 
     inputs = []
     for path in files:
         status = path.stat()
         inputs.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
-    identity = {"protorynet": __version__, "model": model_digest(model), "inputs": inputs}
+    identity = {"protorynet": __version__, "model": hash_model(model), "inputs": inputs}
     return PartsFolder(output, {**identity, **options})
 
 
 def write_in_parts(
-    stream: TableStream, opened: Callable[[], BatchScorer], parts: PartsFolder, *, resume: bool
+    stream: TableStream, opened: Callable[[], Predictor], parts: PartsFolder, *, resume: bool
 ) -> Written:
     """Predict a stream into a file, going on where an earlier run stopped if that is asked for.
 
@@ -68,8 +68,9 @@ def write_in_parts(
         )
         # A model that does not load must cost nobody the rows that are done, nor must a table that
         # the output cannot hold.
-        step = opened()
-        check_columns(step.schema(stream.schema), parts.output.suffix.lower())
+        predictor = opened()
+        schema = predictor.output_schema(stream.schema, text=stream.text_column)
+        check_columns(schema, parts.output.suffix.lower())
         if goes_on:
             parts.go_on()
         else:
@@ -78,7 +79,7 @@ def write_in_parts(
             _telling_how_to_go_on(parts, can_go_on=can_go_on),
             row_progress(stream.n_rows) as advance,
         ):
-            return predict_to_file(stream, step, parts, advance)
+            return predict_to_file(stream, predictor, parts, advance)
 
 
 def _belong_to_this_run(

@@ -3,18 +3,12 @@ from .corpus import encode_corpus as encode_corpus
 from .embeddings import Embeddings as Embeddings
 from .folder import (
     file_sha256 as file_sha256,
-)
-from .folder import (
     first_line as first_line,
 )
 from .loading import choose_device as choose_device
 from .onnx_encoder import (
     OnnxEncoder as OnnxEncoder,
-)
-from .onnx_encoder import (
     open_session as open_session,
-)
-from .onnx_encoder import (
     run_session as run_session,
 )
 from .onnx_graph import export_encoder as export_encoder
@@ -22,16 +16,12 @@ from .pooling import SentenceNetwork as SentenceNetwork
 from .precomputed import stack_sequences as stack_sequences
 from .protocol import (
     Encoder as Encoder,
-)
-from .protocol import (
     WindowedEncoder as WindowedEncoder,
 )
 from .quantising import quantise as quantise
 from .registry import load_encoder as load_encoder
 from .speed import (
     ListedEncoder as ListedEncoder,
-)
-from .speed import (
     list_encoders as list_encoders,
 )
 from .static import StaticEncoder as StaticEncoder
@@ -40,16 +30,8 @@ from .tokens import SentenceTokenizer as SentenceTokenizer
 from .transformer import TransformerEncoder as TransformerEncoder
 from .variants import (
     VARIANTS as VARIANTS,
-)
-from .variants import (
     Bfloat16Encoder as Bfloat16Encoder,
-)
-from .variants import (
     EncoderChoice as EncoderChoice,
-)
-from .variants import (
     choose_encoder as choose_encoder,
-)
-from .variants import (
     split_variant as split_variant,
 )

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from protorynet.data import Sentences
 from protorynet.encoders import Embeddings
-from protorynet.explain.documents import explain_documents, leave_one_out_effects
+from protorynet.explain.documents import explain_documents
 from protorynet.explain.explanation import Explanation, SentenceExplanation
-from protorynet.explain.figures import decided
 from protorynet.explain.labelled import LabelledDocuments
+from protorynet.explain.leaving_out import leave_one_out_effects
 from protorynet.model import Model
-from protorynet.network import Prediction, Trajectory
+from protorynet.reading import Reading
 
 __all__ = [
     "Example",
@@ -84,7 +84,7 @@ class Mistake(Example):
 
 
 def confident_mistakes(
-    model: Model, prediction: Prediction, truth: NDArray[np.bool_], most: int
+    model: Model, prediction: Reading, truth: NDArray[np.bool_], most: int
 ) -> NDArray[np.int64]:
     """Return the places of the documents labelled wrongly, the most confident first."""
     certainty = _wrongness(model, prediction, truth).max(axis=1)
@@ -94,8 +94,8 @@ def confident_mistakes(
 
 def telling_documents(
     model: Model,
-    trajectory: Trajectory,
-    prediction: Prediction,
+    trajectory: Reading,
+    prediction: Reading,
     truth: NDArray[np.bool_],
     most: int,
 ) -> NDArray[np.int64]:
@@ -104,7 +104,7 @@ def telling_documents(
     Each is labelled rightly, short if there are short ones, and the one whose verdict moved most
     from sentence to sentence.
     """
-    predicted = decided(model.labels.task, prediction.probabilities)
+    predicted = model.labels.decide(prediction.probabilities)
     right = (predicted == truth).all(axis=1)
     is_short = np.isin(trajectory.lengths, _SHORT)
     starts = trajectory.offsets[:-1]
@@ -122,8 +122,8 @@ def telling_documents(
 
 
 def plainest_document(
-    trajectory: Trajectory,
-    prediction: Prediction,
+    trajectory: Reading,
+    prediction: Reading,
     truth: NDArray[np.bool_],
     predicted: NDArray[np.bool_],
     texts: Sequence[str],
@@ -193,12 +193,12 @@ def explain_mistakes(model: Model, documents: LabelledDocuments) -> tuple[Mistak
     """Explain documents labelled wrongly, and find the sentence to blame in each."""
     if not len(documents.texts):
         return ()
-    trajectory = model.trace(documents.embeddings, documents.sentences.lengths)
+    trajectory = model.match(documents.embeddings, documents.sentences.lengths)
     prediction = model.read(trajectory)
     truth = documents.targets > 0.5
     wrongness = _wrongness(model, prediction, truth)
     places = (np.arange(len(truth)), wrongness.argmax(axis=1))
-    effects = leave_one_out_effects(model, trajectory, prediction, places[1])
+    effects = leave_one_out_effects(model, prediction, places[1])
     pushes = np.where(np.repeat(truth[places], trajectory.lengths), -effects, effects)
     offsets = trajectory.offsets
     mistakes = []
@@ -219,15 +219,13 @@ def explain_mistakes(model: Model, documents: LabelledDocuments) -> tuple[Mistak
     return tuple(mistakes)
 
 
-def _wrongness(
-    model: Model, prediction: Prediction, truth: NDArray[np.bool_]
-) -> NDArray[np.float32]:
+def _wrongness(model: Model, prediction: Reading, truth: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Return the certainty of each wrong decision, (documents, classes); 0 for right ones.
 
     Where one class holds, only the class that is wrongly given counts.
     """
     said = prediction.probabilities
-    predicted = decided(model.labels.task, said)
+    predicted = model.labels.decide(said)
     certainty = np.where(predicted, said, 1 - said)
     counts = predicted & ~truth if model.labels.task == "multiclass" else predicted != truth
     return np.where(counts, certainty, 0).astype(np.float32)

@@ -4,25 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.automaton import Automaton, Pattern
-from protorynet.data import Sentences
-from protorynet.encoders import Embeddings
+from protorynet.data import Sentences, Splitter
 from protorynet.explain.explanation import (
     AutomatonReading,
     DecidingPattern,
     Explanation,
     SentenceExplanation,
 )
-from protorynet.explain.leaving_out import read_without_each
-from protorynet.explain.summarising import decisions
-from protorynet.model import Model
-from protorynet.network import Prediction, Trajectory
+from protorynet.labels import LabelCode
+from protorynet.prototypes import Prototypes
+from protorynet.reading import Reading
 
-__all__ = ["explain_documents", "leave_one_out_effects"]
+if TYPE_CHECKING:
+    from protorynet.encoders import Embeddings
+    from protorynet.model import Model
+
+__all__ = ["ModelFacts", "explain_documents", "explain_reading"]
+
+
+class ModelFacts(Protocol):
+    """What is known of a model whatever computes it: a `Model`, or an exported one."""
+
+    @property
+    def labels(self) -> LabelCode:
+        """The classes."""
+        ...
+
+    @property
+    def prototypes(self) -> Prototypes:
+        """The prototypes, in the order of the columns of a `Reading`."""
+        ...
+
+    @property
+    def splitter(self) -> Splitter:
+        """How texts are split."""
+        ...
+
+    @property
+    def class_frequencies(self) -> tuple[float, ...]:
+        """Share of each class in the training documents."""
+        ...
+
+    @property
+    def reader_is_behind(self) -> bool:
+        """Whether prototypes were edited after the reader was last trained."""
+        ...
+
+    @property
+    def automata(self) -> tuple[Automaton, ...]:
+        """What the model does for each class; none at all where they are not known."""
+        ...
 
 
 def explain_documents(
@@ -39,48 +76,70 @@ def explain_documents(
     sentences, embeddings
         Their sentences, at least one each, and the encoder's vectors of these.
     """
-    trajectory = model.trace(embeddings, sentences.lengths)
-    prediction = model.read(trajectory)
-    effects = leave_one_out_effects(model, trajectory, prediction)
-    steps = _steps(model, documents, sentences, trajectory, prediction, effects)
-    readings = _automaton_readings(model, trajectory, prediction)
-    names, rows = model.labels.names, prediction.probabilities.tolist()
-    is_behind = model.edits.reader_is_behind
+    from protorynet.explain.leaving_out import leave_one_out_effects
+
+    reading = model.read(model.match(embeddings, sentences.lengths))
+    effects = leave_one_out_effects(model, reading)
+    return explain_reading(model, documents, sentences, reading, effects)
+
+
+def explain_reading(
+    facts: ModelFacts,
+    documents: Sequence[str],
+    sentences: Sentences,
+    reading: Reading,
+    effects: NDArray[np.float32],
+) -> list[Explanation]:
+    """Put explanations together from what a model did.
+
+    Parameters
+    ----------
+    facts
+        The model.
+    documents, sentences
+        The original texts, and their sentences, at least one each.
+    reading
+        What the model did with them.
+    effects
+        For each sentence, how much the predicted class's probability falls without it.
+    """
+    steps = _explain_sentences(facts, documents, sentences, reading, effects)
+    automata = _automaton_readings(facts, reading)
+    names, rows = facts.labels.names, reading.probabilities.tolist()
     return [
         Explanation(
             document=text,
-            label=model.labels.name_of(prediction.probabilities[document]),
+            label=facts.labels.name_of(reading.probabilities[document]),
             probabilities=dict(zip(names, rows[document], strict=True)),
             sentences=tuple(islice(steps, length)),
-            automaton=next(readings, None),
-            reader_is_behind=is_behind,
+            automaton=next(automata, None),
+            reader_is_behind=facts.reader_is_behind,
         )
         for document, (text, length) in enumerate(
-            zip(documents, trajectory.lengths.tolist(), strict=True)
+            zip(documents, reading.lengths.tolist(), strict=True)
         )
     ]
 
 
-def _steps(
-    model: Model,
+def _explain_sentences(
+    facts: ModelFacts,
     documents: Sequence[str],
     sentences: Sentences,
-    trajectory: Trajectory,
-    prediction: Prediction,
+    reading: Reading,
     effects: NDArray[np.float32],
 ) -> Iterator[SentenceExplanation]:
     """Explain all sentences of all documents, one after the other."""
-    names, items = model.labels.names, model.prototypes.items
+    names, items = facts.labels.names, facts.prototypes.items
     # Plain numbers at once: taking them from arrays one by one would be slower by far.
     for document, start, end, column, similarity, other, other_similarity, running, effect in zip(
         sentences.documents.tolist(),
         sentences.starts.tolist(),
         sentences.ends.tolist(),
-        trajectory.columns.tolist(),
-        trajectory.similarities.tolist(),
-        trajectory.runner_up.tolist(),
-        trajectory.runner_up_similarities.tolist(),
-        prediction.running.tolist(),
+        reading.columns.tolist(),
+        reading.similarities.tolist(),
+        reading.runner_up.tolist(),
+        reading.runner_up_similarities.tolist(),
+        reading.running.tolist(),
         effects.tolist(),
         strict=True,
     ):
@@ -101,21 +160,19 @@ def _steps(
         )
 
 
-def _automaton_readings(
-    model: Model, trajectory: Trajectory, prediction: Prediction
-) -> Iterator[AutomatonReading]:
+def _automaton_readings(facts: ModelFacts, reading: Reading) -> Iterator[AutomatonReading]:
     """Let the automaton of each document's most probable class read it too."""
-    if not model.automata:
+    if not facts.automata:
         return
-    captions = {item.id: item.caption for item in model.prototypes}
-    leading = prediction.probabilities.argmax(axis=1)
-    given = decisions(model, prediction.probabilities)[np.arange(len(leading)), leading]
-    columns = iter(trajectory.columns.tolist())
+    captions = {item.id: item.caption for item in facts.prototypes}
+    leading = reading.probabilities.argmax(axis=1)
+    given = facts.labels.decide(reading.probabilities)[np.arange(len(leading)), leading]
+    columns = iter(reading.columns.tolist())
     for place, gives, length in zip(
-        leading.tolist(), given.tolist(), trajectory.lengths.tolist(), strict=True
+        leading.tolist(), given.tolist(), reading.lengths.tolist(), strict=True
     ):
         yield _automaton_reading(
-            model.automata[place], list(islice(columns, length)), gives, captions
+            facts.automata[place], list(islice(columns, length)), gives, captions
         )
 
 
@@ -143,29 +200,3 @@ def _deciding(label: str, pattern: Pattern, captions: dict[int, str]) -> Decidin
         support=pattern.support,
         purity=pattern.purity,
     )
-
-
-def leave_one_out_effects(
-    model: Model,
-    trajectory: Trajectory,
-    prediction: Prediction,
-    places: NDArray[np.int64] | None = None,
-) -> NDArray[np.float32]:
-    """Return, per sentence, the fall of a class's probability without that sentence.
-
-    The class is the leading one of each document, or that at `places`. A document's only sentence
-    is compared with the share of that class in the training data. In a very long document several
-    sentences are left out together and share the fall equally.
-    """
-    leading = prediction.probabilities.argmax(axis=1) if places is None else places
-    whole = prediction.probabilities[np.arange(len(leading)), leading]
-    frequencies = np.array(model.training.class_frequencies, np.float32)
-    effects = np.empty(len(trajectory.columns), np.float32)
-    only = trajectory.lengths == 1
-    effects[trajectory.offsets[:-1][only]] = whole[only] - frequencies[leading[only]]
-    for left_out in read_without_each(model.network.reader, trajectory, model.labels.task):
-        document, start, size, without = left_out
-        fall = whole[document] - without[np.arange(len(document)), leading[document]]
-        places = np.repeat(start - (np.cumsum(size) - size), size)
-        effects[places + np.arange(len(places))] = np.repeat(fall / size, size)
-    return effects

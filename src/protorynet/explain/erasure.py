@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.explain.documents import leave_one_out_effects
 from protorynet.explain.evaluation import Measure
+from protorynet.explain.leaving_out import leave_one_out_effects
 from protorynet.model import Model
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 
 __all__ = ["erasure_measures", "most_important"]
 
@@ -18,7 +18,7 @@ _MOST_SENTENCES = 60
 _ONE_IN = 5
 
 
-def erasure_measures(model: Model, trajectory: Trajectory, seed: int) -> list[Measure]:
+def erasure_measures(model: Model, trajectory: Reading, seed: int) -> list[Measure]:
     """Measure comprehensiveness and sufficiency, as in the ERASER benchmark, on whole sentences.
 
     A sentence is as important as the probability that its document's leading class loses when
@@ -42,7 +42,7 @@ def erasure_measures(model: Model, trajectory: Trajectory, seed: int) -> list[Me
             Measure("sufficiency", None, sufficiency + needs),
         ]
     whole = model.read(part)
-    important = most_important(leave_one_out_effects(model, part, whole), part.lengths)
+    important = most_important(leave_one_out_effects(model, whole), part.lengths)
     leading = whole.probabilities.argmax(axis=1)[:, None]
 
     def lost(kept: NDArray[np.bool_]) -> float:
@@ -75,7 +75,7 @@ def most_important(effects: NDArray[np.float32], lengths: NDArray[np.int64]) -> 
     return important
 
 
-def _sampled(trajectory: Trajectory, seed: int) -> Trajectory:
+def _sampled(trajectory: Reading, seed: int) -> Reading:
     """Choose some of the documents of which a part can be left out."""
     lengths = trajectory.lengths
     documents = np.flatnonzero((lengths >= 2) & (lengths <= _MOST_SENTENCES))

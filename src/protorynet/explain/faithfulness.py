@@ -16,10 +16,9 @@ from protorynet.explain.pretrained import (
     pretrained_space,
     semantic_measures,
 )
-from protorynet.explain.summarising import decisions
 from protorynet.explain.walk import Walk
 from protorynet.model import Model
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 
 __all__ = ["evaluate_model"]
 
@@ -57,9 +56,9 @@ def evaluate_model(
     """
     from sklearn.metrics import f1_score
 
-    trajectory = model.trace(embeddings, sentences.lengths)
-    predicted = _labels(model, trajectory)
-    truth = _decided(model, targets)
+    trajectory = model.read(model.match(embeddings, sentences.lengths))
+    predicted = model.labels.decide(trajectory.probabilities)
+    truth = model.labels.decide(targets)
     measures, space = [_ids_only(model, trajectory, truth)], None
     if encode is not None:
         shown = encode([item.sentence for item in model.prototypes])
@@ -85,16 +84,17 @@ def evaluate_model(
         *_usage(model, trajectory),
         *_automata(model, trajectory),
     ]
+    labels = (model.labels.decode(targets), model.labels.decode(trajectory.probabilities))
     return Evaluation(
         accuracy=_agreement(predicted, truth),
-        macro_f1=float(f1_score(truth, predicted, average="macro", zero_division=0)),
+        macro_f1=float(f1_score(*labels, average="macro", zero_division=0)),
         n_documents=len(targets),
         n_prototypes=len(model.prototypes),
         measures=tuple(measures),
     )
 
 
-def _ids_only(model: Model, trajectory: Trajectory, truth: NDArray[np.int64]) -> Measure:
+def _ids_only(model: Model, trajectory: Reading, truth: NDArray[np.bool_]) -> Measure:
     accuracy = _agreement(_labels(model, trajectory.with_full_similarity()), truth)
     return Measure(
         "ids_only_accuracy",
@@ -106,12 +106,12 @@ def _ids_only(model: Model, trajectory: Trajectory, truth: NDArray[np.int64]) ->
 
 def _substitution(
     model: Model,
-    trajectory: Trajectory,
-    predicted: NDArray[np.int64],
+    trajectory: Reading,
+    predicted: NDArray[np.bool_],
     shown: NDArray[np.float32],
 ) -> Measure:
     k = len(shown)
-    again = model.trace(Embeddings(shown, np.arange(k)), np.ones(k, np.int64))
+    again = model.match(Embeddings(shown, np.arange(k)), np.ones(k, np.int64))
     replaced = again.take(trajectory.columns, trajectory.lengths)
     return Measure(
         "substitution_agreement",
@@ -143,7 +143,7 @@ def _projection_drop(model: Model) -> Measure:
     return Measure("projection_drop", free - model.training.validation_accuracy, meaning)
 
 
-def _calibration(model: Model, trajectory: Trajectory, targets: NDArray[np.float32]) -> Measure:
+def _calibration(model: Model, trajectory: Reading, targets: NDArray[np.float32]) -> Measure:
     meaning = (
         "Correlation, over the prototypes, of the model's score with the share of the class among "
         "the documents of the sentences matched to it. Near 0: the scores mean nothing."
@@ -161,7 +161,7 @@ def _calibration(model: Model, trajectory: Trajectory, targets: NDArray[np.float
     return Measure("score_calibration", float(np.corrcoef(rates, scores)[0, 1]), meaning)
 
 
-def _shuffled(model: Model, trajectory: Trajectory, truth: NDArray[np.int64], seed: int) -> Measure:
+def _shuffled(model: Model, trajectory: Reading, truth: NDArray[np.bool_], seed: int) -> Measure:
     random = np.random.default_rng(seed)
     document = np.repeat(np.arange(len(trajectory.lengths)), trajectory.lengths)
     order = np.lexsort((random.random(len(document)), document))
@@ -174,7 +174,7 @@ def _shuffled(model: Model, trajectory: Trajectory, truth: NDArray[np.int64], se
     )
 
 
-def _usage(model: Model, trajectory: Trajectory) -> list[Measure]:
+def _usage(model: Model, trajectory: Reading) -> list[Measure]:
     counts = np.bincount(trajectory.columns, minlength=len(model.prototypes))
     share = counts / counts.sum()
     used = share[share > 0]
@@ -199,7 +199,7 @@ def _usage(model: Model, trajectory: Trajectory) -> list[Measure]:
     ]
 
 
-def _automata(model: Model, trajectory: Trajectory) -> list[Measure]:
+def _automata(model: Model, trajectory: Reading) -> list[Measure]:
     meaning = (
         "Share of the documents on which the automaton of a class decides as the model does, "
         "averaged over the classes. Much below 1: the patterns that explanations name are not how "
@@ -215,7 +215,7 @@ def _automata(model: Model, trajectory: Trajectory) -> list[Measure]:
             Measure("automaton_fidelity", None, meaning + missing),
             Measure("automaton_states", None, size + missing),
         ]
-    members = decisions(model, model.read(trajectory).probabilities)
+    members = model.labels.decide(trajectory.probabilities)
     walk, shares = Walk(trajectory, members[:, 0]), []
     for place, automaton in enumerate(model.automata):
         accepting = np.array([state.accepting for state in automaton.states])
@@ -228,19 +228,10 @@ def _automata(model: Model, trajectory: Trajectory) -> list[Measure]:
     ]
 
 
-def _labels(model: Model, trajectory: Trajectory) -> NDArray[np.int64]:
-    return _decided(model, model.read(trajectory).probabilities)
+def _labels(model: Model, trajectory: Reading) -> NDArray[np.bool_]:
+    return model.labels.decide(model.read(trajectory).probabilities)
 
 
-def _decided(model: Model, values: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the class of each row, or a 0/1 matrix for several labels."""
-    if model.labels.task == "multilabel":
-        return (values >= 0.5).astype(np.int64)
-    classes: NDArray[np.int64] = values.argmax(axis=1)
-    return classes
-
-
-def _agreement(predicted: NDArray[np.int64], truth: NDArray[np.int64]) -> float:
+def _agreement(predicted: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
     """Return the share of documents with equal labels; all of them, for several at once."""
-    equal = predicted == truth
-    return float(equal.mean() if equal.ndim == 1 else equal.all(axis=1).mean())
+    return float((predicted == truth).all(axis=1).mean())

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.labels import Task
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 
 __all__ = [
     "SHORT",
@@ -20,7 +20,6 @@ __all__ = [
     "calibration_error",
     "class_figures",
     "confusion_counts",
-    "decided",
     "reliability_bins",
     "said_and_true",
     "transition_counts",
@@ -132,15 +131,6 @@ class ReliabilityBin:
         return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
-def decided(task: Task, probabilities: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Return which classes are predicted at these probabilities, (documents, classes)."""
-    if task == "multilabel":
-        return probabilities >= 0.5
-    chosen = np.zeros(probabilities.shape, np.bool_)
-    chosen[np.arange(len(chosen)), probabilities.argmax(axis=1)] = True
-    return chosen
-
-
 def class_figures(
     names: Sequence[str], truth: NDArray[np.bool_], predicted: NDArray[np.bool_]
 ) -> tuple[ClassFigures, ...]:
@@ -237,7 +227,7 @@ def accuracy_by_length(
     return short, long
 
 
-def transition_counts(trajectory: Trajectory, k: int) -> NDArray[np.int64]:
+def transition_counts(trajectory: Reading, k: int) -> NDArray[np.int64]:
     """Count how often a sentence of one prototype (row) is followed by one of another (column)."""
     columns = trajectory.columns
     is_last = np.zeros(len(columns), np.bool_)

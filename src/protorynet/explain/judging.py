@@ -12,7 +12,7 @@ from protorynet.encoders import Encoder, load_encoder, split_variant
 from protorynet.explain.evaluation import Measure
 from protorynet.explain.pretrained import NOT_AT_HAND, Encode, PretrainedSpace, unit_vectors
 from protorynet.model import PRECOMPUTED, EncoderRecord, Model
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 
 __all__ = [
     "Judge",
@@ -89,7 +89,7 @@ def judged_sentences(random: np.random.Generator, count: int) -> NDArray[np.int6
 def match_qualities(
     model: Model,
     sentences: Sentences,
-    trajectory: Trajectory,
+    trajectory: Reading,
     space: PretrainedSpace | None,
     judge: Judge,
     *,

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from protorynet.labels import Task
-from protorynet.network import Reader, Trajectory, probabilities
+from protorynet.model import Model
+from protorynet.network import Reader, probabilities
+from protorynet.reading import Reading
 
-__all__ = ["LeftOut", "read_without_each"]
+__all__ = ["LeftOut", "leave_one_out_effects", "read_without_each"]
 
 _MOST_RUNS = 256  # variants of one document that are read
 _ROWS = 4_096  # variants read together: what stays in a processor's cache
@@ -37,7 +39,30 @@ class LeftOut(NamedTuple):
     probabilities: NDArray[np.float32]
 
 
-def read_without_each(reader: Reader, trajectory: Trajectory, task: Task) -> Iterator[LeftOut]:
+def leave_one_out_effects(
+    model: Model, reading: Reading, places: NDArray[np.int64] | None = None
+) -> NDArray[np.float32]:
+    """Return, per sentence, the fall of a class's probability without that sentence.
+
+    The class is the leading one of each document, or that at `places`. A document's only sentence
+    is compared with the share of that class in the training data. In a very long document several
+    sentences are left out together and share the fall equally.
+    """
+    leading = reading.probabilities.argmax(axis=1) if places is None else places
+    whole = reading.probabilities[np.arange(len(leading)), leading]
+    frequencies = np.array(model.class_frequencies, np.float32)
+    effects = np.empty(len(reading.columns), np.float32)
+    only = reading.lengths == 1
+    effects[reading.offsets[:-1][only]] = whole[only] - frequencies[leading[only]]
+    for left_out in read_without_each(model.network.reader, reading, model.labels.task):
+        document, start, size, without = left_out
+        fall = whole[document] - without[np.arange(len(document)), leading[document]]
+        places = np.repeat(start - (np.cumsum(size) - size), size)
+        effects[places + np.arange(len(places))] = np.repeat(fall / size, size)
+    return effects
+
+
+def read_without_each(reader: Reader, trajectory: Reading, task: Task) -> Iterator[LeftOut]:
     """Read every document of two or more sentences once without each of them.
 
     Where a document is so long that this would take too many readings, sentences in a row are
@@ -117,7 +142,7 @@ def _gates(values: Tensor) -> Tensor:
 class _Steps:
     """What the reader's first layer makes of sentences, before it adds what it remembers."""
 
-    def __init__(self, trajectory: Trajectory, device: torch.device) -> None:
+    def __init__(self, trajectory: Reading, device: torch.device) -> None:
         self._columns = torch.from_numpy(trajectory.columns).to(device)
         self._similarities = torch.from_numpy(trajectory.similarities).to(device)[:, None]
         dense = trajectory.dense

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from protorynet.automaton import Automaton, Pattern
 from protorynet.explain.chosen import documents_at
-from protorynet.explain.figures import decided
 from protorynet.explain.labelled import LabelledDocuments
 from protorynet.model import Model
 
@@ -72,9 +71,9 @@ def misled_documents(
     documents = documents_at(documents, np.flatnonzero(documents.sentences.filled))
     if not len(documents.texts):
         return ()
-    trajectory = model.trace(documents.embeddings, documents.sentences.lengths)
+    trajectory = model.match(documents.embeddings, documents.sentences.lengths)
     said = model.read(trajectory).probabilities
-    given = decided(model.labels.task, said)
+    given = model.labels.decide(said)
     columns = np.split(trajectory.columns, trajectory.offsets[1:-1])
     found: list[Misled] = []
     for automaton in automata:

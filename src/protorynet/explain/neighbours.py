@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 
 __all__ = ["Neighbour", "nearest_sentences"]
 
@@ -33,7 +33,7 @@ class Neighbour:
 
 
 def nearest_sentences(
-    trajectory: Trajectory,
+    trajectory: Reading,
     texts: Sequence[str],
     rows: NDArray[np.int64],
     k: int,
@@ -67,7 +67,7 @@ def nearest_sentences(
 
 def _first_distinct(
     places: NDArray[np.int64],
-    trajectory: Trajectory,
+    trajectory: Reading,
     texts: Sequence[str],
     row_of: NDArray[np.int64],
     most: int,

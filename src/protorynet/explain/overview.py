@@ -25,7 +25,6 @@ from protorynet.explain.figures import (
     accuracy_by_length,
     class_figures,
     confusion_counts,
-    decided,
     reliability_bins,
     said_and_true,
     transition_counts,
@@ -34,8 +33,8 @@ from protorynet.explain.labelled import LabelledDocuments
 from protorynet.explain.neighbours import Neighbour, nearest_sentences
 from protorynet.labels import Task
 from protorynet.model import PRECOMPUTED, Model
-from protorynet.network import Trajectory
 from protorynet.prototypes import Prototype, PruningPoint
+from protorynet.reading import Reading
 
 __all__ = ["SURE", "Overview", "PrototypeFigures", "overview_model"]
 
@@ -164,10 +163,10 @@ def overview_model(
         raise InputError("there are no documents with a sentence to look at.")
     documents = documents_at(documents, filled)
     task, names = model.labels.task, model.labels.names
-    trajectory = model.trace(documents.embeddings, documents.sentences.lengths)
+    trajectory = model.match(documents.embeddings, documents.sentences.lengths)
     prediction = model.read(trajectory)
     said, truth = prediction.probabilities, documents.targets > 0.5
-    predicted = decided(task, said)
+    predicted = model.labels.decide(said)
     right = (predicted == truth).all(axis=1)
     has_texts = model.encoder.name != PRECOMPUTED
     words = np.array([len(text.split()) for text in documents.texts])
@@ -203,7 +202,7 @@ def overview_model(
 
 
 def _prototypes(
-    model: Model, trajectory: Trajectory, documents: LabelledDocuments, most: int
+    model: Model, trajectory: Reading, documents: LabelledDocuments, most: int
 ) -> tuple[tuple[PrototypeFigures, ...], NDArray[np.int64]]:
     """Return the prototypes by rank, and the column of each."""
     k = len(model.prototypes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 
 __all__ = ["PrefixTree", "grow_tree", "pure_prefixes"]
 
@@ -63,7 +63,7 @@ class PrefixTree:
         return tuple(reversed(columns))
 
 
-def grow_tree(trajectory: Trajectory, members: NDArray[np.bool_]) -> PrefixTree:
+def grow_tree(trajectory: Reading, members: NDArray[np.bool_]) -> PrefixTree:
     """Put documents into a tree, a sentence of all documents at a time.
 
     Parameters
@@ -75,9 +75,9 @@ def grow_tree(trajectory: Trajectory, members: NDArray[np.bool_]) -> PrefixTree:
 
     Examples
     --------
-    >>> from protorynet.network import Trajectory
+    >>> from protorynet.reading import Reading
     >>> columns, ones = np.array([7, 4, 7, 5]), np.ones(4, np.float32)
-    >>> two = Trajectory(columns, ones, columns, ones, np.array([2, 2]))
+    >>> two = Reading(columns, ones, columns, ones, np.array([2, 2]))
     >>> tree = grow_tree(two, np.array([True, False]))
     >>> [tree.prefix(node) for node in range(len(tree))]
     [(), (7,), (7, 4), (7, 5)]

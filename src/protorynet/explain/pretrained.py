@@ -15,7 +15,7 @@ from protorynet.encoders import Embeddings, Encoder, load_encoder
 from protorynet.errors import EncoderError
 from protorynet.explain.evaluation import Measure
 from protorynet.model import EncoderRecord, Model
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 
 __all__ = [
     "NOT_AT_HAND",
@@ -141,7 +141,7 @@ def pretrained_space(
     return PretrainedSpace(places, unit_vectors(vectors - mean) @ centred.T, centred)
 
 
-def semantic_measures(space: PretrainedSpace | None, trajectory: Trajectory) -> list[Measure]:
+def semantic_measures(space: PretrainedSpace | None, trajectory: Reading) -> list[Measure]:
     """Measure how alike sentences and their prototypes are, and how alike they could be."""
     similarity = (
         "Mean cosine of a sentence and its prototype's sentence, by the encoder as it was before "

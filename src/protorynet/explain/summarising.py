@@ -16,13 +16,12 @@ from protorynet.explain.prefix_tree import PrefixTree, grow_tree, pure_prefixes
 from protorynet.explain.quotient import form_quotient, merged_while_faithful, retargeted
 from protorynet.explain.walk import Walk
 from protorynet.model import Model
-from protorynet.network import Trajectory
 from protorynet.progress import progress_bar
+from protorynet.reading import Reading
 from protorynet.training import evenly_chosen
 
 __all__ = [
     "class_place",
-    "decisions",
     "learn_automata",
     "learn_automaton",
     "stored_automaton",
@@ -37,10 +36,10 @@ _LEAST_SUPPORT, _LEAST_SHARE = 5, 0.005
 
 def learn_automaton(
     model: Model,
-    train: Trajectory,
+    train: Reading,
     label: object,
     *,
-    held_out: Trajectory | None = None,
+    held_out: Reading | None = None,
     max_states: int = _MOST_STATES,
     tolerance: float = _TOLERANCE,
     purity: float = _PURITY,
@@ -82,9 +81,9 @@ def learn_automaton(
 
 def learn_automata(
     model: Model,
-    train: Trajectory,
+    train: Reading,
     *,
-    held_out: Trajectory | None = None,
+    held_out: Reading | None = None,
     progress: bool = False,
 ) -> tuple[Automaton, ...]:
     """Summarise what a model does for each of its classes, reading the documents only once.
@@ -140,7 +139,7 @@ class _Judged:
         Its probabilities after each sentence, (sentences, C).
     """
 
-    trajectory: Trajectory
+    trajectory: Reading
     walk: Walk
     members: NDArray[np.bool_]
     running: NDArray[np.float32]
@@ -163,9 +162,9 @@ def class_place(model: Model, label: object) -> int:
 
 def _learn(
     model: Model,
-    train: Trajectory,
+    train: Reading,
     places: Sequence[int],
-    held_out: Trajectory | None,
+    held_out: Reading | None,
     limits: _Limits,
 ) -> Iterator[Automaton]:
     """Learn the automata of some classes in turn; what they share is computed once."""
@@ -217,28 +216,20 @@ def _machines(
             yield machine
 
 
-def _check(train: Trajectory, max_states: int) -> None:
+def _check(train: Reading, max_states: int) -> None:
     if max_states < 1:
         raise InputError(f"max_states={max_states} should be at least 1.")
     if not len(train.lengths):
         raise InputError("there are no documents to learn an automaton from.")
 
 
-def _judged(model: Model, trajectory: Trajectory) -> _Judged:
+def _judged(model: Model, trajectory: Reading) -> _Judged:
     """Let the model judge documents."""
     if not trajectory.lengths.all():
         raise EmptyDocumentError(np.flatnonzero(trajectory.lengths == 0).tolist())
     prediction = model.read(trajectory)
-    members = decisions(model, prediction.probabilities)
+    members = model.labels.decide(prediction.probabilities)
     return _Judged(trajectory, Walk(trajectory, members[:, 0]), members, prediction.running)
-
-
-def decisions(model: Model, probabilities: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Say for each document and class whether the model gives the class, (documents, C)."""
-    if model.labels.task == "multilabel":
-        return np.asarray(probabilities >= 0.5)
-    classes = np.arange(probabilities.shape[1])
-    return np.asarray(probabilities.argmax(axis=1)[:, None] == classes)
 
 
 def _some(judged: _Judged) -> _Judged:

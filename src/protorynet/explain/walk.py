@@ -7,7 +7,7 @@ import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 
 __all__ = ["Walk"]
 
@@ -23,7 +23,7 @@ class Walk:
         Which of them have the class.
     """
 
-    def __init__(self, trajectory: Trajectory, members: NDArray[np.bool_]) -> None:
+    def __init__(self, trajectory: Reading, members: NDArray[np.bool_]) -> None:
         first, number = _distinct(trajectory)
         longest_first = np.argsort(-trajectory.lengths[first], kind="stable")
         # The place of each document among the distinct ones, the longest of these first.
@@ -68,7 +68,7 @@ class Walk:
         return np.asarray(states // width)
 
 
-def _distinct(trajectory: Trajectory) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _distinct(trajectory: Reading) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return a document of each distinct sequence, and the number of every document's sequence."""
     offsets, columns = trajectory.offsets, np.ascontiguousarray(trajectory.columns)
     numbers: dict[bytes, int] = {}

@@ -1,7 +1,4 @@
-"""Exported models in ONNX Runtime: scores and explanations without torch.
-
-Names are loaded when first used, so that importing the room costs nothing.
-"""
+"""Documents in, predictions and explanations out: on this machine, in ONNX Runtime, with Ray."""
 
 from protorynet.lazy import attach_names
 

@@ -23,8 +23,8 @@ from protorynet.encoders import (
     split_variant,
 )
 from protorynet.errors import EncoderError, InputError
+from protorynet.inference.export_folder import Precision
 from protorynet.inference.graph import Graph
-from protorynet.inference.onnx_exported import Precision
 
 __all__ = ["Written", "tokenizer_of", "write_encoder"]
 

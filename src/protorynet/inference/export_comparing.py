@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from protorynet.encoders import Encoder
 from protorynet.errors import InputError
-from protorynet.inference import OnnxScorer
-from protorynet.labels import LabelCode
+from protorynet.inference.opening import open_predictor
+from protorynet.inference.predictor import Predictor, torch_model
 from protorynet.model import Model
-from protorynet.preparation import prepare_documents
-
-if TYPE_CHECKING:
-    from protorynet.classifier import ProtoryNetClassifier
 
 __all__ = ["Comparison", "compare", "trial_documents"]
 
@@ -61,14 +56,14 @@ class Comparison:
 
 
 def compare(
-    classifier: ProtoryNetClassifier, folder: Path, documents: Sequence[Any], labels: Any = None
+    predictor: Predictor, folder: Path, documents: Sequence[Any], labels: Any = None
 ) -> Comparison:
     """Let a model and its export read the same documents.
 
     Parameters
     ----------
-    classifier
-        A fitted or loaded classifier.
+    predictor
+        The model, computed by torch.
     folder
         Its export.
     documents
@@ -78,30 +73,23 @@ def compare(
     """
     from protorynet.inference.encoder_graph import tokenizer_of
 
-    model, encoder = classifier.model_, classifier.encoder_
+    model, encoder = torch_model(predictor), predictor.encoder
     own = encoder if tokenizer_of(encoder) is None else None
-    scorer = OnnxScorer.load(folder, encoder=own, cache=False)
-    sentences, embeddings = prepare_documents(
-        documents, encoder, splitter=model.splitter, on_empty="skip"
-    )
-    filled = sentences.filled
-    if not filled.any():
+    expected = Predictor(predictor.backend, encoder, cache=False).read(documents)
+    if not len(expected.lengths):
         raise InputError("there are no documents with a sentence to compare by.")
-    trajectory = model.trace(embeddings, sentences.lengths[filled])
-    expected = model.read(trajectory).probabilities
-    scores = scorer.score(documents)
-    if not np.array_equal(scores.lengths, trajectory.lengths):
+    given = open_predictor(folder, encoder=own, cache=False).read(documents)
+    if not np.array_equal(given.lengths, expected.lengths):
         raise InputError("the exported model splits the documents into other sentences.")
-    right = None if labels is None else model.labels.encode(labels)[filled]
+    right = None if labels is None else model.labels.encode(labels)[expected.filled]
+    share = model.labels.share_equal
     return Comparison(
-        n_documents=len(expected),
-        same_labels=_share(model.labels, expected, scores.probabilities),
-        same_prototypes=float((scores.columns == trajectory.columns).mean()),
-        largest_difference=float(np.abs(scores.probabilities - expected).max()),
-        accuracy=None if right is None else _share(model.labels, expected, right),
-        exported_accuracy=None
-        if right is None
-        else _share(model.labels, scores.probabilities, right),
+        n_documents=len(expected.lengths),
+        same_labels=share(expected.probabilities, given.probabilities),
+        same_prototypes=float((given.columns == expected.columns).mean()),
+        largest_difference=float(np.abs(given.probabilities - expected.probabilities).max()),
+        accuracy=None if right is None else share(expected.probabilities, right),
+        exported_accuracy=None if right is None else share(given.probabilities, right),
     )
 
 
@@ -119,9 +107,3 @@ def trial_documents(model: Model, encoder: Encoder | None) -> list[Any]:
     sentences = [*_SENTENCES, *(prototype.sentence for prototype in model.prototypes)]
     together = ["\n".join(sentences[at::7]) for at in range(7)]
     return [*sentences, *together, "\n".join(sentences)]
-
-
-def _share(labels: LabelCode, ones: NDArray[np.float32], others: NDArray[np.float32]) -> float:
-    if labels.task == "multiclass":
-        return float((ones.argmax(axis=1) == others.argmax(axis=1)).mean())
-    return float(((ones >= 0.5) == (others >= 0.5)).all(axis=1).mean())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from protorynet import __version__
 from protorynet.encoders import Encoder, file_sha256
 from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
 from protorynet.files import check_replaceable, replaced_directory
 from protorynet.inference.export_comparing import Comparison, compare, trial_documents
-from protorynet.inference.onnx_exported import (
+from protorynet.inference.export_folder import (
     ENCODER,
     EXPORT,
     READER,
@@ -21,10 +21,8 @@ from protorynet.inference.onnx_exported import (
     Exported,
     Precision,
 )
+from protorynet.inference.predictor import Predictor, torch_model
 from protorynet.model import Model
-
-if TYPE_CHECKING:
-    from protorynet.classifier import ProtoryNetClassifier
 
 __all__ = ["export_onnx"]
 
@@ -43,7 +41,7 @@ _REQUIRED = (
 
 
 def export_onnx(
-    classifier: ProtoryNetClassifier, folder: Path, *, precision: Precision = "float32"
+    predictor: Predictor, folder: Path, *, precision: Precision = "float32"
 ) -> Comparison:
     """Write a model as a folder for ONNX Runtime, and compare the two before it is delivered.
 
@@ -52,8 +50,8 @@ def export_onnx(
 
     Parameters
     ----------
-    classifier
-        A fitted or loaded classifier.
+    predictor
+        The model, computed by torch.
     folder
         The folder to write. One that exists must be an exported model, and is replaced.
     precision
@@ -80,11 +78,11 @@ def export_onnx(
     for package in ("onnx", "onnxruntime"):
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError("The export to ONNX", package, extra="onnx")
-    model, encoder = classifier.model_, classifier.encoder_
+    model, encoder = torch_model(predictor), predictor.encoder
     try:
         with replaced_directory(folder) as fresh:
             is_same = _write(model, encoder, fresh, precision)
-            comparison = compare(classifier, fresh, trial_documents(model, encoder))
+            comparison = compare(predictor, fresh, trial_documents(model, encoder))
             if is_same:
                 _refuse_differences(comparison)
     except OSError as error:

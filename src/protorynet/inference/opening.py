@@ -1,4 +1,4 @@
-"""Opening a model for scoring, with or without torch."""
+"""Opening a model for predictions, with or without torch."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from protorynet.encoders import Encoder, load_encoder
 from protorynet.errors import InputError, ModelFormatError
-from protorynet.inference.onnx_exported import is_exported
-from protorynet.inference.scores import ClassifierScorer, Scorer
+from protorynet.inference.export_folder import is_exported
+from protorynet.inference.predictor import Predictor, TorchBackend
 
 if TYPE_CHECKING:
-    from protorynet.inference import OnnxScorer
+    from protorynet.model import Model
 
-__all__ = ["Runtime", "is_exported", "model_digest", "open_exported", "open_scorer"]
+__all__ = ["Runtime", "hash_model", "open_model", "open_predictor"]
 
 Runtime = Literal["torch", "onnx"]
 
 
-def open_scorer(
-    model: Path,
+def open_predictor(
+    model: str | Path,
     *,
-    encoder: str | None = None,
+    encoder: str | Path | Encoder | None = None,
     runtime: Runtime = "torch",
     device: str = "auto",
     cache: bool = True,
-) -> Scorer:
-    """Return what scores texts with a model.
+) -> Predictor:
+    """Open a model for predictions and explanations.
 
     Parameters
     ----------
@@ -43,20 +44,44 @@ def open_scorer(
     cache
         Keep embeddings on disk between runs.
     """
+    model = Path(model)
     if is_exported(model):
-        return open_exported(model, encoder=encoder, cache=cache)
+        if isinstance(encoder, str | Path):
+            raise InputError(
+                f"{model} holds its encoder, so --encoder {encoder} has nothing to say; leave it "
+                "out."
+            )
+        from protorynet.inference.onnx_backend import open_export
+
+        backend, own = open_export(model, encoder)
+        return Predictor(backend, own, cache=cache)
     if runtime == "onnx" and model.is_dir():
         raise ModelFormatError(
             f"{model} is not exported, so ONNX Runtime cannot open it. Export it first with: "
             f"protorynet export {model} --format onnx -o EXPORTED"
         )
-    from protorynet.classifier import ProtoryNetClassifier
-
-    loaded = ProtoryNetClassifier.load(model, encoder=encoder, device=device, cache=cache)
-    return ClassifierScorer(loaded)
+    opened, loaded = open_model(model, encoder=encoder, device=device)
+    return Predictor(TorchBackend(opened), loaded, cache=cache)
 
 
-def model_digest(model: Path) -> str:
+def open_model(
+    path: Path, *, encoder: str | Path | Encoder | None = None, device: str = "auto"
+) -> tuple[Model, Encoder | None]:
+    """Read a model directory and load its encoder; a tuned one lies in the directory itself."""
+    from protorynet.encoders import choose_device
+    from protorynet.model import PRECOMPUTED
+    from protorynet.storage import load_model
+
+    model, folder = load_model(path, device=str(choose_device(device)))
+    named = model.encoder.name if encoder is None else encoder
+    loaded = None
+    if not (isinstance(named, str) and named == PRECOMPUTED):
+        loaded = load_encoder(folder or named, device=device, fetch=False)
+    model.encoder.check(loaded)
+    return model, loaded
+
+
+def hash_model(model: Path) -> str:
     """Return a hash of all that a model directory holds, but for what is hidden there.
 
     The parts of an output are hidden, and an output may be made in the directory itself.
@@ -69,14 +94,3 @@ def model_digest(model: Path) -> str:
         with (model / name).open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
-
-
-def open_exported(model: Path, *, encoder: str | None = None, cache: bool = True) -> OnnxScorer:
-    """Return an exported model in ONNX Runtime; it can explain, too."""
-    if encoder is not None:
-        raise InputError(
-            f"{model} holds its encoder, so --encoder {encoder} has nothing to say; leave it out."
-        )
-    from protorynet.inference import OnnxScorer
-
-    return OnnxScorer.load(model, cache=cache)

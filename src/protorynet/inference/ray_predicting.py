@@ -22,7 +22,8 @@ import pyarrow as pa
 import protorynet
 from protorynet import errors
 from protorynet.data import DOCUMENTS, TEXT_BYTES, read_table
-from protorynet.inference import BatchScorer, Runtime, model_digest
+from protorynet.inference.opening import Runtime, hash_model
+from protorynet.inference.predictor import Predictor
 from protorynet.inference.ray_cluster import ray_session
 from protorynet.inference.ray_output import PartFolder, discard, finish, open_folder, write_part
 from protorynet.inference.ray_parts import (
@@ -130,7 +131,7 @@ class PartScorer:
     folder
         Where parts are written.
     text, skip_empty
-        As `BatchScorer` takes them.
+        As `Predictor.score_batch` takes them.
     attempts
         The count of attempts that all workers share.
     """
@@ -148,7 +149,7 @@ class PartScorer:
         self._text = text
         self._skip_empty = skip_empty
         self._attempts = attempts
-        self._step: BatchScorer | None = None
+        self._predictor: Predictor | None = None
 
     def __call__(self, orders: pa.Table) -> pa.Table:
         """Score the part that a table of one row describes; answer with its number and rows."""
@@ -172,16 +173,17 @@ class PartScorer:
             )
 
     def _scored(self, part: Part) -> Iterator[pa.RecordBatch]:
-        if self._step is None:
-            scorer = self._shipped.open()
-            self._step = BatchScorer(scorer, text=self._text, skip_empty=self._skip_empty)
+        if self._predictor is None:
+            self._predictor = self._shipped.open()
         at = part.start
         rows = read_part(part)
         # Of the size that one machine reads at once, so that memory is bounded in the same way.
         fitting = int(TEXT_BYTES * len(rows) / max(rows.nbytes, 1))
         for batch in rows.to_batches(max_chunksize=max(1, min(DOCUMENTS, fitting))):
             with _naming_rows(part.place, at):
-                yield self._step(batch)
+                yield self._predictor.score_batch(
+                    batch, text=self._text, skip_empty=self._skip_empty
+                )
             at += len(batch)
 
 
@@ -245,5 +247,5 @@ def _text_column(files: Sequence[TableFile], text: str | None) -> str:
 def _identity(model: Path, files: Sequence[TableFile], *how: str | bool | None) -> str:
     """Return a hash of all that decides what the parts hold."""
     inputs = [(file.place, file.rows, file.size, file.changed) for file in files]
-    everything = [protorynet.__version__, model_digest(model), inputs, how]
+    everything = [protorynet.__version__, hash_model(model), inputs, how]
     return hashlib.sha256(json.dumps(everything).encode()).hexdigest()

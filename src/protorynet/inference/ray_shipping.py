@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from protorynet.errors import InputError
-from protorynet.inference import Runtime, Scorer, open_scorer
+from protorynet.inference.opening import Runtime, open_predictor
+from protorynet.inference.predictor import Predictor
 
 __all__ = ["ShippedModel", "ship_model"]
 
@@ -26,14 +27,14 @@ class ShippedModel:
     content
         Its folder, on the machine of the command; or a reference to its files.
     encoder, runtime
-        As `open_scorer` takes them.
+        As `open_predictor` takes them.
     """
 
     content: Any
     encoder: str | None
     runtime: Runtime
 
-    def open(self) -> Scorer:
+    def open(self) -> Predictor:
         """Load the model in this process; nothing of it is left on disk."""
         if isinstance(self.content, Path):
             return self._open(self.content)
@@ -43,9 +44,9 @@ class ShippedModel:
             _unpack(ray.get(self.content), Path(folder))
             return self._open(Path(folder))
 
-    def _open(self, folder: Path) -> Scorer:
+    def _open(self, folder: Path) -> Predictor:
         # Documents to be scored are new, so looking them up would only cost.
-        return open_scorer(folder, encoder=self.encoder, runtime=self.runtime, cache=False)
+        return open_predictor(folder, encoder=self.encoder, runtime=self.runtime, cache=False)
 
 
 def ship_model(

@@ -1,6 +1,6 @@
 """The path from sentence vectors to probabilities, drawn as an ONNX graph by hand.
 
-It is what `protorynet.network.trace` and `read_trajectory` compute, in the same precisions: the
+It is what `protorynet.network.trace` and `read_matches` compute, in the same precisions: the
 adapter in float32, distances in float64, the reader in float32. Documents are padded; since the
 reader reads forward only, padding reaches nothing.
 """

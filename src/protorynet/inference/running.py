@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from protorynet.data import DOCUMENTS, Chunk, TableStream
 from protorynet.errors import EmptyDocumentError, InputError, TableError
-from protorynet.inference.batch import BatchScorer
 from protorynet.inference.parts import Part, PartsFolder
+from protorynet.inference.predictor import Predictor
 from protorynet.inference.writing import check_columns, writer_for
 from protorynet.progress import Advance
 
@@ -37,7 +37,7 @@ class Written:
 
 def predict_to_file(
     stream: TableStream,
-    step: BatchScorer,
+    predictor: Predictor,
     parts: PartsFolder,
     advance: Advance,
     *,
@@ -49,7 +49,7 @@ def predict_to_file(
     ----------
     stream
         The documents.
-    step
+    predictor
         What predicts them.
     parts
         The parts that are done; removed when the output is whole.
@@ -64,7 +64,7 @@ def predict_to_file(
     chunks = stream.chunks(first=first, documents=documents)
     # Standard input may keep a thread waiting, which then could not be stopped.
     for chunk in chunks if stream.n_rows is None else _read_ahead(chunks):
-        labelled = _predicted(step, chunk, stream)
+        labelled = _score_chunk(predictor, chunk, stream)
         done.append(_part(chunk, labelled))
         parts.add(done[-1], labelled)
         advance(chunk.stop - chunk.first)
@@ -75,7 +75,7 @@ def predict_to_file(
 
 def predict_to_stream(
     stream: TableStream,
-    step: BatchScorer,
+    predictor: Predictor,
     file: BinaryIO,
     ending: str,
     advance: Advance,
@@ -88,7 +88,7 @@ def predict_to_stream(
     ----------
     stream
         The documents.
-    step
+    predictor
         What predicts them.
     file
         Where the table goes.
@@ -101,10 +101,10 @@ def predict_to_stream(
     """
     done: list[Part] = []
     if not is_brief:
-        check_columns(step.schema(stream.schema), ending)
+        check_columns(predictor.output_schema(stream.schema, text=stream.text_column), ending)
     with writer_for(file, ending) as writer:
         for chunk in stream.chunks():
-            labelled = _predicted(step, chunk, stream, is_brief=is_brief)
+            labelled = _score_chunk(predictor, chunk, stream, is_brief=is_brief)
             if labelled.num_rows:
                 writer.write(labelled)
                 file.flush()
@@ -125,14 +125,18 @@ def _checked(done: list[Part]) -> Written:
     return written
 
 
-def _predicted(
-    step: BatchScorer, chunk: Chunk, stream: TableStream, *, is_brief: bool = False
+def _score_chunk(
+    predictor: Predictor, chunk: Chunk, stream: TableStream, *, is_brief: bool = False
 ) -> pa.RecordBatch:
     try:
         if not is_brief:
-            return step(chunk.batch)
-        labelled, filled = step.predictions(chunk.batch)
-        return labelled.add_column(0, "row", pa.array(chunk.rows[filled]))
+            return predictor.score_batch(
+                chunk.batch, text=stream.text_column, skip_empty=stream.skip_empty
+            )
+        texts = chunk.batch.column(stream.text_column)
+        brief = pa.record_batch({"row": chunk.rows, "text": texts})
+        labelled = predictor.score_batch(brief, text="text", skip_empty=stream.skip_empty)
+        return labelled.drop_columns(["text"])
     except EmptyDocumentError as error:
         raise _named(stream.places(chunk.rows[error.rows].tolist()), stream) from None
 

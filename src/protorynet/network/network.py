@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -12,10 +14,10 @@ from protorynet.network.distances import pairwise_distance, similarity
 from protorynet.network.losses import probabilities
 from protorynet.network.reader import Reader, at_last_sentence
 from protorynet.network.selection import active_prototype, select
-from protorynet.network.trajectory import Prediction, Trajectory
+from protorynet.reading import Reading
 from protorynet.settings import Settings
 
-__all__ = ["ProtoryNetwork", "pad_documents", "read_trajectory", "trace"]
+__all__ = ["ProtoryNetwork", "match_sentences", "pad_documents", "read_matches"]
 
 _BLOCK = 16_384  # sentences compared with all prototypes at once
 _PADDED_STEPS = 65_536  # sentences, padding included, read by the LSTM at once
@@ -70,7 +72,9 @@ def pad_documents(steps: Tensor, lengths: Tensor, longest: int) -> Tensor:
 
 
 @torch.inference_mode()
-def trace(network: ProtoryNetwork, embedded: Tensor, rows: Tensor, lengths: Tensor) -> Trajectory:
+def match_sentences(
+    network: ProtoryNetwork, embedded: Tensor, rows: Tensor, lengths: Tensor
+) -> Reading:
     """Match every sentence to its prototype.
 
     Parameters
@@ -104,7 +108,7 @@ def trace(network: ProtoryNetwork, embedded: Tensor, rows: Tensor, lengths: Tens
         if is_dense:
             dense[block] = similarity(distances, network.settings.psi_squared).float().cpu()
     where = rows.cpu()
-    return Trajectory(
+    return Reading(
         columns=columns[where, 0].numpy(),
         similarities=similarities[where, 0].numpy(),
         runner_up=columns[where, 1].numpy(),
@@ -115,8 +119,8 @@ def trace(network: ProtoryNetwork, embedded: Tensor, rows: Tensor, lengths: Tens
 
 
 @torch.inference_mode()
-def read_trajectory(reader: Reader, trajectory: Trajectory, task: Task) -> Prediction:
-    """Let the reader read trajectories; long and short documents go in separate batches."""
+def read_matches(reader: Reader, trajectory: Reading, task: Task) -> Reading:
+    """Let the reader read matched sentences; long and short documents go in separate batches."""
     device = reader.head.weight.device
     width, n_classes = reader.lstm.input_size, reader.head.out_features
     final = np.empty((len(trajectory.lengths), n_classes), np.float32)
@@ -134,10 +138,10 @@ def read_trajectory(reader: Reader, trajectory: Trajectory, task: Task) -> Predi
         inside = torch.arange(outputs.shape[1], device=device)[None] < lengths[:, None]
         running[places] = outputs[inside].cpu().numpy()
     reader.train(training)
-    return Prediction(final, running)
+    return replace(trajectory, probabilities=final, running=running)
 
 
-def _steps(trajectory: Trajectory, places: NDArray[np.int64], width: int) -> Tensor:
+def _steps(trajectory: Reading, places: NDArray[np.int64], width: int) -> Tensor:
     """Return what the reader sees of some sentences, (n, K)."""
     if trajectory.dense is not None:
         return torch.from_numpy(trajectory.dense[places])

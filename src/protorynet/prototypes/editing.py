@@ -23,7 +23,13 @@ from torch import Tensor
 
 from protorynet.errors import InputError
 from protorynet.labels import Task
-from protorynet.network import ProtoryNetwork, Reader, pairwise_distance, read_trajectory, trace
+from protorynet.network import (
+    ProtoryNetwork,
+    Reader,
+    match_sentences,
+    pairwise_distance,
+    read_matches,
+)
 from protorynet.prototypes.edits import Change, Edits
 from protorynet.prototypes.prototype import Prototype, Prototypes
 
@@ -161,8 +167,8 @@ def _scored(
     items: Sequence[Prototype], network: ProtoryNetwork, task: Task, classes: Sequence[str]
 ) -> list[Prototype]:
     each = torch.arange(len(items))
-    itself = trace(network, network.prototypes, each, torch.ones_like(each))
-    alone = read_trajectory(network.reader, itself, task).probabilities
+    itself = match_sentences(network, network.prototypes, each, torch.ones_like(each))
+    alone = read_matches(network.reader, itself, task).probabilities
     return [
         replace(item, scores=dict(zip(classes, row, strict=True)))
         for item, row in zip(items, alone.tolist(), strict=True)

@@ -12,14 +12,13 @@ from protorynet.explain import (
     Evaluation,
     Misled,
     Overview,
-    decided,
     documents_at,
     learn_automaton,
     misled_documents,
     overview_model,
 )
 from protorynet.model import Model
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 
 __all__ = ["FullReport", "compile_report"]
 
@@ -103,7 +102,7 @@ def _automata(
     """Return an automaton for each of the most frequent answers: the model's own, or new ones."""
     measuring = _traced(model, test)
     said = model.read(measuring).probabilities
-    given = decided(model.labels.task, said).sum(axis=0)
+    given = model.labels.decide(said).sum(axis=0)
     frequent = [place for place in np.argsort(-given, kind="stable").tolist() if given[place]]
     frequent = frequent[:_MOST_AUTOMATA]
     if model.automata:
@@ -121,11 +120,11 @@ def _automata(
     )
 
 
-def _traced(model: Model, documents: LabelledDocuments) -> Trajectory:
+def _traced(model: Model, documents: LabelledDocuments) -> Reading:
     filled = documents_at(documents, np.flatnonzero(documents.sentences.filled))
-    return model.trace(filled.embeddings, filled.sentences.lengths)
+    return model.match(filled.embeddings, filled.sentences.lengths)
 
 
-def _part(trajectory: Trajectory, chosen: np.typing.NDArray[np.bool_]) -> Trajectory:
+def _part(trajectory: Reading, chosen: np.typing.NDArray[np.bool_]) -> Reading:
     places = np.flatnonzero(np.repeat(chosen, trajectory.lengths))
     return trajectory.take(places, trajectory.lengths[chosen])

@@ -1,30 +1,20 @@
 from .app import create_app as create_app
 from .config import (
     Limits as Limits,
-)
-from .config import (
     ServerConfig as ServerConfig,
-)
-from .config import (
     model_name as model_name,
 )
 from .failures import ApiError as ApiError
 from .keyfile import (
     KeyFile as KeyFile,
-)
-from .keyfile import (
     checked_scope as checked_scope,
 )
 from .keys import (
     public as public,
-)
-from .keys import (
     require as require,
 )
 from .listening import (
     address_of as address_of,
-)
-from .listening import (
     listen as listen,
 )
 from .logs import origin as origin

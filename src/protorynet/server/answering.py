@@ -123,7 +123,7 @@ def _results(
 def _predicted(
     model: Model, texts: Sequence[str], sentences: Sentences, embeddings: Embeddings
 ) -> list[dict[str, Any]]:
-    trajectory = model.trace(embeddings, sentences.lengths)
+    trajectory = model.match(embeddings, sentences.lengths)
     probabilities = model.read(trajectory).probabilities
     ids = model.prototypes.ids[trajectory.columns]
     paths = np.split(ids, trajectory.offsets[1:-1])

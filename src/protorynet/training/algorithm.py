@@ -14,13 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from protorynet.network import (
-    ProtoryNetwork,
-    Reader,
-    Trajectory,
-    read_trajectory,
-    trace,
-)
+from protorynet.network import ProtoryNetwork, Reader, match_sentences, read_matches
 from protorynet.progress import progress_bar
 from protorynet.prototypes import (
     PruningPoint,
@@ -30,6 +24,7 @@ from protorynet.prototypes import (
     project,
     sizes_to_try,
 )
+from protorynet.reading import Reading
 from protorynet.training.corpus import Batch, Corpus
 from protorynet.training.loop import Score, Stage, train_epochs
 from protorynet.training.objective import batch_loss
@@ -123,7 +118,7 @@ def train(network: ProtoryNetwork, run: Run) -> Score:
     settings = run.settings
 
     def loss(batch: Batch) -> Tensor:
-        return batch_loss(network, run.source, batch, run.task)
+        return batch_loss(network, run.source, batch, run.labels.task)
 
     def run_epoch(epoch: int) -> None:
         train_one_epoch(module, run, optimiser, stage, epoch, loss)
@@ -216,7 +211,7 @@ def train_reader(network: ProtoryNetwork, run: Run, stage: Stage) -> Score:
     optimiser = torch.optim.Adam(network.reader.parameters(), lr=run.settings.learning_rate)
 
     def loss(batch: Batch) -> Tensor:
-        return batch_loss(network, run.source, batch, run.task)
+        return batch_loss(network, run.source, batch, run.labels.task)
 
     return train_epochs(
         network.reader,
@@ -247,7 +242,7 @@ def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
         )
 
     def loss(batch: Batch) -> Tensor:
-        return batch_loss(network, run.source, batch, run.task, tied_rows=rows)
+        return batch_loss(network, run.source, batch, run.labels.task, tied_rows=rows)
 
     def run_epoch(epoch: int) -> None:
         train_one_epoch(module, run, optimiser, stage, epoch, loss)
@@ -300,8 +295,8 @@ def score_prototypes(
     """Feed each prototype to the reader alone; count the training sentences matched to it."""
     k = len(network.prototypes)
     each = torch.arange(k)
-    itself = trace(network, network.prototypes.data, each, torch.ones_like(each))
-    alone = read_trajectory(network.reader, itself, run.task)
+    itself = match_sentences(network, network.prototypes.data, each, torch.ones_like(each))
+    alone = read_matches(network.reader, itself, run.labels.task)
     counts = np.bincount(columns, minlength=k)
     targets = run.train.targets.cpu().numpy().astype(np.float64)
     document = np.repeat(np.arange(len(targets)), run.train.lengths.cpu().numpy())
@@ -313,16 +308,14 @@ def score_prototypes(
 def validate(network: ProtoryNetwork, run: Run) -> Score:
     """Score the network on the validation documents."""
     trajectory = _trajectory(network, run.source, run.validation)
-    predicted = read_trajectory(network.reader, trajectory, run.task).probabilities
+    predicted = read_matches(network.reader, trajectory, run.labels.task).probabilities
     targets = run.validation.targets.cpu().numpy()
     likelihood = np.clip(predicted, 1e-7, 1 - 1e-7)
-    if run.task == "multiclass":
+    if run.labels.task == "multiclass":
         loss = -np.log((likelihood * targets).sum(axis=1)).mean()
-        right = predicted.argmax(axis=1) == targets.argmax(axis=1)
     else:
         loss = -np.where(targets > 0, np.log(likelihood), np.log(1 - likelihood)).mean()
-        right = ((predicted >= 0.5) == (targets > 0)).all(axis=1)
-    return Score(float(loss), float(right.mean()))
+    return Score(float(loss), run.labels.share_equal(predicted, targets))
 
 
 def usage_of(network: ProtoryNetwork, run: Run) -> NDArray[np.float64]:
@@ -331,9 +324,9 @@ def usage_of(network: ProtoryNetwork, run: Run) -> NDArray[np.float64]:
     return np.bincount(columns, minlength=len(network.prototypes)) / len(columns)
 
 
-def _trajectory(network: ProtoryNetwork, source: SentenceSource, corpus: Corpus) -> Trajectory:
+def _trajectory(network: ProtoryNetwork, source: SentenceSource, corpus: Corpus) -> Reading:
     distinct, places = torch.unique(corpus.rows, return_inverse=True)
-    return trace(network, source.all_rows(distinct), places, corpus.lengths)
+    return match_sentences(network, source.all_rows(distinct), places, corpus.lengths)
 
 
 def _network(prototypes: Tensor, run: Run) -> ProtoryNetwork:

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from protorynet.model import Model
-from protorynet.network import Trajectory, trace
+from protorynet.network import match_sentences
+from protorynet.reading import Reading
 from protorynet.training.corpus import Corpus
 from protorynet.training.sources import SentenceSource
 
@@ -33,8 +34,8 @@ class Fitted:
     """
 
     model: Model
-    train: Trajectory
-    held_out: Trajectory
+    train: Reading
+    held_out: Reading
 
 
 def read_back(model: Model, source: SentenceSource, train: Corpus, held_out: Corpus) -> Fitted:
@@ -54,7 +55,9 @@ def read_back(model: Model, source: SentenceSource, train: Corpus, held_out: Cor
         chosen = evenly_chosen(corpus.lengths.cpu().numpy())
         some = corpus if len(chosen) == len(corpus) else corpus.subset(chosen)
         distinct, places = torch.unique(some.rows, return_inverse=True)
-        parts.append(trace(model.network, source.all_rows(distinct), places, some.lengths))
+        parts.append(
+            match_sentences(model.network, source.all_rows(distinct), places, some.lengths)
+        )
     return Fitted(model, *parts)
 
 

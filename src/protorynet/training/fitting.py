@@ -98,7 +98,7 @@ def fit_model(
         candidates=_candidates(texts, prepared.train),
         source=source,
         settings=settings,
-        task=labels.task,
+        labels=labels,
         seed=seed,
         checkpoint=_checkpoint(checkpoint, resume, settings, encoder, data, seed),
         progress=progress,

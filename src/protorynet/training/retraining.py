@@ -18,7 +18,7 @@ from protorynet.data import Sentences
 from protorynet.encoders import Embeddings
 from protorynet.errors import InputError
 from protorynet.model import Model
-from protorynet.network import ProtoryNetwork, trace
+from protorynet.network import ProtoryNetwork, match_sentences
 from protorynet.prototypes import Prototypes, Retraining
 from protorynet.training.algorithm import score_prototypes, train_reader, validate
 from protorynet.training.corpus import Corpus
@@ -127,7 +127,7 @@ def _run(model: Model, documents: Labelled, progress: bool) -> Run:
         candidates=torch.empty(0, dtype=torch.long, device=device),
         source=FrozenSource(embedded),
         settings=model.settings,
-        task=model.labels.task,
+        labels=model.labels,
         seed=seed,
         progress=progress,
     )
@@ -165,7 +165,9 @@ def _measured(
 def _columns(network: ProtoryNetwork, run: Run) -> NDArray[np.int64]:
     """Return the column of the active prototype of every sentence to learn from."""
     distinct, places = torch.unique(run.train.rows, return_inverse=True)
-    return trace(network, run.source.all_rows(distinct), places, run.train.lengths).columns
+    return match_sentences(
+        network, run.source.all_rows(distinct), places, run.train.lengths
+    ).columns
 
 
 def _moved(

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from protorynet.labels import Task
+from protorynet.labels import LabelCode
 from protorynet.settings import Settings
 from protorynet.training.checkpoint import Checkpoint
 from protorynet.training.corpus import Batch, Corpus
@@ -40,7 +40,7 @@ class Run:
         Rows of the training sentences that may become prototypes.
     source
         Where embeddings come from; its parameters, if any, are trained.
-    settings, task, seed
+    settings, labels, seed
         Hyper-parameters, kind of labels and seed.
     checkpoint, progress
         Where to keep the state, and whether to show progress bars.
@@ -51,7 +51,7 @@ class Run:
     candidates: Tensor
     source: SentenceSource
     settings: Settings
-    task: Task
+    labels: LabelCode
     seed: int
     checkpoint: Checkpoint | None = None
     progress: bool = False

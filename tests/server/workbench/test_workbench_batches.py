@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from server_scene import error_code, running
 from workbench_scene import FORMULA, SCRIPT, Bench
 
@@ -160,7 +159,7 @@ def test_the_result_holds_the_rows_and_what_the_model_says(
     assert table.column("prediction").to_pylist() == classifier.predict(texts).tolist()
     given = np.stack([table.column(f"p_{name}").to_numpy() for name in ("bad", "good")], axis=1)
     np.testing.assert_allclose(given, classifier.predict_proba(texts), atol=1e-5)
-    trajectory, _ = classifier.trace(texts)
+    trajectory = classifier.read(texts)
     ids = classifier.prototypes_.ids[trajectory.columns].tolist()
     assert " ".join(table.column("trajectory").to_pylist()) == " ".join(map(str, ids))
 
@@ -223,7 +222,7 @@ def test_the_overview_counts_the_documents_of_each_prototype(
     texts = [row["complaint"] for row in ROWS if row["complaint"]]
     expected: dict[int, int] = {}
     for text in texts:
-        trajectory, _ = classifier.trace([text])
+        trajectory = classifier.read([text])
         for column in set(trajectory.columns.tolist()):
             number = int(classifier.prototypes_.ids[column])
             expected[number] = expected.get(number, 0) + 1

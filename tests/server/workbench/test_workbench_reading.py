@@ -106,7 +106,7 @@ def test_the_nearest_sentences_are_matched_to_the_prototype(
     number = reading.get("/prototypes/page").json()["items"][0]["id"]
     found = reading.computed(f"/prototypes/{number}/nearest", n=3).json()
     texts = [item["text"] for item in found["items"]]
-    trajectory, _ = classifier.trace(texts)
+    trajectory = classifier.read(texts)
     assert set(classifier.prototypes_.ids[trajectory.columns].tolist()) == {number}
     similarities = [item["similarity"] for item in found["items"]]
     assert similarities == sorted(similarities, reverse=True)

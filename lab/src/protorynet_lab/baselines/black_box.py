@@ -87,7 +87,7 @@ class BlackBoxClassifier(SentenceRival):
             candidates=prepared.train.rows[:0],
             source=prepared.source,
             settings=settings,
-            task=code.task,
+            labels=code,
             seed=self._seed(),
             progress=self.verbose,
         )

@@ -13,14 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from protorynet.labels import LabelCode
-from protorynet.network import (
-    Reader,
-    Trajectory,
-    accuracy_loss,
-    at_last_sentence,
-    pad_documents,
-    read_trajectory,
-)
+from protorynet.network import Reader, accuracy_loss, at_last_sentence, pad_documents, read_matches
+from protorynet.reading import Reading
 from protorynet.training import (
     Batch,
     Corpus,
@@ -83,14 +77,14 @@ def read_vectors(
     """Let the reader read documents whose every step is a whole vector."""
     nothing = np.zeros(len(vectors), np.int64)
     ones = np.ones(len(vectors), np.float32)
-    steps = Trajectory(nothing, ones, nothing, ones, lengths, dense=vectors.numpy())
-    return read_trajectory(reader, steps, labels.task).probabilities
+    steps = Reading(nothing, ones, nothing, ones, lengths, dense=vectors.numpy())
+    return read_matches(reader, steps, labels.task).probabilities
 
 
 def _batch_loss(reader: Reader, run: Run, batch: Batch) -> Tensor:
     steps = pad_documents(run.source(batch.rows), batch.lengths, batch.longest)
     logits = at_last_sentence(reader(steps), batch.lengths)
-    return accuracy_loss(logits, batch.targets, run.task, "cross_entropy")
+    return accuracy_loss(logits, batch.targets, run.labels.task, "cross_entropy")
 
 
 def _validate(reader: Reader, run: Run, labels: LabelCode) -> Score:
@@ -101,9 +95,9 @@ def _validate(reader: Reader, run: Run, labels: LabelCode) -> Score:
     predicted = torch.from_numpy(read_vectors(reader, vectors, lengths, labels))
     # Logits that softmax or sigmoid turns back into these probabilities.
     safe = predicted.clamp(1e-7, 1 - 1e-7)
-    logits = safe.log() if run.task == "multiclass" else safe.logit()
+    logits = safe.log() if run.labels.task == "multiclass" else safe.logit()
     targets = corpus.targets.cpu()
-    loss = accuracy_loss(logits, targets, run.task, "cross_entropy")
+    loss = accuracy_loss(logits, targets, run.labels.task, "cross_entropy")
     truth = labels.decode(targets.numpy())
     right = labels.decode(predicted.numpy()) == truth
     accuracy = right.mean() if right.ndim == 1 else right.all(axis=1).mean()

@@ -17,7 +17,7 @@ from protorynet.classifier import ProtoryNetClassifier
 from protorynet.errors import InputError
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import Model
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 from protorynet.training import validation_documents
 from protorynet_lab.baselines.contract import Evidence, Rival, text_list
 from protorynet_lab.baselines.score_readers import (
@@ -41,7 +41,7 @@ SUBSTITUTES = tuple(_READERS)
 class _Reading(NamedTuple):
     """The trajectories of the documents that hold a sentence, and which documents those are."""
 
-    trajectory: Trajectory
+    trajectory: Reading
     filled: NDArray[np.bool_]
 
     def scores(self, model: Model) -> SentenceScores:
@@ -58,6 +58,11 @@ class _Reading(NamedTuple):
         if probabilities is not None:
             result[self.filled] = probabilities
         return result
+
+
+def _read_with(classifier: Any, texts: Any) -> _Reading:
+    reading = classifier.read(texts)
+    return _Reading(reading, reading.filled)
 
 
 class SubstituteClassifier(Rival):
@@ -119,7 +124,7 @@ class SubstituteClassifier(Rival):
         if not hasattr(given, "model_"):
             given = clone(given).fit(texts, code.decode(targets))
         self.classifier_ = given
-        return self._learn_reading(_Reading(*given.trace(texts)), targets)
+        return self._learn_reading(_read_with(given, texts), targets)
 
     def _check(self) -> None:
         if self.reader not in _READERS:
@@ -152,7 +157,7 @@ class SubstituteClassifier(Rival):
         return self.reader_.fit(reading.scores(model), truth, held_out)
 
     def _probabilities(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._read(_Reading(*self.classifier_.trace(texts)))
+        return self._read(_read_with(self.classifier_, texts))
 
     def _read(self, reading: _Reading) -> NDArray[np.float32]:
         model = self.classifier_.model_
@@ -161,7 +166,7 @@ class SubstituteClassifier(Rival):
         return reading.spread(model, self.reader_.probabilities(reading.scores(model)))
 
     def _evidence(self, text: str, place: int) -> tuple[Sequence[Evidence], str]:
-        reading = _Reading(*self.classifier_.trace([text]))
+        reading = _read_with(self.classifier_, [text])
         if not reading.filled.any():
             return [], "There is no sentence; the class frequencies of the training documents."
         sentences = [each.text for each in self.classifier_.explain(text).sentences]
@@ -186,7 +191,7 @@ def fit_substitutes(
     texts = text_list(X)
     check_labels(y, len(texts))
     code = learn_labels(y)
-    reading = _Reading(*classifier.trace(texts))
+    reading = _read_with(classifier, texts)
     fitted = {}
     for name in SUBSTITUTES:
         rival = SubstituteClassifier(name, classifier=classifier)
@@ -204,7 +209,7 @@ def substitute_predictions(
 ) -> dict[str, NDArray[Any]]:
     """Return the classes by a model's substitutes, and by itself as ``"protorynet"``."""
     model = classifier.model_
-    reading = _Reading(*classifier.trace(text_list(X)))
+    reading = _read_with(classifier, text_list(X))
     own = model.read(reading.trajectory).probabilities if reading.filled.any() else None
     probabilities = {name: each._read(reading) for name, each in substitutes.items()}
     probabilities["protorynet"] = reading.spread(model, own)

@@ -3,11 +3,7 @@ from .jobs import Plan as Plan
 from .pages import write_pages as write_pages
 from .planning import (
     Request as Request,
-)
-from .planning import (
     make_plan as make_plan,
-)
-from .planning import (
     measurements_of as measurements_of,
 )
 from .results import read_results as read_results

@@ -59,7 +59,7 @@ def prune_to_thresholds(
 
 
 def _point(threshold: float, model: Model, unseen: Labelled) -> dict[str, float]:
-    trajectory = model.trace(unseen.embeddings, unseen.sentences.lengths)
+    trajectory = model.match(unseen.embeddings, unseen.sentences.lengths)
     predicted = model.read(trajectory).probabilities.argmax(axis=1)
     return {
         "threshold": threshold,

@@ -3,11 +3,7 @@ from .analysis import analyse as analyse
 from .analysis_page import write_analysis as write_analysis
 from .attaching import (
     attach as attach,
-)
-from .attaching import (
     router as router,
-)
-from .attaching import (
     survey_app as survey_app,
 )
 from .automatic import take_automatically as take_automatically
@@ -17,42 +13,26 @@ from .making import survey_of_models as survey_of_models
 from .opening import open_survey as open_survey
 from .questions import (
     Counts as Counts,
-)
-from .questions import (
     ReadModel as ReadModel,
-)
-from .questions import (
     make_survey as make_survey,
 )
 from .responses import (
     Response as Response,
-)
-from .responses import (
     responses_csv as responses_csv,
 )
 from .serving import (
     listening_at as listening_at,
-)
-from .serving import (
     serve_survey as serve_survey,
 )
 from .storage import Storage as Storage
 from .survey import (
     TASKS as TASKS,
-)
-from .survey import (
     Option as Option,
-)
-from .survey import (
     Question as Question,
-)
-from .survey import (
     Survey as Survey,
 )
 from .survey_file import (
     read_survey as read_survey,
-)
-from .survey_file import (
     write_survey as write_survey,
 )
 from .terminal import print_analysis as print_analysis

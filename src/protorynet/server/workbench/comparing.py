@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.explain import ClassFigures, LabelledDocuments, class_figures, decided
+from protorynet.explain import ClassFigures, LabelledDocuments, class_figures
 from protorynet.model import Model
 from protorynet.server.failures import ApiError
 from protorynet.server.jobs import Job, Progress
@@ -67,8 +67,8 @@ def compare(before: Model, after: Model, documents: LabelledDocuments) -> dict[s
 
 
 def _decided(model: Model, documents: LabelledDocuments) -> NDArray[np.bool_]:
-    trajectory = model.trace(documents.embeddings, documents.sentences.lengths)
-    return decided(model.labels.task, model.read(trajectory).probabilities)
+    trajectory = model.match(documents.embeddings, documents.sentences.lengths)
+    return model.labels.decide(model.read(trajectory).probabilities)
 
 
 def _figures(model: Model, truth: NDArray[np.bool_], given: NDArray[np.bool_]) -> dict[str, Any]:

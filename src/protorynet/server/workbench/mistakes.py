@@ -178,7 +178,7 @@ def _found(version: str, model: Model, prepared: Prepared, progress: Progress) -
     split_of = dict(zip(documents.rows.tolist(), prepared.splits, strict=True))
     mistakes: list[Mistake] = []
     if len(documents.texts):
-        trajectory = model.trace(documents.embeddings, documents.sentences.lengths)
+        trajectory = model.match(documents.embeddings, documents.sentences.lengths)
         prediction, truth = model.read(trajectory), documents.targets > 0.5
         places = confident_mistakes(model, prediction, truth, len(truth))
         for start in range(0, len(places), _STEP):

@@ -86,7 +86,7 @@ def nearest_view(desk: Desk, number: int, n: int, *, draft: bool) -> dict[str, A
 
     def look(progress: Progress) -> tuple[tuple[Neighbour, ...], ...]:
         documents = desk.prepared(served, progress).train
-        trajectory = model.trace(documents.embeddings, documents.sentences.lengths)
+        trajectory = model.match(documents.embeddings, documents.sentences.lengths)
         texts, rows = documents.sentences.texts, documents.rows
         return nearest_sentences(trajectory, texts, rows, len(model.prototypes), most=MOST_NEAREST)
 

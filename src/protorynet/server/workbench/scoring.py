@@ -120,7 +120,7 @@ def _score(
     filled = sentences.filled
     if not filled.any():
         return 0
-    trajectory = model.trace(embeddings, sentences.lengths[filled])
+    trajectory = model.match(embeddings, sentences.lengths[filled])
     probabilities = model.read(trajectory).probabilities
     labels = [model.labels.name_of(row) for row in probabilities]
     chosen = places[filled]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.model import Model
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 from protorynet.server.workbench.paging import beginning
 from protorynet.server.workbench.times import bucketed, buckets_between, choose_bucket, moments
 
@@ -124,7 +124,7 @@ class Tally:
         texts: Sequence[str],
         sentences: Sequence[str],
         labels: Sequence[str],
-        trajectory: Trajectory,
+        trajectory: Reading,
     ) -> None:
         """Count documents.
 

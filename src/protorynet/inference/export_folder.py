@@ -16,8 +16,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from protorynet.automaton import Automaton
 from protorynet.data import Splitter
 from protorynet.errors import ModelFormatError
 from protorynet.files import read_limited
@@ -110,6 +111,9 @@ class Exported:
     validation_accuracy: float
     reader_is_behind: bool
     sha256: Mapping[str, str]
+
+    automata: ClassVar[tuple[Automaton, ...]] = ()
+    """They are not exported."""
 
     def to_json(self) -> bytes:
         """Return the content of export.json."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from protorynet.errors import ProtoryNetError
-from protorynet.inference.ray_workers import load_same_encoder
+from protorynet.inference import load_same_encoder
 
 __all__ = ["Board", "Job", "Outcome", "train_together"]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from protorynet.classifier import ProtoryNetClassifier
 from protorynet.encoders import EmbeddingCache, Encoder, WindowedEncoder
-from protorynet.inference.ray_encoding import encode_with_ray
+from protorynet.inference import encode_with_ray
 
 __all__ = ["fit_on_encoded"]
 

@@ -14,13 +14,12 @@ from protorynet.classifier import ProtoryNetClassifier
 from protorynet.data import document_list, split_documents
 from protorynet.encoders import Encoder, WindowedEncoder, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
-from protorynet.inference.ray_cluster import ray_session
-from protorynet.inference.ray_encoded import fit_on_encoded
-from protorynet.inference.ray_training_worker import Board, Job, Outcome, train_together
-from protorynet.inference.ray_workers import error_of, start_here
+from protorynet.inference import error_of, ray_session, start_here
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import PRECOMPUTED
 from protorynet.progress import Advance, progress_bar
+from protorynet.ray_encoded import fit_on_encoded
+from protorynet.ray_training_worker import Board, Job, Outcome, train_together
 from protorynet.training import clear_checkpoint, tunable_encoder
 
 __all__ = ["fit_with_ray"]

@@ -1,0 +1,239 @@
+"""Exported models computed by ONNX Runtime, without torch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.encoders import (
+    Embeddings,
+    Encoder,
+    OnnxEncoder,
+    SentenceTokenizer,
+    first_line,
+    open_session,
+    parse_tokenizer,
+    run_session,
+)
+from protorynet.errors import EncoderError, InputError, ModelFormatError
+from protorynet.inference.export_folder import (
+    ENCODER,
+    READER,
+    TOKENIZER,
+    EncoderPart,
+    Exported,
+    read_exported,
+    read_part,
+)
+from protorynet.reading import Reading
+
+__all__ = ["INPUTS", "OUTPUTS", "OnnxBackend", "open_export"]
+
+INPUTS = ("vectors", "rows", "lengths")
+OUTPUTS = (
+    "probabilities",
+    "running",
+    "columns",
+    "similarities",
+    "runner_up",
+    "runner_up_similarities",
+)
+_PADDED_STEPS = 16_384  # sentences, padding included, read at once
+_SIMILARITIES = 4_194_304  # similarities to prototypes held at once
+_MOST_VARIANTS = 256  # of one document, each with other sentences left out, that are read
+
+
+def open_export(folder: Path, encoder: Encoder | None = None) -> tuple[OnnxBackend, Encoder | None]:
+    """Open a folder that ``protorynet export`` made.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    encoder
+        The encoder that the model was made with, where the folder holds none.
+    """
+    exported = read_exported(folder)
+    if exported.encoder is not None:
+        if encoder is not None:
+            raise InputError(f"{folder} holds its encoder; load it without encoder=….")
+        encoder = _open_encoder(folder, exported, exported.encoder)
+    elif encoder is not None and encoder.fingerprint != exported.encoder_fingerprint:
+        raise EncoderError(
+            f"the model was made with another encoder than {encoder.name!r}: "
+            f"{exported.encoder_name!r}. Give the right one with encoder=…."
+        )
+    return OnnxBackend(exported, read_part(folder, READER, exported), folder / READER), encoder
+
+
+class OnnxBackend:
+    """The reader of an exported model in ONNX Runtime.
+
+    Parameters
+    ----------
+    exported
+        What the folder says of itself.
+    graph, source
+        The content of reader.onnx, and the file, for messages.
+    """
+
+    def __init__(self, exported: Exported, graph: bytes, source: Path) -> None:
+        self.facts = exported
+        self._session = open_session(graph, source, inputs=INPUTS, outputs=OUTPUTS)
+        self._source = source
+        self._n_prototypes = len(exported.prototypes)
+        self._n_classes = len(exported.labels.classes)
+        self._steps = max(1, min(_PADDED_STEPS, _SIMILARITIES // self._n_prototypes))
+
+    def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
+        """Match and read documents; long and short ones go in separate batches."""
+        vectors, rows = embeddings.vectors, embeddings.rows
+        if len(vectors) and vectors.shape[1] != self.facts.dimension:
+            raise InputError(
+                f"the vectors have {vectors.shape[1]} components, but the model was trained on "
+                f"vectors of {self.facts.dimension}."
+            )
+        n = len(rows)
+        result = Reading(
+            columns=np.empty(n, np.int64),
+            similarities=np.empty(n, np.float32),
+            runner_up=np.empty(n, np.int64),
+            runner_up_similarities=np.empty(n, np.float32),
+            lengths=lengths,
+            probabilities=np.empty((len(lengths), self._n_classes), np.float32),
+            running=np.empty((n, self._n_classes), np.float32),
+        )
+        for documents, places in _batches(lengths, self._steps):
+            self._fill(result, documents, places, vectors, rows)
+        return result
+
+    def leave_one_out(self, reading: Reading, embeddings: Embeddings) -> NDArray[np.float32]:
+        """Return the effect of every sentence.
+
+        A document's only sentence is compared with the share of its class in the training data.
+        In a very long document several sentences are left out together and share the fall.
+        """
+        frequencies = np.array(self.facts.class_frequencies, np.float32)
+        leading, whole = reading.probabilities.argmax(axis=1), reading.probabilities.max(axis=1)
+        effects = np.empty(len(reading.columns), np.float32)
+        start = 0
+        for document, length in enumerate(reading.lengths.tolist()):
+            rows, place = embeddings.rows[start : start + length], leading[document]
+            if length == 1:
+                effects[start] = whole[document] - frequencies[place]
+            else:
+                size = -(-length // _MOST_VARIANTS)
+                without = self._read_without(embeddings.vectors, rows, size)[:, place]
+                sizes = np.minimum(size, length - np.arange(0, length, size))
+                fall = (whole[document] - without) / sizes
+                effects[start : start + length] = np.repeat(fall, sizes)
+            start += length
+        return effects
+
+    def _read_without(
+        self, vectors: NDArray[np.float32], rows: NDArray[np.int64], size: int
+    ) -> NDArray[np.float32]:
+        """Return the probabilities of one document without each run of `size` sentences."""
+        runs = [np.delete(rows, slice(at, at + size)) for at in range(0, len(rows), size)]
+        lengths = np.array([len(run) for run in runs], np.int64)
+        return self.read(Embeddings(vectors, np.concatenate(runs)), lengths).probabilities
+
+    def _fill(
+        self,
+        result: Reading,
+        documents: NDArray[np.int64],
+        places: NDArray[np.int64],
+        vectors: NDArray[np.float32],
+        rows: NDArray[np.int64],
+    ) -> None:
+        """Read some documents; `places` (documents, longest) says where their sentences stand."""
+        inside = places >= 0
+        at = places[inside]
+        used, local = np.unique(rows[at], return_inverse=True)
+        layout = np.zeros(places.shape, np.int64)
+        layout[inside] = local
+        values: tuple[NDArray[Any], ...] = (vectors[used], layout, result.lengths[documents])
+        feed = dict(zip(INPUTS, values, strict=True))
+        outputs = run_session(self._session, OUTPUTS, feed, self._source)
+        given = dict(zip(OUTPUTS, outputs, strict=True))
+        self._check(given, inside)
+        result.probabilities[documents] = given.pop("probabilities")
+        for name, padded in given.items():
+            getattr(result, name)[at] = padded[inside]
+
+    def _check(self, given: dict[str, NDArray[Any]], inside: NDArray[np.bool_]) -> None:
+        """Refuse what a graph of another model, or no reader at all, would say."""
+        classes = (self._n_classes,)
+        shapes = {"probabilities": inside.shape[:1] + classes, "running": inside.shape + classes}
+        is_right = all(
+            array.shape == shapes.get(name, inside.shape) and array.dtype.kind in "fi"
+            for name, array in given.items()
+        )
+        if is_right:
+            both = np.concatenate([given[name][inside] for name in ("columns", "runner_up")])
+            is_right = bool(both.min() >= 0 and both.max() < self._n_prototypes)
+        if not is_right:
+            raise ModelFormatError(
+                f"{self._source} has other classes or prototypes than export.json; export the "
+                "model again."
+            )
+
+
+def _batches(
+    lengths: NDArray[np.int64], steps: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Group documents of like length, and tell where their sentences stand, −1 being padding."""
+    order = np.argsort(lengths, kind="stable")
+    starts = np.cumsum(lengths) - lengths
+    first = 0
+    while first < len(order):
+        last = first + 1
+        while last < len(order) and (last + 1 - first) * lengths[order[last]] <= steps:
+            last += 1
+        documents = order[first:last]
+        step = np.arange(lengths[documents].max())
+        inside = step < lengths[documents, None]
+        yield documents, np.where(inside, starts[documents, None] + step, -1)
+        first = last
+
+
+def _open_encoder(folder: Path, exported: Exported, part: EncoderPart) -> OnnxEncoder:
+    graph = read_part(folder, ENCODER, exported)
+    content = read_part(folder, TOKENIZER, exported)
+    try:
+        tokenizer = parse_tokenizer(content)
+    except ValueError as error:
+        raise ModelFormatError(
+            f"{folder / TOKENIZER} is damaged ({first_line(error)}); export the model again."
+        ) from None
+    special_tokens = tokenizer.num_special_tokens_to_add(False)
+    if part.window <= special_tokens:
+        raise ModelFormatError(
+            f"{folder} has a window of {part.window} token(s), of which {special_tokens} are "
+            "special; export the model again."
+        )
+    encoder = OnnxEncoder(
+        graph,
+        SentenceTokenizer(tokenizer, part.window, part.pad_token_id),
+        name=f"{exported.encoder_name} (ONNX {part.precision})",
+        # Computed from the content: a name that the folder gave itself could spoil the cache.
+        fingerprint=_fingerprint(graph, content, part),
+        source=folder / ENCODER,
+    )
+    if encoder.dimension != exported.dimension:
+        raise ModelFormatError(
+            f"{folder / ENCODER} gives vectors of {encoder.dimension} components, but the model "
+            f"reads {exported.dimension}; export the model again."
+        )
+    return encoder
+
+
+def _fingerprint(graph: bytes, tokenizer: bytes, part: EncoderPart) -> str:
+    digests = [hashlib.sha256(content).hexdigest() for content in (graph, tokenizer)]
+    parts = ["onnx", *digests, str(part.window), str(part.pad_token_id)]
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()

@@ -1,0 +1,287 @@
+"""One way from documents to predictions and explanations, whatever computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from protorynet.data import OnEmpty, Sentences, sequence_text
+from protorynet.encoders import EmbeddingCache, Embeddings, Encoder
+from protorynet.errors import EmptyDocumentError, InputError, TableError
+from protorynet.explain import Explanation, ModelFacts, explain_reading
+from protorynet.labels import LabelCode
+from protorynet.preparation import prepare_documents
+from protorynet.reading import Reading
+
+if TYPE_CHECKING:
+    from protorynet.model import Model
+
+__all__ = ["Backend", "Predictor", "TorchBackend", "prediction_names", "torch_model"]
+
+_DECIMALS = 6  # of the probabilities in tables
+
+
+class Backend(Protocol):
+    """What computes: from the encoder's vectors to prototypes and probabilities."""
+
+    @property
+    def facts(self) -> ModelFacts:
+        """What is known of the model."""
+        ...
+
+    def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
+        """Match sentences to prototypes and read documents of these lengths, at least one each."""
+        ...
+
+    def leave_one_out(self, reading: Reading, embeddings: Embeddings) -> NDArray[np.float32]:
+        """Return, per sentence, the fall of the leading class's probability without it."""
+        ...
+
+
+class TorchBackend:
+    """A model computed by torch.
+
+    Parameters
+    ----------
+    model
+        The model.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    @property
+    def facts(self) -> ModelFacts:
+        """The model itself."""
+        return self.model
+
+    def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
+        """Match and read documents."""
+        return self.model.read(self.model.match(embeddings, lengths))
+
+    def leave_one_out(self, reading: Reading, embeddings: Embeddings) -> NDArray[np.float32]:
+        """Return the effect of every sentence."""
+        from protorynet.explain import leave_one_out_effects
+
+        return leave_one_out_effects(self.model, reading)
+
+
+def torch_model(predictor: Predictor) -> Model:
+    """Return the model that torch computes; an exported one has none."""
+    if not isinstance(predictor.backend, TorchBackend):
+        raise InputError("the model is exported already; give the model that it was made of.")
+    return predictor.backend.model
+
+
+class Predictor:
+    """A model ready for documents: what computes it, its encoder, splitter and labels.
+
+    Parameters
+    ----------
+    backend
+        What computes.
+    encoder
+        What turns sentences into vectors; None where (T, d) arrays are given in place of texts.
+    cache
+        Keep embeddings on disk between runs.
+    progress
+        Show a progress bar while encoding.
+
+    Examples
+    --------
+    >>> from protorynet import ProtoryNetClassifier
+    >>> texts = ["I loved it. Great film!", "Awful. I hated every minute."] * 10
+    >>> predictor = ProtoryNetClassifier().fit(texts, ["good", "bad"] * 10).predictor
+    >>> predictor.predict(["What a film. Great!"]).tolist()
+    ['good']
+    >>> batch = pa.record_batch({"stars": [5, 0], "review": ["A great film.", None]})
+    >>> predictor.score_batch(batch, text="review", skip_empty=True).column("stars").to_pylist()
+    [5]
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        encoder: Encoder | None,
+        *,
+        cache: bool = True,
+        progress: bool = False,
+    ) -> None:
+        self.backend = backend
+        self.encoder = encoder
+        self._cache = EmbeddingCache() if cache else None
+        self._progress = progress
+
+    @property
+    def facts(self) -> ModelFacts:
+        """What is known of the model."""
+        return self.backend.facts
+
+    @property
+    def labels(self) -> LabelCode:
+        """The classes."""
+        return self.facts.labels
+
+    def prepare(
+        self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip"
+    ) -> tuple[Sentences, Embeddings]:
+        """Split documents and encode their sentences, as the model reads them."""
+        if self.encoder is None and any(isinstance(document, str) for document in documents):
+            raise InputError(
+                "the model comes without an encoder, so it cannot read texts. Give arrays of its "
+                "vectors, or its encoder with encoder=…."
+            )
+        return prepare_documents(
+            documents,
+            self.encoder,
+            splitter=self.facts.splitter,
+            on_empty=on_empty,
+            cache=self._cache,
+            progress=self._progress,
+        )
+
+    def read(self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip") -> Reading:
+        """Match and read documents; those without a sentence are counted in `Reading.empty`."""
+        if not len(documents):
+            return self._nothing(0)
+        return self.read_prepared(*self.prepare(documents, on_empty=on_empty))
+
+    def read_prepared(self, sentences: Sentences, embeddings: Embeddings) -> Reading:
+        """Match and read what `prepare` returned."""
+        filled = sentences.filled
+        if not filled.any():
+            return self._nothing(len(filled))
+        reading = self.backend.read(embeddings, sentences.lengths[filled])
+        return reading if filled.all() else replace(reading, empty=np.flatnonzero(~filled))
+
+    def predict_proba(
+        self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip"
+    ) -> NDArray[np.float32]:
+        """Return the probability of each class; that of the training data for no sentence."""
+        reading = self.read(documents, on_empty=on_empty)
+        frequencies = np.array(self.facts.class_frequencies, np.float32)
+        result = np.tile(frequencies, (len(reading.filled), 1))
+        result[reading.filled] = reading.probabilities
+        return result
+
+    def predict(self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip") -> NDArray[Any]:
+        """Return the class of each document, or a 0/1 matrix for several labels."""
+        return self.labels.decode(self.predict_proba(documents, on_empty=on_empty))
+
+    def explain(self, documents: Sequence[Any]) -> list[Explanation]:
+        """Explain the prediction for each document; one without a sentence is refused."""
+        if not len(documents):
+            return []
+        sentences, embeddings = self.prepare(documents, on_empty="error")
+        texts = [doc if isinstance(doc, str) else sequence_text(len(doc)) for doc in documents]
+        return self.explain_prepared(texts, sentences, embeddings)
+
+    def explain_prepared(
+        self, texts: Sequence[str], sentences: Sentences, embeddings: Embeddings
+    ) -> list[Explanation]:
+        """Explain what `prepare` returned for texts, each with a sentence."""
+        reading = self.read_prepared(sentences, embeddings)
+        effects = self.backend.leave_one_out(reading, embeddings)
+        return explain_reading(self.facts, texts, sentences, reading, effects)
+
+    def score_batch(
+        self, batch: pa.RecordBatch, *, text: str, skip_empty: bool = False
+    ) -> pa.RecordBatch:
+        """Return the rows of a batch with their predictions; the step that every engine runs.
+
+        Parameters
+        ----------
+        batch
+            Some rows of a table.
+        text
+            The column of texts.
+        skip_empty
+            Leave out rows whose text is missing or holds no sentence, instead of refusing them.
+
+        Raises
+        ------
+        EmptyDocumentError
+            With the positions in the batch, where a text holds no sentence and may not be skipped.
+        """
+        schema = self.output_schema(batch.schema, text=text)
+        reading = self.read(_texts(batch.column(text), text))
+        if len(reading.empty) and not skip_empty:
+            raise EmptyDocumentError(reading.empty.tolist())
+        kept = batch.filter(pa.array(reading.filled)) if len(reading.empty) else batch
+        columns = [*kept.columns, *self._prediction_columns(reading)]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def output_schema(self, given: pa.Schema, *, text: str) -> pa.Schema:
+        """Return the schema of the rows with predictions, known before any row is scored."""
+        if text not in given.names:
+            raise TableError(
+                f"there is no column {text!r}; the columns are {', '.join(map(repr, given.names))}."
+            )
+        first, *numbers, last = prediction_names(self.labels.names)
+        added = [(first, _label_type(self.labels)), *((name, pa.float64()) for name in numbers)]
+        if taken := [name for name in (first, *numbers, last) if name in given.names]:
+            raise InputError(
+                f"the table has the column(s) {', '.join(map(repr, taken))} already, which "
+                "predict would write. Rename or remove them."
+            )
+        added_schema = pa.schema([*added, (last, pa.string())])
+        return pa.schema([*given, *added_schema], metadata=given.metadata)
+
+    def _prediction_columns(self, reading: Reading) -> list[pa.Array]:
+        rounded = np.round(reading.probabilities.astype(np.float64), _DECIMALS)
+        ids = [str(prototype.id) for prototype in self.facts.prototypes]
+        paths = [" ".join(path) for path in reading.paths(ids)] if len(reading.lengths) else []
+        if self.labels.task == "multilabel":
+            predicted: list[Any] = [self.labels.name_of(row) for row in reading.probabilities]
+        else:
+            places = self.labels.decide(reading.probabilities).argmax(axis=1)
+            predicted = [self.labels.classes[place] for place in places]
+        return [
+            pa.array(predicted, _label_type(self.labels)),
+            pa.array(rounded.max(axis=1, initial=0.0)),
+            *(pa.array(column) for column in rounded.T),
+            pa.array(paths, pa.string()),
+        ]
+
+    def _nothing(self, n_documents: int) -> Reading:
+        """Return the reading of documents of which none holds a sentence."""
+        no_columns, no_values = np.zeros(0, np.int64), np.zeros(0, np.float32)
+        none = np.zeros((0, len(self.labels.classes)), np.float32)
+        return Reading(
+            no_columns,
+            no_values,
+            no_columns,
+            no_values,
+            no_columns,
+            none,
+            none,
+            np.arange(n_documents),
+        )
+
+
+def prediction_names(classes: Sequence[str]) -> list[str]:
+    """Return the names of the columns that predictions have.
+
+    Examples
+    --------
+    >>> prediction_names(["no", "yes"])
+    ['prediction', 'probability', 'p_no', 'p_yes', 'trajectory']
+    """
+    return ["prediction", "probability", *(f"p_{name}" for name in classes), "trajectory"]
+
+
+def _texts(column: pa.Array, name: str) -> list[str]:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not (is_text or pa.types.is_string_view(kind) or pa.types.is_null(kind)):
+        raise TableError(f"column {name!r} holds {kind}, not text; choose the column of texts.")
+    return [text or "" for text in column.to_pylist()]
+
+
+def _label_type(labels: LabelCode) -> pa.DataType:
+    return pa.string() if labels.task == "multilabel" else pa.array(labels.classes).type

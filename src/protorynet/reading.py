@@ -1,0 +1,108 @@
+"""What a model did with some documents: the one type that every view and measure starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Reading"]
+
+
+def _not_read() -> NDArray[np.float32]:
+    return np.empty((0, 0), np.float32)
+
+
+def _no_documents() -> NDArray[np.int64]:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The trajectories of some documents, and the probabilities they lead to.
+
+    Sentences stand one document after the other. A document without a sentence has no trajectory;
+    only `empty` knows of it.
+
+    Parameters
+    ----------
+    columns, similarities
+        Column of the active prototype of each sentence, and its similarity to the sentence.
+    runner_up, runner_up_similarities
+        The same for the second-nearest prototype; equal to the first where there is only one.
+    lengths
+        Number of sentences of each document that holds one.
+    probabilities, running
+        One row per document, and one row per sentence: the probabilities of the classes at the
+        end, and after reading up to and including the sentence. Without rows where the sentences
+        were matched, but not read yet.
+    empty
+        Positions of the documents without a sentence among all those given.
+    dense
+        The similarities to all prototypes, (sentences, K), where the reader sees them all (the
+        ablation `selection="dense"`); None where it sees the active one only.
+
+    Examples
+    --------
+    >>> columns, ones = np.array([0, 1, 0]), np.ones(3, np.float32)
+    >>> reading = Reading(columns, ones, columns, ones, np.array([2, 1]), empty=np.array([1]))
+    >>> reading.filled.tolist(), [path.tolist() for path in reading.paths(["a", "b"])]
+    ([True, False, True], [['a', 'b'], ['a']])
+    """
+
+    columns: NDArray[np.int64]
+    similarities: NDArray[np.float32]
+    runner_up: NDArray[np.int64]
+    runner_up_similarities: NDArray[np.float32]
+    lengths: NDArray[np.int64]
+    probabilities: NDArray[np.float32] = field(default_factory=_not_read)
+    running: NDArray[np.float32] = field(default_factory=_not_read)
+    empty: NDArray[np.int64] = field(default_factory=_no_documents)
+    dense: NDArray[np.float32] | None = None
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each document starts among the sentences; one more than there are documents."""
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """Which of the documents given hold a sentence."""
+        filled = np.ones(len(self.lengths) + len(self.empty), np.bool_)
+        filled[self.empty] = False
+        return filled
+
+    def take(self, places: NDArray[np.int64], lengths: NDArray[np.int64]) -> Reading:
+        """Return documents of these lengths, made of the sentences at these places, not read."""
+        return Reading(
+            self.columns[places],
+            self.similarities[places],
+            self.runner_up[places],
+            self.runner_up_similarities[places],
+            lengths,
+            dense=None if self.dense is None else self.dense[places],
+        )
+
+    def part(self, chosen: NDArray[np.bool_]) -> Reading:
+        """Return some of the documents that hold a sentence, as they were read."""
+        kept = np.repeat(chosen, self.lengths)
+        part = self.take(np.flatnonzero(kept), self.lengths[chosen])
+        if not len(self.probabilities):
+            return part
+        return replace(part, probabilities=self.probabilities[chosen], running=self.running[kept])
+
+    def columns_used(self, k: int) -> NDArray[np.bool_]:
+        """Say for each of `k` prototypes whether it is active anywhere."""
+        return np.bincount(self.columns, minlength=k) > 0
+
+    def with_full_similarity(self) -> Reading:
+        """Return the trajectories, not read, with every similarity 1: the prototype ids alone."""
+        ones = np.ones_like(self.similarities)
+        return Reading(self.columns, ones, self.runner_up, ones, self.lengths)
+
+    def paths(self, ids: Sequence[Any] | NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the ids of the prototypes of each document, given those of all prototypes."""
+        return np.split(np.asarray(ids)[self.columns], self.offsets[1:-1])
