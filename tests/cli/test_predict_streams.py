@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 from cli_scene import Ended, Fails, Run, the_error
 
-SCORING = Path(__file__).parents[1] / "scoring"
+SCORING = Path(__file__).parents[1] / "inference"
 sys.path.insert(0, str(SCORING))
-from toy_scorer import MODULE, exported, toy_runtime  # noqa: E402
+from toy_predictor import exported, open_toy  # noqa: E402
 
-TOY = str(SCORING / "toy_scorer.py")
+TOY = str(SCORING / "toy_predictor.py")
 N_ROWS = 30_000
 N_PARTS = 8
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
@@ -49,7 +49,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @pytest.fixture(autouse=True)
 def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, MODULE, toy_runtime())
+    monkeypatch.setattr("protorynet.inference.opening.open_predictor", open_toy)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from protorynet.inference import BatchScorer, open_scorer
+from protorynet.inference import open_predictor
 
 _THINGS = ["room", "bed", "breakfast", "pool", "staff", "view", "lobby", "shower"]
 _WORDS = ["lovely", "dirty", "clean", "awful", "wonderful", "broken", "perfect"]
@@ -24,11 +24,10 @@ def write_reviews(path: Path, numbers: Iterable[int], *, row_group: int = 1_000)
 
 def scored_here(model: Path, files: Sequence[Path]) -> list[dict[str, object]]:
     """Return the rows of files with their predictions, all scored at once in this process."""
-    step = BatchScorer(
-        open_scorer(model, device="cpu", cache=False), text="review", skip_empty=True
-    )
+    predictor = open_predictor(model, device="cpu", cache=False)
     table = pa.concat_tables([pq.read_table(path) for path in files]).combine_chunks()
-    return rows_of(step(table.to_batches()[0]))
+    batch = table.to_batches()[0]
+    return rows_of(predictor.score_batch(batch, text="review", skip_empty=True))
 
 
 def rows_of(table: pa.Table | pa.RecordBatch) -> list[dict[str, object]]:

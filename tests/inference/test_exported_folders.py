@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from protorynet.inference.onnx_exported import _values_sha256
 
 from protorynet.errors import InputError, ModelFormatError
 from protorynet.inference import Predictor, open_predictor, read_exported
+from protorynet.inference.export_folder import _values_sha256
 
 
 def rewrite(folder: Path, change: Any) -> None:
@@ -48,7 +48,7 @@ def test_a_file_that_was_changed_is_refused(own: Path, name: str) -> None:
         open_predictor(own)
 
 
-@pytest.mark.parametrize("name", ["reader.onnx", "encoder.onnx", "tokenizer.json", "export.json"])
+@pytest.mark.parametrize("name", ["reader.onnx", "encoder.onnx", "tokenizer.json"])
 def test_a_file_that_is_missing_is_named(own: Path, name: str) -> None:
     (own / name).unlink()
     with pytest.raises(ModelFormatError, match=rf"{name} cannot be read"):

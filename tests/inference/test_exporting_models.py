@@ -16,7 +16,7 @@ from protorynet import ProtoryNetClassifier, ProtoryNetError, Settings
 from protorynet.encoders import EmbeddingCache
 from protorynet.errors import EncoderError, InputError
 from protorynet.inference import compare, export_onnx, open_predictor, read_exported
-from protorynet.inference.encoder_graph import write_encoder
+from protorynet.inference.exporting import _write_encoder
 
 
 def fitted(encoder: Any, reviews: Any, settings: Settings, labels: Any = None) -> Any:
@@ -125,7 +125,7 @@ def test_an_encoder_of_ones_own_is_given_back_when_loading(own: Any, unseen_revi
 
 
 def test_without_an_encoder_texts_are_refused(own: Any) -> None:
-    with pytest.raises(InputError, match=r"holds no encoder .*'hashing'.*Give arrays"):
+    with pytest.raises(InputError, match=r"comes without an encoder.*Give arrays"):
         open_predictor(own[1]).read(["A text."])
 
 
@@ -231,7 +231,7 @@ def test_an_encoder_in_onnx_that_was_changed_meanwhile_is_not_exported(
     encoder: Any = open_predictor(copied).encoder
     (copied / "encoder.onnx").write_bytes(b"other")
     with pytest.raises(EncoderError, match="was changed after it was loaded"):
-        write_encoder(encoder, tmp_path / "encoder.onnx", "float32")
+        _write_encoder(encoder, tmp_path / "encoder.onnx", "float32")
 
 
 @pytest.mark.filterwarnings("ignore:this processor has no bfloat16:RuntimeWarning")

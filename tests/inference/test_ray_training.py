@@ -13,10 +13,11 @@ from safetensors.numpy import load_file, save_file
 
 pytest.importorskip("ray", reason="needs the extra 'scale'")
 
-from protorynet import ProtoryNetClassifier, Settings
+from protorynet import ProtoryNetClassifier, Settings, ray_training
 from protorynet.encoders import load_encoder
 from protorynet.errors import EmptyDocumentError, EncoderError, InputError
-from protorynet.inference import fit_with_ray, ray_session, training
+from protorynet.inference import ray_session
+from protorynet.ray_training import fit_with_ray
 
 # Ray's own, about Ray's own.
 pytestmark = pytest.mark.filterwarnings(
@@ -107,7 +108,7 @@ def test_workers_that_have_another_encoder_are_refused(
     save_file({name: 2 * value for name, value in weights.items()}, changed / "model.safetensors")
     here = load_encoder(changed, device="cpu")
     here.name = str(tiny_bert_folder)  # the same name stands for other files on the workers
-    monkeypatch.setattr(training, "load_encoder", lambda *spec, **options: here)
+    monkeypatch.setattr(ray_training, "load_encoder", lambda *spec, **options: here)
     classifier = copied(untrained, encoder_training="full")
     with pytest.raises(EncoderError, match="is another one than on the machine of the command"):
         fit_with_ray(classifier, reviews.texts, reviews.labels, workers=2)

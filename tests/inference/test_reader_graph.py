@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ pytest.importorskip("onnxruntime")
 from protorynet import ProtoryNetClassifier
 from protorynet.encoders import Embeddings
 from protorynet.errors import InputError, ModelFormatError
-from protorynet.inference import OnnxReader
-from protorynet.inference.reader_graph import reader_graph
+from protorynet.inference import Exported, OnnxBackend
+from protorynet.inference.exporting import _write_reader
 from protorynet.labels import LabelCode
 from protorynet.model import Model
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
@@ -61,14 +62,29 @@ def made(
     )
 
 
-def opened(model: Model) -> OnnxReader:
-    return OnnxReader(
-        reader_graph(model),
-        Path("reader.onnx"),
+def reader_graph(model: Model) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "reader.onnx"
+        _write_reader(model, path)
+        return path.read_bytes()
+
+
+def opened(model: Model, graph: bytes | None = None) -> OnnxBackend:
+    facts = Exported(
+        version="0",
+        labels=model.labels,
+        prototypes=model.prototypes,
+        splitter="sentencex",
+        encoder_name="",
+        encoder_fingerprint="",
         dimension=DIMENSION,
-        n_prototypes=len(model.prototypes),
-        n_classes=len(model.labels.classes),
+        encoder=None,
+        class_frequencies=(0.2, 0.3, 0.5),
+        validation_accuracy=1.0,
+        reader_is_behind=False,
+        sha256={},
     )
+    return OnnxBackend(facts, graph or reader_graph(model), Path("reader.onnx"))
 
 
 def documents(seed: int = 0, count: int = 40) -> tuple[Embeddings, np.ndarray]:
@@ -84,7 +100,7 @@ def base(reviews, encoder, quick) -> Model:
 
 
 @pytest.fixture(scope="module")
-def whole(base: Model) -> OnnxReader:
+def whole(base: Model) -> OnnxBackend:
     return opened(made(base))
 
 
@@ -108,7 +124,7 @@ def test_the_graph_says_what_the_model_says(base: Model, options: dict) -> None:
     embeddings, lengths = documents()
     trajectory = model.match(embeddings, lengths)
     prediction = model.read(trajectory)
-    reading = opened(model).read(embeddings.vectors, embeddings.rows, lengths)
+    reading = opened(model).read(embeddings, lengths)
     assert np.array_equal(reading.columns, trajectory.columns)
     assert np.array_equal(reading.runner_up, trajectory.runner_up)
     for mine, expected in (
@@ -125,7 +141,7 @@ def test_of_two_equal_prototypes_the_first_is_chosen(base: Model) -> None:
     model.network.prototypes.data[3] = model.network.prototypes.data[1]
     embeddings, lengths = documents()
     trajectory = model.match(embeddings, lengths)
-    reading = opened(model).read(embeddings.vectors, embeddings.rows, lengths)
+    reading = opened(model).read(embeddings, lengths)
     assert 1 in reading.columns
     assert 3 not in reading.columns
     assert np.array_equal(reading.columns, trajectory.columns)
@@ -133,13 +149,13 @@ def test_of_two_equal_prototypes_the_first_is_chosen(base: Model) -> None:
 
 @given(st.lists(st.integers(0, 39), min_size=1, max_size=12, unique=True))
 def test_a_document_is_read_alike_whatever_is_read_beside_it(
-    whole: OnnxReader, chosen: list
+    whole: OnnxBackend, chosen: list
 ) -> None:
     embeddings, lengths = documents()
-    everything = whole.read(embeddings.vectors, embeddings.rows, lengths)
+    everything = whole.read(embeddings, lengths)
     ends = np.cumsum(lengths)
     rows = np.concatenate([embeddings.rows[ends[i] - lengths[i] : ends[i]] for i in chosen])
-    some = whole.read(embeddings.vectors, rows, lengths[chosen])
+    some = whole.read(Embeddings(embeddings.vectors, rows), lengths[chosen])
     np.testing.assert_allclose(
         some.probabilities, everything.probabilities[chosen], atol=1e-6, rtol=0
     )
@@ -161,16 +177,16 @@ def test_places_after_the_end_of_a_document_hold_nothing(base: Model) -> None:
 
 def test_vectors_of_another_width_are_refused(base: Model) -> None:
     with pytest.raises(InputError, match=r"have 4 components, but the model was trained on .* 12"):
-        opened(made(base)).read(np.ones((1, 4), np.float32), np.zeros(1, int), np.ones(1, int))
+        opened(made(base)).read(
+            Embeddings(np.ones((1, 4), np.float32), np.zeros(1, int)), np.ones(1, int)
+        )
 
 
 def test_a_graph_of_other_prototypes_is_refused(base: Model) -> None:
-    reader = OnnxReader(
-        reader_graph(made(base)), Path("r"), dimension=DIMENSION, n_prototypes=1, n_classes=3
-    )
+    reader = opened(made(base, k=1), reader_graph(made(base)))
     embeddings, lengths = documents()
     with pytest.raises(ModelFormatError, match="other classes or prototypes"):
-        reader.read(embeddings.vectors, embeddings.rows, lengths)
+        reader.read(embeddings, lengths)
 
 
 def test_a_graph_whose_outputs_have_other_shapes_is_refused(base: Model) -> None:
@@ -178,13 +194,11 @@ def test_a_graph_whose_outputs_have_other_shapes_is_refused(base: Model) -> None
 
     graph = onnx.load_from_string(reader_graph(made(base)))
     by_name = {output.name: output for output in graph.graph.output}
-    by_name["running"].name, by_name["columns"].name = "columns", "running"
+    by_name["running"].name, by_name["similarities"].name = "similarities", "running"
     for node in graph.graph.node:
-        swapped = {"running": "columns", "columns": "running"}
+        swapped = {"running": "similarities", "similarities": "running"}
         node.output[:] = [swapped.get(name, name) for name in node.output]
-    reader = OnnxReader(
-        graph.SerializeToString(), Path("r"), dimension=DIMENSION, n_prototypes=K, n_classes=3
-    )
+    reader = opened(made(base), graph.SerializeToString())
     embeddings, lengths = documents()
     with pytest.raises(ModelFormatError, match="other classes or prototypes"):
-        reader.read(embeddings.vectors, embeddings.rows, lengths)
+        reader.read(embeddings, lengths)

@@ -11,7 +11,8 @@ pytest.importorskip("ray", reason="needs the extra 'scale'")
 
 from protorynet import ProtoryNetClassifier
 from protorynet.errors import InputError, ModelFormatError
-from protorynet.inference import encode_with_ray, fit_with_ray, predict_with_ray, ray_session
+from protorynet.inference import encode_with_ray, predict_with_ray, ray_session
+from protorynet.ray_training import fit_with_ray
 
 
 def test_no_sentences_need_no_ray() -> None:

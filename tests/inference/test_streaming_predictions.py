@@ -14,11 +14,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
-from toy_scorer import ToyScorer
+from toy_predictor import ToyPredictor
 
 from protorynet.data import TableStream, open_stream
 from protorynet.errors import EmptyDocumentError, InputError, TableError
-from protorynet.inference import BatchScorer, PartsFolder, predict_to_file, predict_to_stream
+from protorynet.inference import PartsFolder, predict_to_file, predict_to_stream
 
 WORDS = st.sampled_from(["", " ", "Fine.", "Bad. Very bad.", "...", "Ü. ß.", "A long, long one."])
 TABLES = st.lists(st.tuples(WORDS, st.sampled_from(["train", "test"])), min_size=1, max_size=60)
@@ -30,8 +30,7 @@ def written(
     output = folder / f"out-{documents}.{ending}"
     parts = PartsFolder(output, {})
     parts.start()
-    step = BatchScorer(ToyScorer(), text=stream.text_column, skip_empty=True)
-    predict_to_file(stream, step, parts, lambda rows: None, documents=documents)
+    predict_to_file(stream, ToyPredictor(), parts, lambda rows: None, documents=documents)
     return output
 
 
@@ -116,9 +115,9 @@ def test_every_format_goes_into_every_other(
     assert rows.num_rows == 50
     assert rows["text"].to_pylist() == table["text"].to_pylist()
     assert rows["stars"].to_pylist() == table["stars"].to_pylist()
-    step = BatchScorer(ToyScorer(), text="text")
     [batch] = table.combine_chunks().to_batches()
-    assert rows["trajectory"].to_pylist() == step(batch)["trajectory"].to_pylist()
+    scored = ToyPredictor().score_batch(batch, text="text")
+    assert rows["trajectory"].to_pylist() == scored["trajectory"].to_pylist()
 
 
 def test_several_files_are_one_table(table: pa.Table, tmp_path: Path) -> None:
@@ -233,24 +232,23 @@ def test_documents_without_a_sentence_are_named_with_their_files(tmp_path: Path)
         for number, text in enumerate(["Bad.", "..."])
     ]
     stream = open_stream([str(file) for file in files])
-    step = BatchScorer(ToyScorer(), text="text")
     with pytest.raises(TableError, match=r"row 1 of .*1\.parquet \(counted from 0\)"):
-        predict_to_stream(stream, step, io.BytesIO(), ".csv", lambda rows: None)
+        predict_to_stream(stream, ToyPredictor(), io.BytesIO(), ".csv", lambda rows: None)
 
 
 def test_a_batch_with_an_empty_document_names_its_position() -> None:
     batch = pa.record_batch({"text": ["Fine.", "..."]})
     with pytest.raises(EmptyDocumentError) as caught:
-        BatchScorer(ToyScorer(), text="text")(batch)
+        ToyPredictor().score_batch(batch, text="text")
     assert caught.value.rows == [1]
 
 
 @pytest.mark.parametrize("texts", [[], [None, "..."]])
 def test_a_batch_of_which_nothing_is_left_has_all_columns(texts: list[str | None]) -> None:
     batch = pa.record_batch({"text": pa.array(texts, pa.string()), "n": pa.array(texts)})
-    step = BatchScorer(ToyScorer(), text="text", skip_empty=True)
-    assert step(batch).num_rows == 0
-    assert step(batch).schema == step.schema(batch.schema)
+    scored = ToyPredictor().score_batch(batch, text="text", skip_empty=True)
+    assert scored.num_rows == 0
+    assert scored.schema == ToyPredictor().output_schema(batch.schema, text="text")
 
 
 @pytest.mark.parametrize(
@@ -261,7 +259,7 @@ def test_a_batch_that_cannot_be_predicted_is_refused(
     columns: dict[str, list[object]], error: str
 ) -> None:
     with pytest.raises(InputError, match=error):
-        BatchScorer(ToyScorer(), text="text")(pa.record_batch(columns))
+        ToyPredictor().score_batch(pa.record_batch(columns), text="text")
 
 
 def test_categories_stay_categories(tmp_path: Path) -> None:

@@ -48,7 +48,15 @@ def run(script: str, *words: str) -> str:
 
 @pytest.mark.parametrize(
     "module",
-    ["cli.app", "encoders", "labels", "preparation", "runtime.scorer", "scoring", "text"],
+    [
+        "cli",
+        "data",
+        "encoders",
+        "inference.opening",
+        "inference.predictor",
+        "labels",
+        "preparation",
+    ],
 )
 def test_a_room_is_entered_without_the_heavy_packages(module: str) -> None:
     run(f"import protorynet.{module}")

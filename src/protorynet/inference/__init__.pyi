@@ -1,12 +1,15 @@
-from .export_comparing import Comparison as Comparison, compare as compare
 from .export_folder import (
     EncoderPart as EncoderPart,
     Exported as Exported,
     is_exported as is_exported,
     read_exported as read_exported,
 )
+from .exporting import (
+    Comparison as Comparison,
+    compare as compare,
+    export_onnx as export_onnx,
+)
 from .onnx_backend import OnnxBackend as OnnxBackend
-from .onnx_folder import export_onnx as export_onnx
 from .opening import (
     Runtime as Runtime,
     hash_model as hash_model,

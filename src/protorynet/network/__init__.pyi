@@ -12,6 +12,7 @@ from .losses import (
 )
 from .network import (
     ProtoryNetwork as ProtoryNetwork,
+    find_nearest_two as find_nearest_two,
     match_sentences as match_sentences,
     pad_documents as pad_documents,
     read_matches as read_matches,

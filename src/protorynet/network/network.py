@@ -17,9 +17,9 @@ from protorynet.network.selection import active_prototype, select
 from protorynet.reading import Reading
 from protorynet.settings import Settings
 
-__all__ = ["ProtoryNetwork", "match_sentences", "pad_documents", "read_matches"]
+__all__ = ["ProtoryNetwork", "find_nearest_two", "match_sentences", "pad_documents", "read_matches"]
 
-_BLOCK = 16_384  # sentences compared with all prototypes at once
+_SENTENCES_PER_BLOCK = 16_384  # sentences compared with all prototypes at once
 _PADDED_STEPS = 65_536  # sentences, padding included, read by the LSTM at once
 
 
@@ -71,6 +71,21 @@ def pad_documents(steps: Tensor, lengths: Tensor, longest: int) -> Tensor:
     return padded.view(len(lengths), longest, -1)
 
 
+def find_nearest_two(
+    embedded: Tensor, prototypes: Tensor, settings: Settings
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return columns (n, 2) and similarities (n, 2) of the two nearest prototypes, and distances.
+
+    Where there is only one prototype it is named twice. `prototypes` (K, d) are in double
+    precision, in which a prototype's own sentence is at distance zero, not at 3e-4.
+    """
+    distances = pairwise_distance(embedded.double(), prototypes, settings.distance)
+    first = active_prototype(distances)[:, None]
+    others = distances.scatter(1, first, torch.inf) if len(prototypes) > 1 else distances
+    two = torch.cat([first, active_prototype(others)[:, None]], dim=1)
+    return two, similarity(distances.gather(1, two), settings.psi_squared).float(), distances
+
+
 @torch.inference_mode()
 def match_sentences(
     network: ProtoryNetwork, embedded: Tensor, rows: Tensor, lengths: Tensor
@@ -92,19 +107,11 @@ def match_sentences(
     columns = torch.empty((len(embedded), 2), dtype=torch.long)
     similarities = torch.empty((len(embedded), 2))
     dense = torch.empty((len(embedded), len(network.prototypes) if is_dense else 0))
-    # In double precision a prototype's own sentence is at distance zero, not at 3e-4.
     prototypes = network.prototypes.double()
-    for start in range(0, len(embedded), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        distances = pairwise_distance(
-            embedded[block].double(), prototypes, network.settings.distance
-        )
-        first = active_prototype(distances)[:, None]
-        others = distances.scatter(1, first, torch.inf) if len(prototypes) > 1 else distances
-        two = torch.cat([first, active_prototype(others)[:, None]], dim=1)
-        columns[block] = two.cpu()
-        near = similarity(distances.gather(1, two), network.settings.psi_squared)
-        similarities[block] = near.float().cpu()
+    for start in range(0, len(embedded), _SENTENCES_PER_BLOCK):
+        block = slice(start, start + _SENTENCES_PER_BLOCK)
+        two, near, distances = find_nearest_two(embedded[block], prototypes, network.settings)
+        columns[block], similarities[block] = two.cpu(), near.cpu()
         if is_dense:
             dense[block] = similarity(distances, network.settings.psi_squared).float().cpu()
     where = rows.cpu()

@@ -61,4 +61,4 @@ class Reader(nn.Module):
 
 def at_last_sentence(values: Tensor, lengths: Tensor) -> Tensor:
     """Pick from (documents, sentences, …) the entry of each document's last sentence."""
-    return values[torch.arange(len(lengths), device=values.device), lengths - 1]
+    return values[torch.arange(lengths.shape[0], device=values.device), lengths - 1]

@@ -1,0 +1,401 @@
+"""Exporting a model as a folder that ONNX Runtime reads, explanations included."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from protorynet import __version__
+from protorynet.encoders import (
+    Bfloat16Encoder,
+    Encoder,
+    OnnxEncoder,
+    SentenceNetwork,
+    SentenceTokenizer,
+    StaticEncoder,
+    TransformerEncoder,
+    export_encoder,
+    file_sha256,
+    quantise,
+    split_variant,
+)
+from protorynet.errors import EncoderError, InputError, MissingExtraError, ProtoryNetError
+from protorynet.files import check_replaceable, replaced_directory
+from protorynet.inference.export_folder import (
+    ENCODER,
+    EXPORT,
+    READER,
+    REQUIREMENTS,
+    TOKENIZER,
+    EncoderPart,
+    Exported,
+    Precision,
+)
+from protorynet.inference.onnx_backend import INPUTS, OUTPUTS
+from protorynet.inference.opening import open_predictor
+from protorynet.inference.predictor import Predictor, torch_model
+from protorynet.model import Model
+from protorynet.network import at_last_sentence, find_nearest_two, probabilities, similarity
+
+__all__ = ["Comparison", "compare", "export_onnx"]
+
+_OURS = {EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS}
+_TOLERANCE = 1e-4
+_REQUIRED = (
+    "jinja2>=3.1",
+    "numpy>=1.26",
+    "onnxruntime>=1.19",
+    "pyarrow>=17",
+    "rich>=13.7",
+    "sentencex>=1.0.6,<2",
+    "tokenizers>=0.20",
+    "typer>=0.19",
+)
+_OPSET = 17
+_SENTENCES = (
+    "The room was clean and the staff could not have been kinder.",
+    "Nothing worked, and nobody seemed to care!",
+    "We arrived on Tuesday at 7:30 p.m., two hours late.",
+    "Would I recommend it?",
+    "Ein schöner Abend — naïve café, 東京, 100 %.",
+    "ok",
+    "It is neither good nor bad, but it is " + "very, " * 60 + "long.",
+)
+_TRIALS = 64  # documents of vectors tried where there is no encoder
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How an exported model differs from the model it comes from.
+
+    Parameters
+    ----------
+    n_documents
+        How many documents both have read.
+    same_labels
+        Share of them that get the same label, or the same labels.
+    same_prototypes
+        Share of their sentences that get the same prototype.
+    largest_difference
+        The greatest difference between two probabilities.
+    accuracy, exported_accuracy
+        Accuracy of either one, where the right labels are known.
+    """
+
+    n_documents: int
+    same_labels: float
+    same_prototypes: float
+    largest_difference: float
+    accuracy: float | None = None
+    exported_accuracy: float | None = None
+
+
+def export_onnx(
+    predictor: Predictor, folder: Path, *, precision: Precision = "float32"
+) -> Comparison:
+    """Write a model as a folder for ONNX Runtime, and compare the two before it is delivered.
+
+    The encoder goes along where it is one of this package; with vectors, or an encoder of your
+    own, the folder holds the reader alone and scores vectors.
+
+    Parameters
+    ----------
+    predictor
+        The model, computed by torch.
+    folder
+        The folder to write. One that exists must be an exported model, and is replaced.
+    precision
+        What the encoder is computed with: ``"float32"``, or ``"int8"``, which is smaller and
+        faster, and whose probabilities differ somewhat. An encoder in bfloat16 is exported in
+        float32, and its probabilities differ a little too.
+
+    Returns
+    -------
+    Comparison
+        How the two differ on the prototypes' own sentences and some others.
+
+    Raises
+    ------
+    ProtoryNetError
+        If an export that should give the model's own probabilities gives another label, or a
+        probability that differs by over 0.0001.
+    """
+    if precision not in get_args(Precision):
+        raise InputError(f"precision={precision!r} is not one of 'float32', 'int8'.")
+    check_replaceable(
+        folder, kind="an exported model", marks=(EXPORT, READER), is_own=_OURS.__contains__
+    )
+    for package in ("onnx", "onnxruntime"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError("The export to ONNX", package, extra="onnx")
+    model, encoder = torch_model(predictor), predictor.encoder
+    try:
+        with replaced_directory(folder) as fresh:
+            is_same = _write(model, encoder, fresh, precision)
+            comparison = compare(predictor, fresh, _trial_documents(model, encoder))
+            if is_same:
+                _refuse_differences(comparison)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror or error}.") from None
+    return comparison
+
+
+def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precision) -> bool:
+    """Fill an empty folder, and say whether it should give the model's own probabilities."""
+    part, names, is_same = None, [READER], True
+    _write_reader(model, fresh / READER)
+    tokenizer = _tokenizer_of(encoder)
+    if encoder is not None and tokenizer is not None:
+        written, is_same = _write_encoder(encoder, fresh / ENCODER, precision)
+        (fresh / TOKENIZER).write_text(tokenizer.tokenizer.to_str(), encoding="utf-8")
+        part = EncoderPart(tokenizer.window, tokenizer.pad_token_id, written)
+        names = [*names, ENCODER, TOKENIZER]
+    elif precision != "float32":
+        raise InputError(
+            f"--precision {precision} is about the encoder, but that of this model "
+            f"({model.encoder.name!r}) is not exported; leave it out."
+        )
+    exported = Exported(
+        version=__version__,
+        labels=model.labels,
+        prototypes=model.prototypes,
+        splitter=model.splitter,
+        encoder_name=model.encoder.name,
+        encoder_fingerprint=model.encoder.fingerprint,
+        dimension=len(model.centring.mean),
+        encoder=part,
+        class_frequencies=model.training.class_frequencies,
+        validation_accuracy=model.training.validation_accuracy,
+        reader_is_behind=model.edits.reader_is_behind,
+        sha256={name: file_sha256(fresh / name) for name in names},
+    )
+    (fresh / EXPORT).write_bytes(exported.to_json())
+    (fresh / REQUIREMENTS).write_text(_requirements(), encoding="utf-8")
+    return is_same
+
+
+def _refuse_differences(comparison: Comparison) -> None:
+    if comparison.same_labels < 1 or not comparison.largest_difference <= _TOLERANCE:
+        raise ProtoryNetError(
+            f"the exported model differs from the model: {comparison.same_labels:.1%} of "
+            f"{comparison.n_documents} documents get the same label, and probabilities differ by "
+            f"up to {comparison.largest_difference:.1g} ({_TOLERANCE:g} is allowed). Nothing was "
+            "written; use the model with torch."
+        )
+
+
+def _requirements() -> str:
+    lines = [
+        "# What a Python without torch needs to run this model:",
+        "#   pip install -r requirements.txt",
+        f"#   pip install --no-deps protorynet=={__version__}",
+        *_REQUIRED,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def compare(
+    predictor: Predictor, folder: Path, documents: Sequence[Any], labels: Any = None
+) -> Comparison:
+    """Let a model and its export read the same documents.
+
+    Parameters
+    ----------
+    predictor
+        The model, computed by torch.
+    folder
+        Its export.
+    documents
+        Texts, or arrays of vectors where there is no encoder.
+    labels
+        Their right labels, if known.
+    """
+    model, encoder = torch_model(predictor), predictor.encoder
+    own = encoder if _tokenizer_of(encoder) is None else None
+    expected = Predictor(predictor.backend, encoder, cache=False).read(documents)
+    if not len(expected.lengths):
+        raise InputError("there are no documents with a sentence to compare by.")
+    given = open_predictor(folder, encoder=own, cache=False).read(documents)
+    if not np.array_equal(given.lengths, expected.lengths):
+        raise InputError("the exported model splits the documents into other sentences.")
+    right = None if labels is None else model.labels.encode(labels)[expected.filled]
+    share = model.labels.share_equal
+    return Comparison(
+        n_documents=len(expected.lengths),
+        same_labels=share(expected.probabilities, given.probabilities),
+        same_prototypes=float((given.columns == expected.columns).mean()),
+        largest_difference=float(np.abs(given.probabilities - expected.probabilities).max()),
+        accuracy=None if right is None else share(expected.probabilities, right),
+        exported_accuracy=None if right is None else share(given.probabilities, right),
+    )
+
+
+def _trial_documents(model: Model, encoder: Encoder | None) -> list[Any]:
+    """Return documents that try every prototype, and sentences of many kinds and lengths."""
+    if encoder is None:
+        draw = np.random.default_rng(0)
+        mean = model.centring.mean.cpu().numpy()
+        spread = float(model.centring.scale) or 1.0
+        lengths = draw.integers(1, 12, _TRIALS)
+        return [
+            (mean + spread * draw.normal(size=(length, len(mean)))).astype(np.float32)
+            for length in lengths
+        ]
+    sentences = [*_SENTENCES, *(prototype.sentence for prototype in model.prototypes)]
+    together = ["\n".join(sentences[at::7]) for at in range(7)]
+    return [*sentences, *together, "\n".join(sentences)]
+
+
+def _tokenizer_of(encoder: Encoder | None) -> SentenceTokenizer | None:
+    """Return the tokenizer of an encoder that can be exported, None for any other one."""
+    if isinstance(encoder, Bfloat16Encoder):
+        return encoder.teacher.tokenizer
+    if isinstance(encoder, TransformerEncoder | OnnxEncoder | StaticEncoder):
+        return encoder.tokenizer
+    return None
+
+
+def _write_encoder(encoder: Encoder, path: Path, precision: Precision) -> tuple[Precision, bool]:
+    """Write an encoder as an ONNX file from ``ids`` and ``mask`` to ``vectors``.
+
+    Returns what it is computed with, and whether its vectors should be those of the encoder, but
+    for rounding in float32.
+    """
+    if isinstance(encoder, TransformerEncoder):
+        _write_network(encoder.network, path, precision)
+        return precision, precision == "float32"
+    if isinstance(encoder, Bfloat16Encoder):
+        # ONNX Runtime has no products in bfloat16 on a CPU.
+        network = copy.deepcopy(encoder.teacher.network).float()
+        _write_network(network, path, precision)
+        return precision, False
+    is_small = split_variant(encoder.name)[1] == "int8"
+    if precision == "int8" and not is_small:
+        raise InputError(
+            f"the encoder {encoder.name!r} cannot be quantised; leave out --precision int8."
+        )
+    if isinstance(encoder, StaticEncoder):
+        example = (torch.ones(2, 3, dtype=torch.long), torch.ones(2, 3, dtype=torch.long))
+        shape = {0: "rows", 1: "tokens"}
+        axes = {"ids": shape, "mask": shape, "vectors": {0: "rows"}}
+        _export(_StaticGraph(encoder), example, path, ("ids", "mask"), ("vectors",), axes)
+    elif isinstance(encoder, OnnxEncoder):
+        path.write_bytes(encoder.graph())
+    else:
+        raise EncoderError(f"the encoder {encoder.name!r} cannot be exported.")
+    return "int8" if is_small else "float32", True
+
+
+def _write_network(network: SentenceNetwork, path: Path, precision: Precision) -> None:
+    if precision == "float32":
+        export_encoder(network, path)
+    else:
+        with TemporaryDirectory(dir=path.parent, prefix=".float32.") as folder:
+            whole = Path(folder) / path.name
+            export_encoder(network, whole)
+            quantise(whole, path)
+
+
+class _ReaderGraph(nn.Module):
+    """Everything of a model but its encoder, from vectors to prototypes and probabilities.
+
+    Inputs: ``vectors`` (m, d), the encoder's vectors; ``rows`` (documents, longest), the row of
+    `vectors` for each sentence, anything where a document has ended; ``lengths`` (documents,).
+
+    Outputs: ``probabilities`` (documents, C), and for each sentence ``running`` (documents,
+    longest, C), ``columns``, ``similarities``, ``runner_up`` and ``runner_up_similarities``
+    (documents, longest); where a document has ended, columns are −1 and similarities 0.
+    """
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self.centring, self.adapter, self.reader = (
+            model.centring,
+            model.adapter,
+            model.network.reader,
+        )
+        self.register_buffer("prototypes", model.network.prototypes.detach().double())
+        self.settings, self.task = model.settings, model.labels.task
+
+    def forward(self, vectors: Tensor, rows: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+        base = self.centring(vectors)
+        embedded = base if self.adapter is None else self.adapter(base)
+        two, near, distances = find_nearest_two(embedded, self.prototypes, self.settings)
+        columns, similarities = two[rows], near[rows]
+        if self.settings.selection == "dense":
+            steps = similarity(distances, self.settings.psi_squared).float()[rows]
+        else:
+            shape = (*rows.shape, len(self.prototypes))
+            steps = similarities.new_zeros(shape).scatter(
+                -1, columns[..., :1], similarities[..., :1]
+            )
+        running = probabilities(self.reader(steps), self.task)
+        inside = torch.arange(rows.shape[1])[None] < lengths[:, None]
+        matched = [
+            torch.where(inside, values[..., place], nothing)
+            for place in (0, 1)
+            for values, nothing in ((columns, -1), (similarities, 0.0))
+        ]
+        return at_last_sentence(running, lengths), running, *matched
+
+
+def _write_reader(model: Model, path: Path) -> None:
+    dimension = len(model.centring.mean)
+    # Documents of unequal length, so that nothing in the graph is taken for a constant.
+    example = (torch.ones(3, dimension), torch.tensor([[0, 1], [2, 0]]), torch.tensor([1, 2]))
+    sentences = {0: "documents", 1: "longest"}
+    axes = {
+        "vectors": {0: "distinct"},
+        "lengths": {0: "documents"},
+        "probabilities": {0: "documents"},
+    }
+    axes |= dict.fromkeys(("rows", *OUTPUTS[1:]), sentences)
+    # A copy, so that the model keeps its device and its mode.
+    _export(copy.deepcopy(_ReaderGraph(model)).cpu(), example, path, INPUTS, OUTPUTS, axes)
+
+
+class _StaticGraph(nn.Module):
+    """The sum of the vectors of the tokens, brought to length one."""
+
+    def __init__(self, encoder: StaticEncoder) -> None:
+        super().__init__()
+        self.register_buffer("vectors", torch.from_numpy(encoder.vectors))
+        self.register_buffer("blank", torch.from_numpy(encoder.blank))
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        total = (self.vectors[ids] * mask[..., None].float()).sum(dim=1)
+        length = total.norm(dim=-1, keepdim=True)
+        return torch.where(length > 0, total / torch.where(length > 0, length, 1.0), self.blank)
+
+
+def _export(
+    module: nn.Module,
+    example: tuple[Tensor, ...],
+    path: Path,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    axes: dict[str, dict[int, str]],
+) -> None:
+    with warnings.catch_warnings(), torch.inference_mode():
+        # The tracer warns of constants and of its own age; the results are compared afterwards.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module.eval(),
+            example,
+            str(path),
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_axes=axes,
+            opset_version=_OPSET,
+            dynamo=False,
+        )
