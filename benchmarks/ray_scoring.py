@@ -61,16 +61,16 @@ def measure_here(folder: Path, threads: int) -> dict[str, float]:
     """Score in this process, chunk by chunk, as `protorynet predict` does."""
     import torch
 
-    from protorynet.inference import BatchScorer, open_scorer
+    from protorynet.inference import open_predictor
 
     torch.set_num_threads(threads)
     start = time.perf_counter()
-    step = BatchScorer(open_scorer(folder / "model", cache=False), text="review")
+    predictor = open_predictor(folder / "model", cache=False)
     [whole] = pq.read_table(folder / "reviews.parquet").combine_chunks().to_batches()
-    step(whole.slice(0, 64))
+    predictor.score_batch(whole.slice(0, 64), text="review")
     ready = time.perf_counter()
     for first in range(0, len(whole), 512):
-        step(whole.slice(first, 512))
+        predictor.score_batch(whole.slice(first, 512), text="review")
     return {
         "start_seconds": ready - start,
         "rows_per_second": len(whole) / (time.perf_counter() - ready),

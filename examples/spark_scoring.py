@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from protorynet.inference import BatchScorer, open_scorer
+from protorynet.inference import open_predictor
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,8 +28,8 @@ def score_frame(frame: DataFrame, model: Path, *, text: str, skip_empty: bool = 
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
     model = model.absolute()  # executors run in folders of their own
-    step = BatchScorer(open_scorer(model, cache=False), text=text, skip_empty=skip_empty)
-    schema = from_arrow_schema(step.schema(to_arrow_schema(frame.schema)))
+    predictor = open_predictor(model, cache=False)
+    schema = from_arrow_schema(predictor.output_schema(to_arrow_schema(frame.schema), text=text))
     return frame.mapInArrow(_scoring(model, text, skip_empty), schema)
 
 
@@ -38,9 +38,9 @@ def _scoring(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def score_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Once for a partition, so partitions should hold thousands of rows.
-        step = BatchScorer(open_scorer(model, cache=False), text=text, skip_empty=skip_empty)
+        predictor = open_predictor(model, cache=False)
         for batch in batches:
-            yield step(batch)
+            yield predictor.score_batch(batch, text=text, skip_empty=skip_empty)
 
     return score_partition
 

@@ -13,7 +13,13 @@ from pathlib import Path
 
 from protorynet.errors import InputError
 
-__all__ = ["check_replaceable", "read_limited", "replaced_directory", "write_atomically"]
+__all__ = [
+    "check_replaceable",
+    "move_directory",
+    "read_limited",
+    "replaced_directory",
+    "write_atomically",
+]
 
 _OF_DESKTOPS = {".DS_Store", "Thumbs.db"}
 
@@ -102,16 +108,17 @@ def replaced_directory(path: Path) -> Iterator[Path]:
     fresh.chmod(0o777 & ~_umask())
     try:
         yield fresh
-        if path.exists():
-            _swap(path, fresh)
-        else:
-            fresh.rename(path)
+        move_directory(fresh, path)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
 
 
-def _swap(path: Path, fresh: Path) -> None:
+def move_directory(fresh: Path, path: Path) -> None:
+    """Give a complete directory the name of another, which is moved aside until then."""
+    if not path.exists():
+        fresh.rename(path)
+        return
     old = fresh.with_name(fresh.name + ".old")
     path.rename(old)
     try:

@@ -83,3 +83,9 @@ def test_a_command_that_needs_the_model_itself_says_that_this_is_its_export(
     fails: Fails, exported: Path
 ) -> None:
     assert "is an exported model" in fails("prototypes", exported)
+
+
+def test_a_model_that_is_not_exported_is_refused_for_onnx(fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("text\nA lovely room.\n")
+    line = fails("predict", tmp_path, tmp_path / "new.csv", "--runtime", "onnx")
+    assert "protorynet export" in line

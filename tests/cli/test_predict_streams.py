@@ -134,7 +134,7 @@ def test_ctrl_c_says_how_to_go_on(big: Path, slow: Path, tmp_path: Path) -> None
     ended = finish(process)
     assert (ended.code, ended.out) == (130, "")
     assert "stopped; " in ended.err
-    assert ended.err.strip().endswith("Go on with the same command and --resume.")
+    assert ended.err.strip().endswith("Resume with the same command and --resume.")
     assert "Traceback" not in ended.err
 
 
@@ -175,10 +175,10 @@ def test_a_bad_row_far_down_loses_nothing_and_can_be_skipped(run: Run, tmp_path:
     source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     ended = run("predict", model, source, "-o", output)
     assert "row 8500 (counted from 0)" in the_error(ended, 2)
-    assert "8,192 rows are done. Go on with the same command and --resume." in ended.err
+    assert "8,192 rows are done. Resume with the same command and --resume." in ended.err
     ended = run("predict", model, source, "-o", output, "--resume", "--skip-empty")
     assert ended.code == 0
-    assert "going on after 8,192 rows" in ended.err
+    assert "resuming after 8,192 rows" in ended.err
     assert len(output.read_text().splitlines()) == 9_000
 
 
@@ -186,7 +186,7 @@ def test_resume_with_nothing_to_go_on_from_starts(run: Run, big: Path, tmp_path:
     output = tmp_path / "out.parquet"
     ended = run("predict", big / "model", big / "big.parquet", "-o", output, "--resume")
     assert ended.code == 0
-    assert "nothing to go on from" in ended.err
+    assert "nothing to resume" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -211,13 +211,6 @@ def test_what_cannot_be_done_is_told_at_once(
 ) -> None:
     monkeypatch.chdir(big)
     assert message in fails("predict", "model", *arguments)
-
-
-def test_a_model_that_is_not_exported_is_refused_for_onnx(
-    fails: Fails, big: Path, tmp_path: Path
-) -> None:
-    line = fails("predict", tmp_path, big / "big.csv", "--runtime", "onnx")
-    assert "protorynet export" in line
 
 
 def test_a_pattern_and_a_pipe(run: Run, big: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,7 +327,7 @@ def test_an_output_in_the_model_s_own_folder_can_be_gone_on_with(run: Run, tmp_p
     output = tmp_path / "model" / "out.csv"
     source = stopped_by_a_bad_row(run, tmp_path, output)
     ended = run("predict", tmp_path / "model", source, "-o", output, "--resume", "--skip-empty")
-    assert "going on after 4,096 rows" in ended.err
+    assert "resuming after 4,096 rows" in ended.err
 
 
 def test_standard_input_does_not_remove_another_run_s_parts_in_silence(

@@ -11,7 +11,7 @@ import pytest
 
 from protorynet.errors import InputError
 from protorynet.inference import check_columns
-from protorynet.inference.writing import writer_for
+from protorynet.inference.table_writers import writer_for
 
 FAR = 10**8  # days after 1970, and no year of Python's
 NOT_UTF8 = pa.Array.from_buffers(pa.string(), 1, pa.array([b"caf\xe9"]).buffers())

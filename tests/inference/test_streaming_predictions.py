@@ -18,7 +18,7 @@ from toy_predictor import ToyPredictor
 
 from protorynet.data import TableStream, open_stream
 from protorynet.errors import EmptyDocumentError, InputError, TableError
-from protorynet.inference import PartsFolder, predict_to_file, predict_to_stream
+from protorynet.inference import PartStore, predict_to_file, predict_to_stream
 
 WORDS = st.sampled_from(["", " ", "Fine.", "Bad. Very bad.", "...", "Ü. ß.", "A long, long one."])
 TABLES = st.lists(st.tuples(WORDS, st.sampled_from(["train", "test"])), min_size=1, max_size=60)
@@ -28,9 +28,9 @@ def written(
     folder: Path, stream: TableStream, *, documents: int = 4_096, ending: str = "parquet"
 ) -> Path:
     output = folder / f"out-{documents}.{ending}"
-    parts = PartsFolder(output, {})
-    parts.start()
-    predict_to_file(stream, ToyPredictor(), parts, lambda rows: None, documents=documents)
+    store = PartStore(output, {})
+    store.begin()
+    predict_to_file(stream, ToyPredictor(), store, lambda rows: None, documents=documents)
     return output
 
 

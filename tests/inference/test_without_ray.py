@@ -13,9 +13,9 @@ import pytest
 
 from protorynet.encoders import load_encoder
 from protorynet.errors import InputError, TableError
+from protorynet.inference.ray_cluster import Attempts, error_of, worker_pool
 from protorynet.inference.ray_encoding import SentenceEncoder
-from protorynet.inference.ray_shipping import ship_model
-from protorynet.inference.ray_workers import Attempts, error_of, worker_pool
+from protorynet.inference.ray_prediction import ship_model
 from protorynet.ray_encoded import _Encoded
 
 BLOCK = pa.table({"row": [0, 1], "text": ["The room was clean.", "Awful."]})

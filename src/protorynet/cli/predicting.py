@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,7 +18,6 @@ from protorynet.cli.options import (
 )
 from protorynet.cli.output import note
 from protorynet.cli.places import check_writable
-from protorynet.cli.resuming import parts_for, write_in_parts
 from protorynet.cli.row_progress import row_progress
 from protorynet.errors import InputError, ModelFormatError
 
@@ -101,7 +101,7 @@ def predict(
     The rows are written with new columns: prediction, probability, `p_<class>` for every class, and
     trajectory, the ids of the prototypes that the sentences are matched to. Tables are read chunk
     by chunk, so memory does not grow with them. OUTPUT appears when it is whole; until then the
-    chunks done lie in a hidden folder beside it, from which --resume goes on.
+    chunks done lie in a hidden folder beside it, from which --resume continues.
 
     **Example:** `protorynet predict model new.csv -o labelled.csv`
 
@@ -110,12 +110,10 @@ def predict(
     **Example:** `zcat new.jsonl.gz | protorynet predict model - -o - --format jsonl | head`
     """
     if engine == "ray":
-        if resume or split is not None or kind is not None:
-            raise InputError(
-                "--resume, --split and --format do not go with --engine ray. A run that was "
-                "stopped is gone on with when it is started again."
-            )
-        _predict_with_ray(model, sources, output, text, skip_empty, encoder, runtime, address)
+        if split is not None or kind is not None:
+            raise InputError("--split and --format do not go with --engine ray.")
+        how = {"text": text, "skip_empty": skip_empty, "encoder": encoder, "runtime": runtime}
+        _predict_with_ray(model, sources, output, **how, address=address, resume=resume)
         return
     if address is not None:
         raise InputError(f"--address {address} needs --engine ray.")
@@ -151,11 +149,10 @@ def predict(
     if output is None or output == _STANDARD:
         written = _print(stream, opened(), kind or "csv", is_brief=output is None)
     else:
-        options: dict[str, Any] = {"encoder": encoder, "text": stream.text_column, "split": split}
-        options["skip_empty"] = skip_empty
+        options = {"encoder": encoder, "text": stream.text_column, "split": split}
         files = [] if _STANDARD in sources else [Path(source) for source in sources]
-        parts = parts_for(Path(output), model, files, options)
-        written = write_in_parts(stream, opened, parts, resume=resume)
+        identity = _identity(model, files) | options | {"skip_empty": skip_empty}
+        written = _write(stream, opened, Path(output), identity, resume=resume)
     if stream.n_rows is None and stream.n_blank:
         note(f"skipped {stream.n_blank:,} rows without text")
     if written.n_left_out:
@@ -172,7 +169,7 @@ def _found(sources: list[str]) -> list[str]:
 
 
 def _check_places(model: Path, sources: list[str], output: str | None, *, resume: bool) -> None:
-    """Refuse, before any work, what cannot be read, written or gone on with."""
+    """Refuse, before any work, what cannot be read, written or resumed."""
     if not model.is_dir():
         raise ModelFormatError(
             f"there is no model directory {model}; check the path, or make one with: "
@@ -180,12 +177,12 @@ def _check_places(model: Path, sources: list[str], output: str | None, *, resume
         )
     if resume and _STANDARD in sources:
         raise InputError(
-            "standard input cannot be read again, so --resume cannot go on with it. Save the "
+            "standard input cannot be read again, so --resume has nothing to resume. Save the "
             "input as a file."
         )
     if output is None or output == _STANDARD:
         if resume:
-            raise InputError("--resume needs -o OUTPUT, a file beside which the rows done lie.")
+            raise InputError("--resume needs -o OUTPUT, the file that the stopped run was writing.")
         return
     from protorynet.inference import ENDINGS
 
@@ -195,6 +192,50 @@ def _check_places(model: Path, sources: list[str], output: str | None, *, resume
     if path.is_dir():
         raise InputError(f"{path} is a directory; give the name of a file.")
     check_writable(path.resolve(), *map(Path, sources))
+
+
+def _identity(model: Path, files: list[Path]) -> dict[str, Any]:
+    """Return what the rows done are made with and of."""
+    from protorynet import __version__
+    from protorynet.inference import hash_model
+
+    inputs = []
+    for path in files:
+        status = path.stat()
+        inputs.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
+    return {"protorynet": __version__, "model": hash_model(model), "inputs": inputs}
+
+
+def _write(
+    stream: TableStream,
+    opened: Callable[[], Predictor],
+    output: Path,
+    identity: dict[str, Any],
+    *,
+    resume: bool,
+) -> Written:
+    """Predict a stream into a file, resuming where an earlier run stopped if that is asked for."""
+    from protorynet.inference import PartStore, check_columns, predict_to_file
+
+    store, predictors, can_resume = PartStore(output, identity), [], stream.n_rows is not None
+
+    def check() -> None:
+        # A model that does not load must cost nobody the rows that are done, nor must a table that
+        # the output cannot hold.
+        predictors.append(opened())
+        schema = predictors[0].output_schema(stream.schema, text=stream.text_column)
+        check_columns(schema, output.suffix.lower())
+
+    with store.locked():
+        store.begin(resume=resume, can_resume=can_resume, tell=note, check=check)
+        try:
+            with (
+                store.telling_how_to_resume(note, can_resume=can_resume),
+                row_progress(stream.n_rows) as advance,
+            ):
+                return predict_to_file(stream, predictors[0], store, advance)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
 
 
 def _print(stream: TableStream, predictor: Predictor, kind: str, *, is_brief: bool) -> Written:
@@ -210,25 +251,13 @@ def _predict_with_ray(
     model: Path,
     sources: list[str],
     output: str | None,
-    text: str | None,
-    skip_empty: bool,
-    encoder: str | None,
-    runtime: Literal["torch", "onnx"],
-    address: str | None,
+    **how: Any,
 ) -> None:
     from protorynet.inference import predict_with_ray
 
     if output is None or output == _STANDARD:
         raise InputError("--engine ray needs -o OUTPUT: a folder of parts, or one .parquet file.")
     n_rows = predict_with_ray(
-        model,
-        sources,
-        output,
-        text=text,
-        skip_empty=skip_empty,
-        encoder=encoder,
-        runtime=runtime,
-        address=address,
-        progress=sys.stderr.isatty(),
+        model, sources, output, progress=sys.stderr.isatty(), tell=note, **how
     )
     note(f"wrote {n_rows:,} predictions to {output}")

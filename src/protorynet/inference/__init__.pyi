@@ -16,24 +16,28 @@ from .opening import (
     open_model as open_model,
     open_predictor as open_predictor,
 )
-from .parts import PartsFolder as PartsFolder
+from .part_store import Part as Part, PartFolder as PartFolder, PartStore as PartStore
 from .predictor import (
     Backend as Backend,
     Predictor as Predictor,
     TorchBackend as TorchBackend,
     prediction_names as prediction_names,
 )
-from .ray_cluster import ray_session as ray_session
-from .ray_encoding import encode_with_ray as encode_with_ray
-from .ray_predicting import predict_with_ray as predict_with_ray
-from .ray_workers import (
+from .ray_cluster import (
     error_of as error_of,
     load_same_encoder as load_same_encoder,
+    ray_session as ray_session,
     start_here as start_here,
 )
+from .ray_encoding import encode_with_ray as encode_with_ray
+from .ray_prediction import predict_with_ray as predict_with_ray
 from .running import (
     Written as Written,
     predict_to_file as predict_to_file,
     predict_to_stream as predict_to_stream,
 )
-from .writing import ENDINGS as ENDINGS, check_columns as check_columns
+from .table_writers import (
+    ENDINGS as ENDINGS,
+    check_columns as check_columns,
+    writer_for as writer_for,
+)

@@ -317,6 +317,8 @@ class _ReaderGraph(nn.Module):
     (documents, longest); where a document has ended, columns are −1 and similarities 0.
     """
 
+    prototypes: Tensor
+
     def __init__(self, model: Model) -> None:
         super().__init__()
         self.centring, self.adapter, self.reader = (
@@ -366,6 +368,9 @@ def _write_reader(model: Model, path: Path) -> None:
 
 class _StaticGraph(nn.Module):
     """The sum of the vectors of the tokens, brought to length one."""
+
+    vectors: Tensor
+    blank: Tensor
 
     def __init__(self, encoder: StaticEncoder) -> None:
         super().__init__()

@@ -11,8 +11,13 @@ from numpy.typing import NDArray
 
 from protorynet.encoders import Encoder
 from protorynet.errors import EncoderError, ProtoryNetError
-from protorynet.inference.ray_cluster import ray_session
-from protorynet.inference.ray_workers import Attempts, load_same_encoder, start_here, worker_pool
+from protorynet.inference.ray_cluster import (
+    Attempts,
+    load_same_encoder,
+    ray_session,
+    start_here,
+    worker_pool,
+)
 from protorynet.progress import progress_bar
 
 __all__ = ["encode_with_ray"]

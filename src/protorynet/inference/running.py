@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from protorynet.data import DOCUMENTS, Chunk, TableStream
 from protorynet.errors import EmptyDocumentError, InputError, TableError
-from protorynet.inference.parts import Part, PartsFolder
+from protorynet.inference.part_store import Part, PartStore
 from protorynet.inference.predictor import Predictor
-from protorynet.inference.writing import check_columns, writer_for
+from protorynet.inference.table_writers import check_columns, writer_for
 from protorynet.progress import Advance
 
 __all__ = ["Written", "predict_to_file", "predict_to_stream"]
@@ -38,12 +38,12 @@ class Written:
 def predict_to_file(
     stream: TableStream,
     predictor: Predictor,
-    parts: PartsFolder,
+    store: PartStore,
     advance: Advance,
     *,
     documents: int = DOCUMENTS,
 ) -> Written:
-    """Predict what is not yet in the parts, and make the output of them all.
+    """Predict what is not yet in the store, and make the output of all its parts.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def predict_to_file(
         The documents.
     predictor
         What predicts them.
-    parts
-        The parts that are done; removed when the output is whole.
+    store
+        The parts that are done, after `PartStore.begin`.
     advance
         Called with the number of rows done.
     documents
         The most documents of a part.
     """
-    done = parts.finished()
+    done = _unbroken(store.folder.finished())
     first = done[-1].stop if done else 0
     advance(first)
     chunks = stream.chunks(first=first, documents=documents)
@@ -66,10 +66,10 @@ def predict_to_file(
     for chunk in chunks if stream.n_rows is None else _read_ahead(chunks):
         labelled = _score_chunk(predictor, chunk, stream)
         done.append(_part(chunk, labelled))
-        parts.add(done[-1], labelled)
+        store.folder.write(done[-1], [labelled])
         advance(chunk.stop - chunk.first)
     written = _checked(done)
-    parts.join(done)
+    store.deliver(done)
     return written
 
 
@@ -111,6 +111,15 @@ def predict_to_stream(
             done.append(_part(chunk, labelled))
             advance(chunk.stop - chunk.first)
         return _checked(done)
+
+
+def _unbroken(parts: list[Part]) -> list[Part]:
+    """Return the parts from the first row on, up to the first that is missing."""
+    found: list[Part] = []
+    for part in parts:
+        if part.first == (found[-1].stop if found else 0):
+            found.append(part)
+    return found
 
 
 def _part(chunk: Chunk, labelled: pa.RecordBatch) -> Part:

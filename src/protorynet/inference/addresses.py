@@ -1,0 +1,150 @@
+"""Files by path or by an address such as s3://bucket/folder, wherever Arrow can reach them."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import uuid
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Protocol
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyarrow import fs
+
+from protorynet.errors import InputError
+from protorynet.files import write_atomically
+
+__all__ = ["Files", "hide_keys", "is_address", "normalise_place", "open_files", "open_filesystem"]
+
+_OBJECT_STORES = {"s3", "gcs", "abfs"}  # a file shows there only once it is complete
+_KEYS = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def is_address(place: str) -> bool:
+    """Say whether a place is given as SCHEME://….
+
+    Examples
+    --------
+    >>> is_address("s3://bucket/reviews"), is_address("/shared/reviews")
+    (True, False)
+    """
+    return "://" in place
+
+
+def hide_keys(message: str) -> str:
+    """Return a message without the keys that addresses in it may hold.
+
+    Examples
+    --------
+    >>> hide_keys("s3://key:secret@bucket/reviews cannot be read")
+    's3://…@bucket/reviews cannot be read'
+    """
+    return _KEYS.sub("…@", message)
+
+
+def open_filesystem(place: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of a place and the path inside it.
+
+    Examples
+    --------
+    >>> open_filesystem("/shared/reviews")[1]
+    '/shared/reviews'
+    """
+    if not is_address(place):
+        return fs.LocalFileSystem(), str(Path(place).absolute())
+    try:
+        system, path = fs.FileSystem.from_uri(place)
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(hide_keys(f"{place} cannot be opened: {reason}")) from None
+    return system, path
+
+
+def normalise_place(place: str) -> PurePath:
+    """Return a place so that two ways to write it are equal; nothing is asked over a network.
+
+    Examples
+    --------
+    >>> normalise_place("file:///shared/reviews") == normalise_place("/shared/../shared/reviews")
+    True
+    >>> own = normalise_place("s3://me:secret@bucket/a.parquet?region=x")
+    >>> own.is_relative_to(normalise_place("s3://bucket/"))
+    True
+    """
+    if not is_address(place) or place.startswith("file://"):
+        return Path(open_filesystem(place)[1]).resolve()
+    return PurePosixPath(unquote(_KEYS.sub("", place.partition("?")[0])))
+
+
+class Files(Protocol):
+    """The files of a folder, wherever it lies."""
+
+    def names(self, *, all_kinds: bool = False) -> list[str]:
+        """Return the names of the files, with `all_kinds` also those of folders."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        ...
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, whole or not at all; the folder is made."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        ...
+
+
+def open_files(place: str) -> Files:
+    """Return the files of a folder by its path or address."""
+    return _RemoteFiles(place) if is_address(place) else _LocalFiles(Path(place))
+
+
+class _LocalFiles:
+    # Not by way of Arrow, which opens no file whose name is not UTF-8.
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def names(self, *, all_kinds: bool = False) -> list[str]:
+        return [path.name for path in self._folder.iterdir()] if self._folder.is_dir() else []
+
+    def read(self, name: str) -> bytes:
+        return (self._folder / name).read_bytes()
+
+    def write(self, name: str, content: bytes) -> None:
+        write_atomically(self._folder / name, content)
+
+    def delete(self, name: str) -> None:
+        (self._folder / name).unlink(missing_ok=True)
+
+
+class _RemoteFiles:
+    def __init__(self, place: str) -> None:
+        self._system, self._folder = open_filesystem(place)
+
+    def names(self, *, all_kinds: bool = False) -> list[str]:
+        selector = fs.FileSelector(self._folder, allow_not_found=True)
+        infos = self._system.get_file_info(selector)
+        return [info.base_name for info in infos if info.is_file or all_kinds]
+
+    def read(self, name: str) -> bytes:
+        with self._system.open_input_stream(f"{self._folder}/{name}") as stream:
+            content: bytes = stream.read()
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        self._system.create_dir(self._folder, recursive=True)
+        target = f"{self._folder}/{name}"
+        is_whole_at_once = self._system.type_name in _OBJECT_STORES
+        # A name of its own, because a worker thought dead may still write the same part.
+        fresh = target if is_whole_at_once else f"{self._folder}/.{uuid.uuid4().hex}"
+        with self._system.open_output_stream(fresh) as stream:
+            stream.write(content)
+        if fresh != target:
+            self._system.move(fresh, target)
+
+    def delete(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._system.delete_file(f"{self._folder}/{name}")

@@ -1,0 +1,433 @@
+"""Finished parts of an output that is not whole yet, so that a stopped run can resume.
+
+One store serves predictions on this machine, with Ray, and at addresses such as s3://…: a file
+for each part, which appears whole or not at all, and ``_run.json``, which says what the parts are
+made of and with. Beside a file or a folder on this machine it is a hidden folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from protorynet.data import one_line
+from protorynet.errors import CheckpointError, InputError, ProtoryNetError
+from protorynet.files import check_replaceable, move_directory
+from protorynet.inference.addresses import hide_keys, is_address, open_files
+from protorynet.inference.table_writers import writer_for
+
+__all__ = ["Part", "PartFolder", "PartStore"]
+
+_RUN, _LOCK, _FINISHED = "_run.json", "_lock", "_SUCCESS"
+_PART = re.compile(r"part-(\d{12,})-(\d{12,})-(\d+)-(\d+)\.(?:arrow|parquet)")
+_UNFINISHED = re.compile(r"\..+|whole\..+")
+_LOCK_ATTEMPTS = 100
+_WORDS = {
+    "protorynet": "the version of protorynet",
+    "model": "the model",
+    "encoder": "--encoder",
+    "runtime": "--runtime",
+    "text": "the column of texts",
+    "split": "--split",
+    "skip_empty": "--skip-empty",
+    "inputs": "the input",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """The predictions of some rows of the input.
+
+    Parameters
+    ----------
+    first, stop
+        The rows of the input that it stands for.
+    n_rows
+        How many of them have a prediction.
+    n_left_out
+        How many of them have a text without a sentence.
+    """
+
+    first: int
+    stop: int
+    n_rows: int
+    n_left_out: int
+
+    def name(self, ending: str) -> str:
+        """Return the name of its file, which tells all this."""
+        rows = f"{self.first:012d}-{self.stop:012d}"
+        return f"part-{rows}-{self.n_rows}-{self.n_left_out}{ending}"
+
+
+@dataclass(frozen=True)
+class PartFolder:
+    """A folder of parts, as every worker can use it.
+
+    Parameters
+    ----------
+    place
+        Its path or address.
+    ending
+        ``".arrow"`` for parts that are joined later, ``".parquet"`` for those that are delivered.
+    """
+
+    place: str
+    ending: str
+
+    def finished(self) -> list[Part]:
+        """Return the parts that are there, by their first row."""
+        matches = (_PART.fullmatch(name) for name in open_files(self.place).names())
+        found = (Part(*map(int, match.groups())) for match in matches if match)
+        return sorted(found, key=lambda part: part.first)
+
+    def write(self, part: Part, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write a part, whole or not at all; writing it again changes nothing."""
+        files = open_files(self.place)
+        if _RUN not in files.names():
+            raise InputError(
+                f"the folder {hide_keys(self.place)} is not seen here; write to a folder that all "
+                "machines of the cluster share, or to an address such as s3://bucket/folder."
+            )
+        table = pa.Table.from_batches(list(batches))
+        sink = pa.BufferOutputStream()
+        try:
+            if self.ending == ".parquet":
+                pq.write_table(table, sink)
+            else:
+                options = pa.ipc.IpcWriteOptions(compression="zstd")
+                with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+                    writer.write_table(table)
+            files.write(part.name(self.ending), sink.getvalue().to_pybytes())
+        except pa.ArrowException as error:
+            where = hide_keys(f"{self.place}/{part.name(self.ending)}")
+            raise ProtoryNetError(f"{where} cannot be written: {one_line(error)}") from None
+
+    def read(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a part, and refuse one that is damaged."""
+        name = part.name(self.ending)
+        try:
+            content = open_files(self.place).read(name)
+            if self.ending == ".parquet":
+                table = pq.ParquetFile(pa.BufferReader(content)).read()
+            else:
+                table = pa.ipc.open_stream(content).read_all()
+            if table.num_rows != part.n_rows:
+                raise pa.ArrowInvalid(f"it holds {table.num_rows} rows")
+        except (pa.ArrowException, OSError) as error:
+            raise CheckpointError(
+                f"{hide_keys(self.place)}/{name} is damaged ({one_line(error)}); remove it and "
+                "run the command again with --resume."
+            ) from None
+        yield from table.to_batches()
+
+
+class PartStore:
+    """The finished parts of one output, and the rule by which a run resumes from them.
+
+    Parameters
+    ----------
+    output
+        What is to be made: a file; or a folder or an address, which get a file for each part.
+    identity
+        All that decides what the parts hold, as plain values: model, options, inputs.
+    as_folder
+        Whether the output is a folder of parts.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = PartStore(Path(folder) / "out.jsonl", {"model": "a"})
+    ...     with store.locked():
+    ...         _ = store.begin()
+    ...         store.folder.write(Part(0, 2, 2, 0), [pa.record_batch({"n": [1, 2]})])
+    ...         store.deliver(store.folder.finished())
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['out.jsonl']
+    """
+
+    def __init__(
+        self, output: str | Path, identity: Mapping[str, Any], *, as_folder: bool = False
+    ) -> None:
+        self.output = output
+        self.rows_per_part: int | None = None
+        self._as_folder = as_folder
+        self._identity: dict[str, Any] = json.loads(json.dumps(identity))
+        self._target: Path | None = None
+        if is_address(str(output)):
+            place = str(output)
+        else:
+            # A link stays a link; what it points to is made.
+            self._target = Path(output).resolve()
+            place = str(self._target.with_name(f".{self._target.name}.parts"))
+        self.folder = PartFolder(place, ".parquet" if as_folder else ".arrow")
+        self._files = open_files(place)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs out while the block runs; a folder without a part is removed after it.
+
+        At an address no lock is held.
+        """
+        if self._target is None:
+            try:
+                yield
+            finally:
+                if not self.folder.finished():
+                    self.remove()
+            return
+        lock = Path(self.folder.place) / _LOCK
+        with _hold_lock(lock, self.output):
+            try:
+                yield
+            finally:
+                if not self.folder.finished():
+                    self.remove()
+                    # Here and nowhere else, and last: where it is gone, another run may begin.
+                    lock.unlink(missing_ok=True)
+                    self._remove_folder()
+
+    def begin(
+        self,
+        *,
+        resume: bool = False,
+        can_resume: bool = True,
+        rows_per_part: int | None = None,
+        tell: Callable[[str], None] = lambda message: None,
+        check: Callable[[], None] = lambda: None,
+    ) -> list[Part]:
+        """Start a run, and return the parts that are done already.
+
+        Parts of the same run are kept with `resume` and are never lost without a word; those of
+        another run are removed, and with `resume` refused.
+
+        Parameters
+        ----------
+        resume
+            Keep the parts of an earlier run of the same identity.
+        can_resume
+            False where the input cannot be read again.
+        rows_per_part
+            Size of the parts of a new run; a resumed one keeps its own.
+        tell
+            Takes what the user should know.
+        check
+            Called before anything is removed, for whatever may still fail.
+        """
+        done, known = self.folder.finished(), self._read_run()
+        resumes = self._may_resume(done, known, resume=resume, can_resume=can_resume, tell=tell)
+        check()
+        if resumes:
+            self.rows_per_part = (known or {}).get("rows_per_part")
+            for name in self._files.names():
+                # What a run that was killed has left half-written.
+                if _UNFINISHED.fullmatch(name):
+                    self._files.delete(name)
+        else:
+            if self._target is None and self._is_foreign(known):
+                raise InputError(
+                    f"{hide_keys(str(self.output))} holds files or folders already; choose another "
+                    "place, or remove them."
+                )
+            self._clear()
+            done, self.rows_per_part = [], rows_per_part
+        run = {"identity": self._identity, "rows_per_part": self.rows_per_part}
+        self._files.write(_RUN, json.dumps(run, indent=1).encode())
+        return done
+
+    @contextmanager
+    def telling_how_to_resume(
+        self, tell: Callable[[str], None], *, can_resume: bool = True
+    ) -> Iterator[None]:
+        """Say, when the block is stopped or fails, what is done and how to resume."""
+        try:
+            yield
+        except BaseException as error:
+            if not can_resume:
+                self.remove()
+            n_done = sum(part.n_rows for part in self.folder.finished())
+            is_stopped = isinstance(error, KeyboardInterrupt)
+            if n_done:
+                word = "stopped" if is_stopped else "not finished"
+                tell(
+                    f"{word}; {n_done:,} rows are done. Resume with the same command and --resume."
+                )
+            elif is_stopped:
+                tell("stopped; nothing was written.")
+            raise
+
+    def deliver(self, parts: Sequence[Part]) -> None:
+        """Make the output of parts, whole or not at all, and remove what is no longer needed."""
+        if not self._as_folder:
+            self._join(parts)
+            self.remove()
+            return
+        if self._target is not None:
+            check_output_folder(self._target)
+        self._files.write(_FINISHED, b"")
+        if self._target is not None:
+            move_directory(Path(self.folder.place), self._target)
+        # Last, so that a command stopped in the middle of this can be started again.
+        files = self._files if self._target is None else open_files(str(self._target))
+        for name in files.names():
+            if name in (_RUN, _LOCK) or _UNFINISHED.fullmatch(name):
+                files.delete(name)
+
+    def remove(self) -> None:
+        """Remove all parts; the folder, too, where no run holds its lock."""
+        self._clear()
+        self._remove_folder()
+
+    def _may_resume(
+        self,
+        done: list[Part],
+        known: dict[str, Any] | None,
+        *,
+        resume: bool,
+        can_resume: bool,
+        tell: Callable[[str], None],
+    ) -> bool:
+        n_done = sum(part.n_rows for part in done)
+        if known is None or not n_done:
+            if resume:
+                tell(f"there is nothing to resume beside {self._shown}; starting over")
+            return False
+        before = known["identity"]
+        names = dict.fromkeys([*self._identity, *before])
+        changed = [name for name in names if before.get(name) != self._identity.get(name)]
+        # Parts made without --skip-empty hold no document that it would have left out.
+        if changed == ["skip_empty"] and self._identity["skip_empty"]:
+            changed = []
+        if resume and changed:
+            what = " and ".join(_WORDS.get(name, name) for name in changed)
+            raise CheckpointError(
+                f"cannot resume {self._shown}: {what} changed since it was begun. Run the command "
+                "as it was then; or start over, without --resume."
+            )
+        if changed or not can_resume:
+            tell(f"starting over: {hide_keys(self.folder.place)} is of another run")
+            return False
+        if not resume:
+            raise CheckpointError(
+                f"{n_done:,} rows of {self._shown} are done already. Resume with --resume; or "
+                f"remove the folder {hide_keys(self.folder.place)} to start over."
+            )
+        tell(f"resuming after {n_done:,} rows that are done")
+        return True
+
+    @property
+    def _shown(self) -> str:
+        return hide_keys(str(self.output))
+
+    def _read_run(self) -> dict[str, Any] | None:
+        try:
+            known = json.loads(self._files.read(_RUN))
+        except (OSError, ValueError):
+            return None
+        is_run = isinstance(known, dict) and isinstance(known.get("identity"), dict)
+        return known if is_run else None
+
+    def _is_foreign(self, known: dict[str, Any] | None) -> bool:
+        """Say whether an address holds what no run of ours left."""
+        return known is None and bool(self._files.names(all_kinds=True))
+
+    def _join(self, parts: Sequence[Part]) -> None:
+        assert self._target is not None  # only a file on this machine is joined
+        handle, name = tempfile.mkstemp(dir=self.folder.place, prefix="whole.")
+        whole = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                with writer_for(file, self._target.suffix.lower()) as writer:
+                    for part in parts:
+                        for batch in self.folder.read(part):
+                            writer.write(batch)
+                file.flush()
+                os.fsync(file.fileno())
+            whole.chmod((Path(self.folder.place) / _RUN).stat().st_mode)
+            whole.replace(self._target)
+        except BaseException as error:
+            whole.unlink(missing_ok=True)
+            if isinstance(error, pa.ArrowException):
+                raise CheckpointError(
+                    f"the rows that are done cannot be written to {self.output} "
+                    f"({one_line(error)}). Predict into another format, or leave out the column "
+                    "that this one does not hold."
+                ) from None
+            raise
+
+    def _clear(self) -> None:
+        # First what says that there is something to resume from, which soon will not be true.
+        names = self._files.names()
+        for name in sorted(names, key=lambda name: name != _RUN):
+            if name in (_RUN, _FINISHED) or _PART.fullmatch(name) or _UNFINISHED.fullmatch(name):
+                self._files.delete(name)
+
+    def _remove_folder(self) -> None:
+        if self._target is not None:
+            with contextlib.suppress(OSError):  # it is gone already, or holds what is not ours
+                Path(self.folder.place).rmdir()
+
+
+def check_output_folder(output: Path) -> None:
+    """Refuse to put a folder of parts in the place of anything but an earlier one."""
+    if output.is_file():
+        raise InputError(
+            f"{output} is a file; give the name of a folder for the parts, or of one .parquet file."
+        )
+    check_replaceable(
+        output,
+        kind="a folder of predictions",
+        marks=[_FINISHED],
+        is_own=lambda name: name in (_RUN, _LOCK, _FINISHED) or _PART.fullmatch(name) is not None,
+    )
+
+
+@contextmanager
+def _hold_lock(path: Path, output: str | Path) -> Iterator[None]:
+    """Hold a lock file while the block runs, which may remove it.
+
+    A process gives its locks back however it ends, `kill -9` included. Where the system or the
+    file system knows no locks, none is held.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+
+    def is_taken(file: BinaryIO) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    for _ in range(_LOCK_ATTEMPTS):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.ExitStack() as stack:
+            try:
+                file = stack.enter_context(path.open("ab"))
+            except FileNotFoundError:
+                continue  # a run that ended just now has removed the folder
+            if is_taken(file):
+                break
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                    yield
+                    return
+    raise CheckpointError(
+        f"another run is writing {output} at this moment; wait for its end, or choose another name "
+        "for the output."
+    )

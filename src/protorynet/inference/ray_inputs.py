@@ -1,0 +1,224 @@
+"""Parquet files for Ray's workers: found, inspected, and cut into slices that make a part each."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from protorynet.data import find_files
+from protorynet.errors import TableError
+from protorynet.inference.addresses import hide_keys, is_address, open_filesystem
+
+__all__ = [
+    "Slice",
+    "TableFile",
+    "cut_slices",
+    "find_parquet",
+    "inspect_files",
+    "read_slice",
+    "rows_per_part",
+]
+
+_ROWS_PER_PART = 8_192
+_BYTES_PER_PART = 64 * 2**20
+_FEWEST_ROWS = 256
+# Several for each worker, so that all end at about the same time.
+_PARTS_PER_WORKER = 4
+# A file's description is a few kilobytes, but far away it takes a while to come.
+_INSPECTED_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A Parquet file of the input.
+
+    Parameters
+    ----------
+    place
+        Its path or address.
+    rows, size
+        Its rows, and the bytes of their values before compression.
+    changed
+        When it was last written, in nanoseconds.
+    schema
+        Its columns.
+    """
+
+    place: str
+    rows: int
+    size: int
+    changed: int
+    schema: pa.Schema
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The rows `start` to `stop` of a file, of which the first is row `first` of all files."""
+
+    first: int
+    place: str
+    start: int
+    stop: int
+
+
+def inspect_files(places: Sequence[str]) -> list[TableFile]:
+    """Return what the files say of themselves, and refuse those whose columns differ."""
+    with ThreadPoolExecutor(_INSPECTED_AT_ONCE) as pool:
+        files = list(pool.map(_inspect, places))
+    first = files[0]
+    for other in files[1:]:
+        if not other.schema.equals(first.schema):
+            raise TableError(
+                f"{hide_keys(other.place)} has other columns ({_described(other.schema)}) than "
+                f"{hide_keys(first.place)} ({_described(first.schema)}); score them apart."
+            )
+    if not any(file.rows for file in files):
+        raise TableError(f"{hide_keys(first.place)} holds no rows; expected one row per document.")
+    return files
+
+
+def rows_per_part(files: Sequence[TableFile], n_workers: int) -> int:
+    """Return how many rows make a part: few enough for every worker to have several."""
+    rows = sum(file.rows for file in files)
+    bytes_per_row = max(1.0, sum(file.size for file in files) / rows)
+    fair = math.ceil(rows / (n_workers * _PARTS_PER_WORKER))
+    return max(
+        1, min(_ROWS_PER_PART, int(_BYTES_PER_PART / bytes_per_row), max(_FEWEST_ROWS, fair))
+    )
+
+
+def cut_slices(files: Sequence[TableFile], rows: int) -> list[Slice]:
+    """Return the slices of all files that make a part each, in order.
+
+    Examples
+    --------
+    >>> files = [TableFile("a.parquet", 5, 40, 0, None), TableFile("b.parquet", 2, 16, 0, None)]
+    >>> [(part.place, part.start, part.stop) for part in cut_slices(files, rows=3)]
+    [('a.parquet', 0, 3), ('a.parquet', 3, 5), ('b.parquet', 0, 2)]
+    """
+    slices, first = [], 0
+    for file in files:
+        for start in range(0, file.rows, rows):
+            stop = min(start + rows, file.rows)
+            slices.append(Slice(first, file.place, start, stop))
+            first += stop - start
+    return slices
+
+
+def read_slice(part: Slice) -> pa.Table:
+    """Read the rows of a slice, and of its file no more than the row groups they lie in."""
+    system, path = open_filesystem(part.place)
+    with _opened(part.place), pq.ParquetFile(system.open_input_file(path)) as file:
+        ends = _row_group_ends(file.metadata)
+        touched = [
+            group
+            for group, end in enumerate(ends)
+            if end > part.start and end - file.metadata.row_group(group).num_rows < part.stop
+        ]
+        at = ends[touched[0]] - file.metadata.row_group(touched[0]).num_rows
+        batches = []
+        for batch in file.iter_batches(row_groups=touched):
+            first, last = max(part.start - at, 0), min(part.stop - at, len(batch))
+            at += len(batch)
+            if first < last:
+                batches.append(batch.slice(first, last - first))
+            if at >= part.stop:
+                break
+        return pa.Table.from_batches(batches, file.schema_arrow).combine_chunks()
+
+
+def _row_group_ends(metadata: pq.FileMetaData) -> list[int]:
+    ends, end = [], 0
+    for group in range(metadata.num_row_groups):
+        end += metadata.row_group(group).num_rows
+        ends.append(end)
+    return ends
+
+
+def _inspect(place: str) -> TableFile:
+    system, path = open_filesystem(place)
+    with _opened(place), pq.ParquetFile(system.open_input_file(path)) as file:
+        described = file.metadata
+        groups = (described.row_group(number) for number in range(described.num_row_groups))
+        size = sum(group.total_byte_size for group in groups)
+        changed = system.get_file_info(path).mtime_ns or 0
+        return TableFile(place, described.num_rows, size, changed, file.schema_arrow)
+
+
+@contextmanager
+def _opened(place: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise TableError(hide_keys(f"{place} cannot be read as Parquet: {reason}")) from None
+
+
+def _described(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)
+
+
+def find_parquet(inputs: Sequence[str | Path]) -> list[str]:
+    """Return the Parquet files that paths, folders and patterns stand for, in their order.
+
+    They are those that one machine would read, sorted by name within a folder or a pattern.
+
+    Raises
+    ------
+    TableError
+        If there are none, or one is of another format.
+    """
+    found = []
+    for given in map(str, inputs):
+        if is_address(given):
+            found += _files_at(given)
+        else:
+            found += [str(path.absolute()) for path in find_files([given])]
+    for place in found:
+        if not _is_parquet(place.partition("?")[0]):
+            raise TableError(
+                f"{hide_keys(place)} is not a Parquet file, and Ray's workers read no other "
+                "format; convert it first, or leave out --engine ray."
+            )
+    if repeated := [place for place, times in Counter(found).items() if times > 1]:
+        raise TableError(f"{hide_keys(repeated[0])} is given more than once.")
+    return found
+
+
+def _files_at(given: str) -> list[str]:
+    # What follows a question mark says how to connect, so it cannot stand for a character.
+    address, _, options = given.partition("?")
+    options = options and f"?{options}"
+    folder, _, pattern = address.rpartition("/") if "*" in address else (address, "", "*")
+    system, path = open_filesystem(folder + options)
+    try:
+        if system.get_file_info(path).is_file:
+            return [given]
+        infos = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise TableError(hide_keys(f"{given} cannot be reached: {reason}")) from None
+    names = sorted(info.base_name for info in infos if info.is_file and _is_visible(info.base_name))
+    matching = [name for name in names if fnmatchcase(name, pattern) and _is_parquet(name)]
+    if not matching:
+        raise TableError(f"there is no Parquet file at {hide_keys(given)}; check the address.")
+    return [f"{folder.rstrip('/')}/{quote(name)}{options}" for name in matching]
+
+
+def _is_parquet(name: str) -> bool:
+    return name.lower().endswith(".parquet")
+
+
+def _is_visible(name: str) -> bool:
+    return not name.startswith(("_", "."))

@@ -1,0 +1,344 @@
+"""`predict --engine ray`: tables scored by all machines of a cluster.
+
+What travels through Ray is the numbers of rows: a worker reads the rows of a part where they lie,
+scores them and writes them where they belong, under a name that says their place. So a part done
+twice, because a worker was lost, is written twice with the same content and counted once.
+"""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+
+from protorynet import __version__, errors
+from protorynet.data import DOCUMENTS, TEXT_BYTES, read_table
+from protorynet.inference.addresses import hide_keys, is_address, normalise_place
+from protorynet.inference.opening import Runtime, hash_model, open_predictor
+from protorynet.inference.part_store import Part, PartFolder, PartStore, check_output_folder
+from protorynet.inference.predictor import Predictor
+from protorynet.inference.ray_cluster import (
+    Attempts,
+    error_of,
+    n_workers,
+    ray_session,
+    start_here,
+    worker_pool,
+)
+from protorynet.inference.ray_inputs import (
+    Slice,
+    TableFile,
+    cut_slices,
+    find_parquet,
+    inspect_files,
+    read_slice,
+    rows_per_part,
+)
+from protorynet.progress import progress_bar
+
+__all__ = ["predict_with_ray"]
+
+_ROWS_LOOKED_AT = 1_024  # to guess the column of texts
+_MOST_BYTES = 2 * 2**30  # of a model that is sent to a cluster
+
+
+def predict_with_ray(
+    model: Path,
+    inputs: Sequence[Path | str],
+    output: Path | str,
+    *,
+    text: str | None = None,
+    skip_empty: bool = False,
+    encoder: str | None = None,
+    runtime: Runtime = "torch",
+    address: str | None = None,
+    resume: bool = False,
+    progress: bool = False,
+    tell: Callable[[str], None] = lambda message: None,
+) -> int:
+    """Score Parquet files with Ray; the rows and their order are those of one machine.
+
+    A run that was stopped resumes by the same rule as on one machine.
+
+    Parameters
+    ----------
+    model
+        A model directory on this machine; its files are sent to the others.
+    inputs
+        Parquet files, folders of them and patterns, as paths that all machines share or addresses
+        such as ``s3://bucket/reviews``.
+    output
+        A folder of parts or, as a path that ends in ``.parquet``, one file; both take their name
+        only when complete. At an address, ``_SUCCESS`` beside the parts says that they are.
+    text
+        The column of texts; guessed from the first rows if not given.
+    skip_empty
+        Leave out rows whose text holds no sentence.
+    encoder
+        The encoder, where it lies elsewhere than in training, on every machine.
+    runtime
+        ``"torch"`` or ``"onnx"``.
+    address
+        ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray on this machine.
+    resume
+        Keep the parts that a stopped run has finished.
+    progress
+        Whether to show progress on standard error.
+    tell
+        Takes what the user should know.
+
+    Returns
+    -------
+    int
+        The rows written.
+    """
+    if not model.is_dir():
+        raise errors.ModelFormatError(f"there is no model directory {model}; check the path.")
+    places = find_parquet(inputs)
+    _check_apart(places, output)
+    as_folder = _check_output(output)
+    files = inspect_files(places)
+    text = _text_column(files, text)
+    identity = {
+        "protorynet": __version__,
+        "model": hash_model(model),
+        "inputs": [(file.place, file.rows, file.size, file.changed) for file in files],
+        "text": text,
+        "skip_empty": skip_empty,
+        "encoder": encoder,
+        "runtime": runtime,
+    }
+    store = PartStore(output, identity, as_folder=as_folder)
+    with store.locked(), ray_session(address) as ray:
+        is_here = address is None and len(ray.nodes()) == 1
+        shipped = ship_model(ray, model, encoder=encoder, runtime=runtime, is_here=is_here)
+        rows = rows_per_part(files, n_workers(ray))
+        done = store.begin(resume=resume, rows_per_part=rows, tell=tell)
+        slices = cut_slices(files, store.rows_per_part or rows)
+        finished = {part.first for part in done}
+        left = [part for part in slices if part.first not in finished]
+        with store.telling_how_to_resume(tell):
+            answers = _score(ray, left, shipped, store.folder, text, skip_empty)
+            done += _gather(answers, left, progress=progress)
+            if len(done) < len(slices):
+                raise errors.ProtoryNetError(
+                    f"Ray gave no answer for {len(slices) - len(done)} of {len(slices)} parts; "
+                    "run the command again with --resume."
+                )
+            store.deliver(sorted(done, key=lambda part: part.first))
+    return sum(part.n_rows for part in done)
+
+
+class PartScorer:
+    """A worker: it loads the model once, then scores part after part.
+
+    What goes wrong with a part is an answer too, because an exception would reach the user as
+    pages of Ray's own.
+
+    Parameters
+    ----------
+    shipped
+        The model.
+    folder
+        Where parts are written.
+    text, skip_empty
+        As `Predictor.score_batch` takes them.
+    attempts
+        The count of attempts that all workers share.
+    """
+
+    def __init__(
+        self,
+        shipped: ShippedModel,
+        folder: PartFolder,
+        text: str,
+        skip_empty: bool,
+        attempts: Any,
+    ) -> None:
+        self._shipped = shipped
+        self._folder = folder
+        self._text = text
+        self._skip_empty = skip_empty
+        self._attempts = attempts
+        self._predictor: Predictor | None = None
+
+    def __call__(self, orders: pa.Table) -> pa.Table:
+        """Score the slice that a table of one row describes; answer with what was written."""
+        part = Slice(**orders.to_pylist()[0])
+        answer = {"first": part.first, "rows": 0, "kind": "", "message": ""}
+        try:
+            self._begin(part)
+            batches = list(self._score_slice(part))
+            n_rows = sum(len(batch) for batch in batches)
+            self._folder.write(_done(part, n_rows), batches)
+            answer["rows"] = n_rows
+        except errors.ProtoryNetError as error:
+            answer["kind"] = type(error).__name__
+            answer["message"] = f"{error} (on {socket.gethostname()})"
+        return pa.Table.from_pylist([answer])
+
+    def _begin(self, part: Slice) -> None:
+        import ray
+
+        if not ray.get(self._attempts.begin.remote(part.first)):
+            raise errors.ProtoryNetError(
+                f"rows {part.start} to {part.stop} of {hide_keys(part.place)} ended every worker "
+                "that scored them, most likely for want of memory; offer fewer CPUs per machine to "
+                "Ray."
+            )
+
+    def _score_slice(self, part: Slice) -> Iterator[pa.RecordBatch]:
+        if self._predictor is None:
+            self._predictor = self._shipped.open()
+        at = part.start
+        rows = read_slice(part)
+        # Of the size that one machine reads at once, so that memory is bounded in the same way.
+        fitting = int(TEXT_BYTES * len(rows) / max(rows.nbytes, 1))
+        for batch in rows.to_batches(max_chunksize=max(1, min(DOCUMENTS, fitting))):
+            with _naming_rows(part.place, at):
+                yield self._predictor.score_batch(
+                    batch, text=self._text, skip_empty=self._skip_empty
+                )
+            at += len(batch)
+
+
+def _done(part: Slice, n_rows: int) -> Part:
+    size = part.stop - part.start
+    return Part(part.first, part.first + size, n_rows, size - n_rows)
+
+
+def _score(ray: ModuleType, slices: Sequence[Slice], *how: Any) -> Iterator[Part]:
+    """Yield the parts as they are finished."""
+    if not slices:
+        return
+    by_row = {part.first: part for part in slices}
+    orders = ray.data.from_items([asdict(part) for part in slices], override_num_blocks=len(slices))
+    how = (*how, start_here(ray, Attempts))
+    answers = orders.map_batches(
+        PartScorer, fn_constructor_args=how, **worker_pool(ray, len(slices))
+    )
+    try:
+        for answer in answers.iter_rows():
+            if answer["kind"]:
+                raise error_of(answer["kind"], answer["message"])
+            yield _done(by_row[answer["first"]], answer["rows"])
+    except ray.exceptions.RayError as error:
+        reason = " ".join(str(error).split())[-300:]
+        raise errors.ProtoryNetError(f"Ray gave up: {reason}") from None
+
+
+def _gather(parts: Iterator[Part], slices: Sequence[Slice], *, progress: bool) -> list[Part]:
+    total = sum(part.stop - part.start for part in slices)
+    found = []
+    with progress_bar(f"Scoring {total:,} rows", total, enabled=progress) as advance:
+        for part in parts:
+            found.append(part)
+            advance(part.stop - part.first)
+    return found
+
+
+@contextmanager
+def _naming_rows(place: str, start: int) -> Iterator[None]:
+    try:
+        yield
+    except errors.EmptyDocumentError as error:
+        rows = [start + row for row in error.rows]
+        raise errors.InputError(f"{hide_keys(place)}: {errors.EmptyDocumentError(rows)}") from None
+
+
+def _check_apart(places: Sequence[str], output: Path | str) -> None:
+    """Refuse to write where the input lies, however the two are written."""
+    target = normalise_place(str(output))
+    inside = [place for place in places if normalise_place(place).is_relative_to(target)]
+    if inside:
+        raise errors.InputError(
+            hide_keys(f"{output} holds the input {inside[0]}; choose another name for the output.")
+        )
+
+
+def _check_output(output: Path | str) -> bool:
+    """Say whether the output is a folder of parts, and refuse what cannot be replaced."""
+    if is_address(str(output)):
+        return True
+    path = Path(output)
+    if path.suffix.lower() == ".parquet":
+        if path.is_dir():
+            raise errors.InputError(
+                f"{path} is a folder; give the name of a file, or of another folder."
+            )
+        return False
+    check_output_folder(path)
+    return True
+
+
+def _text_column(files: Sequence[TableFile], text: str | None) -> str:
+    first = next(file for file in files if file.rows)
+    some = read_slice(Slice(0, first.place, 0, min(first.rows, _ROWS_LOOKED_AT)))
+    return read_table(some, text=text, labelled=False, skip_empty=True).text_column
+
+
+@dataclass(frozen=True)
+class ShippedModel:
+    """A model as a worker finds it.
+
+    Parameters
+    ----------
+    content
+        Its folder, on the machine of the command; or a reference to its files.
+    encoder, runtime
+        As `open_predictor` takes them.
+    """
+
+    content: Any
+    encoder: str | None
+    runtime: Runtime
+
+    def open(self) -> Predictor:
+        """Load the model in this process; nothing of it is left on disk."""
+        if isinstance(self.content, Path):
+            return self._open(self.content)
+        import ray
+
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            _unpack(ray.get(self.content), Path(folder))
+            return self._open(Path(folder))
+
+    def _open(self, folder: Path) -> Predictor:
+        # Documents to be scored are new, so looking them up would only cost.
+        return open_predictor(folder, encoder=self.encoder, runtime=self.runtime, cache=False)
+
+
+def ship_model(
+    ray: ModuleType, model: Path, *, encoder: str | None, runtime: Runtime, is_here: bool
+) -> ShippedModel:
+    """Return a model that workers can load; unless all are here, its files are sent to them."""
+    if encoder is not None and Path(encoder).is_dir():
+        encoder = str(Path(encoder).absolute())
+    if is_here:
+        return ShippedModel(model.absolute(), encoder, runtime)
+    root = model.resolve()
+    # A link could name any file of this machine.
+    files = sorted(
+        path for path in model.rglob("*") if path.is_file() and path.resolve().is_relative_to(root)
+    )
+    if (size := sum(path.stat().st_size for path in files)) > _MOST_BYTES:
+        raise errors.InputError(
+            f"{model} holds {size / 2**30:.1f} GB, more than the {_MOST_BYTES / 2**30:.0f} GB that "
+            "are sent to a cluster; remove what does not belong to the model."
+        )
+    content = {path.relative_to(model).as_posix(): path.read_bytes() for path in files}
+    return ShippedModel(ray.put(content), encoder, runtime)
+
+
+def _unpack(files: Mapping[str, bytes], folder: Path) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)

@@ -1,0 +1,111 @@
+"""Parquet files found, inspected and cut into slices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, strategies as st
+
+from protorynet.errors import InputError, TableError
+from protorynet.inference.ray_inputs import (
+    TableFile,
+    cut_slices,
+    find_parquet,
+    inspect_files,
+    read_slice,
+    rows_per_part,
+)
+
+
+def _write(path: Path, numbers: range, *, row_group: int = 100) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"n": list(numbers)}), path, row_group_size=row_group)
+    return path
+
+
+@given(
+    lengths=st.lists(st.integers(1, 50), min_size=1, max_size=4),
+    row_group=st.integers(1, 20),
+    rows=st.integers(1, 20),
+)
+def test_parts_one_after_another_are_the_files_one_after_another(
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[int], row_group: int, rows: int
+) -> None:
+    folder, at, places = tmp_path_factory.mktemp("cut"), 0, []
+    for number, length in enumerate(lengths):
+        path = _write(folder / f"{number}.parquet", range(at, at + length), row_group=row_group)
+        places.append(str(path))
+        at += length
+    parts = cut_slices(inspect_files(places), rows)
+    assert [part.first for part in parts] == [0, *np.cumsum([p.stop - p.start for p in parts])][:-1]
+    assert [n for part in parts for n in read_slice(part)["n"].to_pylist()] == list(range(at))
+
+
+@given(
+    rows=st.integers(1, 10**9), bytes_per_row=st.integers(0, 10**8), workers=st.integers(1, 10**4)
+)
+def test_a_part_is_neither_empty_nor_larger_than_memory_allows(
+    rows: int, bytes_per_row: int, workers: int
+) -> None:
+    size = rows_per_part([TableFile("a", rows, rows * bytes_per_row, 0, None)], workers)
+    assert 1 <= size <= 8_192
+    assert size == 1 or size * bytes_per_row <= 64 * 2**20
+
+
+def test_every_worker_has_several_parts_of_a_table_that_is_not_tiny() -> None:
+    files = [TableFile("a", 20_000, 20_000_000, 0, None)]
+    assert len(cut_slices(files, rows_per_part(files, 4))) >= 16
+
+
+def test_files_with_other_columns_are_named(tmp_path: Path) -> None:
+    first = _write(tmp_path / "a.parquet", range(2))
+    pq.write_table(pa.table({"m": ["x"]}), tmp_path / "b.parquet")
+    with pytest.raises(TableError, match=r"b\.parquet has other columns \(m: string\)"):
+        inspect_files([str(first), str(tmp_path / "b.parquet")])
+
+
+def test_a_file_that_is_no_parquet_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_text("n\n1\n")
+    with pytest.raises(TableError, match=r"a\.parquet cannot be read as Parquet"):
+        inspect_files([str(tmp_path / "a.parquet")])
+
+
+def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="holds no rows"):
+        inspect_files([str(_write(tmp_path / "a.parquet", range(0)))])
+
+
+@pytest.mark.parametrize("as_address", [False, True])
+@pytest.mark.parametrize("ending", ["", "/*.parquet"])
+def test_a_folder_and_a_pattern_stand_for_their_files_by_name(
+    tmp_path: Path, as_address: bool, ending: str
+) -> None:
+    names = ["b.parquet", "a b.parquet", "10%.parquet"]
+    for name in names:
+        _write(tmp_path / name, range(1))
+    given = (tmp_path.as_uri() if as_address else str(tmp_path)) + ending
+    found = find_parquet([given])
+    assert [file.rows for file in inspect_files(found)] == [1, 1, 1]
+    assert len(found) == 3
+    assert "b.parquet" in found[-1]
+
+
+def test_files_of_other_formats_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n\n1\n")
+    with pytest.raises(TableError, match=r"a\.csv is not a Parquet file.*leave out --engine ray"):
+        find_parquet([tmp_path / "a.csv"])
+
+
+def test_an_address_that_arrow_does_not_know_is_refused() -> None:
+    with pytest.raises(InputError, match="ftp://somewhere cannot be opened"):
+        find_parquet(["ftp://somewhere/*.parquet"])
+
+
+def test_the_keys_in_an_address_are_not_shown() -> None:
+    with pytest.raises(InputError, match=r"ftp://…@somewhere") as caught:
+        find_parquet(["ftp://key:secret@somewhere/*.parquet"])
+    assert "secret" not in str(caught.value)
