@@ -134,7 +134,7 @@ def test_a_node_lost_half_way_loses_and_doubles_no_row(
     assert rows_in(tmp_path / "out") == scored_here(model, [reviews_file])
 
 
-def test_a_command_interrupted_leaves_no_worker_and_goes_on_later(
+def test_a_command_interrupted_leaves_no_worker_and_resumes_later(
     cluster: Cluster, model: Path, reviews_file: Path, tmp_path: Path
 ) -> None:
     arguments = (model, reviews_file, "-o", tmp_path / "out", "--skip-empty")
@@ -145,9 +145,9 @@ def test_a_command_interrupted_leaves_no_worker_and_goes_on_later(
     assert run.returncode != 0
     assert not (tmp_path / "out").exists()
     _wait_for(lambda: not cluster.workers(), "the workers' end")
-    first = min(tmp_path.glob(".out.ray-*/part-*"))
+    first = min(tmp_path.glob(".out.parts/part-*"))
     written = first.stat().st_mtime_ns
-    again = cluster.predict(*arguments)
+    again = cluster.predict(*arguments, "--resume")
     _, errors = again.communicate(timeout=_PATIENCE_SECONDS)
     assert again.returncode == 0, errors
     assert (tmp_path / "out" / first.name).stat().st_mtime_ns == written
@@ -197,7 +197,7 @@ def _stop(node: subprocess.Popen[bytes]) -> None:
 
 
 def _n_parts(folder: Path) -> int:
-    return len(list(folder.glob(".out.ray-*/part-*.parquet")))
+    return len(list(folder.glob(".out.parts/part-*.parquet")))
 
 
 def _answers(address: str) -> bool:
