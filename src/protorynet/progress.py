@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["Advance", "Listener", "progress_bar", "progress_told"]
+__all__ = ["Advance", "Listener", "progress_bar", "progress_told", "row_progress"]
 
 Advance = Callable[[int], None]
 Listener = Callable[[str, float], None]
@@ -71,24 +71,44 @@ def _telling(listener: Listener, description: str, total: int) -> Advance:
 
 
 @contextmanager
-def _rich_bar(description: str, total: int) -> Iterator[Advance]:
+def _rich_bar(description: str, total: int | None, unit: str = "") -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         Progress,
+        ProgressColumn,
+        Task,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.0f} {unit}/s" if unit and task.speed else "")
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.completed:,.0f}" + ("" if total is None else " of {task.total:,.0f}")),
+        Rate(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=600) as progress:
         task = progress.add_task(description, total=total)
         yield lambda steps: progress.advance(task, steps)
+
+
+@contextmanager
+def row_progress(total: int | None) -> Iterator[Advance]:
+    """Show rows done, rows per second and the time left; the block calls with the rows done.
+
+    Nothing is shown where standard error is no terminal. `total` is None where it is not known.
+    """
+    if not sys.stderr.isatty():
+        yield lambda rows: None
+        return
+    with _rich_bar("Predicting", total, "rows") as advance:
+        yield advance

@@ -9,7 +9,7 @@ from audit_scene import found, only
 
 from protorynet import ProtoryNetClassifier, read_table
 from protorynet.audit import Audit, audit_model
-from protorynet.cli.documents import labelled_documents
+from protorynet.cli.command_inputs import labelled_documents
 
 TABLE = Path(__file__).parents[3] / "shared" / "data" / "hotel.parquet"
 

@@ -61,7 +61,7 @@ def test_a_model_of_a_variant_is_evaluated_explained_and_edited(
 def test_auto_takes_float32_where_the_weights_are_trained(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from protorynet.cli.fitting import _chosen_encoder
+    from protorynet.cli.fit_command import _chosen_encoder
 
     assert _chosen_encoder("auto", "full", "cpu") == "minilm"
     assert "full training" in capsys.readouterr().err

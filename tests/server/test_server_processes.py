@@ -21,14 +21,14 @@ import pytest
 import typer
 from server_scene import TEXTS
 
-from protorynet.cli.failures import end_badly
-from protorynet.cli.serving import keys, serve
+from protorynet.cli.output import end_badly
+from protorynet.cli.serve_command import keys, serve
 from protorynet.server import KeyFile
 
 # The two commands alone, as a program.
 _PROGRAM = """
 import sys, typer
-from protorynet.cli.serving import keys, serve
+from protorynet.cli.serve_command import keys, serve
 app = typer.Typer()
 app.command()(serve)
 app.add_typer(keys, name="keys")

@@ -5,27 +5,23 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
 from protorynet import __version__
-from protorynet.cli.auditing import audit
-from protorynet.cli.automating import automaton
-from protorynet.cli.caching import cache
-from protorynet.cli.demonstrating import demo
-from protorynet.cli.editing import EditCommand, edit
-from protorynet.cli.encoders import encoders
-from protorynet.cli.evaluating import evaluate
-from protorynet.cli.explaining import explain, prototypes
-from protorynet.cli.exporting import export
-from protorynet.cli.failures import end_badly, silence_output
-from protorynet.cli.fitting import fit
-from protorynet.cli.laboratory import add_laboratory
-from protorynet.cli.output import note
-from protorynet.cli.predicting import predict
-from protorynet.cli.reporting import report
-from protorynet.cli.serving import keys, serve
+from protorynet.cli.edit_command import EditCommand, edit
+from protorynet.cli.evaluate_command import audit, evaluate
+from protorynet.cli.explain_command import automaton, explain, prototypes
+from protorynet.cli.export_command import export
+from protorynet.cli.fit_command import fit
+from protorynet.cli.output import end_badly, note, silence_output
+from protorynet.cli.predict_command import predict
+from protorynet.cli.report_command import demo, report
+from protorynet.cli.serve_command import keys, serve
+from protorynet.cli.upkeep_commands import cache, encoders
+from protorynet.errors import MissingExtraError
 
 __all__ = ["app", "main"]
 
@@ -60,6 +56,34 @@ def protorynet(
     """
 
 
+_LABORATORY = {
+    "bench": "Measure the paper's tables, or compare models on a table of your own.",
+    "datasets": "Prepare the data sets of the paper.",
+    "survey": "Ask people how they read explanations.",
+}
+
+
+def _add_laboratory(app: typer.Typer) -> None:
+    """Add the commands of the distribution ``protorynet-lab``."""
+    installed = entry_points(group="protorynet.commands")
+    for entry in installed:
+        entry.load()(app)
+    if not installed:
+        for name, text in _LABORATORY.items():
+            _add_placeholder(app, name, text)
+
+
+def _add_placeholder(app: typer.Typer, name: str, text: str) -> None:
+    @app.command(
+        name,
+        help=f"{text} Needs `pip install 'protorynet[lab]'`.",
+        rich_help_panel="Compare",
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    )
+    def tell_what_to_install() -> None:
+        raise MissingExtraError(f"`protorynet {name}`", "protorynet-lab", extra="lab")
+
+
 _READ = "Look inside a model"
 app.command(rich_help_panel="Start here")(demo)
 app.command(rich_help_panel="Make and use a model")(fit)
@@ -72,7 +96,7 @@ app.command(rich_help_panel=_READ)(prototypes)
 app.command(rich_help_panel=_READ)(automaton)
 app.command(rich_help_panel=_READ)(audit)
 app.command(rich_help_panel=_READ)(report)
-add_laboratory(app)
+_add_laboratory(app)
 app.command(cls=EditCommand, rich_help_panel="Upkeep")(edit)
 app.command(rich_help_panel="Upkeep")(cache)
 app.command(rich_help_panel="Upkeep")(encoders)

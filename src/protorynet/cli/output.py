@@ -1,16 +1,40 @@
-"""What commands print: results on standard output, everything else on standard error."""
+"""What commands print, how they end, and whether their results can be written."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
+import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
+
+from protorynet.errors import (
+    CheckpointError,
+    EncoderError,
+    InputError,
+    MissingExtraError,
+    ModelFormatError,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["error_line", "note", "print_json", "print_json_line", "result_console"]
+__all__ = [
+    "WorkFailed",
+    "check_writable",
+    "end_badly",
+    "error_line",
+    "note",
+    "print_json",
+    "print_json_line",
+    "result_console",
+    "silence_output",
+]
 
 
 def result_console() -> Console:
@@ -53,3 +77,81 @@ def _remark(message: str, lead: str, style: str) -> None:
     line = "".join(c if c.isprintable() else "�" for c in " ".join(message.split()))
     text = Text.assemble((lead, "bold red"), (line, style))
     Console(stderr=True, highlight=False).print(text, soft_wrap=True)
+
+
+_FAILED, _BAD_INPUT = 1, 2
+_MENDABLE = (InputError, EncoderError, ModelFormatError, CheckpointError, MissingExtraError)
+# What an environment for exported models does without.
+_LEFT_OUT = ("pandas", "sklearn", "scipy", "torch", "transformers")
+# Typer brings its own copy of click, or uses the one installed: only this name is the same.
+_UsageError = typer.BadParameter.__mro__[1]
+
+
+class WorkFailed(Exception):  # noqa: N818
+    """The work could not be done, for a reason that the message tells in full."""
+
+
+def end_badly(error: Exception) -> int:
+    """Print the line for an error, and return the exit code."""
+    if os.environ.get("PROTORYNET_DEBUG"):
+        traceback.print_exception(error)
+    if isinstance(error, OSError):
+        # What is left in a buffer that cannot be written would complain again at exit.
+        silence_output()
+    error_line(_described(error))
+    is_mendable = isinstance(error, (*_MENDABLE, _UsageError))
+    return _BAD_INPUT if is_mendable else _FAILED
+
+
+def silence_output() -> None:
+    """Send what is still to be written to standard output nowhere."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _described(error: Exception) -> str:
+    if isinstance(error, _UsageError):
+        return _usage(error)
+    if isinstance(error, (*_MENDABLE, WorkFailed)):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else f"{error.strerror}."
+    if isinstance(error, ModuleNotFoundError) and error.name in _LEFT_OUT:
+        return (
+            f"this command needs {error.name}, which this environment does without; an exported "
+            "model can be used with predict and explain alone. Install the rest with: "
+            "pip install protorynet"
+        )
+    if isinstance(error, MemoryError):
+        return "there is not enough memory. Give fewer documents at a time."
+    hint = "PROTORYNET_DEBUG=1 shows where it happened."
+    return f"something unexpected went wrong ({type(error).__name__}: {error}). {hint}"
+
+
+def _usage(error: BaseException) -> str:
+    message: str = getattr(error, "format_message", lambda: str(error))()
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "protorynet"
+    return f"{message.rstrip('.')}. See: {command} --help"
+
+
+def check_writable(path: Path, *inputs: Path) -> None:
+    """Refuse a path in whose folder nothing can be written, and one that is read from itself."""
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise InputError(f"{path} is the input; choose another name for the output.")
+    folder = path.absolute().parent
+    try:
+        while not folder.exists():
+            folder = folder.parent
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".protorynet."):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written, because {folder} cannot: {error.strerror}. "
+            "Choose a place you may write to."
+        ) from None

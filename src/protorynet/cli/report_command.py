@@ -1,4 +1,4 @@
-"""`protorynet report`: a whole model on one page, for someone who has never seen it."""
+"""`protorynet report` and `demo`: a whole model on one page."""
 
 from __future__ import annotations
 
@@ -10,22 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from protorynet.cli.documents import (
-    labelled_documents,
-    load_classifier,
-    naming_rows,
-    read_documents,
-)
-from protorynet.cli.options import (
+from protorynet.cli.command_inputs import (
     EncoderElsewhere,
     LabelColumn,
     ModelFolder,
     SkipEmpty,
     SplitName,
     TextColumn,
+    labelled_documents,
+    load_classifier,
+    naming_rows,
+    read_documents,
 )
-from protorynet.cli.output import note
-from protorynet.cli.places import check_writable
+from protorynet.cli.output import check_writable, note, result_console
 from protorynet.errors import InputError, TableError
 
 if TYPE_CHECKING:
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     from protorynet.data import Table
     from protorynet.report import FullReport
 
-__all__ = ["report"]
+__all__ = ["demo", "report"]
 
 _PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
 
@@ -176,3 +173,35 @@ def _provenance(
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the results go.")
+    ] = Path("demo"),
+    reviews: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=20, help="Reviews to learn from; fewer are quicker, but say less."
+        ),
+    ] = None,
+) -> None:
+    """Learn from real movie reviews, and show what was learnt.
+
+    Prints the accuracy on reviews never seen, the prototypes and three trajectories, and leaves a
+    folder with the model and a page to open in a browser. Takes a few minutes; a second run is
+    quick.
+
+    **Example:** `protorynet demo -o demo`
+    """
+    if output.exists() and not output.is_dir():
+        raise InputError(f"{output} is a file; give the name of a folder with -o.")
+    from protorynet.demo import MARK, TRAIN_REVIEWS, run_demo
+
+    made_by_demo = (output / MARK).exists()
+    if not made_by_demo and any((output / name).exists() for name in ("model", "index.html")):
+        raise InputError(
+            f"{output} holds a model or a page that no demo made; choose another folder with -o."
+        )
+    check_writable(output / "model")
+    run_demo(output, result_console(), n_train=reviews or TRAIN_REVIEWS)

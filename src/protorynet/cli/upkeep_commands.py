@@ -1,4 +1,4 @@
-"""`protorynet encoders`: the encoders on this machine, and how fast they are."""
+"""`protorynet cache` and `encoders`: what lies on this machine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protorynet.cli.options import AsJson
+from protorynet.cli.command_inputs import AsJson
 from protorynet.cli.output import print_json, result_console
 
 if TYPE_CHECKING:
     from protorynet.encoders import EncoderChoice, ListedEncoder
 
-__all__ = ["encoders"]
+__all__ = ["cache", "encoders"]
+
+
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all embeddings kept.")] = False,
+) -> None:
+    """Show where embeddings are kept and how much room they take.
+
+    No sentence is encoded twice by the same encoder, so a second run is quick. The place and the
+    limit are set with the environment variables PROTORYNET_CACHE and PROTORYNET_CACHE_LIMIT (such
+    as 500MB).
+
+    **Example:** `protorynet cache --clear`
+    """
+    from rich.filesize import decimal
+    from rich.text import Text
+
+    from protorynet.encoders import EmbeddingCache
+
+    kept = EmbeddingCache()
+    console = result_console()
+    if clear:
+        console.print(Text(f"Removed {decimal(kept.clear())} from {kept.folder}"), soft_wrap=True)
+        return
+    console.print(Text(f"Folder  {kept.folder}"), soft_wrap=True)
+    console.print(f"Size    {decimal(kept.size())}")
+    console.print(f"Limit   {decimal(kept.limit_bytes)}")
 
 
 def encoders(

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from protorynet.cli.documents import naming_rows, read_documents
-from protorynet.cli.failures import WorkFailed
-from protorynet.cli.options import AsJson, LabelColumn, SkipEmpty, SplitName, TextColumn
-from protorynet.cli.output import note, print_json, result_console
-from protorynet.cli.places import check_writable
+from protorynet.cli.command_inputs import (
+    AsJson,
+    LabelColumn,
+    SkipEmpty,
+    SplitName,
+    TextColumn,
+    naming_rows,
+    read_documents,
+)
+from protorynet.cli.output import WorkFailed, check_writable, note, print_json, result_console
 from protorynet.errors import InputError
 
 if TYPE_CHECKING:

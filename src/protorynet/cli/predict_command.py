@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from protorynet.cli.options import (
+from protorynet.cli.command_inputs import (
     EncoderElsewhere,
     ModelOrExport,
     SkipEmpty,
     SplitName,
     TextColumn,
 )
-from protorynet.cli.output import note
-from protorynet.cli.places import check_writable
-from protorynet.cli.row_progress import row_progress
+from protorynet.cli.output import check_writable, note
 from protorynet.errors import InputError, ModelFormatError
+from protorynet.progress import row_progress
 
 if TYPE_CHECKING:
     from protorynet.data import TableStream

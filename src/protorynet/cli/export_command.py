@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from protorynet.cli.documents import load_classifier, read_documents
-from protorynet.cli.options import (
+from protorynet.cli.command_inputs import (
     AsJson,
     EncoderElsewhere,
     LabelColumn,
     ModelFolder,
     SplitName,
     TextColumn,
+    load_classifier,
+    read_documents,
 )
-from protorynet.cli.output import note, print_json
-from protorynet.cli.places import check_writable
+from protorynet.cli.output import check_writable, note, print_json
 from protorynet.errors import InputError
 
 if TYPE_CHECKING:

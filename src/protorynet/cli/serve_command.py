@@ -1,4 +1,4 @@
-"""`protorynet serve` and `protorynet keys`: models over HTTP, and who may use them."""
+"""`protorynet serve` and `keys`: models over HTTP, and who may use them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from protorynet.cli.options import AsJson
+from protorynet.cli.command_inputs import AsJson
 from protorynet.cli.output import note, print_json, result_console
 from protorynet.errors import InputError, MissingExtraError
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from protorynet.cli.documents import load_classifier, naming_rows, read_documents
-from protorynet.cli.options import (
+from protorynet.cli.command_inputs import (
     AsJson,
     EncoderElsewhere,
     LabelColumn,
@@ -19,9 +18,11 @@ from protorynet.cli.options import (
     SkipEmpty,
     SplitName,
     TextColumn,
+    load_classifier,
+    naming_rows,
+    read_documents,
 )
-from protorynet.cli.output import print_json, result_console
-from protorynet.cli.places import check_writable
+from protorynet.cli.output import check_writable, print_json, result_console
 from protorynet.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`protorynet audit`: what to know before a model is trusted."""
+"""`protorynet evaluate` and `audit`: how right a model is, and how far to trust it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,70 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protorynet.cli.documents import labelled_documents, load_classifier, read_documents
-from protorynet.cli.options import (
+from protorynet.cli.command_inputs import (
     AsJson,
     EncoderElsewhere,
     LabelColumn,
     ModelFolder,
+    SkipEmpty,
+    SplitName,
     TextColumn,
+    labelled_documents,
+    load_classifier,
+    naming_rows,
+    read_documents,
 )
-from protorynet.cli.output import print_json, result_console
+from protorynet.cli.output import note, print_json, result_console
 from protorynet.errors import InputError, TableError
 
 if TYPE_CHECKING:
     from protorynet.data import Table
 
-__all__ = ["audit"]
+__all__ = ["audit", "evaluate"]
+
+
+def evaluate(
+    model: ModelFolder,
+    test: Annotated[
+        Path, typer.Argument(metavar="TEST", help="Table of labelled texts not used in training.")
+    ],
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    split: SplitName = None,
+    skip_empty: SkipEmpty = False,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Encoder that judges whether sentences and prototypes are alike; by default one "
+            "that the model was not made with.",
+        ),
+    ] = None,
+    encoder: EncoderElsewhere = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a model: its accuracy, and how faithful its explanations are.
+
+    Rows with split 'test' are used where the table has such. Every measure is printed with what
+    it means and what would be bad.
+
+    **Example:** `protorynet evaluate model reviews.csv --split test`
+    """
+    table = read_documents(
+        test, text=text, label=label, split=split, prefer_split="test", skip_empty=skip_empty
+    )
+    classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
+    with naming_rows(table):
+        evaluation = classifier.evaluate(table.texts, table.labels, judge=judge)
+    if left_out := len(table) - evaluation.n_documents:
+        note(f"left out {left_out:,} documents that hold no sentence")
+    if as_json:
+        print_json(evaluation.to_dict())
+        return
+    from protorynet.report import print_evaluation
+
+    print_evaluation(evaluation, result_console())
+
 
 _TABLES = "The tables"
 
