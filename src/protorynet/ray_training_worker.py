@@ -1,8 +1,7 @@
-"""What a worker of Ray Train does: the first leads, the others assist."""
+"""What a worker of Ray Train does: all train together, and the first returns the model."""
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,7 +48,7 @@ class Outcome:
 
 
 class Board:
-    """Where the lead writes how far it is, for the process that waits to read.
+    """Where the first worker writes how far it is, for the process that waits to read.
 
     Before they begin, all workers may complain there: of errors by their kind and message.
     """
@@ -81,7 +80,7 @@ def train_together(config: dict[str, Any]) -> Outcome | None:
     import torch.distributed as dist
     from ray.train.torch import get_device
 
-    from protorynet.training import SharedNetwork, Team, assist, tunable_encoder
+    from protorynet.training import rank, tunable_encoder
 
     job: Job = config["job"]
     device = get_device()
@@ -90,38 +89,27 @@ def train_together(config: dict[str, Any]) -> Outcome | None:
         encoder = tunable_encoder(load_same_encoder(name, job.fingerprint, device=str(device)))
     except ProtoryNetError as error:
         ray.get(job.board.complain.remote(type(error).__name__, str(error)))
-    alone = not dist.is_initialized() or dist.get_world_size() == 1
-    if not alone:
+    if dist.is_initialized():
         dist.barrier()  # whoever complains has done so
     if complaint := ray.get(job.board.complaint.remote()):
         return Outcome(error=complaint)
-    if alone:
-        return _lead(job, encoder, str(device))
-    team = Team(device)
-    if team.rank:
-        assist(encoder.network, team)
-        return None
-    encoder.network = SharedNetwork(encoder.network, team)
-    try:
-        return _lead(job, encoder, str(device))
-    finally:
-        # Where an assistant was lost nobody is left to tell, and the cause is on its way already.
-        with contextlib.suppress(RuntimeError):
-            team.dismiss()
+    outcome = _train(job, encoder, str(device))
+    return outcome if rank() == 0 else None
 
 
-def _lead(job: Job, encoder: Any, device: str) -> Outcome:
+def _train(job: Job, encoder: Any, device: str) -> Outcome:
     """Train, and return the model; what the user has to mend is an outcome too."""
     import ray
 
     from protorynet.classifier import ProtoryNetClassifier
     from protorynet.progress import progress_told
+    from protorynet.training import rank
 
     texts, labels = ray.get(job.documents)
     own = {"encoder": encoder, "device": device}
     classifier = ProtoryNetClassifier(**{**job.parameters, **own})
     try:
-        with progress_told(_Teller(job.board)):
+        with progress_told(_Teller(job.board) if rank() == 0 else lambda task, share: None):
             # Whatever lies there is of this run: after a loss, or taken up at the user's wish.
             resume = job.checkpoint is not None
             classifier.fit(texts, labels, checkpoint=job.checkpoint, resume=resume)

@@ -25,6 +25,7 @@ from .loop import (
     train_epochs as train_epochs,
 )
 from .objective import batch_loss as batch_loss
+from .parallel import rank as rank
 from .retraining import (
     Labelled as Labelled,
     retrain_reader as retrain_reader,
@@ -35,14 +36,9 @@ from .run import (
     derive_seed as derive_seed,
     train_one_epoch as train_one_epoch,
 )
-from .sharing import (
-    SharedNetwork as SharedNetwork,
-    assist as assist,
-)
 from .sources import (
     AdaptedSource as AdaptedSource,
     FineTunedSource as FineTunedSource,
     SentenceSource as SentenceSource,
     tunable_encoder as tunable_encoder,
 )
-from .team import Team as Team

@@ -28,6 +28,7 @@ from protorynet.reading import Reading
 from protorynet.training.corpus import Batch, Corpus
 from protorynet.training.loop import Score, Stage, train_epochs
 from protorynet.training.objective import batch_loss
+from protorynet.training.parallel import agree, average_gradients
 from protorynet.training.run import Run, adam, derive_seed, train_one_epoch
 from protorynet.training.sources import FixedSource, FrozenSource, SentenceSource
 
@@ -110,7 +111,7 @@ def initialise(run: Run) -> ProtoryNetwork:
         memory_mb=settings.kmedoids_memory_mb,
         among=run.candidates.cpu().numpy(),
     )
-    return _network(base[torch.from_numpy(medoids).to(base.device)], run)
+    return _network(base[agree(torch.from_numpy(medoids)).to(base.device)], run)
 
 
 def train(network: ProtoryNetwork, run: Run) -> Score:
@@ -121,13 +122,14 @@ def train(network: ProtoryNetwork, run: Run) -> Score:
         return batch_loss(network, run.source, batch, run.labels.task)
 
     def run_epoch(epoch: int) -> None:
-        train_one_epoch(module, run, optimiser, stage, epoch, loss)
+        train_one_epoch(module, run, optimiser, stage, epoch, loss_of)
         if (epoch + 1) % settings.project_every == 0:
             rows = project_prototypes(network, run)
             network.prototypes.data.copy_(run.source.all_rows(rows))
 
     stage = run.stage("train")
     module = nn.ModuleDict({"network": network, "source": run.source})
+    loss_of = average_gradients(module, loss) if run.full else loss
     optimiser = adam(module, run)
     return train_epochs(
         module,
@@ -162,7 +164,7 @@ def project_prototypes(network: ProtoryNetwork, run: Run) -> Tensor:
         nearest = project(torch.cat([prototypes, weight * middles], dim=1), both, distance=metric)
     else:
         nearest = project(prototypes, embedded, distance=metric)
-    return rows[torch.from_numpy(nearest).to(rows.device)]
+    return rows[agree(torch.from_numpy(nearest)).to(rows.device)]
 
 
 def prune(
@@ -178,8 +180,8 @@ def prune(
     some = replace(run, train=run.train.subset(_some_documents(run)), progress=False)
     whole = ProtoryNetwork(prototypes, network.reader, settings)
     usage = usage_of(whole, run)
-    order = np.argsort(-usage, kind="stable")
-    live = int((usage > 0).sum())
+    order = agree(torch.from_numpy(np.argsort(-usage, kind="stable"))).numpy()
+    live = int(agree(torch.tensor((usage > 0).sum())))
     sizes = sizes_to_try(live, settings.max_prototypes, settings.min_prototypes)
     points: list[PruningPoint] = []
     networks: dict[int, ProtoryNetwork] = {}
@@ -245,7 +247,7 @@ def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
         return batch_loss(network, run.source, batch, run.labels.task, tied_rows=rows)
 
     def run_epoch(epoch: int) -> None:
-        train_one_epoch(module, run, optimiser, stage, epoch, loss)
+        train_one_epoch(module, run, optimiser, stage, epoch, loss_of)
         tie()
 
     def tie() -> None:
@@ -253,6 +255,7 @@ def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
 
     network.prototypes.requires_grad_(False)
     module = nn.ModuleDict({"network": network, "source": run.source})
+    loss_of = average_gradients(module, loss) if run.full else loss
     stage, optimiser = run.stage("retrain"), adam(module, run)
     score = train_epochs(
         module,
@@ -280,7 +283,8 @@ def drop_dead(
     The network, the rows of its prototypes, and the prototype of every training sentence.
     """
     trajectory = _trajectory(network, run.source, run.train)
-    alive = np.flatnonzero(trajectory.columns_used(len(rows)))
+    used = torch.from_numpy(trajectory.columns_used(len(rows)))
+    alive = np.flatnonzero(agree(used).numpy())
     if network.settings.selection == "dense":
         alive = np.arange(len(rows))
     if len(alive) < len(rows):
@@ -315,7 +319,8 @@ def validate(network: ProtoryNetwork, run: Run) -> Score:
         loss = -np.log((likelihood * targets).sum(axis=1)).mean()
     else:
         loss = -np.where(targets > 0, np.log(likelihood), np.log(1 - likelihood)).mean()
-    return Score(float(loss), run.labels.share_equal(predicted, targets))
+    accuracy = run.labels.share_equal(predicted, targets)
+    return Score(*agree(torch.tensor([float(loss), accuracy], dtype=torch.float64)).tolist())
 
 
 def usage_of(network: ProtoryNetwork, run: Run) -> NDArray[np.float64]:

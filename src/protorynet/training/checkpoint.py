@@ -1,4 +1,4 @@
-"""Checkpoints: what a stage of training needs to go on after a kill, in safetensors files."""
+"""Checkpoints: what a stage of training needs to resume after a kill, in safetensors files."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from protorynet.errors import CheckpointError
 from protorynet.files import write_atomically
+from protorynet.training.parallel import agree, rank
 
 __all__ = ["Checkpoint", "clear_checkpoint", "optimiser_tensors", "restore_optimiser"]
 
@@ -38,6 +39,8 @@ class Checkpoint:
 
     def save(self, stage: str, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         """Keep the tensors and facts of a stage."""
+        if rank():
+            return
         metadata = {"run": self.run, "facts": json.dumps(facts)}
         plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         write_atomically(self._path(stage), save(plain, metadata))
@@ -45,7 +48,7 @@ class Checkpoint:
     def load(self, stage: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """Return what was kept of a stage, or None where nothing was."""
         path = self._path(stage)
-        if not path.exists():
+        if not agree(torch.tensor(path.exists())):
             return None
         try:
             with safe_open(path, framework="pt") as file:

@@ -16,6 +16,7 @@ from protorynet.settings import Settings
 from protorynet.training.checkpoint import Checkpoint
 from protorynet.training.corpus import Batch, Corpus
 from protorynet.training.loop import Stage
+from protorynet.training.parallel import own_share
 from protorynet.training.sources import FineTunedSource, SentenceSource
 
 __all__ = ["Run", "adam", "derive_seed", "train_one_epoch"]
@@ -108,7 +109,7 @@ def train_one_epoch(
     for step, documents in enumerate(batches):
         if run.full:
             _set_rate(optimiser, (epoch + step / len(batches)) / stage.epochs)
-        loss = loss_of(run.train.batch(documents))
+        loss = loss_of(run.train.batch(own_share(documents) if run.full else documents))
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()

@@ -14,10 +14,10 @@ from torch.func import functional_call
 
 from protorynet.errors import InputError
 from protorynet.network import Adapter, Centring
-from protorynet.training.sharing import PackedNetwork, SharedNetwork
+from protorynet.training.parallel import gather_rows, n_processes, rank
 
 if TYPE_CHECKING:
-    from protorynet.encoders import Encoder, TransformerEncoder
+    from protorynet.encoders import Encoder, SentenceNetwork, TransformerEncoder
 
 __all__ = [
     "AdaptedSource",
@@ -28,7 +28,7 @@ __all__ = [
     "tunable_encoder",
 ]
 
-_BLOCK = 65_536
+_SENTENCES_PER_BLOCK = 65_536
 # Most tokens that the encoder reads at once in one process: memory on a GPU, cache on a CPU.
 _GPU_TOKENS, _CPU_TOKENS = 131_072, 8_192
 
@@ -64,7 +64,7 @@ class SentenceSource(nn.Module, ABC):
         """Return the embeddings of some sentences, (n, d)."""
 
     def settle(self) -> None:
-        """Take leave of training: from here on embeddings are what the delivered model computes."""
+        """Detach from training: from here on embeddings are what the delivered model computes."""
 
     @torch.no_grad()
     def all_rows(self, rows: Tensor) -> Tensor:
@@ -72,8 +72,10 @@ class SentenceSource(nn.Module, ABC):
         training = self.training
         self.eval()
         result = torch.empty((len(rows), self.base.shape[1]), device=self.base.device)
-        for start in range(0, len(rows), _BLOCK):
-            result[start : start + _BLOCK] = self(rows[start : start + _BLOCK])
+        for start in range(0, len(rows), _SENTENCES_PER_BLOCK):
+            result[start : start + _SENTENCES_PER_BLOCK] = self(
+                rows[start : start + _SENTENCES_PER_BLOCK]
+            )
         self.train(training)
         return result
 
@@ -131,7 +133,7 @@ class FineTunedSource(SentenceSource):
         super().__init__(base)
         self.network = encoder.network
         self._centring = [centring]  # in a list: fixed, and not part of the state
-        self._packed = [PackedNetwork(self.network)]
+        self._packed = [_PackedNetwork(self.network)]
         self._half = base.is_cuda
         # A text without a single token still needs a place to look at.
         tokens = [ids or [encoder.pad_token_id] for ids in encoder.tokenize(list(texts))]
@@ -150,6 +152,12 @@ class FineTunedSource(SentenceSource):
         places[order] = torch.arange(len(order), device=order.device)
         return torch.cat(outputs)[places[where]]
 
+    def all_rows(self, rows: Tensor) -> Tensor:
+        """Return the embeddings of many sentences, a share of them read by each process."""
+        if n_processes() == 1:
+            return super().all_rows(rows)
+        return gather_rows(super().all_rows(rows[rank() :: n_processes()]), len(rows))
+
     def settle(self) -> None:
         """Compute in full precision from here on, as the delivered model does."""
         self._half = False
@@ -162,8 +170,6 @@ class FineTunedSource(SentenceSource):
         """Cut rows into parts of bounded numbers of tokens."""
         until = self._lengths[rows].cumsum(0)
         bound = _GPU_TOKENS if rows.is_cuda else _CPU_TOKENS
-        if isinstance(self.network, SharedNetwork):
-            bound *= self.network.team.size
         if len(rows) == 0 or until[-1] <= bound:
             return (rows,)
         return torch.split(rows, torch.bincount((until - 1) // bound).tolist())
@@ -188,6 +194,17 @@ class FineTunedSource(SentenceSource):
             self._packed[0], substitutes, (tokens, lengths, self._longest)
         )
         return encoded
+
+
+class _PackedNetwork(nn.Module):
+    """An encoder that reads packed sentences when it is called."""
+
+    def __init__(self, network: SentenceNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, tokens: Tensor, lengths: Tensor, longest: int) -> Tensor:
+        return self.network.forward_packed(tokens, lengths, longest)
 
 
 class _Halved(torch.autograd.Function):
