@@ -12,7 +12,7 @@ from rich.console import Console
 
 from protorynet import ProtoryNetClassifier
 from protorynet.cli import main
-from protorynet.demo import Reviews, choose_reviews, installed_reviews, run_demo
+from protorynet.demo import choose_reviews, installed_reviews, run_demo
 from protorynet.errors import InputError, MissingExtraError
 
 needs_reviews = pytest.mark.skipif(
@@ -20,19 +20,10 @@ needs_reviews = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def reviews() -> Reviews:
-    return installed_reviews()
-
-
 @needs_reviews
-def test_the_reviews_are_distinct_and_of_either_label(reviews: Reviews) -> None:
+def test_the_choice_is_balanced_short_and_never_in_both_parts() -> None:
+    reviews = installed_reviews()
     assert len(set(reviews.texts)) == len(reviews.texts) == 24_904
-    assert set(reviews.labels) == {"negative", "positive"}
-
-
-@needs_reviews
-def test_the_choice_is_balanced_short_and_never_in_both_parts(reviews: Reviews) -> None:
     train, test = choose_reviews(reviews)
     assert (len(train.texts), len(test.texts)) == (3_000, 1_000)
     assert not set(train.texts) & set(test.texts)
@@ -40,10 +31,6 @@ def test_the_choice_is_balanced_short_and_never_in_both_parts(reviews: Reviews) 
         assert list(chosen.labels).count("positive") == len(chosen.texts) // 2
         assert all(40 <= len(text.split()) <= 120 for text in chosen.texts)
     assert choose_reviews(reviews, 100)[1] == test
-
-
-@needs_reviews
-def test_too_many_reviews_are_refused(reviews: Reviews) -> None:
     with pytest.raises(InputError, match="only 3,620 reviews to learn from"):
         choose_reviews(reviews, 10_000)
 

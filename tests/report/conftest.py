@@ -75,6 +75,15 @@ def two_ends(positive: float) -> dict[str, float]:
     return {"negative": 1 - positive, "positive": positive}
 
 
+_MOVIES = Prototypes(
+    tuple(
+        Prototype(number, sentence, number * 31, usage, two_ends(positive), two_ends(rate))
+        for number, sentence, usage, positive, rate in sorted(_MOVIE_PROTOTYPES)
+    ),
+    ("negative", "positive"),
+)
+
+
 def make_step(text: str, like: Prototype, running: dict[str, float], **how: Any) -> Any:
     how = {"similarity": 0.7, "runner_up": 30, "effect": 0.1} | how
     return SentenceExplanation(
@@ -91,7 +100,7 @@ def make_step(text: str, like: Prototype, running: dict[str, float], **how: Any)
 
 
 def explain_review(steps: list[tuple[str, int, float, float]]) -> Explanation:
-    known = {item.id: item for item in make_movie_prototypes()}
+    known = {item.id: item for item in _MOVIES}
     sign = 1 if steps[-1][2] >= 0.5 else -1
     sentences, before = [], 0.5
     for text, prototype, running, similarity in steps:
@@ -103,17 +112,9 @@ def explain_review(steps: list[tuple[str, int, float, float]]) -> Explanation:
     return Explanation(document, label, sentences[-1].running, tuple(sentences))
 
 
-def make_movie_prototypes() -> Prototypes:
-    items = tuple(
-        Prototype(number, sentence, number * 31, usage, two_ends(positive), two_ends(rate))
-        for number, sentence, usage, positive, rate in sorted(_MOVIE_PROTOTYPES)
-    )
-    return Prototypes(items, ("negative", "positive"))
-
-
 @pytest.fixture
 def movie_prototypes() -> Prototypes:
-    return make_movie_prototypes()
+    return _MOVIES
 
 
 @pytest.fixture
@@ -163,12 +164,8 @@ def rationale() -> Rationale:
 @pytest.fixture
 def worded(good_review: Explanation) -> Explanation:
     """The last sentence has a word that matters, one that does little, and one against."""
-    words = (
-        WordEffect("One", 0, 3, 0.01),
-        WordEffect("finest", 11, 17, 0.2),
-        WordEffect("films", 18, 23, 0.07),
-        WordEffect("year", 31, 35, -0.3),
-    )
+    words = (WordEffect("One", 0, 3, 0.01), WordEffect("finest", 11, 17, 0.2))
+    words += (WordEffect("films", 18, 23, 0.07), WordEffect("year", 31, 35, -0.3))
     best = (WordEffect("best", 19, 23, 0.15),)
     found = replace(good_review.sentences[-1], words=words, prototype_words=best)
     return replace(good_review, sentences=(*good_review.sentences[:-1], found))

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from protorynet.automaton import Automaton, Pattern, State
 from protorynet.prototypes import Prototype, Prototypes
-from protorynet.report import automaton_svg, pattern_sentence, print_automaton
+from protorynet.report import automaton_svg, print_automaton
 
 SVG = "{http://www.w3.org/2000/svg}"
 RADIUS = 20.0
@@ -126,32 +126,31 @@ def test_a_long_label_is_cut_and_the_rest_is_shown_on_hover(movie_prototypes):
     assert all(f"{number} (" in label[0].text for number in taken)
 
 
-def test_only_a_file_of_its_own_brings_a_background(seven, movie_prototypes):
-    assert "background:Canvas" in automaton_svg(seven, movie_prototypes, standalone=True)
-    assert "background:Canvas" not in automaton_svg(seven, movie_prototypes)
-
-
-def test_hostile_texts_are_escaped(seven, movie_prototypes):
+def test_hostile_texts_are_escaped_and_only_a_file_of_its_own_has_a_background(
+    seven, movie_prototypes
+):
     hostile = "<script>alert('x')</script> \x00 \ud800 & \"quotes\""
     items = tuple(replace(item, sentence=hostile) for item in movie_prototypes)
-    picture = automaton_svg(replace(seven, label=hostile), replace(movie_prototypes, items=items))
+    told = replace(seven, label=hostile), replace(movie_prototypes, items=items)
+    picture = automaton_svg(*told, standalone=True)
+    assert "background:Canvas" in picture
+    assert "background:Canvas" not in automaton_svg(*told)
     assert "<script" not in picture
     ElementTree.fromstring(picture)
 
 
-def test_a_pattern_reads_as_a_sentence(movie_prototypes):
-    assert pattern_sentence(Pattern((14, 8), 31, 0.968), movie_prototypes) == (
-        "starts with “I loved every minute of it and would gladly watch it again.”, "
-        "then “The performances are superb, especially the lead actress.”, then anything"
-    )
+SENTENCE = (
+    "starts with “I loved every minute of it and would gladly watch it again.”, "
+    "then “The performances are superb, especially the lead actress.”, then anything"
+)
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({}, "Fidelity 96.1%  with 7 states"),
+        ({}, "Fidelity 96.1% with 7 states"),
         ({}, "200 texts it was not learnt from"),
-        ({}, "starts with “This is one of the best films I have seen in years.”, then anything"),
+        ({}, f"- {SENTENCE} (97% of 31)"),
         ({"fidelity_held_out": None, "n_held_out": 0}, "800 texts it was learnt from"),
         ({"patterns": ()}, "No beginning gives positive away by itself."),
         ({"patterns": (Pattern((3,), 120, 0.99),) * 15}, "and 3 more (see --json)"),
@@ -160,4 +159,4 @@ def test_a_pattern_reads_as_a_sentence(movie_prototypes):
 def test_the_words_say_how_faithful_it_is_and_its_patterns(seven, movie_prototypes, changes, told):
     out = io.StringIO()
     print_automaton(replace(seven, **changes), movie_prototypes, Console(file=out, width=100))
-    assert told in out.getvalue()
+    assert told in " ".join(out.getvalue().split())

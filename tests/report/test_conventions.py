@@ -54,12 +54,8 @@ def test_numbers_are_written_for_reading(write, value, written):
 
 
 @given(st.text(st.characters()))
-def test_cleaned_text_can_be_written(text):
+def test_any_text_can_be_written_and_printed_on_one_line_without_escape_codes(text):
     clean(text).encode("utf-8")
-
-
-@given(st.text(st.characters()))
-def test_printable_text_stays_on_one_line_without_escape_codes(text):
     assert not set(printable(text)) & set("\n\r\x1b\x9b\u202e")
 
 

@@ -38,13 +38,14 @@ def story(movie_prototypes, evaluation, good_review, bad_review):
 
 
 @pytest.fixture
-def pages(tmp_path, story, good_review, hostile_review, long_review, person, movie_prototypes):
+def pages(tmp_path, story, request, movie_prototypes):
+    names = ["good_review", "hostile_review", "person", "one_sentence", "several_labels"]
+    explanations = [request.getfixturevalue(name) for name in names]
     hostile = replace(story, title="<b>&", subtitle='"', facts=(("<i>", "<u>"),))
     model_page(story, tmp_path / "model.html")
     model_page(replace(hostile, evaluation=None, examples=()), tmp_path / "bare.html")
-    explanation_page([good_review], tmp_path / "one.html")
-    explanation_page([good_review, hostile_review, person], tmp_path / "many.html")
-    explanation_page([long_review], tmp_path / "long.html")
+    explanation_page(explanations, tmp_path / "many.html")
+    explanation_page([request.getfixturevalue("long_review")], tmp_path / "long.html")
     prototypes_page(movie_prototypes, tmp_path / "prototypes.html")
     return {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
 
@@ -56,12 +57,9 @@ def test_every_page_is_well_formed_and_needs_nothing_else(pages):
     assert pages["long"].count('<li class="pn-step') == 300
 
 
-def test_the_model_page_explains_itself_before_it_shows_figures(pages):
-    first_screen = unescape(re.sub(r"<[^>]+>", "", pages["model"].split("<main")[1])).split("88.7%")
-    assert "one of 12 real sentences, the prototypes, that it resembles most" in first_screen[0]
-
-
 def test_the_model_page_shows_facts_prototypes_examples_and_measures(pages, story):
+    first_screen = flat(pages["model"].split("<main")[1]).split("88.7%")[0]
+    assert "one of 12 real sentences, the prototypes, that it resembles most" in first_screen
     shown = [value for fact in story.facts for value in fact]
     shown += [item.sentence for item in story.prototypes]
     shown += [caption for caption, _ in story.examples]
@@ -91,18 +89,16 @@ def test_pages_that_cannot_be_made_are_refused(tmp_path, movie_prototypes):
         prototypes_page(movie_prototypes, tmp_path / "file" / "page.html")
 
 
-def test_a_fragment_shows_every_sentence_with_its_figures(good_review):
+def test_a_fragment_shows_every_sentence_with_its_figures_and_the_verdict(good_review, tied):
     text = unescape(explanation_fragment(good_review))
     for sentence in good_review.sentences:
         assert f"<span>{sentence.text}</span>" in text
         assert sentence.prototype_sentence in text
     assert '<span class="pn-value">−22</span>' in text
     assert "(next: 30, 0.63)" in text
-
-
-@pytest.mark.parametrize("name", ["good_review", "one_sentence", "person", "several_labels"])
-def test_every_fragment_is_well_formed(name, request):
-    Outline(explanation_fragment(request.getfixturevalue(name)))
+    level = explanation_fragment(tied)
+    assert "level with <bdi>positive</bdi>" in level
+    assert '<span class="pn-verdict pn-hue-1"><bdi>negative</bdi>' in level
 
 
 def test_hostile_sentences_are_shown_as_they_are(hostile_review):
@@ -120,9 +116,6 @@ def test_the_styles_of_a_fragment_touch_nothing_else(good_review, place_prototyp
         for selector in re.findall(r"([^{}]+)\{", styles):
             for part in re.split(r",(?![^(]*\))", selector):
                 assert part.strip().startswith((".protorynet", "@container"))
-
-
-def test_the_prototypes_of_several_classes_name_their_strongest_class(place_prototypes):
     assert '<bdi class="pn-class">NaturalPlace</bdi>' in prototypes_fragment(place_prototypes)
 
 
@@ -151,18 +144,16 @@ def test_a_rationale_shows_both_sentences_escaped():
     assert hostile._repr_html_() == fragment
 
 
-def test_classes_of_the_same_probability_are_told(tied):
-    fragment = explanation_fragment(tied)
-    assert "level with <bdi>positive</bdi>" in fragment
-    assert '<span class="pn-verdict pn-hue-1"><bdi>negative</bdi>' in fragment
-
-
 PATTERN = DecidingPattern("good", (7, 4), ("I love <b>it</b>.", "Great food."), 1212, 0.97)
 BY_PATTERN = AutomatonReading("good", (0, 1, 1), True, True, 0.96, PATTERN)
 
 
 def explained(reading: AutomatonReading | None, label: str = "good") -> Explanation:
     return Explanation("It is.", label, {"bad": 0.1, "good": 0.9}, (), reading)
+
+
+def flat(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", "", html)).split())
 
 
 def printed(explanation: Explanation, *, encoding: str = "utf-8") -> str:
@@ -172,28 +163,31 @@ def printed(explanation: Explanation, *, encoding: str = "utf-8") -> str:
     return " ".join(page.read().split())
 
 
-def test_the_pattern_that_decided_is_named():
-    told = "Pattern: the model gives “good” to 97% of the texts that begin with "
-    told += "#7 “I love <b>it</b>.” → #4 “Great food.” (1,212 texts)"
-    assert told in printed(explained(BY_PATTERN))
-    assert '-> #4 "Great food."' in printed(explained(BY_PATTERN), encoding="ascii")
-    fragment = explanation_fragment(explained(BY_PATTERN))
-    for told in ("I love &lt;b&gt;it&lt;/b&gt;.", "<b>97%</b> of the texts", "(1,212 texts)"):
-        assert told in fragment
+@pytest.mark.parametrize(
+    ("reading", "told"),
+    [
+        (BY_PATTERN, "he model gives “good” to 97% of the texts that begin with #7 "),
+        (BY_PATTERN, "(1,212 texts)"),
+        (
+            replace(BY_PATTERN, pattern=None),
+            "No beginning gives “good” away here: the text as a whole decides.",
+        ),
+        (
+            AutomatonReading("good", (0, 0, 0), False, False, 0.96, None),
+            "differs from the model on this text, as on 4% of the texts it was measured on:",
+        ),
+    ],
+)
+def test_terminal_and_page_tell_what_decided(reading, told):
+    assert told in printed(explained(reading))
+    assert told in flat(explanation_fragment(explained(reading)))
 
 
-def test_without_a_pattern_the_whole_text_decides():
-    whole = explained(replace(BY_PATTERN, pattern=None))
-    told = "No beginning gives {} away here: the text as a whole decides."
-    assert told.format("“good”") in printed(whole)
-    assert told.format("“<bdi>good</bdi>”") in explanation_fragment(whole)
-
-
-def test_a_differing_automaton_is_said_to_explain_nothing():
-    differing = explained(AutomatonReading("good", (0, 0, 0), False, False, 0.96, None))
-    told = "differs from the model on this text, as on 4% of the texts it was measured on:"
-    assert told in printed(differing)
-    assert told in explanation_fragment(differing)
+def test_the_sentences_of_a_pattern_are_quoted_and_escaped():
+    pattern = explained(BY_PATTERN)
+    assert "#7 “I love <b>it</b>.” → #4 “Great food.”" in printed(pattern)
+    assert '-> #4 "Great food."' in printed(pattern, encoding="ascii")
+    assert "I love &lt;b&gt;it&lt;/b&gt;." in explanation_fragment(pattern)
 
 
 @pytest.mark.parametrize("reading", [None, AutomatonReading("good", (0,), False, True, 0.96, None)])

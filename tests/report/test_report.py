@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 from html_outline import Outline, check_page
+from sklearn.base import clone
 
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.data import sequence_text
-from protorynet.errors import InputError
 from protorynet.explain import LabelledDocuments, ReliabilityBin, learn_automata
 from protorynet.prototypes import Edits, PruningPoint, Retraining
 from protorynet.report import FullReport, compile_report, pattern_sentence, write_report
@@ -51,18 +51,10 @@ def prepare(clf: ProtoryNetClassifier, documents: Any, labels: Any) -> LabelledD
 
 
 @pytest.fixture(scope="module")
-def fit(encoder: Any, quick: Settings) -> Callable[..., ProtoryNetClassifier]:
-    def fit_quickly(texts: Any, labels: Any, settings: Settings = quick) -> ProtoryNetClassifier:
-        clf = ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False)
-        return clf.fit(texts, labels)
-
-    return fit_quickly
-
-
-@pytest.fixture(scope="module")
-def clf(fit: Any, reviews: Any, quick: Settings) -> ProtoryNetClassifier:
+def clf(reviews: Any, encoder: Any, quick: Settings) -> ProtoryNetClassifier:
     settings = quick.replace(epochs=8, retrain_epochs=8, min_prototypes=5, max_prototypes=8)
-    return fit(reviews.texts, reviews.labels, settings)
+    clf = ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False)
+    return clf.fit(reviews.texts, reviews.labels)
 
 
 @pytest.fixture(scope="module")
@@ -93,26 +85,16 @@ def page(report: FullReport) -> str:
     return written(report)
 
 
-def test_the_contents_link_to_every_section(page: str) -> None:
+def test_the_contents_link_to_every_section_and_every_picture_is_named(page: str) -> None:
     found = Outline(page).tags
     ids = [attrs["id"] for _, attrs in found if "id" in attrs]
     assert len(set(ids)) == len(ids)
     links = {attrs["href"] for tag, attrs in found if tag == "a"}
     assert links == {f"#{attrs['id']}" for tag, attrs in found if tag == "section"}
-
-
-def test_the_page_is_open_to_everyone(page: str) -> None:
-    pictures = re.findall(r"<svg[^>]*>.{0,20}", page)
-    assert len(pictures) >= 10
-    assert all('role="img"' in each and "<title>" in each for each in pictures)
-    assert page.count("<desc>") == len(pictures)
-    tags = Outline(page).tags
-    regions = [attrs for _, attrs in tags if attrs.get("role") == "region"]
-    assert regions
-    assert all(attrs["tabindex"] == "0" and attrs["aria-label"] for attrs in regions)
-    levels = [int(tag[1]) for tag, _ in tags if re.fullmatch("h[1-6]", tag)]
-    assert (levels[0], levels.count(1)) == (1, 1)
-    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    levels = [int(tag[1]) for tag, _ in found if re.fullmatch("h[1-6]", tag)]
+    assert all(after - before <= 1 for before, after in itertools.pairwise([0, *levels]))
+    pictures = re.findall(r'<svg[^>]*role="img"[^>]*><title>', page)
+    assert len(pictures) == page.count("<svg") == page.count("<desc>") >= 10
 
 
 def test_the_first_screen_tells_what_a_prototype_is_and_reads_one_text(
@@ -156,12 +138,12 @@ def test_wrong_answers_are_grouped_by_the_beginning_that_misled(
             assert f"The text {pattern_sentence(each.pattern, report.model.prototypes)}" in seen
 
 
-def test_everything_that_users_wrote_is_escaped(make: Make, fit: Any, reviews: Any) -> None:
+def test_everything_that_users_wrote_is_escaped(make: Make, clf: Any, reviews: Any) -> None:
     names = {"good": "<b>good</b>", "bad": 'bad | & "worse"'}
     labels = [names[label] for label in reviews.labels]
     texts = [f"{text} {_EVIL}" for text in reviews.texts]
     how = {"title": _EVIL, "provenance": ((_EVIL, _EVIL),)}
-    evil = make(fit(texts, labels), texts, labels, (texts, labels), **how)
+    evil = make(clone(clf).fit(texts, labels), texts, labels, (texts, labels), **how)
     assert "{{ 7 * 7 }}" in read(written(evil))
     for view in (written(evil), written(evil, as_markdown=True)):
         assert "<script" not in view
@@ -185,20 +167,21 @@ def test_few_documents_and_extreme_answers_make_a_report(
 
 
 def test_several_labels_and_vectors_make_a_report(
-    make: Make, fit: Any, reviews: Any, quick: Settings
+    make: Make, clf: Any, reviews: Any, quick: Settings
 ) -> None:
     labels = [
         ("long", label) if len(text) > 70 else (label,)
         for text, label in zip(reviews.texts, reviews.labels, strict=True)
     ]
-    page = written(make(fit(reviews.texts, labels), reviews.texts[:20], labels[:20]))
+    page = written(make(clone(clf).fit(reviews.texts, labels), reviews.texts[:20], labels[:20]))
     assert "which of the labels “bad”, “good” and “long” it has" in read(page)
     assert "Confusion matrix" not in page
     random = np.random.default_rng(0)
     sequences = [random.normal(size=(3, 4)).astype(np.float32) + i % 2 for i in range(40)]
     classes = [i % 2 for i in range(40)]
-    clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu").fit(sequences, classes)
-    seen = read(written(make(clf, sequences, classes, (sequences, classes))))
+    given = ProtoryNetClassifier("precomputed", settings=quick, device="cpu")
+    given.fit(sequences, classes)
+    seen = read(written(make(given, sequences, classes, (sequences, classes))))
     assert "It was given vectors in place of texts" in seen
     assert "Short and long texts" not in seen
 
@@ -270,12 +253,6 @@ def test_the_markdown_tells_what_the_page_tells_in_even_tables(report: FullRepor
     assert sum(map(bool, tables)) >= 6
     for table in filter(None, tables):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1, table
-
-
-def test_a_place_that_cannot_be_written_is_named(report: FullReport, tmp_path: Any) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="cannot be written"):
-        write_report(report, tmp_path / "file" / "report.html")
 
 
 def test_the_confusion_matrix_names_every_cell() -> None:

@@ -34,13 +34,7 @@ _SMALLEST_EFFECT = 1e-6  # below, an effect is rounding
 
 
 def format_percent(value: float) -> str:
-    """Return a probability for reading, never rounded to a certainty it is not.
-
-    Examples
-    --------
-    >>> format_percent(0.934), format_percent(0.9991), format_percent(0.0004)
-    ('93%', '>99%', '<1%')
-    """
+    """Return a probability for reading, never rounded to a certainty it is not."""
     if 0 < value < 0.005:
         return "<1%"
     return ">99%" if 0.995 < value < 1 else f"{100 * value:.0f}%"
