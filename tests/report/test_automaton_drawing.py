@@ -126,9 +126,7 @@ def test_a_long_label_is_cut_and_the_rest_is_shown_on_hover(movie_prototypes):
     assert all(f"{number} (" in label[0].text for number in taken)
 
 
-def test_hostile_texts_are_escaped_and_only_a_file_of_its_own_has_a_background(
-    seven, movie_prototypes
-):
+def test_hostile_texts_are_escaped_and_only_a_file_has_a_background(seven, movie_prototypes):
     hostile = "<script>alert('x')</script> \x00 \ud800 & \"quotes\""
     items = tuple(replace(item, sentence=hostile) for item in movie_prototypes)
     told = replace(seven, label=hostile), replace(movie_prototypes, items=items)

@@ -14,8 +14,8 @@ from rich.text import Text
 from protorynet.report.conventions import (
     HUES,
     READER_IS_BEHIND,
-    Reading,
     Scale,
+    ShownClass,
     find_decider,
     format_measure,
     format_percent,
@@ -200,11 +200,11 @@ def _view_width(console: Console) -> int:
     return min(console.width, _WIDEST)
 
 
-def _bold(reading: Reading) -> str:
+def _bold(reading: ShownClass) -> str:
     return f"bold {HUES[reading.hue]}"
 
 
-def _bar(reading: Reading, scale: Scale, width: int, console: Console) -> Text:
+def _bar(reading: ShownClass, scale: Scale, width: int, console: Console) -> Text:
     """Return a bar of so many cells; on an axis it grows from the middle to either side."""
     full, empty, middle = "#.|" if console.options.ascii_only else "█·│"
     hue = HUES[reading.hue]
@@ -395,7 +395,7 @@ def _bar_width(console: Console) -> int:
     return 21 if console.width >= 90 else 13
 
 
-def _draw_score(reading: Reading, scale: Scale, console: Console, *, between: str) -> Text:
+def _draw_score(reading: ShownClass, scale: Scale, console: Console, *, between: str) -> Text:
     cell = _bar(reading, scale, _bar_width(console), console)
     cell.append(f" {reading.value:.2f}", style=_bold(reading))
     if scale.pole is not None:

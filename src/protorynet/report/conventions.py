@@ -142,7 +142,7 @@ def _cut_word(word: str, limit: int) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ShownClass:
     """A class, its probability or score between 0 and 1, and the index of its hue."""
 
     label: str
@@ -165,23 +165,23 @@ class Scale:
         """Name of the lower end of the axis."""
         return self.classes[0] if len(self.classes) == 2 else f"not {self.pole}"
 
-    def shown(self, distribution: Mapping[str, float]) -> Reading:
+    def shown(self, distribution: Mapping[str, float]) -> ShownClass:
         """Return the class that stands for a distribution: the axis's, or the strongest."""
         label = self.pole or max(distribution, key=lambda name: distribution[name])
         return self.reading(label, distribution[label])
 
-    def leading(self, distribution: Mapping[str, float]) -> Reading:
+    def leading(self, distribution: Mapping[str, float]) -> ShownClass:
         """Return the most probable class by its name, also on an axis."""
         label = max(distribution, key=lambda name: distribution[name])
         reading = self.reading(label, distribution[label])
         return replace(reading, hue=self.shown(distribution).hue)
 
-    def reading(self, label: str, value: float) -> Reading:
+    def reading(self, label: str, value: float) -> ShownClass:
         """Return a class's value with its hue; on an axis the hue tells the side of one half."""
         value = min(max(float(value), 0.0), 1.0)
         if self.pole is not None:
-            return Reading(label, value, hue=0 if value >= 0.5 else 1)
-        return Reading(label, value, hue=self.classes.index(label) % len(HUES))
+            return ShownClass(label, value, hue=0 if value >= 0.5 else 1)
+        return ShownClass(label, value, hue=self.classes.index(label) % len(HUES))
 
     def span(self, value: float) -> tuple[float, float]:
         """Return start and length of a bar: from the middle on an axis, from 0 elsewhere."""
@@ -219,7 +219,7 @@ def rank_prototypes(prototypes: Prototypes, scale: Scale) -> list[Prototype]:
     return sorted(prototypes, key=place)
 
 
-def read_verdict(explanation: Explanation, scale: Scale) -> Reading:
+def read_verdict(explanation: Explanation, scale: Scale) -> ShownClass:
     """Return the predicted class in the hue of its side, which at one half is no other's."""
     probability = explanation.probabilities.get(explanation.label)
     if probability is None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from protorynet.errors import InputError
 from protorynet.report.conventions import (
-    Reading,
     Scale,
+    ShownClass,
     count_columns,
     format_percent,
     scale_of_explanation,
@@ -235,7 +235,7 @@ def _draw_classes(explanation: Explanation, scale: Scale, frame: _Frame) -> list
     return parts + _marks(explanation, scale, frame) + _line_labels(frame, last, winner)
 
 
-def _line_labels(frame: _Frame, last: list[Reading], winner: str) -> list[str]:
+def _line_labels(frame: _Frame, last: list[ShownClass], winner: str) -> list[str]:
     ends = [frame.y(reading.value) for reading in last]
     columns = int((frame.width - frame.right - 12) / COLUMN_WIDTH) - 5
     parts = []
