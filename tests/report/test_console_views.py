@@ -66,16 +66,13 @@ def test_an_explanation_prints_itself(good_review):
     ]
 
 
-def test_a_rationale_names_and_marks_the_words_that_matter(rationale):
+def test_the_words_that_matter_are_named_and_marked(rationale, good_review):
     assert printed(print_rationale, rationale).splitlines() == [
         "A [b]great film</b>!",
         "like prototype 7: What a �film. (similarity 0.80)",
         "words: great +0.25, film +0.10; in the prototype: none stands out",
     ]
     assert "\x1b[1;4mgreat\x1b[0m" in printed(print_rationale, rationale, **TERMINAL)
-
-
-def test_words_are_printed_below_their_sentence(good_review, rationale):
     step = replace(good_review.sentences[0], words=rationale.words)
     text = flat(printed(print_explanation, replace(good_review, sentences=(step,))))
     assert "words: great +0.25, film +0.10; in the prototype: none stands out score 0.48" in text

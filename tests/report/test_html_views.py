@@ -50,11 +50,14 @@ def pages(tmp_path, story, request, movie_prototypes):
     return {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
 
 
-def test_every_page_is_well_formed_and_needs_nothing_else(pages):
+def test_every_page_is_well_formed_needs_nothing_else_and_links_to_each_text(pages):
     for page in pages.values():
         check_page(page)
     assert len(pages["long"].encode()) < 1_000_000
     assert pages["long"].count('<li class="pn-step') == 300
+    found = Outline(pages["many"]).tags
+    targets = {f"#{attrs['id']}" for _, attrs in found if "id" in attrs}
+    assert targets == {attrs["href"] for tag, attrs in found if tag == "a"}
 
 
 def test_the_model_page_shows_facts_prototypes_examples_and_measures(pages, story):
@@ -73,12 +76,6 @@ def test_a_bare_model_page_leaves_sections_out_and_escapes_what_it_is_given(page
     assert "How it reads" not in pages["bare"]
     assert "&lt;b&gt;&amp;" in pages["bare"]
     assert "&lt;u&gt;" in pages["bare"]
-
-
-def test_a_page_of_several_texts_links_to_each(pages):
-    found = Outline(pages["many"]).tags
-    targets = {f"#{attrs['id']}" for _, attrs in found if "id" in attrs}
-    assert targets == {attrs["href"] for tag, attrs in found if tag == "a"}
 
 
 def test_pages_that_cannot_be_made_are_refused(tmp_path, movie_prototypes):
