@@ -12,7 +12,7 @@ from rich.console import Console
 
 from protorynet import ProtoryNetClassifier
 from protorynet.cli import main
-from protorynet.demo import Reviews, choose_reviews, installed_reviews, run_demo
+from protorynet.demo import choose_reviews, installed_reviews, run_demo
 from protorynet.errors import InputError, MissingExtraError
 
 needs_reviews = pytest.mark.skipif(
@@ -20,50 +20,17 @@ needs_reviews = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def reviews() -> Reviews:
-    return installed_reviews()
-
-
-@pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """The story of a small demo, and the folder that it leaves."""
-    folder = tmp_path_factory.mktemp("demo")
-    console = Console(file=io.StringIO(), width=80)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PROTORYNET_CACHE", str(folder / "cache"))
-        run_demo(folder, console, n_train=80, n_test=40)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue(), folder
-
-
 @needs_reviews
-def test_the_reviews_are_distinct_and_of_either_label(reviews: Reviews) -> None:
-    assert len(set(reviews.texts)) == len(reviews) == 24_904
-    assert set(reviews.labels) == {"negative", "positive"}
-
-
-@needs_reviews
-def test_the_choice_is_balanced_and_short(reviews: Reviews) -> None:
-    for chosen in choose_reviews(reviews):
-        assert chosen.labels.count("positive") == len(chosen) // 2
-        assert all(40 <= len(text.split()) <= 120 for text in chosen.texts)
-
-
-@needs_reviews
-def test_no_review_is_both_learnt_from_and_tested_on(reviews: Reviews) -> None:
+def test_the_choice_is_balanced_short_and_never_in_both_parts() -> None:
+    reviews = installed_reviews()
+    assert len(set(reviews.texts)) == len(reviews.texts) == 24_904
     train, test = choose_reviews(reviews)
-    assert (len(train), len(test)) == (3_000, 1_000)
+    assert (len(train.texts), len(test.texts)) == (3_000, 1_000)
     assert not set(train.texts) & set(test.texts)
-
-
-@needs_reviews
-def test_the_reviews_to_test_on_do_not_depend_on_how_many_are_learnt(reviews: Reviews) -> None:
-    assert choose_reviews(reviews, 100)[1] == choose_reviews(reviews)[1]
-
-
-@needs_reviews
-def test_too_many_reviews_are_refused(reviews: Reviews) -> None:
+    for chosen in (train, test):
+        assert list(chosen.labels).count("positive") == len(chosen.texts) // 2
+        assert all(40 <= len(text.split()) <= 120 for text in chosen.texts)
+    assert choose_reviews(reviews, 100)[1] == test
     with pytest.raises(InputError, match="only 3,620 reviews to learn from"):
         choose_reviews(reviews, 10_000)
 
@@ -101,23 +68,19 @@ def test_a_file_in_the_place_of_the_folder_is_refused(
 
 
 @needs_reviews
-def test_the_story_has_measures_prototypes_and_trajectories(told: tuple[str, Path]) -> None:
-    story, folder = told
-    assert "on 40 documents" in story
-    assert "Score for positive" in story
+def test_the_demo_tells_its_story_and_leaves_a_model_and_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "cache"))
+    file = io.StringIO()
+    run_demo(tmp_path, Console(file=file, width=80), n_train=80, n_test=40)
+    story = file.getvalue()
+    for told in ("on 40 documents", "Score for positive", f"explain {tmp_path / 'model'}"):
+        assert told in story.replace("\n", " ")
     assert story.count("Verdict: ") >= 2
-    assert f"protorynet explain {folder / 'model'}" in story
-
-
-@needs_reviews
-def test_the_model_is_left_behind(told: tuple[str, Path]) -> None:
-    classifier = ProtoryNetClassifier.load(told[1] / "model", cache=False)
+    classifier = ProtoryNetClassifier.load(tmp_path / "model", cache=False)
     assert classifier.classes_.tolist() == ["negative", "positive"]
-
-
-@needs_reviews
-def test_the_page_is_left_behind(told: tuple[str, Path]) -> None:
-    page = (told[1] / "index.html").read_text(encoding="utf-8")
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "Movie reviews, read sentence by sentence" in page
 
 

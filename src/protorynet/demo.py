@@ -7,9 +7,10 @@ import hashlib
 import importlib.util
 import io
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shlex import quote
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,21 +18,12 @@ from protorynet.errors import InputError, MissingExtraError
 from protorynet.files import write_atomically
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from rich.console import Console
 
     from protorynet.classifier import ProtoryNetClassifier
     from protorynet.explain import Evaluation, Explanation
 
-__all__ = [
-    "MARK",
-    "TEST_REVIEWS",
-    "TRAIN_REVIEWS",
-    "Reviews",
-    "choose_reviews",
-    "installed_reviews",
-    "run_demo",
-]
+__all__ = ["MARK", "TRAIN_REVIEWS", "Reviews", "choose_reviews", "installed_reviews", "run_demo"]
 
 MARK = ".protorynet-demo"  # a file that tells a folder which a demo may fill again
 TRAIN_REVIEWS = 3_000
@@ -40,26 +32,14 @@ TEST_REVIEWS = 1_000
 _FEWEST_WORDS, _MOST_WORDS = 40, 120
 _SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 _CLASSES = {"0": "negative", "1": "positive"}
-_SHORT = range(3, 8)  # sentences of a review whose trajectory fits on a screen
+_FEWEST_SENTENCES, _MOST_SENTENCES = 3, 7  # of a review whose trajectory fits on a screen
 
 
-@dataclass(frozen=True)
-class Reviews:
+class Reviews(NamedTuple):
     """Movie reviews with their labels, ``"negative"`` or ``"positive"``."""
 
-    texts: tuple[str, ...]
-    labels: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def take(self, places: NDArray[np.int64]) -> Reviews:
-        """Return the reviews at some places, in their order."""
-        chosen = places.tolist()
-        return Reviews(
-            tuple(self.texts[place] for place in chosen),
-            tuple(self.labels[place] for place in chosen),
-        )
+    texts: Sequence[str]
+    labels: Sequence[str]
 
 
 def installed_reviews() -> Reviews:
@@ -94,26 +74,24 @@ def choose_reviews(
     n_train, n_test
         How many to choose. The reviews to test on are the same however many are to be learnt from.
     """
-    order = np.random.default_rng(0).permutation(len(reviews))
-    words = np.array([len(text.split()) for text in reviews.texts])[order]
-    order = order[(words >= _FEWEST_WORDS) & (words <= _MOST_WORDS)]
-    train, test = [], []
-    for label in _CLASSES.values():
-        places = order[np.array([reviews.labels[place] == label for place in order], dtype=bool)]
-        most = len(places) - n_test // 2
-        if n_train // 2 > most:
-            raise InputError(f"there are only {2 * most:,} reviews to learn from; ask for fewer.")
-        test.append(places[: n_test // 2])
-        train.append(places[n_test // 2 :][: n_train // 2])
-    return reviews.take(np.concatenate(train)), reviews.take(np.concatenate(test))
+    short: dict[str, list[str]] = {label: [] for label in _CLASSES.values()}
+    for place in np.random.default_rng(0).permutation(len(reviews.texts)):
+        if _FEWEST_WORDS <= len(reviews.texts[place].split()) <= _MOST_WORDS:
+            short[reviews.labels[place]].append(reviews.texts[place])
+    most = min(map(len, short.values())) - n_test // 2
+    if n_train // 2 > most:
+        raise InputError(f"there are only {2 * most:,} reviews to learn from; ask for fewer.")
+
+    def take(start: int, count: int) -> Reviews:
+        chosen = {label: texts[start : start + count] for label, texts in short.items()}
+        texts = [text for texts in chosen.values() for text in texts]
+        return Reviews(texts, [label for label, texts in chosen.items() for _ in texts])
+
+    return take(n_test // 2, n_train // 2), take(0, n_test // 2)
 
 
 def run_demo(
-    folder: Path,
-    console: Console,
-    *,
-    n_train: int = TRAIN_REVIEWS,
-    n_test: int = TEST_REVIEWS,
+    folder: Path, console: Console, *, n_train: int = TRAIN_REVIEWS, n_test: int = TEST_REVIEWS
 ) -> Evaluation:
     """Learn from reviews, tell how well it went, and leave a model and a page in a folder.
 
@@ -126,57 +104,26 @@ def run_demo(
     n_train, n_test
         How many reviews to learn from, and how many others to test on.
     """
+    from protorynet.classifier import ProtoryNetClassifier
+    from protorynet.report import (
+        ModelStory,
+        model_page,
+        print_evaluation,
+        print_explanation,
+        print_prototypes,
+    )
+
     begin = time.perf_counter()
     train, test = choose_reviews(installed_reviews(), n_train, n_test)
     console.print(
-        f"Learning from {len(train):,} movie reviews of {_FEWEST_WORDS} to {_MOST_WORDS} words; "
-        f"{len(test):,} others are kept to test on."
+        f"Learning from {len(train.texts):,} movie reviews of {_FEWEST_WORDS} to {_MOST_WORDS} "
+        f"words; {len(test.texts):,} others are kept to test on."
     )
-    from protorynet.classifier import ProtoryNetClassifier
-
     classifier = ProtoryNetClassifier(verbose=True).fit(train.texts, train.labels)
     write_atomically(folder / MARK, "")
     classifier.save(folder / "model")
     evaluation = classifier.evaluate(test.texts, test.labels)
-    examples = _examples(classifier, test)
-    _print_results(classifier, evaluation, examples, console)
-    _write_page(classifier, evaluation, examples, folder / "index.html", len(train))
-    _print_next(folder, time.perf_counter() - begin, console)
-    return evaluation
-
-
-def _examples(
-    classifier: ProtoryNetClassifier, test: Reviews
-) -> tuple[tuple[str, Explanation], ...]:
-    """Explain a right decision for either label and a wrong one: those with most ups and downs."""
-    from protorynet.data import split_documents
-
-    lengths = split_documents(test.texts).lengths
-    short = test.take(np.flatnonzero((lengths >= _SHORT.start) & (lengths < _SHORT.stop)))
-    explained = list(zip(classifier.explain(short.texts), short.labels, strict=True))
-    right = [item for item, label in explained if item.label == label]
-    kinds = {
-        "A positive review, read rightly": [item for item in right if item.label == "positive"],
-        "A negative review, read rightly": [item for item in right if item.label == "negative"],
-        "A review that it gets wrong": [item for item, label in explained if item.label != label],
-    }
-    return tuple((caption, max(items, key=_swing)) for caption, items in kinds.items() if items)
-
-
-def _swing(explanation: Explanation) -> float:
-    """Return how far the probability of the label moved from sentence to sentence."""
-    course = [sentence.running[explanation.label] for sentence in explanation.sentences]
-    return max(course) - min(course)
-
-
-def _print_results(
-    classifier: ProtoryNetClassifier,
-    evaluation: Evaluation,
-    examples: tuple[tuple[str, Explanation], ...],
-    console: Console,
-) -> None:
-    from protorynet.report import print_evaluation, print_explanation, print_prototypes
-
+    examples = _choose_examples(classifier, test)
     _print_title("How well it reads reviews that it has never seen", console)
     print_evaluation(evaluation, console)
     _print_title("What it compares every sentence with", console)
@@ -184,6 +131,50 @@ def _print_results(
     for caption, explanation in examples:
         _print_title(caption, console)
         print_explanation(explanation, console)
+    story = ModelStory(
+        title="Movie reviews, read sentence by sentence",
+        subtitle="Every sentence is matched to one of a few real sentences, the prototypes; their "
+        "sequence decides whether a review is positive.",
+        facts=(
+            ("Accuracy on unseen reviews", f"{evaluation.accuracy:.1%}"),
+            ("Prototypes", str(evaluation.n_prototypes)),
+            ("Reviews learnt from", f"{len(train.texts):,}"),
+            ("Reviews tested on", f"{evaluation.n_documents:,}"),
+        ),
+        prototypes=classifier.prototypes_,
+        evaluation=evaluation,
+        examples=examples,
+    )
+    model_page(story, folder / "index.html")
+    _print_next_steps(folder, time.perf_counter() - begin, console)
+    return evaluation
+
+
+def _choose_examples(
+    classifier: ProtoryNetClassifier, test: Reviews
+) -> tuple[tuple[str, Explanation], ...]:
+    """Explain a right decision for either label and a wrong one: those with most ups and downs."""
+    from protorynet.data import split_documents
+
+    lengths = split_documents(test.texts).lengths
+    short = np.flatnonzero((lengths >= _FEWEST_SENTENCES) & (lengths <= _MOST_SENTENCES)).tolist()
+    examples: dict[str, list[Explanation]] = {
+        "A positive review, read rightly": [],
+        "A negative review, read rightly": [],
+        "A review that it gets wrong": [],
+    }
+    explanations = classifier.explain([test.texts[place] for place in short])
+    for place, explanation in zip(short, explanations, strict=True):
+        is_right = explanation.label == test.labels[place]
+        right = f"A {explanation.label} review, read rightly"
+        examples[right if is_right else "A review that it gets wrong"].append(explanation)
+    return tuple((caption, max(found, key=_swing)) for caption, found in examples.items() if found)
+
+
+def _swing(explanation: Explanation) -> float:
+    """Return how far the probability of the label moved from sentence to sentence."""
+    course = [sentence.running[explanation.label] for sentence in explanation.sentences]
+    return max(course) - min(course)
 
 
 def _print_title(title: str, console: Console) -> None:
@@ -194,45 +185,16 @@ def _print_title(title: str, console: Console) -> None:
     console.print()
 
 
-def _write_page(
-    classifier: ProtoryNetClassifier,
-    evaluation: Evaluation,
-    examples: tuple[tuple[str, Explanation], ...],
-    path: Path,
-    n_train: int,
-) -> None:
-    from protorynet.report import ModelStory, model_page
-
-    story = ModelStory(
-        title="Movie reviews, read sentence by sentence",
-        subtitle="Every sentence is matched to one of a few real sentences, the prototypes; their "
-        "sequence decides whether a review is positive.",
-        facts=(
-            ("Accuracy on unseen reviews", f"{evaluation.accuracy:.1%}"),
-            ("Prototypes", str(evaluation.n_prototypes)),
-            ("Reviews learnt from", f"{n_train:,}"),
-            ("Reviews tested on", f"{evaluation.n_documents:,}"),
-        ),
-        prototypes=classifier.prototypes_,
-        evaluation=evaluation,
-        examples=examples,
-    )
-    model_page(story, path)
-
-
-def _print_next(folder: Path, seconds: float, console: Console) -> None:
-    from shlex import quote
-
+def _print_next_steps(folder: Path, seconds: float, console: Console) -> None:
     from rich.text import Text
 
     _print_title(f"Done in {seconds:.0f} seconds", console)
-    model, page = quote(str(folder / "model")), folder / "index.html"
-    lines = (
-        ("Open the page", str(page)),
+    model = quote(str(folder / "model"))
+    for what, how in (
+        ("Open the page", str(folder / "index.html")),
         ("Try a text", f'protorynet explain {model} "The plot is thin. I loved it anyway!"'),
         ("See the prototypes", f"protorynet prototypes {model}"),
         ("In the browser", f"protorynet serve {model}"),
         ("Use your own table", "protorynet fit reviews.csv -o model"),
-    )
-    for what, how in lines:
+    ):
         console.print(Text.assemble(f"{what + ':':<20}", (how, "bold")), soft_wrap=True)

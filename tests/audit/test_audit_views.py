@@ -14,7 +14,7 @@ from rich.console import Console
 import protorynet.audit
 from protorynet.audit import Audit, Finding
 from protorynet.audit.findings import quoted
-from protorynet.report import audit_fragment, auditing, print_audit
+from protorynet.report import audit_fragment, audit_views, print_audit
 
 _EVIL = "<script>alert(1)</script>\x1b[31m"
 
@@ -46,11 +46,11 @@ def test_nothing_found_is_said() -> None:
 
 @pytest.mark.parametrize("kind", sorted(all_kinds()))
 def test_every_kind_of_finding_has_a_title(kind: str) -> None:
-    assert kind in auditing._TITLES
+    assert kind in audit_views._TITLES
 
 
 def test_no_title_is_without_a_finding() -> None:
-    assert set(auditing._TITLES) == all_kinds()
+    assert set(audit_views._TITLES) == all_kinds()
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:

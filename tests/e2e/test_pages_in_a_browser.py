@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -91,12 +92,7 @@ class Visit:
 
 @pytest.fixture(
     scope="module",
-    params=[
-        (name, width, scheme)
-        for name in PAGES
-        for width in (1400, 390)
-        for scheme in ("light", "dark")
-    ],
+    params=product(PAGES, (1400, 390), ("light", "dark")),
     ids=lambda each: "-".join(map(str, each)),
 )
 def visit(browser: Any, folder: Path, request: pytest.FixtureRequest) -> Iterator[Visit]:
@@ -106,17 +102,11 @@ def visit(browser: Any, folder: Path, request: pytest.FixtureRequest) -> Iterato
     opened.context.close()
 
 
-def test_the_browser_has_nothing_to_complain_of(visit: Visit) -> None:
+def test_the_browser_neither_complains_nor_asks_a_host_nor_scrolls_sideways(visit: Visit) -> None:
     assert visit.complaints == []
     assert visit.page.title() != "run"
-
-
-def test_no_host_is_asked_for_anything(visit: Visit) -> None:
     assert visit.asked
     assert all(url.startswith(("file://", "data:")) for url in visit.asked)
-
-
-def test_the_page_never_scrolls_sideways(visit: Visit) -> None:
     root = "document.documentElement"
     assert visit.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from protorynet.explain import Evaluation, Explanation, Measure, SentenceExplanation
+from protorynet.explain import (
+    Evaluation,
+    Explanation,
+    Measure,
+    Rationale,
+    SentenceExplanation,
+    WordEffect,
+)
 from protorynet.prototypes import Prototype, Prototypes
-from protorynet.report import ModelStory
 
 # id, sentence, usage, score for positive, observed rate of positive
 _MOVIE_PROTOTYPES = [
@@ -26,6 +33,7 @@ _MOVIE_PROTOTYPES = [
     (23, "Without doubt the worst film I have ever seen.", 0.043, 0.014, 0.04),
 ]
 
+# text, prototype, running probability of positive, similarity
 _GOOD_REVIEW = [
     ("I went in expecting very little, since a friend dragged me along.", 17, 0.47, 0.71),
     ("The plot is simple: a widowed baker comes back to the village she left.", 30, 0.55, 0.66),
@@ -41,13 +49,18 @@ _BAD_REVIEW = [
     ("What we get instead is two hours of men shouting into phones.", 26, 0.31, 0.58),
     ("By the end I was counting the exit signs.", 2, 0.06, 0.71),
 ]
+_HOSTILE_TEXTS = [
+    "<script>alert(\"x\")</script> & 'quotes' {{ 7 * 7 }}",
+    "[bold]not bold[/bold] [link=x]y[/link] :smile: \x1b[31mnot red\x00",
+    "סרט נפלא, אהבתי כל רגע 🎬 \ud800 \u202eevil",
+]
+_CLASSES = ("Person", "Animal", "Building", "NaturalPlace")
 _PERSON = [
     ("Ada Marwick (born 1931) is a Scottish botanist and painter.", 1, (0.93, 0.03, 0.02, 0.02)),
     ("She described eleven species of alpine moss.", 4, (0.55, 0.31, 0.02, 0.12)),
     ("Her studio stood in the old customs house of Leith.", 6, (0.58, 0.11, 0.24, 0.07)),
     ("She received the Neill Medal in 1978.", 2, (0.961, 0.019, 0.011, 0.009)),
 ]
-_PLACES = ("Person", "Animal", "Building", "NaturalPlace")
 _PLACE_PROTOTYPES = [
     (1, "He was born in Leeds and studied law.", 0.18, (0.96, 0.01, 0.02, 0.01)),
     (2, "She won the award three times.", 0.15, (0.94, 0.02, 0.02, 0.02)),
@@ -58,77 +71,76 @@ _PLACE_PROTOTYPES = [
 ]
 
 
-def two_class_explanation(steps: list[tuple[str, int, float, float]]) -> Explanation:
-    """Build an explanation from sentences, prototype ids, running probabilities, similarities."""
-    known = {row[0]: row for row in _MOVIE_PROTOTYPES}
-    document = " ".join(step[0] for step in steps)
-    label = "positive" if steps[-1][2] >= 0.5 else "negative"
-    sentences = []
-    before, start = 0.5, 0
+def two_ends(positive: float) -> dict[str, float]:
+    return {"negative": 1 - positive, "positive": positive}
+
+
+_MOVIES = Prototypes(
+    tuple(
+        Prototype(number, sentence, number * 31, usage, two_ends(positive), two_ends(rate))
+        for number, sentence, usage, positive, rate in sorted(_MOVIE_PROTOTYPES)
+    ),
+    ("negative", "positive"),
+)
+
+
+def make_step(text: str, like: Prototype, running: dict[str, float], **how: Any) -> Any:
+    how = {"similarity": 0.7, "runner_up": 30, "effect": 0.1} | how
+    return SentenceExplanation(
+        text=text,
+        start=0,
+        end=len(text),
+        prototype=like.id,
+        prototype_sentence=like.sentence,
+        runner_up_similarity=how["similarity"] - 0.08,
+        scores=like.scores,
+        running=running,
+        **how,
+    )
+
+
+def explain_review(steps: list[tuple[str, int, float, float]]) -> Explanation:
+    known = {item.id: item for item in _MOVIES}
+    sign = 1 if steps[-1][2] >= 0.5 else -1
+    sentences, before = [], 0.5
     for text, prototype, running, similarity in steps:
-        change = running - before if label == "positive" else before - running
-        _, sentence, _, positive, _ = known[prototype]
-        sentences.append(
-            SentenceExplanation(
-                text=text,
-                start=start,
-                end=start + len(text),
-                prototype=prototype,
-                prototype_sentence=sentence,
-                similarity=similarity,
-                runner_up=30 if prototype != 30 else 17,
-                runner_up_similarity=similarity - 0.08,
-                scores={"negative": 1 - positive, "positive": positive},
-                running={"negative": 1 - running, "positive": running},
-                effect=0.7 * change,
-            )
-        )
-        before, start = running, start + len(text) + 1
+        how = {"similarity": similarity, "effect": 0.7 * sign * (running - before)}
+        sentences.append(make_step(text, known[prototype], two_ends(running), **how))
+        before = running
+    document = " ".join(step[0] for step in steps)
+    label = "positive" if sign > 0 else "negative"
     return Explanation(document, label, sentences[-1].running, tuple(sentences))
 
 
 @pytest.fixture
 def movie_prototypes() -> Prototypes:
-    return Prototypes(
-        tuple(
-            Prototype(
-                id=number,
-                sentence=sentence,
-                row=number * 31,
-                usage=usage,
-                scores={"negative": 1 - positive, "positive": positive},
-                class_rate={"negative": 1 - rate, "positive": rate},
-            )
-            for number, sentence, usage, positive, rate in sorted(_MOVIE_PROTOTYPES)
-        ),
-        ("negative", "positive"),
-    )
+    return _MOVIES
 
 
 @pytest.fixture
 def good_review() -> Explanation:
-    return two_class_explanation(_GOOD_REVIEW)
+    return explain_review(_GOOD_REVIEW)
 
 
 @pytest.fixture
 def bad_review() -> Explanation:
-    return two_class_explanation(_BAD_REVIEW)
+    return explain_review(_BAD_REVIEW)
 
 
 @pytest.fixture
 def long_review() -> Explanation:
-    return two_class_explanation((_GOOD_REVIEW + _BAD_REVIEW) * 27 + _GOOD_REVIEW[:3])
+    return explain_review((_GOOD_REVIEW + _BAD_REVIEW) * 27 + _GOOD_REVIEW[:3])
 
 
 @pytest.fixture
 def one_sentence() -> Explanation:
-    return two_class_explanation(_GOOD_REVIEW[-1:])
+    return explain_review(_GOOD_REVIEW[-1:])
 
 
 @pytest.fixture
 def tied(good_review: Explanation) -> Explanation:
     """A document between two classes, of which the first is predicted."""
-    even = {"negative": 0.5, "positive": 0.5}
+    even = two_ends(0.5)
     steps = tuple(replace(step, scores=even, running=even) for step in good_review.sentences)
     return replace(good_review, label="negative", probabilities=even, sentences=steps)
 
@@ -136,49 +148,43 @@ def tied(good_review: Explanation) -> Explanation:
 @pytest.fixture
 def hostile_review() -> Explanation:
     """Markup of every kind, control characters, an emoji, right-to-left text and a surrogate."""
-    texts = [
-        "<script>alert(\"x\")</script> & 'quotes' {{ 7 * 7 }}",
-        "[bold]not bold[/bold] [link=x]y[/link] :smile: \x1b[31mnot red\x00",
-        "סרט נפלא, אהבתי כל רגע 🎬 \ud800 \u202eevil",
-    ]
-    return two_class_explanation([(text, 3, 0.9, 0.8) for text in texts])
+    return explain_review([(text, 3, 0.9, 0.8) for text in _HOSTILE_TEXTS])
+
+
+@pytest.fixture
+def rationale() -> Rationale:
+    """Markup and an escape code, and words that matter much, little and not at all."""
+    words = (WordEffect("great", 6, 11, 0.25), WordEffect("film", 12, 16, 0.1))
+    against = WordEffect("A", 0, 1, -1)
+    faint = WordEffect("film", 8, 12, 0.004)
+    sentence, prototype = "A  [b]great\nfilm</b>!", "What a \x1bfilm."
+    return Rationale(sentence, 7, prototype, 0.8, (*words, against), (faint,))
+
+
+@pytest.fixture
+def worded(good_review: Explanation) -> Explanation:
+    """The last sentence has a word that matters, one that does little, and one against."""
+    words = (WordEffect("One", 0, 3, 0.01), WordEffect("finest", 11, 17, 0.2))
+    words += (WordEffect("films", 18, 23, 0.07), WordEffect("year", 31, 35, -0.3))
+    best = (WordEffect("best", 19, 23, 0.15),)
+    found = replace(good_review.sentences[-1], words=words, prototype_words=best)
+    return replace(good_review, sentences=(*good_review.sentences[:-1], found))
 
 
 @pytest.fixture
 def place_prototypes() -> Prototypes:
-    return Prototypes(
-        tuple(
-            Prototype(
-                id=number,
-                sentence=sentence,
-                row=number,
-                usage=usage,
-                scores=dict(zip(_PLACES, scores, strict=True)),
-                class_rate=dict(zip(_PLACES, scores, strict=True)),
-            )
-            for number, sentence, usage, scores in _PLACE_PROTOTYPES
-        ),
-        _PLACES,
-    )
+    items = []
+    for number, sentence, usage, scores in _PLACE_PROTOTYPES:
+        shares = dict(zip(_CLASSES, scores, strict=True))
+        items.append(Prototype(number, sentence, number, usage, shares, shares))
+    return Prototypes(tuple(items), _CLASSES)
 
 
 @pytest.fixture
 def person(place_prototypes: Prototypes) -> Explanation:
     known = {item.id: item for item in place_prototypes}
     sentences = tuple(
-        SentenceExplanation(
-            text=text,
-            start=0,
-            end=len(text),
-            prototype=prototype,
-            prototype_sentence=known[prototype].sentence,
-            similarity=0.7,
-            runner_up=9,
-            runner_up_similarity=0.6,
-            scores=known[prototype].scores,
-            running=dict(zip(_PLACES, running, strict=True)),
-            effect=0.1,
-        )
+        make_step(text, known[prototype], dict(zip(_CLASSES, running, strict=True)))
         for text, prototype, running in _PERSON
     )
     document = " ".join(text for text, _, _ in _PERSON)
@@ -188,70 +194,16 @@ def person(place_prototypes: Prototypes) -> Explanation:
 @pytest.fixture
 def several_labels(person: Explanation) -> Explanation:
     """A multi-label prediction: probabilities do not add up to one."""
-    probabilities = {"Person": 0.97, "Animal": 0.62, "Building": 0.1, "Natural place": 0.2}
-    sentences = tuple(
-        replace(step, scores=probabilities, running=probabilities) for step in person.sentences
-    )
-    return Explanation(person.document, "Person, Animal", probabilities, sentences)
+    both = {"Person": 0.97, "Animal": 0.62}
+    steps = tuple(replace(step, scores=both, running=both) for step in person.sentences)
+    return Explanation(person.document, "Person, Animal", both, steps)
 
 
 @pytest.fixture
 def evaluation() -> Evaluation:
-    return Evaluation(
-        accuracy=0.887,
-        macro_f1=0.8864,
-        n_documents=2500,
-        n_prototypes=12,
-        measures=(
-            Measure(
-                "ids_only_accuracy",
-                0.883,
-                "Accuracy when the reader sees only which prototype each sentence was matched to. "
-                "Far below the accuracy, the explanation would leave out what decides.",
-            ),
-            Measure(
-                "substitution_agreement",
-                0.971,
-                "Share of documents whose label stays when every sentence is replaced by its "
-                "prototype. Low would mean that the prototypes do not stand for the sentences.",
-            ),
-            Measure(
-                "match_quality",
-                0.684,
-                "Mean similarity between a sentence and its prototype. Near 0, sentences are "
-                "matched to prototypes that they hardly resemble.",
-            ),
-            Measure(
-                "usage_perplexity",
-                9.83,
-                "How many prototypes are in effect used. 1 would mean that all sentences are "
-                "matched to the same one.",
-            ),
-            Measure("score_calibration", None, "Correlation of scores and observed class rates."),
-        ),
+    measures = (
+        Measure("ids_only_accuracy", 0.883, "Accuracy of the reader that sees only the ids."),
+        Measure("usage_perplexity", 9.83, "How many prototypes are in effect used."),
+        Measure("score_calibration", None, "Correlation of scores and observed class rates."),
     )
-
-
-@pytest.fixture
-def story(
-    movie_prototypes: Prototypes,
-    evaluation: Evaluation,
-    good_review: Explanation,
-    bad_review: Explanation,
-) -> ModelStory:
-    return ModelStory(
-        title="Movie reviews, read sentence by sentence",
-        subtitle="A model that judges 2,500 reviews by 12 sentences anyone can read.",
-        facts=(
-            ("Accuracy", "88.7%"),
-            ("Prototypes", "12"),
-            ("Training reviews", "22,500"),
-            ("Training time", "3 min 12 s"),
-        ),
-        prototypes=movie_prototypes,
-        evaluation=evaluation,
-        examples=(
-            ("A review the model gets right (true label: positive)", good_review),
-            ("A review that changes its mind (true label: negative)", bad_review),
-        ),
-    )
+    return Evaluation(0.887, 0.8864, 2500, 12, measures)

@@ -1,146 +1,270 @@
-"""The report of a model: one self-contained page, or Markdown."""
+"""The report of a model: all that it tells, as one self-contained page or as Markdown."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import cache
-from html import escape
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+import numpy as np
 from markupsafe import Markup
 
-from protorynet.explain import SHORT, calibration_error
-from protorynet.report import summary
-from protorynet.report.auditing import audit_fragment
-from protorynet.report.automaton import automaton_svg
-from protorynet.report.automaton_words import pattern_sentence
-from protorynet.report.charts import calibration_chart, pruning_chart, usage_chart
-from protorynet.report.compiling import FullReport
-from protorynet.report.heat_maps import MOST_CLASSES, confusion_chart, transitions_chart
-from protorynet.report.pages import render, write_page
-from protorynet.report.scale import scale_of_prototypes
-from protorynet.report.wording import measure_title, measure_value, percent, printable, score
+from protorynet.audit import Audit, LabelledDocuments, audit_model, counted, share_of
+from protorynet.automaton import Automaton
+from protorynet.explain import (
+    SHORT,
+    SURE,
+    Evaluation,
+    Misled,
+    Overview,
+    calibration_error,
+    documents_at,
+    learn_automaton,
+    misled_documents,
+    overview_model,
+)
+from protorynet.model import Model
+from protorynet.reading import Reading
+from protorynet.report import report_charts as charts
+from protorynet.report.audit_views import audit_fragment
+from protorynet.report.automaton_drawing import automaton_svg
+from protorynet.report.console_views import pattern_sentence
+from protorynet.report.conventions import printable, scale_of_prototypes, shorten
+from protorynet.report.explanation_picture import write_view
+from protorynet.report.html_pages import render
 
 if TYPE_CHECKING:
     from protorynet.automaton import Pattern
-    from protorynet.explain import Explanation, Misled, Mistake, SentenceExplanation
+    from protorynet.explain import Explanation, Mistake, SentenceExplanation
 
-__all__ = ["LARGEST", "report_markdown", "report_page", "write_report"]
+LARGEST_PAGE = 2_000_000  # bytes; with less shown a page is kept below
 
-LARGEST = 2_000_000
-"""Most bytes of a page; with less shown it is kept below."""
-
+_MOST_AUTOMATA = 4
+_ONE_IN = 5  # documents kept for measuring automata where there are no training documents
+_FEWEST_TO_SPLIT = 20
 _WIDE, _NARROW = 960, 330
-_LONGEST = 400  # characters of a sentence shown
+_LONGEST_SENTENCE = 400
 _MOST_STEPS = 40  # of a longer document the sentences are listed that mattered most
 _MOST_FOR_BOTH, _MOST_FOR_PICTURE = 60, 150  # sentences of a document that is drawn twice, or once
 _MOST_PROTOTYPES = 120
 _MOST_FIRST = 4  # sentences of the text that the first screen reads
 _MOST_MISLED = 8  # beginnings, and as many answers that no beginning decides
 _FEW_STATES = 5  # charts of so many states stand two in a row
-_SPECIAL = re.compile(r"([\\`*_\[\]|~$#])")
+_MOST_NAMED = 6  # classes that a sentence lists
+
+
+@dataclass(frozen=True)
+class FullReport:
+    """A model, to be understood and judged by someone who has never seen it.
+
+    Parameters
+    ----------
+    title
+        The headline.
+    model
+        The model.
+    overview, evaluation
+        What it does with the test documents, and how far its explanations can be trusted.
+    automata
+        One for each of the most frequent answers.
+    misled
+        The wrong ones of these answers, by the beginning that misled the model.
+    audit
+        What a careful colleague would tell; None where the training documents were not given.
+    provenance
+        Names and values of what is needed to make the report again.
+    """
+
+    title: str
+    model: Model
+    overview: Overview
+    evaluation: Evaluation
+    automata: tuple[Automaton, ...]
+    misled: tuple[Misled, ...]
+    audit: Audit | None
+    provenance: tuple[tuple[str, str], ...]
+
+
+def compile_report(
+    model: Model,
+    evaluation: Evaluation,
+    test: LabelledDocuments,
+    train: LabelledDocuments | None = None,
+    *,
+    title: str,
+    provenance: tuple[tuple[str, str], ...] = (),
+) -> FullReport:
+    """Put together all that a report tells.
+
+    Parameters
+    ----------
+    model
+        The model.
+    evaluation
+        Its accuracy and faithfulness on the test documents.
+    test
+        Labelled documents, best unseen in training.
+    train
+        The documents that the model was made from; without them there is no audit.
+    title, provenance
+        The headline, and what is needed to make the report again.
+    """
+    automata = _choose_automata(model, test, train)
+    return FullReport(
+        title,
+        model,
+        overview_model(model, test),
+        evaluation,
+        automata,
+        misled_documents(model, automata, test),
+        None if train is None else audit_model(model, train, test),
+        provenance,
+    )
+
+
+def _choose_automata(
+    model: Model, test: LabelledDocuments, train: LabelledDocuments | None
+) -> tuple[Automaton, ...]:
+    """Return an automaton for each of the most frequent answers: the model's own, or new ones."""
+    measuring = _trace(model, test)
+    given = model.labels.decide(model.read(measuring).probabilities).sum(axis=0)
+    frequent = [place for place in np.argsort(-given, kind="stable").tolist() if given[place]]
+    frequent = frequent[:_MOST_AUTOMATA]
+    if model.automata:
+        return tuple(model.automata[place] for place in frequent)
+    if train is not None and train.sentences.filled.any():
+        learning, held_out = _trace(model, train), measuring
+    elif len(measuring.lengths) < _FEWEST_TO_SPLIT:
+        learning, held_out = measuring, None
+    else:
+        is_kept = np.arange(len(measuring.lengths)) % _ONE_IN == _ONE_IN - 1
+        learning, held_out = _part(measuring, ~is_kept), _part(measuring, is_kept)
+    names = model.labels.names
+    return tuple(
+        learn_automaton(model, learning, names[place], held_out=held_out) for place in frequent
+    )
+
+
+def _trace(model: Model, documents: LabelledDocuments) -> Reading:
+    filled = documents_at(documents, np.flatnonzero(documents.sentences.filled))
+    return model.match(filled.embeddings, filled.sentences.lengths)
+
+
+def _part(reading: Reading, chosen: np.typing.NDArray[np.bool_]) -> Reading:
+    places = np.flatnonzero(np.repeat(chosen, reading.lengths))
+    return reading.take(places, reading.lengths[chosen])
 
 
 def write_report(report: FullReport, path: Path, *, as_markdown: bool = False) -> None:
-    """Write a report as a page that needs nothing else, or as Markdown."""
-    write_page(path, report_markdown(report) if as_markdown else report_page(report))
+    """Write a report as a page that needs nothing else, or as Markdown.
 
-
-def report_page(report: FullReport) -> str:
-    """Return the report as a self-contained page; no more is shown than fits into `LARGEST`."""
-    page = ""
+    Of a page no more is shown than fits into `LARGEST_PAGE`.
+    """
+    template = "report.md" if as_markdown else "report_page.html"
+    written = ""
     for most in (8, 3, 1, 0):
-        page = render("report_page.html", **_content(_with_most(report, most)))
-        if len(page.encode()) <= LARGEST:
+        written = render(template, **_fill(_limit(report, most)))
+        if as_markdown or len(written.encode()) <= LARGEST_PAGE:
             break
-    return page
+    write_view(path, written, "page")
 
 
-def report_markdown(report: FullReport) -> str:
-    """Return the report as Markdown, its figures as tables."""
-    content = _content(_with_most(report, 8))
-    return _markdown_environment().get_template("report.md").render(**content)
-
-
-def _with_most(report: FullReport, most: int) -> FullReport:
+def _limit(report: FullReport, most: int) -> FullReport:
+    """Return the report with so many mistakes, examples, and sentences like each prototype."""
     overview = report.overview
-    nearest = max(most, 1)
     fewer = replace(
         overview,
         mistakes=overview.mistakes[:most],
         examples=overview.examples[:most],
         prototypes=tuple(
-            replace(each, nearest=each.nearest[:nearest]) for each in overview.prototypes
+            replace(each, nearest=each.nearest[: max(most, 1)]) for each in overview.prototypes
         ),
     )
     return replace(report, overview=fewer)
 
 
-def _content(report: FullReport) -> dict[str, Any]:
-    overview = report.overview
-    scale = scale_of_prototypes(report.model.prototypes)
-    return {
+def _fill(report: FullReport) -> dict[str, Any]:
+    """Return what the templates of a report name."""
+    overview, model = report.overview, report.model
+    alone = (each.value for each in report.evaluation.measures if each.name == "ids_only_accuracy")
+    values: dict[str, Any] = {
         "report": report,
         "overview": overview,
-        "opening": summary.opening(report),
-        "facts": summary.facts(report),
-        "points": summary.points(report),
+        "alone": next(alone, None),
+        "severities": [each.severity for each in report.audit.findings] if report.audit else [],
+        "sure": SURE,
         "n_first": _MOST_FIRST,
-        "misled": _misled(report),
-        "scale": scale,
+        "misled": _choose_misled(report.misled),
+        "scale": scale_of_prototypes(model.prototypes),
         "shown_prototypes": overview.prototypes[:_MOST_PROTOTYPES],
         "short_words": SHORT,
         "calibration_error": calibration_error(overview.reliability),
-        "calibration_axes": _calibration_axes(report),
-        "confusions": _confusions(report),
+        "calibration_axes": _name_calibration_axes(overview),
+        "confusions": _find_confusions(overview),
+        "counted": counted,
         "cut": _cut,
-        "rows": _rows,
-        "steps": _steps,
+        "for_page": _cut_sentences,
+        "listed": _list_names,
+        "named": _name,
+        "pattern_of": lambda mistake: _find_pattern(report, mistake),
+        "pattern_sentence": lambda pattern: pattern_sentence(pattern, model.prototypes),
         "picture_sizes": _picture_sizes,
-        "pattern_of": lambda mistake: _pattern_of(report, mistake),
-        "pattern_sentence": lambda pattern: pattern_sentence(pattern, report.model.prototypes),
-        "for_page": _for_page,
+        "printable": printable,
+        "rows": _name_rows,
+        "share_of": share_of,
+        "steps": _choose_steps,
         "has_small_automata": all(len(each.states) <= _FEW_STATES for each in report.automata),
-        "charts": _charts(report),
-        "audit_html": None if report.audit is None else Markup(audit_fragment(report.audit)),  # noqa: S704
-        "settings": report.model.settings.to_toml(),
-        "edits": report.model.edits.entries,
+        "charts": _draw_charts(report),
+        "audit_html": Markup(audit_fragment(report.audit)) if report.audit else None,  # noqa: S704
+        "settings": model.settings.to_toml(),
+        "edits": model.edits.entries,
     }
+    summary = render("report_summary.txt", **values).split("\n")
+    values["opening"], *values["points"] = filter(None, summary)
+    return values
 
 
-def _charts(report: FullReport) -> dict[str, Any]:
+def _list_names(names: Sequence[str], last: str = "or") -> str:
+    """Return names in quotes as a sentence lists them; of many, the first few."""
+    quoted = [f"“{_name(name)}”" for name in names]
+    if len(quoted) > _MOST_NAMED:
+        return f"{', '.join(quoted[:_MOST_NAMED])} and {len(quoted) - _MOST_NAMED} others"
+    if len(quoted) == 1:
+        return quoted[0]
+    return f"{', '.join(quoted[:-1])} {last} {quoted[-1]}"
+
+
+def _name(label: str) -> str:
+    return shorten(printable(label), 40)
+
+
+def _draw_charts(report: FullReport) -> dict[str, Any]:
     """Return the charts as markup: every text in them was escaped when they were drawn."""
-    overview = report.overview
-    scale = scale_of_prototypes(report.model.prototypes)
+    overview, prototypes = report.overview, report.model.prototypes
+    scale = scale_of_prototypes(prototypes)
     items = [each.prototype for each in overview.prototypes]
-    said, observed = _calibration_axes(report)
+    said, observed = _name_calibration_axes(overview)
     drawn: dict[str, Any] = {
-        "calibration": calibration_chart(overview.reliability, said=said, observed=observed),
-        "usage_wide": usage_chart(overview.prototypes, scale, width=_WIDE),
-        "usage_narrow": usage_chart(overview.prototypes, scale, width=_NARROW),
-        "transitions_wide": transitions_chart(items, overview.transitions, width=_WIDE),
-        "transitions_narrow": transitions_chart(items, overview.transitions, width=_NARROW),
+        "calibration": charts.calibration_chart(overview.reliability, said=said, observed=observed),
         "confusion": None,
         "pruning": None,
     }
-    if overview.confusion is not None and len(overview.classes) <= MOST_CLASSES:
-        drawn["confusion"] = confusion_chart(overview.classes, overview.confusion)
+    for size, width in (("wide", _WIDE), ("narrow", _NARROW)):
+        drawn[f"usage_{size}"] = charts.usage_chart(overview.prototypes, scale, width=width)
+        transitions = charts.transitions_chart(items, overview.transitions, width=width)
+        drawn[f"transitions_{size}"] = transitions
+    if overview.confusion is not None and len(overview.classes) <= charts.MOST_CLASSES:
+        drawn["confusion"] = charts.confusion_chart(overview.classes, overview.confusion)
     if overview.curve:
-        drawn["pruning"] = pruning_chart(overview.curve, len(items))
-    marked = {name: chart and Markup(chart) for name, chart in drawn.items()}  # noqa: S704
-    drawings = (
-        automaton_svg(each, report.model.prototypes, listed=False) for each in report.automata
-    )
+        drawn["pruning"] = charts.pruning_chart(overview.curve, len(items))
+    marked: dict[str, Any] = {name: chart and Markup(chart) for name, chart in drawn.items()}  # noqa: S704
+    drawings = (automaton_svg(each, prototypes, listed=False) for each in report.automata)
     marked["automata"] = [Markup(each) for each in drawings]  # noqa: S704
     return marked
 
 
-def _calibration_axes(report: FullReport) -> tuple[str, str]:
-    overview = report.overview
+def _name_calibration_axes(overview: Overview) -> tuple[str, str]:
     if overview.task == "multilabel":
         return "probability of a label", "share that have it"
     if len(overview.classes) == 2:
@@ -149,40 +273,38 @@ def _calibration_axes(report: FullReport) -> tuple[str, str]:
     return "probability of the answer", "share that is right"
 
 
-def _confusions(report: FullReport) -> list[tuple[str, str, int]]:
+def _find_confusions(overview: Overview) -> list[tuple[str, str, int]]:
     """Return the most frequent confusions: true class, predicted class, how often."""
-    overview = report.overview
     if overview.confusion is None:
         return []
     names = overview.classes
     found = [
         (names[row], names[column], int(overview.confusion[row, column]))
-        for row in range(len(names))
-        for column in range(len(names))
-        if row != column and overview.confusion[row, column]
+        for row, column in np.argwhere(overview.confusion).tolist()
+        if row != column
     ]
     return sorted(found, key=lambda each: -each[2])[:8]
 
 
-def _misled(report: FullReport) -> list[Misled]:
+def _choose_misled(misled: Sequence[Misled]) -> list[Misled]:
     """Return the reasons for wrong answers that are shown; of many, the most frequent."""
-    beginnings = [each for each in report.misled if each.pattern is not None]
-    others = [each for each in report.misled if each.pattern is None]
+    beginnings = [each for each in misled if each.pattern is not None]
+    others = [each for each in misled if each.pattern is None]
     return beginnings[:_MOST_MISLED] + others[:_MOST_MISLED]
 
 
-def _cut(text: str, limit: int = _LONGEST) -> str:
+def _cut(text: str, limit: int = _LONGEST_SENTENCE) -> str:
     """Return the text, or its beginning where it is very long."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
-def _rows(rows: Sequence[int], most: int = 4) -> str:
+def _name_rows(rows: Sequence[int], most: int = 4) -> str:
     named = ", ".join(str(row) for row in rows[:most])
     more = f" and {len(rows) - most} more" if len(rows) > most else ""
     return f"row{'s' if len(rows) > 1 else ''} {named}{more}"
 
 
-def _for_page(explanation: Explanation) -> Explanation:
+def _cut_sentences(explanation: Explanation) -> Explanation:
     """Return an explanation without the length of very long sentences."""
     steps = tuple(
         replace(
@@ -196,13 +318,11 @@ def _for_page(explanation: Explanation) -> Explanation:
     return replace(explanation, document=_cut(explanation.document), sentences=steps)
 
 
-def _steps(explanation: Explanation) -> list[tuple[int, SentenceExplanation]]:
+def _choose_steps(explanation: Explanation) -> list[tuple[int, SentenceExplanation]]:
     """Return the sentences with their numbers; of many, those that mattered most."""
     numbered = list(enumerate(explanation.sentences, start=1))
-    if len(numbered) <= _MOST_STEPS:
-        return numbered
-    most = sorted(numbered, key=lambda each: (-abs(each[1].effect), each[0]))[:_MOST_STEPS]
-    return sorted(most)
+    by_effect = sorted(numbered, key=lambda each: (-abs(each[1].effect), each[0]))
+    return sorted(by_effect[:_MOST_STEPS])
 
 
 def _picture_sizes(explanation: Explanation) -> list[tuple[str, int, int]]:
@@ -215,7 +335,7 @@ def _picture_sizes(explanation: Explanation) -> list[tuple[str, int, int]]:
     return [("pn-wide", 960, 250), ("pn-narrow", 360, 210)]
 
 
-def _pattern_of(report: FullReport, mistake: Mistake) -> Pattern | None:
+def _find_pattern(report: FullReport, mistake: Mistake) -> Pattern | None:
     """Return the pattern by which the automaton, too, gives the wrong answer."""
     for automaton in report.automata:
         if automaton.label == mistake.wrong_class and mistake.given:
@@ -224,24 +344,3 @@ def _pattern_of(report: FullReport, mistake: Mistake) -> Pattern | None:
             ]
             return automaton.deciding_pattern(columns)
     return None
-
-
-@cache
-def _markdown_environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("protorynet.report"),
-        autoescape=False,  # noqa: S701 - every value is escaped for Markdown instead
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_markdown_text,
-    )
-    environment.filters.update(
-        measure_title=measure_title, measure_value=measure_value, percent=percent, score=score
-    )
-    return environment
-
-
-def _markdown_text(value: object) -> str:
-    """Return a value as one line that Markdown shows as it is."""
-    return _SPECIAL.sub(r"\\\1", escape(printable(str(value)), quote=False))

@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from protorynet.report.scale import HUES
-from protorynet.report.wording import clean
+from protorynet.report.conventions import HUES, clean
 
-__all__ = [
-    "dashes",
-    "element",
-    "fill",
-    "line_path",
-    "mark",
-    "picture",
-    "spread",
-    "stroke",
-    "text",
-]
+FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif"
+LETTERING: dict[str, object] = {"font_family": FONTS, "font_size": 12}
+COLUMN_WIDTH = 6.6  # of a character of 12 pixels, on average and generously
 
 # One shape per hue, so that classes are told apart without colour. Unit paths, scaled by a radius.
 _SHAPES: tuple[tuple[tuple[float, float], ...], ...] = (
@@ -51,28 +42,33 @@ def element(name: str, /, *children: str, **attributes: object) -> str:
     return f"<{name}{written}>{inner}</{name}>" if inner else f"<{name}{written}/>"
 
 
-def picture(title: str, parts: Iterable[str], width: float, height: float) -> str:
-    """Return a picture that stands alone in a file: dark on white, whatever page it is put on.
-
-    Examples
-    --------
-    >>> picture("Speed", [text("fast", 2, 12)], 40, 20)  # doctest: +ELLIPSIS
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20" ...><title>Speed</title>...</svg>'
-    """
+def canvas(
+    names: tuple[str, str],
+    parts: Iterable[str],
+    width: float,
+    height: float,
+    kind: str = "",
+    **look: object,
+) -> str:
+    """Return a picture of a kind with the title and description that screen readers read out."""
     return element(
         "svg",
-        element("title", escape(clean(title))),
-        element("rect", width="100%", height="100%", fill="#ffffff"),
+        tooltip(names[0]),
+        element("desc", escape(clean(names[1]))),
         *parts,
         xmlns="http://www.w3.org/2000/svg",
+        class_=kind,
         viewBox=f"0 0 {width:.0f} {height:.0f}",
         width=round(width),
         height=round(height),
         role="img",
-        color="#1f2328",
-        font_family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
-        font_size=12,
+        **look,
     )
+
+
+def tooltip(note: str) -> str:
+    """Return what is shown when the element around it is pointed at."""
+    return element("title", escape(clean(note)))
 
 
 def text(content: str, x: float, y: float, **attributes: object) -> str:
@@ -108,26 +104,33 @@ def line_path(points: list[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{_value(x)} {_value(y)}" for x, y in points)
 
 
+def polyline(
+    points: list[tuple[float, float]], hue: int | None = None, note: str = "", /, **look: object
+) -> str:
+    """Return the line through points in a hue, or in the colour of the text."""
+    children = [tooltip(note)] if note else []
+    return element("path", *children, d=line_path(points), **stroke(hue), **look)
+
+
+def rectangle(
+    x: float, y: float, wide: float, tall: float, note: str = "", /, **look: object
+) -> str:
+    """Return a rectangle with its tooltip."""
+    children = [tooltip(note)] if note else []
+    return element("rect", *children, x=x, y=y, width=wide, height=tall, **look)
+
+
 def mark(x: float, y: float, radius: float, hue: int, title: str) -> str:
     """Return a hue's mark with its tooltip."""
-    note = element("title", escape(clean(title)))
     shape = _SHAPES[hue]
     if not shape:
-        return element("circle", note, cx=x, cy=y, r=radius, **fill(hue))
+        return element("circle", tooltip(title), cx=x, cy=y, r=radius, **fill(hue))
     path = line_path([(x + radius * dx, y + radius * dy) for dx, dy in shape]) + "Z"
-    return element("path", note, d=path, **fill(hue))
+    return element("path", tooltip(title), d=path, **fill(hue))
 
 
 def spread(places: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Return the places moved apart by at least a gap, kept in order and within bounds.
-
-    Examples
-    --------
-    >>> spread([10, 11, 50], gap=8, low=0, high=52)
-    [10, 18, 50]
-    >>> spread([50, 51], gap=8, low=0, high=52)
-    [44, 52]
-    """
+    """Return the places moved apart by at least a gap, kept in order and within bounds."""
     order = sorted(range(len(places)), key=lambda index: places[index])
     moved = list(places)
     floor = low

@@ -1,0 +1,405 @@
+"""An automaton as an SVG: levels of belief, and the sentences that lead from one to another."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from protorynet.report.conventions import break_lines, count_columns, format_percent, shorten
+from protorynet.report.svg import (
+    COLUMN_WIDTH,
+    canvas,
+    element,
+    fill,
+    line_path,
+    polyline,
+    stroke,
+    text,
+    tooltip,
+)
+
+if TYPE_CHECKING:
+    from protorynet.automaton import Automaton, Edge, State
+    from protorynet.prototypes import Prototypes
+
+_RADIUS = 20.0  # of a state's circle
+_SPACING = 112.0  # between the middles of two states
+_MARGIN = 64.0
+_LOOP = 30.0  # height of a loop over its state
+_FIRST = 42.0  # height of the lowest arcs over the labels of the loops, and of each further lane
+_LANE = 17.0
+_LABEL_HEIGHT = 14.0
+_LABEL_COLUMN = 6.2  # width of a character of a label, also of a bold one
+_WIDEST_LABEL = _SPACING - 6
+_FAINT = 0.01  # edges with less of the busiest one's traffic have no label
+_HEADER = 66.0
+_SIDE = 16.0  # arcs leave and reach a circle at most so far from its middle, and no nearer than
+_INNER = 5.0  # so far, where the loop stands
+
+_MOST_NAMED = 40
+_LINE = 18.0
+_PAPER = "var(--pn-panel,var(--pn-paper,Canvas))"
+_HALO = f"paint-order:stroke;stroke:{_PAPER};stroke-width:4px"
+_ALONE = "color-scheme:light dark;color:CanvasText;background:Canvas"
+
+
+def automaton_svg(
+    automaton: Automaton, prototypes: Prototypes, *, standalone: bool = False, listed: bool = True
+) -> str:
+    """Return an automaton as a self-contained SVG.
+
+    States stand side by side by rising belief in the class; arcs above them are sentences that
+    raise it, arcs below are sentences that lower it. Colour only repeats what the place says.
+
+    Parameters
+    ----------
+    automaton
+        The automaton.
+    prototypes
+        The model's prototypes, whose sentences the picture shows.
+    standalone
+        Whether the picture is a file of its own, which must bring its background with it.
+    listed
+        Whether the prototypes' sentences stand below; a page that lists them already needs none.
+    """
+    layout = _lay_out(automaton)
+    sentences = {item.id: item.caption for item in prototypes}
+    key, height = _legend(automaton, layout)
+    if listed:
+        names, height = _list_sentences(automaton, sentences, layout, height + 12)
+        key += names
+    parts = [
+        *_header(automaton, layout),
+        element("g", *(_draw_arc(arc, sentences) for arc in layout.arcs)),
+        *_draw_start(layout.places[automaton.start] - _RADIUS - 2, layout.axis),
+        *(
+            _draw_state(state, x, layout.axis, automaton.label)
+            for state, x in zip(automaton.states, layout.places, strict=True)
+        ),
+        *(_write_label(arc, sentences) for arc in layout.arcs if arc.label),
+        *key,
+    ]
+    return canvas(
+        (_headline(automaton), _describe(automaton)),
+        parts,
+        layout.width,
+        height,
+        "pn-automaton",
+        font_family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
+        font_size=12,
+        style=f"--pn-width:{layout.width:.0f}px" + f";{_ALONE}" * standalone,
+    )
+
+
+class _Arc:
+    """One edge to be drawn.
+
+    `side` is above the states (1), below (-1), or a loop (0); `share` is its traffic as a share
+    of that of the busiest edge; `label` is empty where hardly any sentence goes this way. The
+    layout adds the curve, where its arrow ends, and the middle of the label's line of text.
+    """
+
+    def __init__(self, edge: Edge, most: int) -> None:
+        self.edge = edge
+        self.way = edge.source, edge.target
+        self.side = (edge.target > edge.source) - (edge.target < edge.source)
+        self.share = sum(edge.traffic) / most
+        self.label = _name_prototypes(edge) if self.share >= _FAINT else ""
+        self.path = ""
+        self.tip = self.label_at = 0.0, 0.0
+
+    @property
+    def hue(self) -> int | None:
+        return {1: 0, -1: 1}.get(self.side)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The size of the picture, the axis, the place of every state and the arcs, faintest first."""
+
+    width: float
+    bottom: float
+    axis: float
+    places: list[float]
+    arcs: list[_Arc]
+
+
+def _lay_out(automaton: Automaton) -> _Layout:
+    """Place the states side by side by rising belief.
+
+    Edges to a stronger belief run above the states, edges to a weaker one below, each in a lane
+    over all that it spans, and so high that no two labels touch. Edges that no document took are
+    left out.
+    """
+    n = len(automaton.states)
+    taken = sorted(
+        (edge for edge in automaton.edges if sum(edge.traffic)), key=lambda edge: sum(edge.traffic)
+    )
+    arcs = [_Arc(edge, sum(taken[-1].traffic)) for edge in taken]
+    lanes = _assign_loops(arcs) | _assign_lanes(arcs, n, side=1) | _assign_lanes(arcs, n, side=-1)
+    up, down, loops = (
+        1 + max((lanes[arc.way] for arc in arcs if arc.side == side), default=-1)
+        for side in (1, -1, 0)
+    )
+    ground = _FIRST + _LABEL_HEIGHT * max(loops, 1)
+    above = ground + _LANE * (up - 1) if up else _LOOP + _LABEL_HEIGHT * loops
+    axis = _HEADER + _RADIUS + above + 20
+    width = max(2 * _MARGIN + _SPACING * (n - 1), 560.0)
+    first = (width - _SPACING * (n - 1)) / 2
+    places = [first + _SPACING * number for number in range(n)]
+    ports = _assign_ports(taken)
+    for arc in arcs:
+        source, target = (places[state] for state in arc.way)
+        if arc.side:
+            offsets = ports[arc.way, "out"], ports[arc.way, "in"]
+            _bend(arc, source, target, offsets, axis, ground + _LANE * lanes[arc.way])
+        else:
+            _bend_loop(arc, source, axis, _LABEL_HEIGHT * lanes[arc.way])
+    bottom = axis + _RADIUS + (ground + _LANE * (down - 1) if down else 0) + 28
+    return _Layout(width, bottom, axis, places, arcs)
+
+
+def _name_prototypes(edge: Edge) -> str:
+    """Name the prototypes of an edge, the most frequent first, as many as there is room for."""
+    taken = [
+        str(number) for number, count in zip(edge.prototypes, edge.traffic, strict=True) if count
+    ]
+    for shown in range(len(taken), 0, -1):
+        more = len(taken) - shown
+        label = ", ".join(taken[:shown]) + (f" and {more} more" if more else "")
+        if count_columns(label) * _LABEL_COLUMN <= _WIDEST_LABEL:
+            break
+    return label
+
+
+_Lanes = dict[int, list[tuple[float, float]]]  # what labels take of each height, from the lowest on
+
+
+def _find_lane(lanes: _Lanes, lowest: int, middle: float, label: str) -> int:
+    """Return the lowest lane, from some one on, that has room for a label, and take that room."""
+    half = count_columns(label) * _LABEL_COLUMN / 2 + 3
+    low, high = middle - half, middle + half
+    while label and any(low < end and start < high for start, end in lanes[lowest]):
+        lowest += 1
+    if label:
+        lanes[lowest].append((low, high))
+    return lowest
+
+
+def _assign_loops(arcs: list[_Arc]) -> dict[tuple[int, int], int]:
+    """Give the label of every loop a lane; the first one, unless labels are very wide."""
+    lanes: _Lanes = defaultdict(list)
+    loops = sorted((arc for arc in arcs if not arc.side), key=lambda arc: arc.way)
+    return {arc.way: _find_lane(lanes, 0, _SPACING * arc.way[0], arc.label) for arc in loops}
+
+
+def _assign_lanes(arcs: list[_Arc], n: int, *, side: int) -> dict[tuple[int, int], int]:
+    """Give every edge of one side a lane higher than those of all edges that it spans."""
+    spans = {(min(arc.way), max(arc.way)): arc for arc in arcs if arc.side == side}
+    lanes: _Lanes = defaultdict(list)
+    found: dict[tuple[int, int], int] = {}
+    highest = [-1] * n  # by left end, of all edges up to the present length
+    for length in range(1, n):
+        for left in range(n - length):
+            below = max(highest[left], highest[left + 1])
+            arc = spans.get((left, left + length))
+            if arc is not None:
+                middle = _SPACING * (left + length / 2)
+                below = found[arc.way] = _find_lane(lanes, below + 1, middle, arc.label)
+            highest[left] = below
+    return found
+
+
+def _assign_ports(edges: list[Edge]) -> dict[tuple[tuple[int, int], str], float]:
+    """Give every edge its own place on both circles, so that short arcs lie inside long ones."""
+    bundles: dict[tuple[int, str, bool], list[Edge]] = defaultdict(list)
+    for edge in edges:
+        if edge.source != edge.target:
+            bundles[edge.source, "out", edge.target > edge.source].append(edge)
+            bundles[edge.target, "in", edge.target > edge.source].append(edge)
+    offsets = {}
+    for (_, end, rises), bundle in bundles.items():
+        # Arcs leave towards their target; that is to the right for those that rise.
+        side = 1 if (end == "out") == rises else -1
+        bundle.sort(key=lambda edge: abs(edge.target - edge.source))
+        for rank, edge in enumerate(bundle):
+            away = _SIDE - (_SIDE - _INNER) * (rank / max(len(bundle) - 1, 1))
+            offsets[(edge.source, edge.target), end] = side * away
+    return offsets
+
+
+def _bend(
+    arc: _Arc,
+    source: float,
+    target: float,
+    offsets: tuple[float, float],
+    axis: float,
+    height: float,
+) -> None:
+    """Draw the curve of an arc that rises so high over the circles of its two states."""
+    x1, x2 = source + offsets[0], target + offsets[1]
+    y1, y2 = (axis - arc.side * _edge_of_circle(offset) for offset in offsets)
+    apex = axis - arc.side * (_RADIUS + height)
+    # A cubic curve rises to three quarters of the way to its handles.
+    handle = (apex - (y1 + y2) / 8) * 4 / 3
+    arc.path = f"M{x1:.1f} {y1:.1f}C{x1:.1f} {handle:.1f} {x2:.1f} {handle:.1f} {x2:.1f} {y2:.1f}"
+    arc.tip = x2, y2
+    arc.label_at = (source + target) / 2, apex + 4 - arc.side * 9
+
+
+def _bend_loop(arc: _Arc, x: float, axis: float, raised: float) -> None:
+    y = axis - _edge_of_circle(_INNER)
+    top = axis - _RADIUS - _LOOP * 4 / 3
+    left, right = f"{x - _INNER:.1f}", f"{x + _INNER:.1f}"
+    arc.path = f"M{left} {y:.1f}C{x - 20:.1f} {top:.1f} {x + 20:.1f} {top:.1f} {right} {y:.1f}"
+    arc.tip = x + _INNER, y
+    arc.label_at = x, axis - _RADIUS - _LOOP - 5 - raised
+
+
+def _edge_of_circle(dx: float) -> float:
+    return math.sqrt(_RADIUS**2 - dx**2)
+
+
+def _headline(automaton: Automaton) -> str:
+    states = len(automaton.states)
+    return f"How the model comes to “{automaton.label}”: {states} state{'s' * (states != 1)}"
+
+
+def _describe(automaton: Automaton) -> str:
+    ways = (
+        f"from {edge.source} to {edge.target} by {', '.join(map(str, edge.prototypes))}"
+        for edge in automaton.edges
+        if sum(edge.traffic)
+    )
+    accepting = ", ".join(str(state.number) for state in automaton.states if state.accepting)
+    return (
+        f"Start in state {automaton.start}. Texts that end in {accepting or 'no state'} are given "
+        f"the class. Transitions by prototype: {'; '.join(ways)}."
+    )
+
+
+def _header(automaton: Automaton, layout: _Layout) -> list[str]:
+    unseen = automaton.fidelity_held_out is not None
+    documents = f"{automaton.n_held_out if unseen else automaton.n_train:,}"
+    fidelity = (
+        f"It decides as the model does for {100 * automaton.fidelity:.1f}% of {documents} "
+        f"{'texts held out' if unseen else 'texts it was learnt from'}."
+    )
+    columns = int((layout.width - 32) / COLUMN_WIDTH)
+    return [
+        text(shorten(_headline(automaton), columns - 14), 16, 24, font_size=15, font_weight=700),
+        text(shorten(fidelity, columns), 16, 44, fill_opacity=0.75),
+    ]
+
+
+def _draw_arc(arc: _Arc, sentences: dict[int, str]) -> str:
+    x, y = arc.tip
+    # Most sentences change nothing; drawn to scale, loops would hide everything else.
+    weight = 1 + (6 if arc.side else 2) * arc.share**0.5 if arc.label else 0.8
+    size = 3 + weight
+    back = size * 1.5 if arc.side < 0 else -size * 1.5
+    head = line_path([(x, y), (x - size * 0.8, y + back), (x + size * 0.8, y + back)]) + "Z"
+    look = {"stroke_width": weight, "stroke_dasharray": "" if arc.label else "3 3"}
+    return element(
+        "g",
+        tooltip(_list_traffic(arc.edge, sentences)),
+        element("path", d=arc.path, **stroke(arc.hue), **look, stroke_linecap="butt"),
+        element("path", d=head, **({"fill": "currentColor"} if arc.hue is None else fill(arc.hue))),
+        opacity=0.55 + 0.35 * arc.share**0.5 if arc.label else 0.45,
+    )
+
+
+def _list_traffic(edge: Edge, sentences: dict[int, str]) -> str:
+    lines = [f"from state {edge.source} to state {edge.target}: {sum(edge.traffic):,} sentences"]
+    for number, count in zip(edge.prototypes, edge.traffic, strict=True):
+        if count:
+            lines.append(f"{number} ({count:,}): {shorten(sentences[number], 100)}")
+    return "\n".join(lines)
+
+
+def _write_label(arc: _Arc, sentences: dict[int, str]) -> str:
+    return element(
+        "text",
+        tooltip(_list_traffic(arc.edge, sentences)),
+        escape(arc.label),
+        x=arc.label_at[0],
+        y=arc.label_at[1],
+        fill="currentColor",
+        text_anchor="middle",
+        font_size=11,
+        font_weight=600 if arc.share > 0.25 else "",
+        style=_HALO,
+    )
+
+
+def _draw_state(state: State, x: float, y: float, label: str) -> str:
+    hue = 0 if state.accepting else 1
+    verdict = label if state.accepting else f"not {label}"
+    belief = format_percent(state.belief)
+    note = (
+        f"state {state.number}: mean belief in {label} {belief}, "
+        f"visited {state.visits:,} times; a text that ends here is {verdict}"
+    )
+    rings = [_RADIUS, _RADIUS - 3.5] if state.accepting else [_RADIUS]
+    return element(
+        "g",
+        tooltip(note),
+        element("circle", cx=x, cy=y, r=_RADIUS, fill="none", style=f"fill:{_PAPER}"),
+        element("circle", cx=x, cy=y, r=_RADIUS, **fill(hue), fill_opacity=0.18),
+        *(element("circle", cx=x, cy=y, r=r, **stroke(hue), stroke_width=1.75) for r in rings),
+        text(str(state.number), x, y + 1, text_anchor="middle", font_size=14, font_weight=700),
+        text(belief, x, y + 12, text_anchor="middle", font_size=9, fill_opacity=0.8),
+    )
+
+
+def _draw_start(tip: float, y: float) -> list[str]:
+    head = line_path([(tip, y), (tip - 9, y - 5), (tip - 9, y + 5)]) + "Z"
+    return [
+        polyline([(tip - 24, y), (tip - 7, y)], stroke_width=2),
+        element("path", d=head, fill="currentColor"),
+        text("start", tip - 14, y - 8, text_anchor="middle", font_size=10, font_weight=600),
+    ]
+
+
+def _legend(automaton: Automaton, layout: _Layout) -> tuple[list[str], float]:
+    """Return how to read the picture, and where that ends."""
+    legend = (
+        f"Circles: levels of belief in “{shorten(automaton.label, 24)}”, with the model’s mean "
+        "probability; double if a text that ends there is given the class.",
+        "Arcs above: sentences that raise the belief, by the ids of their prototypes; below: that "
+        "lower it; loops: that leave it.",
+        "The thicker, the more sentences; dashed: hardly any. Ways that no text took are left out.",
+    )
+    y = layout.bottom + 14
+    parts = []
+    columns = int((layout.width - 32) / COLUMN_WIDTH)
+    for line in (piece for entry in legend for piece in break_lines(entry, columns)):
+        parts.append(text(line, 16, y, fill_opacity=0.75))
+        y += 16
+    return parts, y
+
+
+def _list_sentences(
+    automaton: Automaton, sentences: dict[int, str], layout: _Layout, y: float
+) -> tuple[list[str], float]:
+    """Return the sentences of the busiest prototypes from some height on, and where they end."""
+    traffic = dict.fromkeys(automaton.prototypes, 0)
+    for edge in automaton.edges:
+        for number, count in zip(edge.prototypes, edge.traffic, strict=True):
+            traffic[number] += count
+    busiest = sorted((i for i in traffic if traffic[i]), key=lambda i: (-traffic[i], i))
+    used = sorted(busiest[:_MOST_NAMED])
+    two = layout.width >= 700
+    lines = -(-len(used) // 2) if two else len(used)
+    wide = (layout.width - 32) / (2 if two else 1)
+    parts = []
+    for place, number in enumerate(used):
+        x = 16 + wide * (place // lines)
+        height = y + _LINE * (place % lines)
+        parts.append(text(str(number), x + 20, height, text_anchor="end", font_weight=700))
+        caption = shorten(sentences[number], int((wide - 44) / COLUMN_WIDTH))
+        parts.append(text(caption, x + 28, height))
+    return parts, y + _LINE * lines

@@ -1,0 +1,419 @@
+"""Explanations, prototypes, evaluations and automata in a terminal, or as text in a pipe."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from protorynet.report.conventions import (
+    HUES,
+    READER_IS_BEHIND,
+    Scale,
+    ShownClass,
+    find_decider,
+    format_measure,
+    format_percent,
+    format_points,
+    format_signed,
+    mark_words,
+    measure_title,
+    printable,
+    rank_prototypes,
+    read_verdict,
+    scale_of_explanation,
+    scale_of_prototypes,
+    shorten,
+    strongest_words,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from protorynet.automaton import Automaton, Pattern
+    from protorynet.explain import (
+        DecidingPattern,
+        Evaluation,
+        Explanation,
+        Rationale,
+        SentenceExplanation,
+        WordEffect,
+    )
+    from protorynet.prototypes import Prototypes
+    from protorynet.report.conventions import Match
+
+_WIDEST = 100  # longer lines are tiring to read, however wide the terminal is
+_NARROW = 76  # below, a table would leave too little room for the sentences
+_MOST_CLASSES = 6
+_MOST_PATTERNS = 12
+_LONGEST_QUOTE = 80
+_WORD_STYLES = ("", "underline", "bold underline", "bold underline")
+_WORDS_LEGEND = (
+    " The words named are those without which sentence and prototype would be least alike, with "
+    "what the similarity loses when each is left out."
+)
+
+
+def printed(show: Callable[[Any, Console], None], thing: Any) -> str:
+    """Return what a view prints, as plain text of 100 columns."""
+    from rich.console import Console
+
+    page = io.StringIO()
+    show(thing, Console(file=page, width=100, color_system=None, highlight=False))
+    return page.getvalue().rstrip("\n")
+
+
+def print_explanation(explanation: Explanation, console: Console) -> None:
+    """Print every sentence with its prototype and the running probability, then the verdict.
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> from protorynet.explain import Explanation, SentenceExplanation
+    >>> sure = {"negative": 0.07, "positive": 0.93}
+    >>> step = SentenceExplanation(
+    ...     "A joy!", 0, 6, 7, "What a delight.", 0.8, None, None, sure, sure, effect=0.43)
+    >>> print_explanation(Explanation("A joy!", "positive", sure, (step,)), Console(width=60))
+    Each sentence is matched to the prototype it resembles most. ...
+    1  A joy!
+       like prototype 7: What a delight. (similarity 0.80)
+       score 0.93 ··········│█████████·  so far  93%  effect +43
+    <BLANKLINE>
+    Verdict: positive 93%
+    """
+    scale = scale_of_explanation(explanation)
+    legend = _legend(scale, console) + (_WORDS_LEGEND if explanation.has_words else "")
+    print_hanging(console, "", Text(legend, style="dim"))
+    indent = len(str(len(explanation.sentences)))
+    for number, sentence in enumerate(explanation.sentences, start=1):
+        console.print()
+        _print_step(sentence, scale, f"{number:>{indent}}  ", console)
+    console.print()
+    _print_verdict(explanation, scale, console)
+    _print_decider(explanation, console)
+
+
+def print_rationale(rationale: Rationale, console: Console) -> None:
+    """Print a sentence and a prototype with the words marked that make them alike."""
+    print_hanging(console, "", _mark(rationale.sentence, rationale.words, rationale, console))
+    print_hanging(console, "", _liken(rationale, console))
+    _print_words(rationale, "", console)
+
+
+def print_prototypes(prototypes: Prototypes, console: Console) -> None:
+    """Print the prototypes by falling score, as in Table 4 of the paper."""
+    scale = scale_of_prototypes(prototypes)
+    if _view_width(console) >= _NARROW:
+        console.print(_tabulate(prototypes, scale, console))
+    else:
+        _print_prototype_list(prototypes, scale, console)
+    label = printable(scale.pole, console.encoding) if scale.pole else "the strongest class"
+    note = (
+        "Used: share of the training sentences matched to the prototype. "
+        f"Score: the model's probability of {label} for the prototype read alone. "
+        "Observed: share of that class among the documents of the matched sentences."
+    )
+    print_hanging(console, " ", Text(note, style="dim"))
+
+
+def print_evaluation(evaluation: Evaluation, console: Console) -> None:
+    """Print accuracy and macro F1, then each faithfulness measure with its meaning."""
+    accuracy, f1 = f"{100 * evaluation.accuracy:.1f}%", f"{evaluation.macro_f1:.3f}"
+    console.print(Text.assemble("Accuracy ", (accuracy, "bold"), "  Macro F1 ", (f1, "bold")))
+    read = f"on {evaluation.n_documents:,} documents with {evaluation.n_prototypes:,} prototypes"
+    console.print(Text(read, style="dim"))
+    if not evaluation.measures:
+        return
+    console.print()
+    console.print(Text("How faithful the explanations are", style="bold"))
+    values = [format_measure(measure.value) for measure in evaluation.measures]
+    widest = max(map(len, values))
+    for value, measure in zip(values, evaluation.measures, strict=True):
+        console.print()
+        title = Text(printable(measure_title(measure.name), console.encoding), style="bold")
+        print_hanging(console, f"{value:>{widest}}  ", title)
+        meaning = Text(printable(measure.meaning, console.encoding), style="dim")
+        print_hanging(console, " " * (widest + 2), meaning)
+
+
+def pattern_sentence(pattern: Pattern, prototypes: Prototypes) -> str:
+    """Return a pattern as a plain sentence."""
+    sentences = {item.id: item.caption for item in prototypes}
+    quoted = [f"“{shorten(sentences[number], _LONGEST_QUOTE)}”" for number in pattern.prototypes]
+    return f"starts with {', then '.join(quoted)}, then anything"
+
+
+def print_automaton(automaton: Automaton, prototypes: Prototypes, console: Console) -> None:
+    """Print how faithful an automaton is, then its patterns as sentences."""
+    label = printable(automaton.label, console.encoding)
+    n = len(automaton.states)
+    headline = Text.assemble(
+        "Fidelity ",
+        (f"{100 * automaton.fidelity:.1f}%", "bold"),
+        f"  with {n} state{'s' * (n != 1)} and {automaton.n_transitions:,} transitions",
+    )
+    console.print(headline, soft_wrap=True)
+    measured_on, beside = f"{automaton.n_train:,} texts it was learnt from", ""
+    if automaton.fidelity_held_out is not None:
+        measured_on = f"{automaton.n_held_out:,} texts it was not learnt from"
+        beside = f"; {100 * automaton.fidelity_train:.1f}% on the others"
+    trust = (
+        f"Share of {measured_on} that the automaton and the model agree on, {label} or "
+        f"not{beside}. With the reader that sees prototype ids alone it agrees on "
+        f"{100 * automaton.fidelity_ids_only:.1f}%."
+    )
+    print_hanging(console, "", Text(trust, style="dim"))
+    console.print()
+    if not automaton.patterns:
+        print_hanging(console, "", Text(f"No beginning gives {label} away by itself."))
+        return
+    print_hanging(console, "", Text(f"A text is nearly always judged {label} if it"))
+    for pattern in automaton.patterns[:_MOST_PATTERNS]:
+        sentence = printable(pattern_sentence(pattern, prototypes), console.encoding)
+        share = f"  ({format_percent(pattern.purity)} of {pattern.support:,})"
+        print_hanging(console, Text("- "), Text.assemble(sentence, (share, "dim")))
+    more = len(automaton.patterns) - _MOST_PATTERNS
+    if more > 0:
+        console.print(Text(f"and {more} more (see --json)", style="dim"))
+
+
+def print_hanging(console: Console, lead: str | Text, body: Text) -> None:
+    """Print a text after a lead, wrapped so that further lines begin where the first one did.
+
+    A lead that is no `Text` yet is printed bold.
+    """
+    if isinstance(lead, str):
+        lead = Text(lead, style="bold" if lead.strip() else "")
+    room = max(_view_width(console) - lead.cell_len, 10)
+    for line in body.wrap(console, room, overflow="fold"):
+        line.rstrip()
+        console.print(Text.assemble(lead, line), soft_wrap=True)
+        lead = Text(" " * lead.cell_len)
+
+
+def _view_width(console: Console) -> int:
+    return min(console.width, _WIDEST)
+
+
+def _bold(reading: ShownClass) -> str:
+    return f"bold {HUES[reading.hue]}"
+
+
+def _bar(reading: ShownClass, scale: Scale, width: int, console: Console) -> Text:
+    """Return a bar of so many cells; on an axis it grows from the middle to either side."""
+    full, empty, middle = "#.|" if console.options.ascii_only else "█·│"
+    hue = HUES[reading.hue]
+    if scale.pole is None:
+        filled = round(reading.value * width)
+        return Text.assemble((full * filled, hue), (empty * (width - filled), "dim"))
+    half = (width - 1) // 2
+    filled = round(abs(reading.value - 0.5) * 2 * half)
+    cells = [
+        (empty * half, "dim"),
+        (middle, "dim"),
+        (full * filled, hue),
+        (empty * (half - filled), "dim"),
+    ]
+    if reading.value < 0.5:
+        cells = [cells[3], cells[2], cells[1], cells[0]]
+    return Text.assemble(*cells)
+
+
+def _mark(
+    text: str, words: Sequence[WordEffect], match: Match, console: Console, style: str = ""
+) -> Text:
+    """Return a sentence on one line, its marked words underlined, the strong ones bold."""
+    line = Text(style=style)
+    for piece in mark_words(text, words, match):
+        # A space at either end of a piece would be lost with the line breaks.
+        lead, trail = (" " if end.isspace() else "" for end in (piece.text[:1], piece.text[-1:]))
+        shown = printable(piece.text, console.encoding)
+        line.append(f"{lead}{shown}{trail if shown else ''}", style=_WORD_STYLES[piece.strength])
+    return line
+
+
+def _liken(match: Match, console: Console, style: str = "", runner_up: str = "") -> Text:
+    """Return the prototype that a sentence is like."""
+    like = Text(f"like prototype {match.prototype}: ", style="dim")
+    words = match.prototype_words
+    like.append_text(_mark(match.prototype_sentence, words, match, console, style))
+    return like.append(f" (similarity {match.similarity:.2f}{runner_up})", style="dim")
+
+
+def _print_words(match: Match, indent: str, console: Console) -> None:
+    """Print the strongest words of both sentences with their effects, for pipes and the blind."""
+
+    def name_words(words: Sequence[WordEffect]) -> str:
+        named = [
+            f"{printable(word.text, console.encoding)} {format_signed(word.effect)}"
+            for word in strongest_words(words, match)
+        ]
+        return ", ".join(named) or "none stands out"
+
+    both = f"{name_words(match.words)}; in the prototype: {name_words(match.prototype_words)}"
+    print_hanging(console, indent, Text(f"words: {both}", style="dim"))
+
+
+def _print_step(sentence: SentenceExplanation, scale: Scale, lead: str, console: Console) -> None:
+    # Where words are marked, the rest of the sentence stands back.
+    style = "" if sentence.words else "bold"
+    print_hanging(console, lead, _mark(sentence.text, sentence.words, sentence, console, style))
+    runner_up = ""
+    if sentence.runner_up is not None and sentence.runner_up_similarity is not None:
+        similarity = sentence.runner_up_similarity
+        runner_up = f"; next: prototype {sentence.runner_up}, {similarity:.2f}"
+    indent = " " * len(lead)
+    print_hanging(console, indent, _liken(sentence, console, "italic", runner_up))
+    if sentence.words:
+        _print_words(sentence, indent, console)
+    print_hanging(console, indent, _figures(sentence, scale, console, len(indent)))
+
+
+def _figures(sentence: SentenceExplanation, scale: Scale, console: Console, indent: int) -> Text:
+    """Return the line of a sentence's score, running probability and effect."""
+    shown, running = scale.shown(sentence.scores), scale.shown(sentence.running)
+    before, after = "score", ""
+    if scale.pole is None:
+        before, after = (printable(r.label, console.encoding) for r in (shown, running))
+        widest = max(cell_len(name) for name in scale.classes)
+        if _view_width(console) - 2 * widest >= 48:
+            before, after = (name + " " * (widest - cell_len(name)) for name in (before, after))
+        after += " "
+    taken = indent + cell_len(before) + cell_len(after) + len(" 0.00   so far 100%  effect +10")
+    width = min(max(_view_width(console) - taken, 7), 21)
+    return Text.assemble(
+        f"{before} ",
+        (f"{shown.value:.2f} ", _bold(shown)),
+        _bar(shown, scale, width, console),
+        f"  so far {after}",
+        (f"{format_percent(running.value):>4}", _bold(running)),
+        (f"  effect {format_points(sentence.effect)}", "dim"),
+    )
+
+
+def _print_verdict(explanation: Explanation, scale: Scale, console: Console) -> None:
+    label = printable(explanation.label, console.encoding) or "none of the classes"
+    verdict = Text("Verdict: ", style="bold")
+    verdict.append(label, style=_bold(read_verdict(explanation, scale)))
+    # The label of a multi-label model may join several classes, or none.
+    probability = explanation.probabilities.get(explanation.label)
+    if probability is not None:
+        verdict.append(f" {format_percent(probability)}", style="bold")
+    if explanation.level_with:
+        others = printable(" and ".join(explanation.level_with), console.encoding)
+        verdict.append(f", level with {others}: nothing tips the scale")
+    print_hanging(console, "", verdict)
+    if scale.pole is not None:
+        return
+    by_probability = sorted(explanation.probabilities.items(), key=lambda item: -item[1])
+    for name, value in by_probability[:_MOST_CLASSES]:
+        reading = scale.reading(name, value)
+        line = _bar(reading, scale, 20, console)
+        line.append(f" {format_percent(reading.value):>4}", style=_bold(reading))
+        line.append(f"  {printable(name, console.encoding)}")
+        print_hanging(console, "  ", line)
+    if (left := len(by_probability) - _MOST_CLASSES) > 0:
+        print_hanging(console, "  ", Text(f"and {left} more classes", style="dim"))
+
+
+def _print_decider(explanation: Explanation, console: Console) -> None:
+    """Print the pattern that decided, or that none did, and a warning if the reader is behind."""
+    if explanation.reader_is_behind:
+        warning = f"{READER_IS_BEHIND} Train it again with: protorynet edit MODEL --retrain DATA"
+        print_hanging(console, "Warning: ", Text(warning))
+    decider, reading = find_decider(explanation), explanation.automaton
+    if decider is None or reading is None:
+        return
+    if reading.pattern is not None:
+        print_hanging(console, "Pattern: ", _describe_pattern(reading.pattern, console))
+        return
+    label = _quote(reading.label, console)
+    told = f"No beginning gives {label} away here: the text as a whole decides."
+    if decider == "differs":
+        told = (
+            f"The automaton of {label} differs from the model on this text, as on "
+            f"{format_percent(1 - reading.fidelity)} of the texts it was measured on: no pattern "
+            "explains this verdict."
+        )
+    print_hanging(console, "", Text(told, style="dim"))
+
+
+def _describe_pattern(pattern: DecidingPattern, console: Console) -> Text:
+    arrow = " -> " if console.options.ascii_only else " → "
+    label, share = _quote(pattern.label, console), format_percent(pattern.purity)
+    told = Text(f"the model gives {label} to {share} of the texts that begin with")
+    for place, number in enumerate(pattern.prototypes):
+        told.append(f"{arrow if place else ' '}#{number} ", style="dim")
+        told.append(_quote(pattern.sentences[place], console))
+    return told.append(f" ({pattern.support:,} texts)", style="dim")
+
+
+def _quote(text: str, console: Console) -> str:
+    shown = shorten(printable(text, console.encoding), _LONGEST_QUOTE)
+    return f'"{shown}"' if console.options.ascii_only else f"“{shown}”"
+
+
+def _tabulate(prototypes: Prototypes, scale: Scale, console: Console) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, width=_view_width(console))
+    table.add_column("ID", justify="right", style="bold", no_wrap=True)
+    table.add_column("Prototype", ratio=1, overflow="fold")
+    table.add_column("Used", justify="right", no_wrap=True)
+    shown = f"Score for {printable(scale.pole, console.encoding)}" if scale.pole else "Score"
+    table.add_column(Text(shown), overflow="fold", width=_bar_width(console) + 5)
+    table.add_column("Observed", justify="right", no_wrap=True)
+    for item in rank_prototypes(prototypes, scale):
+        reading = scale.shown(item.scores)
+        table.add_row(
+            Text(str(item.id)),
+            Text(printable(item.caption, console.encoding)),
+            Text(format_percent(item.usage)),
+            _draw_score(reading, scale, console, between="\n"),
+            Text(format_percent(item.class_rate[reading.label])),
+        )
+    return table
+
+
+def _print_prototype_list(prototypes: Prototypes, scale: Scale, console: Console) -> None:
+    widest = max((len(str(item.id)) for item in prototypes), default=0)
+    for item in rank_prototypes(prototypes, scale):
+        reading = scale.shown(item.scores)
+        lead = f"{item.id:>{widest + 1}}  "
+        print_hanging(console, lead, Text(printable(item.caption, console.encoding)))
+        figures = _draw_score(reading, scale, console, between=" ")
+        observed = format_percent(item.class_rate[reading.label])
+        figures.append(f"  observed {observed}  used {format_percent(item.usage)}", style="dim")
+        print_hanging(console, " " * len(lead), figures)
+        console.print()
+
+
+def _bar_width(console: Console) -> int:
+    return 21 if console.width >= 90 else 13
+
+
+def _draw_score(reading: ShownClass, scale: Scale, console: Console, *, between: str) -> Text:
+    cell = _bar(reading, scale, _bar_width(console), console)
+    cell.append(f" {reading.value:.2f}", style=_bold(reading))
+    if scale.pole is not None:
+        return cell
+    return Text.assemble(printable(reading.label, console.encoding), between, cell)
+
+
+def _legend(scale: Scale, console: Console) -> str:
+    opening = "Each sentence is matched to the prototype it resembles most. "
+    if scale.pole is None:
+        return opening + (
+            "The bar is the class that this prototype speaks for most, with its score; "
+            '"so far" is the leading class after this sentence, "effect" how many points the '
+            "predicted class would lose without it."
+        )
+    pole, opposite = (printable(n, console.encoding) for n in (scale.pole, scale.opposite))
+    return opening + (
+        f"The bar is that prototype's score for {pole}: to the right it speaks for {pole}, to the "
+        f'left for {opposite}. "So far" is the probability of {pole} after this sentence, '
+        '"effect" how many points the predicted class would lose without it.'
+    )

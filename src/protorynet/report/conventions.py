@@ -1,0 +1,279 @@
+"""What all views agree on: how numbers and texts are written, classes coloured, words marked."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from protorynet.explain import Explanation, Rationale, SentenceExplanation, WordEffect
+    from protorynet.prototypes import Prototype, Prototypes
+
+    Match: TypeAlias = Rationale | SentenceExplanation
+
+READER_IS_BEHIND = (
+    "Prototypes were edited by hand after the reader was last trained, so it decides with "
+    "prototypes that it has not learnt to use."
+)
+"""What every view says of an explanation whose `reader_is_behind`."""
+
+# Blue and orange first: told apart by the colour-blind, and of middling lightness, so that they
+# stand out on white and on black alike.
+HUES = ("#3b82c4", "#d2711c", "#2e9e78", "#a865b5", "#94851b", "#c0504d", "#2a97ad", "#7d8590")
+
+# XML and HTML cannot carry these, not even escaped; a lone surrogate cannot even be written.
+_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# Left in, these would turn around the numbers that follow on a terminal's line.
+_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# A word is marked strongly, clearly or faintly from these shares of the strongest effect on.
+_MARKED_SHARES = (0.6, 0.3, 0.12)
+_SMALLEST_EFFECT = 1e-6  # below, an effect is rounding
+
+
+def format_percent(value: float) -> str:
+    """Return a probability for reading, never rounded to a certainty it is not."""
+    if 0 < value < 0.005:
+        return "<1%"
+    return ">99%" if 0.995 < value < 1 else f"{100 * value:.0f}%"
+
+
+def format_signed(effect: float) -> str:
+    """Return a difference of similarities: "+0.31", or "+0.004" where it is small."""
+    return f"{effect:+.2f}" if abs(effect) >= 0.01 else f"{effect:+.3f}"
+
+
+def format_points(effect: float) -> str:
+    """Return a difference of probabilities in percentage points: "+12", "-4" or "0"."""
+    rounded = round(100 * effect)
+    return f"{rounded:+d}" if rounded else "0"
+
+
+def format_measure(value: float | None) -> str:
+    """Return a measure's figure: "0.914", "9.8", or "n/a" where there is none."""
+    if value is None:
+        return "n/a"
+    return f"{value:.3f}" if abs(value) <= 1 else f"{value:.1f}"
+
+
+def measure_title(name: str) -> str:
+    """Return a measure's key as words.
+
+    Examples
+    --------
+    >>> measure_title("ids_only_accuracy")
+    'Ids only accuracy'
+    """
+    words = name.replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+def clean(text: str) -> str:
+    """Return the text with what no HTML or SVG file can hold replaced by U+FFFD."""
+    return _UNWRITABLE.sub("\ufffd", text)
+
+
+def printable(text: str, encoding: str = "utf-8") -> str:
+    r"""Return the text on one line, without anything that could steer a terminal.
+
+    Examples
+    --------
+    >>> printable("two\nlines \x1b[31mred"), printable("café", "ascii")
+    ('two lines \ufffd[31mred', 'caf?')
+    """
+    line = _DIRECTION.sub("", clean(" ".join(text.split())))
+    return line.encode(encoding, "replace").decode(encoding)
+
+
+def count_columns(text: str) -> int:
+    """Return the width of a text in columns; East Asian characters take two."""
+    return sum(
+        0 if unicodedata.combining(mark) else 1 + (unicodedata.east_asian_width(mark) in "WF")
+        for mark in text
+    )
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return the text cut to a number of columns, with an ellipsis where it was cut.
+
+    Examples
+    --------
+    >>> shorten("NaturalPlace", 8), shorten("Animal", 8)
+    ('Natural…', 'Animal')
+    """
+    if count_columns(text) <= limit:
+        return text
+    while text and count_columns(text) > limit - 1:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def break_lines(text: str, limit: int, most: int = 100) -> list[str]:
+    """Return the text in lines of at most `limit` columns, the last one cut if need be.
+
+    Examples
+    --------
+    >>> break_lines("The light over the harbour alone is worth the ticket.", 20, most=2)
+    ['The light over the', 'harbour alone is wo…']
+    """
+    broken, line = [], ""
+    for word in text.split():
+        joined = f"{line} {word}" if line else word
+        if count_columns(joined) > limit:
+            broken += [line] if line else []
+            *full, joined = _cut_word(word, limit)
+            broken += full
+        line = joined
+    broken.append(line)
+    if len(broken) > most:
+        broken[most - 1 :] = [shorten(" ".join(broken[most - 1 : most + 1]), limit)]
+    return broken
+
+
+def _cut_word(word: str, limit: int) -> list[str]:
+    parts = [""]
+    for mark in word:
+        if parts[-1] and count_columns(parts[-1] + mark) > limit:
+            parts.append("")
+        parts[-1] += mark
+    return parts
+
+
+@dataclass(frozen=True)
+class ShownClass:
+    """A class, its probability or score between 0 and 1, and the index of its hue."""
+
+    label: str
+    value: float
+    hue: int
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One axis between two classes, or the strongest of several classes.
+
+    `pole` is the class at the upper end of the axis, None where there are several classes.
+    """
+
+    classes: tuple[str, ...]
+    pole: str | None
+
+    @property
+    def opposite(self) -> str:
+        """Name of the lower end of the axis."""
+        return self.classes[0] if len(self.classes) == 2 else f"not {self.pole}"
+
+    def shown(self, distribution: Mapping[str, float]) -> ShownClass:
+        """Return the class that stands for a distribution: the axis's, or the strongest."""
+        label = self.pole or max(distribution, key=lambda name: distribution[name])
+        return self.reading(label, distribution[label])
+
+    def leading(self, distribution: Mapping[str, float]) -> ShownClass:
+        """Return the most probable class by its name, also on an axis."""
+        label = max(distribution, key=lambda name: distribution[name])
+        reading = self.reading(label, distribution[label])
+        return replace(reading, hue=self.shown(distribution).hue)
+
+    def reading(self, label: str, value: float) -> ShownClass:
+        """Return a class's value with its hue; on an axis the hue tells the side of one half."""
+        value = min(max(float(value), 0.0), 1.0)
+        if self.pole is not None:
+            return ShownClass(label, value, hue=0 if value >= 0.5 else 1)
+        return ShownClass(label, value, hue=self.classes.index(label) % len(HUES))
+
+    def span(self, value: float) -> tuple[float, float]:
+        """Return start and length of a bar: from the middle on an axis, from 0 elsewhere."""
+        return (0.0, value) if self.pole is None else (min(value, 0.5), abs(value - 0.5))
+
+
+def scale_of_explanation(explanation: Explanation) -> Scale:
+    """Return the scale on which a document's trajectory is shown."""
+    scores = (sentence.scores for sentence in explanation.sentences)
+    return _scale(explanation.classes, [explanation.probabilities, *scores])
+
+
+def scale_of_prototypes(prototypes: Prototypes) -> Scale:
+    """Return the scale on which a model's prototypes are shown."""
+    return _scale(prototypes.classes, (item.scores for item in prototypes))
+
+
+def _scale(classes: tuple[str, ...], distributions: Iterable[Mapping[str, float]]) -> Scale:
+    # Two labels of a multi-label model do not add up to one, hence are no two ends of one axis.
+    one_axis = len(classes) == 1 or (
+        len(classes) == 2 and all(abs(sum(d.values()) - 1) < 1e-3 for d in distributions)
+    )
+    return Scale(classes, classes[-1] if one_axis else None)
+
+
+def rank_prototypes(prototypes: Prototypes, scale: Scale) -> list[Prototype]:
+    """Return the prototypes by falling score; with several classes, class after class."""
+    if scale.pole is not None:
+        return prototypes.ranked(scale.pole)
+
+    def place(item: Prototype) -> tuple[int, float, int]:
+        strongest = scale.shown(item.scores)
+        return scale.classes.index(strongest.label), -strongest.value, item.id
+
+    return sorted(prototypes, key=place)
+
+
+def read_verdict(explanation: Explanation, scale: Scale) -> ShownClass:
+    """Return the predicted class in the hue of its side, which at one half is no other's."""
+    probability = explanation.probabilities.get(explanation.label)
+    if probability is None:
+        return scale.shown(explanation.probabilities)
+    reading = scale.reading(explanation.label, probability)
+    if scale.pole is None:
+        return reading
+    return replace(reading, hue=0 if explanation.label == scale.pole else 1)
+
+
+def find_decider(explanation: Explanation) -> Literal["pattern", "whole", "differs"] | None:
+    """Say what decided: a pattern or the whole document; None where there is nothing to tell.
+
+    Where the automaton differs from the model it explains nothing.
+    """
+    reading = explanation.automaton
+    if reading is None:
+        return None
+    if not reading.agrees:
+        return "differs"
+    if reading.pattern is not None:
+        return "pattern"
+    return "whole" if reading.accepts else None
+
+
+class Piece(NamedTuple):
+    """A part of a sentence: how strongly it is marked, from 0 to 3, and its effect."""
+
+    text: str
+    strength: int
+    effect: float
+
+
+def mark_words(text: str, words: Sequence[WordEffect], match: Match) -> list[Piece]:
+    """Cut a sentence into marked words and what lies between.
+
+    Both sentences of a match are measured by the strongest word of the two, so that the same mark
+    means the same on either side.
+    """
+    pieces, end = [], 0
+    for word in words:
+        if strength := _strength(word, match):
+            pieces.append(Piece(text[end : word.start], 0, 0.0))
+            pieces.append(Piece(text[word.start : word.end], strength, word.effect))
+            end = word.end
+    return [*pieces, Piece(text[end:], 0, 0.0)]
+
+
+def strongest_words(words: Sequence[WordEffect], match: Match, most: int = 3) -> list[WordEffect]:
+    """Return the marked words by falling effect, the earlier first where equal."""
+    chosen = [word for word in words if _strength(word, match)]
+    return sorted(chosen, key=lambda word: -word.effect)[:most]
+
+
+def _strength(word: WordEffect, match: Match) -> int:
+    top = max(other.effect for other in (*match.words, *match.prototype_words))
+    return sum(word.effect >= share * top for share in _MARKED_SHARES) * (top >= _SMALLEST_EFFECT)

@@ -1,0 +1,142 @@
+"""Templates filled in: fragments for notebooks and self-contained pages, without JavaScript."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from protorynet.errors import InputError
+from protorynet.report import conventions
+from protorynet.report.explanation_picture import write_view
+from protorynet.report.trajectory_drawing import trajectory_svg
+
+if TYPE_CHECKING:
+    from protorynet.explain import Evaluation, Explanation, Rationale
+    from protorynet.prototypes import Prototypes
+
+_MARKDOWN = re.compile(r"([\\`*_\[\]|~$#])")
+
+
+@dataclass(frozen=True)
+class ModelStory:
+    """A model, its prototypes, how well it does and some texts it has read.
+
+    Parameters
+    ----------
+    title, subtitle
+        Headline of the page and the line beneath it.
+    facts
+        Names and values of the headline facts, such as ``("Accuracy", "91.4%")``.
+    prototypes
+        The model's prototypes.
+    evaluation
+        Accuracy and faithfulness; None leaves the section out.
+    examples
+        Captions and explanations of single texts.
+    """
+
+    title: str
+    subtitle: str
+    facts: tuple[tuple[str, str], ...]
+    prototypes: Prototypes
+    evaluation: Evaluation | None
+    examples: tuple[tuple[str, Explanation], ...]
+
+
+def explanation_fragment(explanation: Explanation) -> str:
+    """Return the trajectory as static HTML for a notebook; its styles touch nothing else."""
+    return render("explanation_fragment.html", explanation=explanation)
+
+
+def explanation_page(explanations: Sequence[Explanation], path: Path) -> None:
+    """Write a self-contained page with the trajectories of one or more documents."""
+    if not explanations:
+        raise InputError("there is no explanation to show; give at least one document.")
+    page = render("explanation_page.html", explanations=list(explanations))
+    write_view(path, page, "page")
+
+
+def rationale_fragment(rationale: Rationale) -> str:
+    """Return a sentence and a prototype with the words marked that make them alike."""
+    return render("rationale_fragment.html", rationale=rationale)
+
+
+def prototypes_fragment(prototypes: Prototypes) -> str:
+    """Return the table of prototypes as static HTML for a notebook."""
+    return render("prototypes_fragment.html", prototypes=prototypes)
+
+
+def prototypes_page(prototypes: Prototypes, path: Path) -> None:
+    """Write a self-contained page with the prototypes of a model."""
+    write_view(path, render("prototypes_page.html", prototypes=prototypes), "page")
+
+
+def model_page(story: ModelStory, path: Path) -> None:
+    """Write a self-contained page that tells a whole model: prototypes, examples, measures."""
+    write_view(path, render("model_page.html", story=story), "page")
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a template filled in; its suffix says how values are escaped.
+
+    HTML escapes every value that is no markup, Markdown every value, plain text none.
+    """
+    return _environment(Path(template).suffix).get_template(template).render(**values)
+
+
+@cache
+def _environment(suffix: str) -> Environment:
+    environment = Environment(
+        loader=PackageLoader("protorynet.report"),
+        autoescape=suffix in (".html", ".css"),  # noqa: S701 - the others are no HTML
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize={".md": _escape_markdown, ".txt": None}.get(suffix, _keep_writable),
+    )
+    environment.globals.update(
+        behind=conventions.READER_IS_BEHIND,
+        deciding=conventions.find_decider,
+        hues=conventions.HUES,
+        marked=conventions.mark_words,
+        ranked=conventions.rank_prototypes,
+        scale_of_explanation=conventions.scale_of_explanation,
+        scale_of_prototypes=conventions.scale_of_prototypes,
+        trajectory=_draw_trajectory,
+        verdict_reading=conventions.read_verdict,
+    )
+    environment.filters.update(
+        measure_title=conventions.measure_title,
+        measure_value=conventions.format_measure,
+        percent=conventions.format_percent,
+        points=lambda effect: conventions.format_points(effect).replace("-", "\N{MINUS SIGN}"),
+        score=lambda value: f"{value:.2f}",
+        share=lambda value: f"{value:.1%}",
+        signed=lambda effect: conventions.format_signed(effect).replace("-", "\N{MINUS SIGN}"),
+        thousands=lambda count: f"{count:,}",
+    )
+    return environment
+
+
+def _draw_trajectory(explanation: Explanation, width: int, height: int) -> Markup:
+    # Every text in the picture was escaped when it was drawn.
+    return Markup(trajectory_svg(explanation, width=width, height=height))  # noqa: S704
+
+
+def _keep_writable(value: object) -> object:
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return conventions.clean(value)
+    return value
+
+
+def _escape_markdown(value: object) -> str:
+    """Return a value as one line that Markdown shows as it is."""
+    return _MARKDOWN.sub(r"\\\1", escape(conventions.printable(str(value)), quote=False))

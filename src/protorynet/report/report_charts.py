@@ -1,0 +1,313 @@
+"""Charts of a whole model: use of prototypes, calibration, pruning, confusions, transitions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from protorynet.report.conventions import Scale, count_columns, format_percent, printable, shorten
+from protorynet.report.svg import (
+    COLUMN_WIDTH,
+    LETTERING,
+    canvas,
+    element,
+    fill,
+    mark,
+    polyline,
+    rectangle,
+    stroke,
+    text,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from protorynet.explain import PrototypeFigures, ReliabilityBin
+    from protorynet.prototypes import Prototype, PruningPoint
+
+MOST_CLASSES = 12
+"""With more classes than this a confusion matrix cannot be read."""
+
+_WIDE = 560  # from this width on names stand beside their bars, else above them
+_MOST_BARS = 40
+_MOST_PROTOTYPES = 30
+_SOFT: dict[str, object] = {"fill_opacity": 0.7}
+_ON_DARK = "fill:var(--pn-panel,var(--pn-paper,Canvas))"
+_QUARTERS = (0, 0.25, 0.5, 0.75, 1)
+
+
+def usage_chart(prototypes: Sequence[PrototypeFigures], scale: Scale, *, width: int) -> str:
+    """Return a bar per prototype, the most used first: its share of the sentences.
+
+    The tick on a bar is its share of the training sentences; mark and hue tell the class.
+    """
+    ordered = sorted(prototypes, key=lambda each: (-each.usage, each.prototype.id))[:_MOST_BARS]
+    most = max(max(each.usage, each.prototype.usage) for each in ordered) or 1.0
+    wide = width >= _WIDE
+    step = 24 if wide else 38
+    left = round(width * 0.52) if wide else 34
+    unit = (width - left - 46) / most
+    name_columns = int(((left if wide else width) - 58) / COLUMN_WIDTH)
+    parts = []
+    for number, each in enumerate(ordered):
+        item, shown = each.prototype, scale.shown(each.prototype.scores)
+        caption, share = printable(item.caption), format_percent(each.usage)
+        note = (
+            f"prototype {item.id}, {share} of the sentences here, {format_percent(item.usage)} "
+            f"in training: {shorten(caption, 120)}"
+        )
+        top = step * number + (0 if wide else 18)
+        y = top + 13 if wide else top - 4
+        tick = left + item.usage * unit
+        bar = (left, top + 3, max(each.usage * unit, 0.5), 13)
+        parts += [
+            text(str(item.id), 24, y, text_anchor="end", **_SOFT),
+            mark(36, y - 4, 4, shown.hue, shown.label),
+            text(shorten(caption, name_columns), 48, y),
+            rectangle(*bar, note, rx=2, **fill(shown.hue)),
+            polyline([(tick, top + 1), (tick, top + 18)], stroke_width=2),
+            text(share, left + max(each.usage, item.usage) * unit + 7, top + 14),
+        ]
+    described = "; ".join(
+        f"prototype {each.prototype.id}: {format_percent(each.usage)}" for each in ordered
+    )
+    names = "Share of the sentences by prototype", f"{described}."
+    return _chart(names, parts, width, step * len(ordered) + 6)
+
+
+def calibration_chart(
+    bins: Sequence[ReliabilityBin], *, said: str, observed: str, width: int = 340
+) -> str:
+    """Return how often predictions came true against the probability they were made with."""
+    plot = _Plot(width, 250, (0.0, 1.0), (0.0, 1.0))
+    total = sum(each.count for each in bins)
+    points = [(plot.x(each.said), plot.y(each.observed)) for each in bins]
+    diagonal = [(plot.x(0), plot.y(0)), (plot.x(1), plot.y(1))]
+    parts = [
+        *plot.draw_frame(_QUARTERS, _QUARTERS, said, observed),
+        polyline(diagonal, stroke_opacity=0.5, stroke_dasharray="4 4"),
+        polyline(points, 0, stroke_width=1.5),
+    ]
+    notes = [_describe_bin(each) for each in bins]
+    for each, (x, y), note in zip(bins, points, notes, strict=True):
+        low, high = each.interval
+        parts.append(polyline([(x, plot.y(low)), (x, plot.y(high))], stroke_opacity=0.6))
+        parts.append(mark(x, y, 3 + 5 * (each.count / total) ** 0.5, 0, note))
+    return _chart(("Calibration", f"{'; '.join(notes)}."), parts, width, plot.height)
+
+
+def pruning_chart(curve: Sequence[PruningPoint], kept: int, *, width: int = 340) -> str:
+    """Return the accuracy on held-out training documents by number of prototypes.
+
+    The point of the number that the model keeps is ringed.
+    """
+    points = sorted(curve, key=lambda each: each.n_prototypes)
+    sizes = [math.log(each.n_prototypes) for each in points]
+    values = [each.accuracy for each in points]
+    low = math.floor(50 * min(values) - 0.25) / 50
+    high = max(min(math.ceil(50 * max(values) + 0.25) / 50, 1.0), low + 0.02)
+    plot = _Plot(width, 250, (sizes[0], max(sizes[-1], sizes[0] + 1e-9)), (low, high), inset=14)
+    places = [(plot.x(size), plot.y(value)) for size, value in zip(sizes, values, strict=True)]
+    ticks = [low, (low + high) / 2, high]
+    parts = plot.draw_frame([], ticks, "prototypes kept", "accuracy held out")
+    parts.append(polyline(places, 0, stroke_width=1.75))
+    last_named = -math.inf
+    for each, (x, y) in zip(points, places, strict=True):
+        note = f"{each.n_prototypes} prototypes: accuracy {each.accuracy:.3f}"
+        parts.append(mark(x, y, 4, 0, note))
+        if each.n_prototypes == kept:
+            parts.append(element("circle", cx=x, cy=y, r=8, **stroke(None), stroke_width=1.5))
+        if x - last_named >= 24:
+            parts.append(text(str(each.n_prototypes), x, plot.bottom + 17, text_anchor="middle"))
+            last_named = x
+    said = "; ".join(f"{each.n_prototypes}: {each.accuracy:.3f}" for each in points)
+    described = f"Accuracy by number of prototypes. {said}. The model keeps {kept}."
+    return _chart(("Pruning curve", described), parts, width, plot.height)
+
+
+def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width: int = 340) -> str:
+    """Return the confusion matrix: true classes down, predicted classes across.
+
+    Every cell tells its count, and its strength the share of the true class; what is right lies
+    on the diagonal and has another hue than mistakes.
+    """
+    n = len(classes)
+    names = [printable(name) for name in classes]
+    label = min(max(map(count_columns, names)) * COLUMN_WIDTH + 14, width * 0.3)
+    left = label + 18
+    cell = (width - left - 2) / n
+    # Names that are too wide stand on two lines by turns, and so have twice the room.
+    in_turns = any(count_columns(name) * COLUMN_WIDTH > cell - 4 for name in names)
+    top = 66.0 if in_turns else 54.0
+    tall = min(max(cell, 26.0), 64.0)
+    across_columns = max(int((cell * (1 + in_turns) - 4) / COLUMN_WIDTH), 2)
+    down_columns = max(int((label + 6) / COLUMN_WIDTH), 2)
+    parts = [
+        text("↓ label", 2, 14, font_weight=600),
+        text("the model’s answer →", width - 2, 14, text_anchor="end", font_weight=600),
+    ]
+    for place, name in enumerate(names):
+        y = top - 8 - 14 * (in_turns and place % 2 == 0)
+        anchor = "end" if in_turns and place == n - 1 else "middle"
+        x = left + cell * (place + 0.5) + (cell / 2 if anchor == "end" else 0)
+        parts.append(text(shorten(name, across_columns), x, y, text_anchor=anchor))
+        halves = _halve(name, down_columns)
+        y = top + tall * (place + 0.5) + 4 - 7 * (len(halves) - 1)
+        for line, half in enumerate(halves):
+            shown = shorten(half, down_columns)
+            parts.append(text(shown, left - 8, y + 14 * line, text_anchor="end"))
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    said = []
+    for row, column in np.ndindex(n, n):
+        count, share = int(counts[row, column]), float(shares[row, column])
+        said.append(f"labelled {names[row]}, answered {names[column]}: {count:,}")
+        box = (left + cell * column, top + tall * row, cell, tall)
+        # A few mistakes must be seen beside hundreds of right answers.
+        strength = share**0.6
+        note = f"{said[-1]} ({format_percent(share)})"
+        parts += _draw_cell(box, strength, 0 if row == column else 1, note)
+        if count and count_columns(f"{count}") * COLUMN_WIDTH <= cell - 4:
+            parts.append(_write_figure(f"{count}", box, strength))
+    described = "; ".join(said) + "."
+    return _chart(("Confusion matrix", described), parts, width, top + tall * n + 4)
+
+
+def transitions_chart(
+    prototypes: Sequence[Prototype], counts: NDArray[np.int64], *, width: int
+) -> str:
+    """Return how often each prototype is followed by each other, in percent of the row.
+
+    Of many prototypes the most frequent are shown.
+    """
+    busy = np.argsort(-(counts.sum(axis=0) + counts.sum(axis=1)), kind="stable")
+    kept = np.sort(busy[:_MOST_PROTOTYPES])
+    shown = [prototypes[place] for place in kept.tolist()]
+    sums = counts.sum(axis=1, keepdims=True)
+    shares = (counts / np.maximum(sums, 1))[np.ix_(kept, kept)]
+    strongest = float(shares.max()) or 1.0
+    n, left, top = len(shown), 30.0, 44.0
+    cell = (width - left - 2) / n
+    tall = min(cell, 34.0)
+    font = min(11.0, max(cell * 0.55, 7.0))
+    look = {"font_size": font, "fill_opacity": 0.8}
+    parts = [text("↓ after this prototype, the next sentence is like →", 2, 14, font_weight=600)]
+    for place, item in enumerate(shown):
+        centre = left + cell * (place + 0.5)
+        parts.append(text(str(item.id), centre, top - 6, text_anchor="middle", **look))
+        y = top + tall * (place + 0.5) + font * 0.35
+        parts.append(text(str(item.id), left - 6, y, text_anchor="end", **look))
+    for row, column in np.argwhere(shares).tolist():
+        share = float(shares[row, column])
+        box = (left + cell * column, top + tall * row, cell, tall)
+        before, after = (shorten(printable(shown[i].caption), 70) for i in (row, column))
+        note = f"{format_percent(share)} of {int(sums[kept[row], 0]):,}\n{before}\nthen: {after}"
+        parts += _draw_cell(box, share / strongest, 0, note)
+        written = f"{100 * share:.0f}"
+        if cell >= 24 and written != "0":
+            parts.append(_write_figure(written, box, share / strongest, size=min(font, 10)))
+    most_frequent = np.argsort(-shares, axis=None, kind="stable")[:8].tolist()
+    said = "; ".join(
+        f"{shown[place // n].id} is followed by {shown[place % n].id} in "
+        f"{format_percent(float(shares[place // n, place % n]))}"
+        for place in most_frequent
+    )
+    names = "Which prototype follows which", f"The most frequent: {said} of the cases."
+    return _chart(names, parts, width, top + tall * n + 4)
+
+
+def _chart(names: tuple[str, str], parts: list[str], width: float, height: float) -> str:
+    return canvas(names, parts, width, height, "pn-chart", **LETTERING)
+
+
+@dataclass
+class _Plot:
+    """Where values lie in a plot with named axes."""
+
+    width: int
+    height: int
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    inset: float = 0
+
+    def __post_init__(self) -> None:
+        self.left, self.right = 46.0, self.width - 14.0
+        self.top, self.bottom = 30.0, self.height - 42.0
+
+    def x(self, value: float) -> float:
+        low, high = self.x_range
+        room = self.right - self.left - 2 * self.inset
+        return self.left + self.inset + room * (value - low) / (high - low)
+
+    def y(self, value: float) -> float:
+        low, high = self.y_range
+        return self.bottom - (self.bottom - self.top) * (value - low) / (high - low)
+
+    def draw_frame(
+        self, x_ticks: Sequence[float], y_ticks: Sequence[float], across: str, up: str
+    ) -> list[str]:
+        """Return the lines of the grid, ticks in percent, and the names of the axes."""
+        parts = []
+        for value in y_ticks:
+            y = self.y(value)
+            parts.append(polyline([(self.left, y), (self.right, y)], stroke_opacity=0.2))
+            named = f"{100 * value:.0f}%"
+            parts.append(text(named, self.left - 6, y + 4, text_anchor="end", **_SOFT))
+        for value in x_ticks:
+            anchor = "end" if value == x_ticks[-1] else "middle"
+            named = f"{100 * value:.0f}%"
+            parts.append(text(named, self.x(value), self.bottom + 17, text_anchor=anchor, **_SOFT))
+        columns = int((self.width - 12) / COLUMN_WIDTH)
+        # The name of the upright axis stands above it, where it can be read without a turn.
+        parts.append(text(shorten(f"↑ {up}", columns), 6, 14, font_weight=600))
+        look = {"text_anchor": "end", "font_weight": 600}
+        parts.append(text(shorten(f"{across} →", columns), self.right, self.height - 6, **look))
+        return parts
+
+
+def _describe_bin(each: ReliabilityBin) -> str:
+    low, high = map(format_percent, each.interval)
+    return (
+        f"{each.count:,} predictions at {format_percent(each.said)} on average: "
+        f"{format_percent(each.observed)} came true (95% interval {low} to {high})"
+    )
+
+
+def _halve(name: str, columns: int) -> list[str]:
+    """Return a name on one line, or on two where it is too long for one and has a space."""
+    if count_columns(name) <= columns or " " not in name:
+        return [name]
+    spaces = [place for place, letter in enumerate(name) if letter == " "]
+    middle = min(spaces, key=lambda place: abs(2 * place - len(name)))
+    return [name[:middle], name[middle + 1 :]]
+
+
+def _draw_cell(
+    box: tuple[float, float, float, float], strength: float, hue: int, note: str
+) -> list[str]:
+    x, y, wide, tall = box
+    inner = (x + 0.5, y + 0.5, max(wide - 1, 1.0), max(tall - 1, 1.0))
+    edge = {**stroke(None), "stroke_opacity": 0.15, "pointer_events": "none"}
+    return [
+        rectangle(*inner, note, **fill(hue), fill_opacity=0.04 + 0.9 * strength),
+        rectangle(*inner, **edge),
+    ]
+
+
+def _write_figure(
+    written: str, box: tuple[float, float, float, float], strength: float, size: float = 12.0
+) -> str:
+    x, y, wide, tall = box
+    return text(
+        written,
+        x + wide / 2,
+        y + tall / 2 + size * 0.35,
+        text_anchor="middle",
+        font_size=size,
+        font_weight=600,
+        pointer_events="none",
+        style=_ON_DARK if strength > 0.55 else "",
+    )

@@ -1,0 +1,281 @@
+"""The trajectory of a document as an SVG: what each prototype says, and where the reader stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from protorynet.errors import InputError
+from protorynet.report.conventions import (
+    Scale,
+    ShownClass,
+    count_columns,
+    format_percent,
+    scale_of_explanation,
+    shorten,
+)
+from protorynet.report.svg import (
+    COLUMN_WIDTH,
+    LETTERING,
+    canvas,
+    dashes,
+    element,
+    fill,
+    line_path,
+    mark,
+    polyline,
+    spread,
+    text,
+)
+
+if TYPE_CHECKING:
+    from protorynet.explain import Explanation, SentenceExplanation
+
+_SMALLEST = (240, 120)
+_TICK_STEPS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, 2000, 5000)
+_MOST_DESCRIBED = 40
+_NARROW_STEP = 5  # below so many pixels a sentence, lines are thin and scores are not joined
+
+
+def trajectory_svg(explanation: Explanation, *, width: int = 640, height: int = 220) -> str:
+    """Return the trajectory as a self-contained SVG.
+
+    Marks are the scores of the sentences' prototypes, the line is the probability after each
+    sentence. Lines and texts take the colour of their surroundings, so the picture fits light and
+    dark pages; classes differ in shape as well as in colour.
+
+    Parameters
+    ----------
+    explanation
+        The document's explanation.
+    width, height
+        Size in pixels, at least 240 × 120.
+
+    Examples
+    --------
+    >>> from protorynet.explain import Explanation, SentenceExplanation
+    >>> sure = {"negative": 0.07, "positive": 0.93}
+    >>> step = SentenceExplanation(
+    ...     "A joy!", 0, 6, 7, "What a delight.", 0.8, None, None, sure, sure, effect=0.43)
+    >>> trajectory_svg(Explanation("A joy!", "positive", sure, (step,)))
+    '<svg xmlns="http://www.w3.org/2000/svg" ... role="img"...><title>positive, 93%: ...</svg>'
+    """
+    if width < _SMALLEST[0] or height < _SMALLEST[1]:
+        raise InputError(
+            f"a trajectory of {width} × {height} pixels is too small to read; "
+            f"give at least {_SMALLEST[0]} × {_SMALLEST[1]}."
+        )
+    scale = scale_of_explanation(explanation)
+    parts = draw_trajectory(explanation, scale, width=width, height=height)
+    names = name_picture(explanation, scale)
+    return canvas(names, parts, width, height, "pn-trajectory", **LETTERING)
+
+
+def draw_trajectory(
+    explanation: Explanation, scale: Scale, *, width: int, height: int
+) -> list[str]:
+    """Return the elements of a trajectory, for a picture of one's own."""
+    frame = _make_frame(scale, len(explanation.sentences), width=width, height=height)
+    draw = _draw_axis if scale.pole is not None else _draw_classes
+    drawn = draw(explanation, scale, frame) if explanation.sentences else []
+    return [*_grid(frame, scale), *_ticks(frame), *_legend(frame, scale), *drawn]
+
+
+def name_picture(explanation: Explanation, scale: Scale) -> tuple[str, str]:
+    """Return title and description, which screen readers read out."""
+    shown = explanation.probabilities.get(explanation.label)
+    verdict = explanation.label or "no class"
+    if shown is not None:
+        verdict += f", {format_percent(shown)}"
+    steps = explanation.sentences
+    count = len(steps)
+    title = f"{verdict}: trajectory of {count} sentence{'s' if count != 1 else ''}"
+    notes = [_describe(i, step, scale) for i, step in enumerate(steps[:_MOST_DESCRIBED], 1)]
+    if count > _MOST_DESCRIBED:
+        notes.append(f"and {count - _MOST_DESCRIBED} more sentences")
+    return title, "; ".join(notes) + "."
+
+
+def _describe(number: int, step: SentenceExplanation, scale: Scale) -> str:
+    shown, running = scale.shown(step.scores), scale.shown(step.running)
+    return (
+        f"S{number}: prototype {step.prototype}, score {shown.value:.2f} for "
+        f"{shown.label}, so far {running.label} {format_percent(running.value)}"
+    )
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The plot's edges within a picture of some width, for n sentences."""
+
+    width: int
+    left: float
+    right: float
+    top: float
+    bottom: float
+    n: int
+
+    def x(self, position: int) -> float:
+        """Return the place of a sentence, counted from 0."""
+        if self.n == 1:
+            return (self.left + self.right) / 2
+        inset = min(14.0, self.step / 2)
+        return self.left + inset + (self.right - self.left - 2 * inset) * position / (self.n - 1)
+
+    def y(self, value: float) -> float:
+        """Return the height of a value between 0 and 1."""
+        return self.bottom - (self.bottom - self.top) * value
+
+    def points(self, values: list[float]) -> list[tuple[float, float]]:
+        return [(self.x(position), self.y(value)) for position, value in enumerate(values)]
+
+    @property
+    def step(self) -> float:
+        """Room for one sentence."""
+        return (self.right - self.left) / max(self.n, 1)
+
+
+def _make_frame(scale: Scale, n: int, *, width: int, height: int) -> _Frame:
+    """Return a frame that leaves room for the names of the classes."""
+    names = scale.classes if scale.pole is None else (scale.pole, scale.opposite)
+    widest = min(COLUMN_WIDTH * max(map(count_columns, names)), width * 0.24)
+    left, right = 42.0, widest + 5 * COLUMN_WIDTH + 14
+    if scale.pole is not None:
+        left, right = max(widest, 4 * COLUMN_WIDTH) + 14, 46.0
+    return _Frame(width, left, width - right, 36.0, height - 30.0, n)
+
+
+def _grid(frame: _Frame, scale: Scale) -> list[str]:
+    """Return the lines at 0, one half and 1 with their names."""
+    ends = {0.0: "0%", 0.5: "50%", 1.0: "100%"}
+    if scale.pole is not None:
+        ends = {0.0: scale.opposite, 0.5: "0.5", 1.0: scale.pole}
+    columns = max(int((frame.left - 14) / COLUMN_WIDTH), 4)
+    parts = []
+    for value, name in ends.items():
+        y = frame.y(value)
+        look: dict[str, object] = {"stroke_opacity": 0.2}
+        if value == 0.5:
+            look = {"stroke_opacity": 0.5, "stroke_dasharray": "4 4"}
+        ends_of_line = {"x1": frame.left, "x2": frame.right, "y1": y, "y2": y}
+        parts.append(element("line", **ends_of_line, stroke="currentColor", **look))
+        # The names of the two classes are what a reader looks for; numbers may stay in the back.
+        look = {"text_anchor": "end", "fill_opacity": 0.65}
+        if scale.pole is not None and value != 0.5:
+            look = {"text_anchor": "end", "font_weight": 600, "fill_opacity": 0.9}
+        parts.append(text(shorten(name, columns), frame.left - 8, y + 4, **look))
+    return parts
+
+
+def _ticks(frame: _Frame) -> list[str]:
+    """Return the sentences' numbers, thinned out to round ones where they would run together."""
+    widest = COLUMN_WIDTH * len(f"S{frame.n}") + 10
+    every = next((step for step in _TICK_STEPS if step * frame.step >= widest), max(frame.n, 1))
+    places = list(range(every - 1, frame.n, every))
+    if every > 1:
+        places = [0, *(place for place in places if frame.x(place) - frame.x(0) >= widest)]
+    look = {"text_anchor": "middle", "fill_opacity": 0.65}
+    return [text(f"S{place + 1}", frame.x(place), frame.bottom + 20, **look) for place in places]
+
+
+def _legend(frame: _Frame, scale: Scale) -> list[str]:
+    """Return the line that says what marks and lines are."""
+    hues = (0, 1) if scale.pole is not None else (0, 1, 2)
+    points, line = "the prototype’s score", "probability so far"
+    taken = 13 * len(hues) + 5 + COLUMN_WIDTH * (len(points) + 1) + 26
+    x, y, right = frame.left, 16.0, frame.right + 40
+    if x + taken + COLUMN_WIDTH * len(line) > right:
+        x = 4.0
+    named = f"probability of {scale.pole} so far"
+    if scale.pole is not None and x + taken + COLUMN_WIDTH * count_columns(named) <= right:
+        line = named
+    start = x + taken - 26
+    return [
+        *(mark(x + 5 + 13 * i, y - 4, 4, hue, points) for i, hue in enumerate(hues)),
+        text(points, x + 5 + 13 * len(hues), y, fill_opacity=0.75),
+        polyline([(start, y - 4), (start + 20, y - 4)], stroke_width=2.25),
+        text(line, x + taken, y, fill_opacity=0.75),
+    ]
+
+
+def _draw_axis(explanation: Explanation, scale: Scale, frame: _Frame) -> list[str]:
+    """Draw two classes as the ends of one axis, with the surface on either side of one half."""
+    steps = explanation.sentences
+    values = [scale.shown(step.running).value for step in steps]
+    parts = [_area(frame, values, hue) for hue in (0, 1)]
+    # Joined, hundreds of scores would be a black band.
+    if len(steps) > 1 and frame.step >= _NARROW_STEP:
+        scores = frame.points([scale.shown(step.scores).value for step in steps])
+        look = {"stroke_width": 1, "stroke_opacity": 0.45, "stroke_dasharray": "2 3"}
+        parts.append(polyline(scores, **look))
+    weight = 2.25 if frame.step >= _NARROW_STEP else 1.25
+    parts.append(polyline(_running_points(frame, values), stroke_width=weight))
+    end = frame.right + 6, frame.y(values[-1]) + 4
+    parts.append(text(format_percent(values[-1]), *end, font_weight=700))
+    return parts + _marks(explanation, scale, frame)
+
+
+def _draw_classes(explanation: Explanation, scale: Scale, frame: _Frame) -> list[str]:
+    """Draw a line per class, that of the predicted class in front."""
+    steps = explanation.sentences
+    final = explanation.probabilities
+    winner = explanation.leading_class
+    by_probability = sorted(final, key=lambda name: -final[name])
+    parts = []
+    for name in reversed(by_probability):
+        hue = scale.reading(name, 0).hue
+        values = [scale.reading(name, step.running[name]).value for step in steps]
+        look: dict[str, object] = {"stroke_width": 2.75, "stroke_opacity": 1}
+        if name != winner:
+            look = {"stroke_width": 1.25, "stroke_opacity": 0.65, "stroke_dasharray": dashes(hue)}
+        note = f"{name}: {format_percent(final[name])}"
+        parts.append(polyline(_running_points(frame, values), hue, note, **look))
+    named = by_probability[: int((frame.bottom - frame.top + 20) // 14)]
+    last = [scale.reading(name, steps[-1].running[name]) for name in named]
+    return parts + _marks(explanation, scale, frame) + _line_labels(frame, last, winner)
+
+
+def _line_labels(frame: _Frame, last: list[ShownClass], winner: str) -> list[str]:
+    ends = [frame.y(reading.value) for reading in last]
+    columns = int((frame.width - frame.right - 12) / COLUMN_WIDTH) - 5
+    parts = []
+    for reading, y in zip(last, spread(ends, 14, frame.top - 8, frame.bottom + 8), strict=True):
+        parts.append(mark(frame.right + 4, y, 3.5, reading.hue, reading.label))
+        look: dict[str, object] = {"fill_opacity": 0.75}
+        if reading.label == winner:
+            look = {"font_weight": 700, "fill_opacity": 1}
+        name = f"{shorten(reading.label, columns)} {format_percent(reading.value)}"
+        parts.append(text(name, frame.right + 12, y + 4, **look))
+    return parts
+
+
+def _running_points(frame: _Frame, values: list[float]) -> list[tuple[float, float]]:
+    if len(values) == 1:
+        x, y = frame.x(0), frame.y(values[0])
+        return [(x - 24, y), (x + 24, y)]
+    return frame.points(values)
+
+
+def _area(frame: _Frame, values: list[float], hue: int) -> str:
+    """Return the surface between the running probability and one half, on one side of it."""
+    edge: list[tuple[float, float]] = []
+    for i, value in enumerate(values):
+        before = values[i - 1] if i else value
+        if (before - 0.5) * (value - 0.5) < 0:
+            part = (0.5 - before) / (value - before)
+            edge.append((frame.x(i - 1) + part * (frame.x(i) - frame.x(i - 1)), frame.y(0.5)))
+        kept = max(value, 0.5) if hue == 0 else min(value, 0.5)
+        edge.append((frame.x(i), frame.y(kept)))
+    base = [(frame.x(len(values) - 1), frame.y(0.5)), (frame.x(0), frame.y(0.5))]
+    return element("path", d=line_path(edge + base) + "Z", **fill(hue), fill_opacity=0.16)
+
+
+def _marks(explanation: Explanation, scale: Scale, frame: _Frame) -> list[str]:
+    parts = []
+    radius = min(max(frame.step / 3, 1.6), 4.5)
+    for i, step in enumerate(explanation.sentences):
+        shown = scale.shown(step.scores)
+        sentence, prototype = shorten(step.text, 160), shorten(step.prototype_sentence, 160)
+        note = f"{_describe(i + 1, step, scale)}\n{sentence}\nlike: {prototype}"
+        parts.append(mark(frame.x(i), frame.y(shown.value), radius, shown.hue, note))
+    return parts

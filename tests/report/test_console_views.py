@@ -1,0 +1,127 @@
+"""Explanations, prototypes and evaluations as text."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from protorynet.report import print_evaluation, print_explanation, print_prototypes, print_rationale
+
+WIDTHS = [60, 80, 120]
+EXPLANATIONS = ["good_review", "person", "hostile_review", "several_labels"]
+VIEWS = [(print_explanation, name) for name in EXPLANATIONS]
+VIEWS += [(print_prototypes, name) for name in ("movie_prototypes", "place_prototypes")]
+TERMINAL = {"force_terminal": True, "color_system": "truecolor"}
+
+
+def printed(show, thing, *, width=80, encoding="utf-8", **options) -> str:
+    raw = io.BytesIO()
+    page = io.TextIOWrapper(raw, encoding=encoding, newline="")
+    show(thing, Console(file=page, width=width, **options))
+    page.flush()
+    return raw.getvalue().decode(encoding)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("show", "name"), VIEWS)
+def test_no_line_is_wider_than_the_console(show, name, width, request):
+    text = printed(show, request.getfixturevalue(name), width=width)
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_sentence_and_its_prototype_are_printed_in_full(good_review, width):
+    text = flat(printed(print_explanation, good_review, width=width))
+    for sentence in good_review.sentences:
+        assert sentence.text in text
+        assert f"like prototype {sentence.prototype}: {sentence.prototype_sentence}" in text
+    assert "(similarity 0.71; next: prototype 30, 0.63)" in text
+
+
+def test_bars_of_two_classes_grow_from_the_middle_to_either_side(good_review, bad_review):
+    text = printed(print_explanation, good_review)
+    assert re.search(r"score 0\.21 ·+█+│·+  so far  24%  effect -22", text)
+    bars = re.findall(r"score \d\S+ (\S+)", printed(print_explanation, bad_review))
+    assert ["│█" in bar for bar in bars] == [True, True, False, False]
+
+
+def test_the_verdict_comes_last(bad_review, tied):
+    assert printed(print_explanation, bad_review).endswith("\nVerdict: negative 94%\n")
+    level = "\nVerdict: negative 50%, level with positive: nothing tips the scale\n"
+    assert printed(print_explanation, tied).endswith(level)
+
+
+def test_an_explanation_prints_itself(good_review):
+    assert str(good_review).splitlines() == [
+        line.rstrip() for line in printed(print_explanation, good_review, width=100).splitlines()
+    ]
+
+
+def test_the_words_that_matter_are_named_and_marked(rationale, good_review):
+    assert printed(print_rationale, rationale).splitlines() == [
+        "A [b]great film</b>!",
+        "like prototype 7: What a �film. (similarity 0.80)",
+        "words: great +0.25, film +0.10; in the prototype: none stands out",
+    ]
+    assert "\x1b[1;4mgreat\x1b[0m" in printed(print_rationale, rationale, **TERMINAL)
+    step = replace(good_review.sentences[0], words=rationale.words)
+    text = flat(printed(print_explanation, replace(good_review, sentences=(step,))))
+    assert "words: great +0.25, film +0.10; in the prototype: none stands out score 0.48" in text
+    assert "The words named are those" in text
+
+
+def test_several_classes_show_the_strongest_and_the_leader_and_labels_stand_together(
+    person, several_labels
+):
+    text = flat(printed(print_explanation, person))
+    assert re.search(r"Animal 0\.92 █+·+ so far Person 55%", text)
+    assert "Verdict: Person, Animal\n" in printed(print_explanation, several_labels)
+    unlabelled = replace(several_labels, label="", sentences=())
+    assert "Verdict: none of the classes" in printed(print_explanation, unlabelled)
+
+
+def test_hostile_sentences_show_literally_and_do_not_steer_the_terminal(hostile_review):
+    text = printed(print_explanation, hostile_review)
+    assert "[bold]not bold[/bold] [link=x]y[/link] :smile:" in text
+    assert "\x1b" not in text
+    assert "\x1b[31m" not in printed(print_explanation, hostile_review, **TERMINAL)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_console_without_unicode_gets_plain_bars(hostile_review, encoding):
+    assert "|####" in printed(print_explanation, hostile_review, encoding=encoding)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_prototypes_are_listed_by_falling_score_with_usage_and_observed_rate(
+    movie_prototypes, width
+):
+    text = printed(print_prototypes, movie_prototypes, width=width)
+    scores = [float(found) for found in re.findall(r"[·█] (\d\.\d\d)", text)]
+    assert len(scores) == 12
+    assert scores == sorted(scores, reverse=True)
+    assert "21%" in text
+    assert "53%" in text
+
+
+def test_prototypes_of_several_classes_are_listed_class_after_class(place_prototypes):
+    text = printed(print_prototypes, place_prototypes)
+    assert re.findall(r"^ +(\d) ", text, re.MULTILINE) == list("124569")
+    assert "NaturalPlace" in text
+
+
+def test_an_evaluation_prints_every_measure_with_its_meaning(evaluation):
+    text = printed(print_evaluation, evaluation)
+    assert text.startswith("Accuracy 88.7%  Macro F1 0.886\non 2,500 documents with 12 prototypes")
+    assert "\n  n/a  Score calibration\n" in text
+    for measure in evaluation.measures:
+        assert measure.meaning in flat(text)
