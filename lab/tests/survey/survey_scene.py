@@ -22,7 +22,7 @@ import pytest
 import uvicorn
 
 from protorynet_lab.survey import Option, Question, Survey
-from protorynet_lab.survey.survey import NONE, Lesson, ModelQuestions
+from protorynet_lab.survey import NONE, Lesson, ModelQuestions
 
 EVIL = "<script>document.title = 'run'</script><img src=x onerror=\"document.title='run'\"> & so on"
 

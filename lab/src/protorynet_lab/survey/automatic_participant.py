@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import numpy as np
+from statistics import fmean
 
 from protorynet.encoders import Encoder, load_encoder
 from protorynet.errors import InputError
 from protorynet.explain import Judge, choose_judge
 from protorynet.model import EncoderRecord
-from protorynet_lab.survey.orders import steps_for
-from protorynet_lab.survey.people import Participant, new_token
-from protorynet_lab.survey.storage import Storage
-from protorynet_lab.survey.survey import NONE, ModelQuestions, Question, Survey
+from protorynet_lab.survey.participants import Participant, new_token, order_steps
+from protorynet_lab.survey.questionnaire import NONE, ModelQuestions, Question, Survey
+from protorynet_lab.survey.survey_storage import Storage
 
-__all__ = ["judged_choice", "take_automatically"]
+__all__ = ["take_automatically"]
 
-Likeness = Callable[[str, str], float]
+_Similarity = Callable[[str, str], float]
 
 
 def take_automatically(
@@ -39,44 +37,35 @@ def take_automatically(
     asked = None if judge is None else load_encoder(judge, device=device)
     taken = []
     for part in survey.models:
-        judging, name = _independent_judge(part, asked, device)
-        likeness = _likeness(part, judging)
+        judging, name = _find_judge(part, asked, device)
+        similarity = _compare_all(part, judging)
         entered = storage.enter(survey, new_token(), "automatic", judge=name, model=part.name)
-        steps = steps_for(survey, entered.model, entered.kind, entered.number)
+        steps = order_steps(survey, entered)
         for step in steps:
-            choice = None if step.question is None else judged_choice(step.question, likeness)
+            choice = None if step.question is None else _choose(step.question, similarity)
             storage.answer(entered, step.id, choice, n_steps=len(steps))
         taken.append(entered)
     return taken
 
 
-def judged_choice(question: Question, likeness: Likeness) -> str:
+def _choose(question: Question, similarity: _Similarity) -> str:
     """Return the key of the option that a judge finds best.
 
-    In a match that is the likest prototype, or none where nothing is alike at all; in a diagnosis
-    the pair least alike; of trajectories the one likest in the mean.
-
-    Parameters
-    ----------
-    question
-        The question.
-    likeness
-        Gives how alike a sentence and a prototype are.
+    In a match that is the most similar prototype, or none where nothing is similar at all; in a
+    diagnosis the least similar pair; of trajectories the most similar in the mean.
     """
     if question.task == "diagnosis":
-        return min(question.options, key=lambda option: likeness(*option.lines[:2])).key
-    judged = {
-        option.key: float(np.mean(list(map(likeness, question.lines, option.lines))))
+        return min(question.options, key=lambda option: similarity(*option.lines[:2])).key
+    scores = {
+        option.key: fmean(map(similarity, question.lines, option.lines))
         for option in question.options
         if option.key != NONE
     }
-    best = max(judged, key=lambda key: judged[key])
-    return NONE if NONE in question.keys and judged[best] <= 0 else best
+    best = max(scores, key=lambda key: scores[key])
+    return NONE if NONE in question.keys and scores[best] <= 0 else best
 
 
-def _independent_judge(
-    part: ModelQuestions, asked: Encoder | None, device: str
-) -> tuple[Judge, str]:
+def _find_judge(part: ModelQuestions, asked: Encoder | None, device: str) -> tuple[Judge, str]:
     if asked is not None and asked.name == part.encoder:
         raise InputError(
             f"the model {part.name!r} was made with the encoder {asked.name!r}, so that cannot "
@@ -88,15 +77,15 @@ def _independent_judge(
     return judging, name
 
 
-def _likeness(part: ModelQuestions, judge: Judge) -> Likeness:
+def _compare_all(part: ModelQuestions, judge: Judge) -> _Similarity:
     """Ask the judge about all sentences at once: it compares them by how they differ."""
     pairs = [pair for question in part.questions for pair in _pairs(question)]
     sentences = list(dict.fromkeys(sentence for sentence, _ in pairs))
     prototypes = list(dict.fromkeys(prototype for _, prototype in pairs))
     matrix = judge(sentences, prototypes)
-    row = {sentence: place for place, sentence in enumerate(sentences)}
-    column = {prototype: place for place, prototype in enumerate(prototypes)}
-    return lambda sentence, prototype: float(matrix[row[sentence], column[prototype]])
+    sentence_at = {sentence: at for at, sentence in enumerate(sentences)}
+    prototype_at = {prototype: at for at, prototype in enumerate(prototypes)}
+    return lambda sentence, prototype: float(matrix[sentence_at[sentence], prototype_at[prototype]])
 
 
 def _pairs(question: Question) -> list[tuple[str, str]]:
