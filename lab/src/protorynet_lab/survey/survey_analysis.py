@@ -305,22 +305,25 @@ def _compare(models: Sequence[str], people: _People) -> Iterator[Comparison]:
         for within, left, right, *samples in pairs:
             first, second = (_own_means(measure, *sample, people) for sample in samples)
             if first and second:
-                difference = fmean(first) - fmean(second)
-                test = _test_difference(first, second)
-                yield Comparison(measure, within, left, right, difference, *test)
+                yield Comparison(measure, within, left, right, *_test_means(first, second))
 
 
-def _test_difference(
+def _test_means(
     first: list[float], second: list[float]
-) -> tuple[float, float, float] | tuple[None, None, None]:
-    errors = _mean_and_error(first)[1], _mean_and_error(second)[1]
-    # Where only one of the samples varies, there still is something to test.
-    if None in errors or errors == (0.0, 0.0):
-        return None, None, None
-    from scipy.stats import ttest_ind
+) -> tuple[float, float | None, float | None, float | None]:
+    """Return the difference of the means, and Welch's t, degrees of freedom and p."""
+    (mean, error), (other, other_error) = _mean_and_error(first), _mean_and_error(second)
+    n, m = len(first), len(second)
+    # The squared standard errors. One of the samples may well not vary.
+    a, b = (error or 0.0) ** 2, (other_error or 0.0) ** 2
+    if min(n, m) < 2 or a + b == 0:
+        return mean - other, None, None, None
+    from scipy.stats import ttest_ind_from_stats
 
-    test = ttest_ind(first, second, equal_var=False)
-    return float(test.statistic), float(test.df), float(test.pvalue)
+    deviations = math.sqrt(a * n), math.sqrt(b * m)
+    test = ttest_ind_from_stats(mean, deviations[0], n, other, deviations[1], m, equal_var=False)
+    df = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (m - 1))
+    return mean - other, float(test.statistic), df, float(test.pvalue)
 
 
 def _group_by_question(models: Sequence[str], people: _People) -> list[list[Response]]:
