@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import product
 from statistics import fmean
 
 from protorynet.encoders import Encoder, load_encoder
@@ -10,12 +10,10 @@ from protorynet.errors import InputError
 from protorynet.explain import Judge, choose_judge
 from protorynet.model import EncoderRecord
 from protorynet_lab.survey.participants import Participant, new_token, order_steps
-from protorynet_lab.survey.questionnaire import NONE, ModelQuestions, Question, Survey
+from protorynet_lab.survey.questionnaire import NONE, ModelQuestions, Option, Question, Survey
 from protorynet_lab.survey.survey_storage import Storage
 
-__all__ = ["take_automatically"]
-
-_Similarity = Callable[[str, str], float]
+_Similarities = dict[tuple[str, str], float]
 
 
 def take_automatically(
@@ -38,29 +36,29 @@ def take_automatically(
     taken = []
     for part in survey.models:
         judging, name = _find_judge(part, asked, device)
-        similarity = _compare_all(part, judging)
+        similarities = _compare_all(part, judging)
         entered = storage.enter(survey, new_token(), "automatic", judge=name, model=part.name)
         steps = order_steps(survey, entered)
         for step in steps:
-            choice = None if step.question is None else _choose(step.question, similarity)
+            choice = None if step.question is None else _choose(step.question, similarities)
             storage.answer(entered, step.id, choice, n_steps=len(steps))
         taken.append(entered)
     return taken
 
 
-def _choose(question: Question, similarity: _Similarity) -> str:
+def _choose(question: Question, similarities: _Similarities) -> str:
     """Return the key of the option that a judge finds best.
 
     In a match that is the most similar prototype, or none where nothing is similar at all; in a
     diagnosis the least similar pair; of trajectories the most similar in the mean.
     """
-    if question.task == "diagnosis":
-        return min(question.options, key=lambda option: similarity(*option.lines[:2])).key
     scores = {
-        option.key: fmean(map(similarity, question.lines, option.lines))
+        option.key: fmean(similarities[pair] for pair in _pairs(question, option))
         for option in question.options
         if option.key != NONE
     }
+    if question.task == "diagnosis":
+        return min(scores, key=lambda key: scores[key])
     best = max(scores, key=lambda key: scores[key])
     return NONE if NONE in question.keys and scores[best] <= 0 else best
 
@@ -77,22 +75,17 @@ def _find_judge(part: ModelQuestions, asked: Encoder | None, device: str) -> tup
     return judging, name
 
 
-def _compare_all(part: ModelQuestions, judge: Judge) -> _Similarity:
+def _compare_all(part: ModelQuestions, judge: Judge) -> _Similarities:
     """Ask the judge about all sentences at once: it compares them by how they differ."""
-    pairs = [pair for question in part.questions for pair in _pairs(question)]
+    pairs = [p for q in part.questions for option in q.options for p in _pairs(q, option)]
     sentences = list(dict.fromkeys(sentence for sentence, _ in pairs))
     prototypes = list(dict.fromkeys(prototype for _, prototype in pairs))
-    matrix = judge(sentences, prototypes)
-    sentence_at = {sentence: at for at, sentence in enumerate(sentences)}
-    prototype_at = {prototype: at for at, prototype in enumerate(prototypes)}
-    return lambda sentence, prototype: float(matrix[sentence_at[sentence], prototype_at[prototype]])
+    scores = judge(sentences, prototypes).ravel().tolist()
+    return dict(zip(product(sentences, prototypes), scores, strict=True))
 
 
-def _pairs(question: Question) -> list[tuple[str, str]]:
+def _pairs(question: Question, option: Option) -> list[tuple[str, str]]:
+    """Return the sentences with the prototypes that an option offers for them."""
     if question.task == "diagnosis":
-        return [(option.lines[0], option.lines[1]) for option in question.options]
-    return [
-        pair
-        for option in question.options
-        for pair in zip(question.lines, option.lines, strict=False)
-    ]
+        return [(option.lines[0], option.lines[1])]
+    return list(zip(question.lines, option.lines, strict=False))

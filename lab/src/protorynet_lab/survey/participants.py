@@ -15,8 +15,6 @@ from typing import Literal
 from protorynet.server import csv_lines
 from protorynet_lab.survey.questionnaire import NONE, TASKS, Lesson, Question, Survey
 
-__all__ = ["Response", "new_token", "order_steps", "responses_csv"]
-
 Kind = Literal["technical", "non-technical", "automatic"]
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22,64}", re.ASCII)
 
@@ -69,10 +67,8 @@ class Response:
 
     Parameters
     ----------
-    participant
-        Number of the participant.
-    kind, judge
-        Their group, and what answered in place of a person.
+    participant, kind, judge
+        Number of the participant, their group, and what answered in place of a person.
     model, task, question
         What was asked.
     choice, expected, n_options
@@ -82,10 +78,8 @@ class Response:
     seconds, showings
         Time since the question was first shown, and how often it was shown: a time with more than
         one showing may hold a pause.
-    answered_at
-        Seconds since 1970.
-    is_finished
-        Whether the participant answered everything.
+    answered_at, is_finished
+        Seconds since 1970, and whether the participant answered everything.
     """
 
     participant: int

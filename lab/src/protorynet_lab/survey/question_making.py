@@ -11,6 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from protorynet.errors import EmptyDocumentError, InputError
@@ -19,6 +21,7 @@ from protorynet.model import PRECOMPUTED
 from protorynet.prototypes import Prototypes
 from protorynet_lab.survey.questionnaire import (
     NONE,
+    TASKS,
     Lesson,
     ModelQuestions,
     Option,
@@ -28,8 +31,6 @@ from protorynet_lab.survey.questionnaire import (
 
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
-
-__all__ = ["Counts", "survey_of_models"]
 
 MAX_DOCUMENTS_READ = 600
 SENTENCE_LENGTHS = (15, 220)
@@ -53,13 +54,17 @@ class Counts:
 
 @dataclass(frozen=True)
 class _ReadModel:
-    """A model, what it says about each document, and the right labels as the model names them."""
+    """A model, what it says about each document, the right labels, and what to call labels."""
 
     name: str
     encoder: str
     prototypes: Prototypes
     explanations: Sequence[Explanation]
     truths: Sequence[str]
+    label_names: Mapping[str, str]
+
+    def call(self, label: str) -> str:
+        return self.label_names.get(label, label)
 
 
 def survey_of_models(
@@ -100,13 +105,12 @@ def survey_of_models(
     chosen = sorted(draw.sample(range(len(texts)), min(len(texts), MAX_DOCUMENTS_READ)))
     while True:
         try:
-            read = [_read(name, model, texts, labels, chosen) for name, model in models.items()]
+            documents = [texts[at] for at in chosen], [labels[at] for at in chosen]
+            read = [_read(name, model, *documents, names or {}) for name, model in models.items()]
             break
         except EmptyDocumentError as error:
             empty = {chosen[at] for at in error.rows}
             chosen = [at for at in chosen if at not in empty]
-    for model in read:
-        _check_prototypes(model)
     positions = [at if rows is None else int(rows[at]) for at in chosen]
     parts = _make_questions(read, positions, counts, random.Random(seed))  # noqa: S311
     if any(not part.questions for part in parts):
@@ -114,45 +118,36 @@ def survey_of_models(
             f"no question can be made from {len(chosen):,} documents: they hold no sentences of "
             f"{SENTENCE_LENGTHS[0]} to {SENTENCE_LENGTHS[1]} characters. Give other ones."
         )
-    survey = Survey(title, seed, tuple(_rename_labels(part, names or {}) for part in parts))
-    survey = survey.with_id()
-    return survey, list(_remark_on_missing(survey, counts))
+    return Survey(title, seed, parts).with_id(), list(_remark_on_missing(parts, counts))
 
 
 def _read(
     name: str,
     model: ProtoryNetClassifier,
-    texts: Sequence[str],
-    labels: Sequence[Any],
-    chosen: Sequence[int],
+    texts: list[str],
+    labels: list[Any],
+    label_names: Mapping[str, str],
 ) -> _ReadModel:
-    if model.model_.encoder.name == PRECOMPUTED:
+    encoder, code = model.model_.encoder.name, model.model_.labels
+    if encoder == PRECOMPUTED:
         raise InputError(
             f"the model {name!r} reads vectors, not texts, so people cannot be asked about it."
         )
-    code = model.model_.labels
-    targets = code.encode([labels[at] for at in chosen])
-    return _ReadModel(
-        name,
-        model.model_.encoder.name,
-        model.prototypes_,
-        model.explain([texts[at] for at in chosen]),
-        [code.name_of(target) for target in targets],
-    )
-
-
-def _check_prototypes(model: _ReadModel) -> None:
-    readable = {_words(item.sentence) for item in model.prototypes if _is_shown(item.sentence)}
+    sentences = [item.sentence for item in model.prototypes_]
+    readable = {_words(sentence) for sentence in sentences if _is_shown(sentence)}
     if len(readable) < 3:
         raise InputError(
-            f"the model {model.name!r} has {len(readable)} different prototypes of readable "
+            f"the model {name!r} has {len(readable)} different prototypes of readable "
             "length, but a question needs 3. Train it with more, such as --max-prototypes 10."
         )
+    truths = [code.name_of(target) for target in code.encode(labels)]
+    explanations = model.explain(texts)
+    return _ReadModel(name, encoder, model.prototypes_, explanations, truths, label_names)
 
 
 def _make_questions(
     models: Sequence[_ReadModel], positions: Sequence[int], counts: Counts, draw: random.Random
-) -> list[ModelQuestions]:
+) -> tuple[ModelQuestions, ...]:
     order = draw.sample(range(len(positions)), len(positions))
     matches = _choose_sentences(models, order, counts.match, draw)
     used = {document for document, _ in matches}
@@ -172,13 +167,11 @@ def _make_questions(
             counted[question.task] += 1
             name = f"{model.name}/{question.task}/{counted[question.task]}"
             questions.append(replace(question, id=name, row=positions[document]))
-        lesson = None
-        if mistakes:
-            lesson = _choose_lesson(model, order, used | {document for document, _ in mistakes})
-        n_prototypes = len(model.prototypes)
-        part = ModelQuestions(model.name, model.encoder, n_prototypes, tuple(questions), lesson)
-        parts.append(part)
-    return parts
+        taken = used | {document for document, _ in mistakes}
+        lesson = _choose_lesson(model, order, taken) if mistakes else None
+        about = model.name, model.encoder, len(model.prototypes)
+        parts.append(ModelQuestions(*about, tuple(questions), lesson))
+    return tuple(parts)
 
 
 def _choose_sentences(
@@ -219,14 +212,17 @@ def _choose_texts(
     models: Sequence[_ReadModel], order: Sequence[int], count: int, used: set[int]
 ) -> list[int]:
     """Choose short texts whose trajectories change prototypes, for every model."""
+
+    def fits(explanation: Explanation) -> bool:
+        prototypes = {_words(step.prototype_sentence) for step in explanation.sentences}
+        return _is_short_text(explanation) and len(prototypes) > 1
+
     fitting = (
         document
         for document in order
-        if document not in used
-        and all(_is_short_text(model.explanations[document]) for model in models)
-        and all(_has_turns(model.explanations[document]) for model in models)
+        if document not in used and all(fits(model.explanations[document]) for model in models)
     )
-    return [document for document, _ in zip(fitting, range(count), strict=False)]
+    return list(islice(fitting, count))
 
 
 def _find_mistakes(
@@ -264,9 +260,9 @@ def _choose_lesson(model: _ReadModel, order: Sequence[int], used: set[int]) -> L
     ]
     if not correct:
         return None
-    best = max(correct, key=_mean_similarity)
+    best = max(correct, key=lambda each: fmean(step.similarity for step in each.sentences))
     pairs = tuple((step.text, step.prototype_sentence) for step in best.sentences)
-    return Lesson(pairs, best.label)
+    return Lesson(pairs, model.call(best.label))
 
 
 def _ask_match(model: _ReadModel, document: int, step: int, draw: random.Random) -> Question:
@@ -286,7 +282,7 @@ def _ask_diagnosis(model: _ReadModel, document: int, blamed: int) -> Question:
         for number, sentence in enumerate(explanation.sentences, 1)
     )
     lines = tuple(step.text for step in explanation.sentences)
-    labels = explanation.label, model.truths[document]
+    labels = model.call(explanation.label), model.call(model.truths[document])
     return Question("", "diagnosis", lines, options, str(blamed + 1), 0, *labels)
 
 
@@ -338,44 +334,22 @@ def _is_short_text(explanation: Explanation) -> bool:
     )
 
 
-def _has_turns(explanation: Explanation) -> bool:
-    return len({_words(step.prototype_sentence) for step in explanation.sentences}) > 1
-
-
-def _mean_similarity(explanation: Explanation) -> float:
-    return sum(step.similarity for step in explanation.sentences) / len(explanation.sentences)
-
-
 def _words(text: str) -> str:
     """Return only the letters and digits, so that texts that read alike are found equal."""
     return _NOT_WORDS.sub(" ", text.casefold()).strip()
 
 
-def _rename_labels(part: ModelQuestions, names: Mapping[str, str]) -> ModelQuestions:
-    def rename(label: str | None) -> str | None:
-        return None if label is None else names.get(label, label)
-
-    questions = tuple(
-        replace(question, given=rename(question.given), truth=rename(question.truth))
-        for question in part.questions
-    )
-    lesson = part.lesson
-    if lesson is not None:
-        lesson = replace(lesson, label=names.get(lesson.label, lesson.label))
-    return replace(part, questions=questions, lesson=lesson)
-
-
-def _remark_on_missing(survey: Survey, counts: Counts) -> Iterator[str]:
-    wished = {
-        "match": (counts.match, "sentences of readable length"),
-        "diagnosis": (counts.diagnosis, "wrong predictions for short texts"),
-        "trajectory": (counts.trajectory, "short texts with different prototypes"),
+def _remark_on_missing(parts: Sequence[ModelQuestions], counts: Counts) -> Iterator[str]:
+    needed = {
+        "match": "sentences of readable length",
+        "diagnosis": "wrong predictions for short texts",
+        "trajectory": "short texts with different prototypes",
     }
-    for model in survey.models:
-        for task, (count, needed) in wished.items():
-            made = sum(question.task == task for question in model.questions)
-            if made < count:
+    for part in parts:
+        for task in TASKS:
+            made, wished = len(part.of(task)), getattr(counts, task)
+            if made < wished:
                 yield (
-                    f"{model.name}: {made} {task} questions instead of {count}; the data hold "
-                    f"too few {needed}"
+                    f"{part.name}: {made} {task} questions instead of {wished}; the data hold "
+                    f"too few {needed[task]}"
                 )

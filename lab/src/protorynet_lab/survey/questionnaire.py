@@ -15,20 +15,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 from protorynet.errors import InputError
 from protorynet.files import write_atomically
 
-__all__ = [
-    "NONE",
-    "TASKS",
-    "Lesson",
-    "ModelQuestions",
-    "Option",
-    "Question",
-    "Survey",
-    "parse_survey",
-    "read_survey",
-    "survey_json",
-    "write_survey",
-]
-
 Task = Literal["match", "diagnosis", "trajectory"]
 TASKS: tuple[Task, ...] = ("match", "diagnosis", "trajectory")
 """The kinds of questions, in the order in which they are asked."""
@@ -52,15 +38,10 @@ _Number = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 
 @dataclass(frozen=True)
 class Option:
-    """One of the answers to choose from.
+    """One of the answers to choose from: the key that is stored, and what is shown.
 
-    Parameters
-    ----------
-    key
-        What is stored when it is chosen. It tells nothing about being right.
-    lines
-        What is shown: a prototype; a sentence and its prototype (diagnosis); the prototypes of a
-        trajectory. Empty for "none of these".
+    The lines are a prototype; a sentence and its prototype (diagnosis); or the prototypes of a
+    trajectory. "None of these" has none.
     """
 
     key: _Key
@@ -75,10 +56,8 @@ class Question:
     ----------
     id, task
         Name that is unique in its survey, and one of `TASKS`.
-    lines
-        The sentences asked about.
-    options
-        The answers to choose from, in an order that tells nothing.
+    lines, options
+        The sentences asked about, and the answers to choose from.
     expected
         Key of the answer that agrees with the model, or that explains its mistake.
     row
@@ -112,20 +91,10 @@ class Lesson:
 
 @dataclass(frozen=True)
 class ModelQuestions:
-    """What participants assigned to a model are asked.
+    """What participants assigned to a model are asked, task after task.
 
-    Parameters
-    ----------
-    name
-        The model's name. Participants never see it.
-    encoder
-        The encoder it was made with, so that an automatic participant can ask another one.
-    n_prototypes
-        How many prototypes it has.
-    questions
-        The questions, task after task.
-    lesson
-        What is shown before the first diagnosis; None where the model has none.
+    They never see its name. The encoder is known so that an automatic participant can ask another
+    one. The lesson is shown before the first diagnosis.
     """
 
     name: _Name
@@ -145,10 +114,9 @@ class Survey:
 
     Parameters
     ----------
-    title
-        What participants see as its name.
-    seed
-        Decides who is assigned to which model, and every order shown.
+    title, seed
+        What participants see as its name; what decides who is assigned to which model, and every
+        order shown.
     models
         The questions of each model.
     id

@@ -6,13 +6,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
+from itertools import combinations, product
 from statistics import fmean
 from typing import Any, Literal
 
 from protorynet_lab.survey.participants import Response
-
-__all__ = ["Analysis", "analyse", "krippendorff_alpha"]
 
 TASK_OF_MEASURE = {
     "agreement": "match",
@@ -22,14 +20,11 @@ TASK_OF_MEASURE = {
 }
 """What is measured, and in which questions: ease is rated, the others are shares of agreement."""
 
-EVERYONE = "everyone"
-"""The group of all people, technical or not."""
-
-AUTOMATIC = "automatic"
-"""The group of automatic participants, who are no people."""
-
 _GROUPS = ("technical", "non-technical")
+EVERYONE = "everyone"
+AUTOMATIC = "automatic"  # these are no people
 _People = dict[int, list[Response]]
+_OwnMeans = dict[tuple[str, str, str], list[float]]
 
 
 @dataclass(frozen=True)
@@ -106,12 +101,8 @@ class Analysis:
     n_people, n_analysed, n_automatic
         People who answered anything, those whose answers are analysed, and automatic participants
         that are shown beside them.
-    left_out
-        People left out, by reason.
-    least_seconds
-        The least time per question for which answers are trusted.
-    models
-        The models, in their order.
+    left_out, least_seconds
+        People left out, by reason; the least time per question for which answers are trusted.
     means, comparisons, questions, alphas
         The figures. Automatic participants only ever have means of their own.
     """
@@ -190,6 +181,7 @@ def analyse(
     shown = machines if with_automatic else {}
     order = tuple(models) or tuple(sorted({response.model for response in responses}))
     questions = _group_by_question(order, kept)
+    own_means = _find_own_means([*kept.values(), *shown.values()])
     return Analysis(
         n_people=len(people),
         n_analysed=len(kept),
@@ -197,8 +189,8 @@ def analyse(
         left_out=left_out,
         least_seconds=least_seconds,
         models=order,
-        means=tuple(_find_means(order, kept, shown)),
-        comparisons=tuple(_compare(order, kept)),
+        means=tuple(_find_means(order, own_means, kept, shown)),
+        comparisons=tuple(_compare(order, own_means)),
         questions=tuple(_count_choices(given) for given in questions),
         alphas=tuple(_find_alphas(order, questions)),
     )
@@ -254,37 +246,35 @@ def _mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
     return mean, math.sqrt(variance / len(values))
 
 
-def _own_means(measure: str, model: str, group: str, people: _People) -> list[float]:
-    """Return each participant's own mean."""
-    means = []
-    for given in people.values():
-        values = [
-            float(response.ease or 0) if measure == "ease" else float(response.agrees)
-            for response in given
-            if response.task == TASK_OF_MEASURE[measure]
-            and response.model == model
-            and group in (response.kind, EVERYONE)
-            and (measure != "ease" or response.ease is not None)
-        ]
-        if values:
-            means.append(fmean(values))
-    return means
+def _find_own_means(participants: Iterable[list[Response]]) -> _OwnMeans:
+    """Return the means of every single participant, by measure, model and group."""
+    own_means: _OwnMeans = defaultdict(list)
+    for given in participants:
+        kind = given[0].kind
+        groups = (kind,) if kind == AUTOMATIC else (kind, EVERYONE)
+        for measure, task in TASK_OF_MEASURE.items():
+            values: dict[str, list[float]] = defaultdict(list)
+            for response in given:
+                value = response.ease if measure == "ease" else response.agrees
+                if response.task == task and value is not None:
+                    values[response.model].append(float(value))
+            for (model, own), group in product(values.items(), groups):
+                own_means[measure, model, group].append(fmean(own))
+    return own_means
 
 
-def _find_means(models: Sequence[str], people: _People, machines: _People) -> Iterator[Mean]:
-    groups = [*((group, people) for group in (*_GROUPS, EVERYONE)), (AUTOMATIC, machines)]
-    for measure in TASK_OF_MEASURE:
-        for group, whose in groups:
-            for model in models:
-                if values := _own_means(measure, model, group, whose):
-                    chance = _chance(measure, model, whose)
-                    summary = _mean_and_error(values)
-                    yield Mean(measure, model, group, len(values), *summary, chance)
+def _find_means(
+    models: Sequence[str], own_means: _OwnMeans, people: _People, machines: _People
+) -> Iterator[Mean]:
+    groups = (*_GROUPS, EVERYONE, AUTOMATIC)
+    for measure, group, model in product(TASK_OF_MEASURE, groups, models):
+        if values := own_means.get((measure, model, group)):
+            whose = machines if group == AUTOMATIC else people
+            chance = None if measure == "ease" else _find_chance(measure, model, whose)
+            yield Mean(measure, model, group, len(values), *_mean_and_error(values), chance)
 
 
-def _chance(measure: str, model: str, people: _People) -> float | None:
-    if measure == "ease":
-        return None
+def _find_chance(measure: str, model: str, people: _People) -> float:
     shares = {
         response.question: 1 / response.n_options
         for given in people.values()
@@ -294,7 +284,7 @@ def _chance(measure: str, model: str, people: _People) -> float | None:
     return fmean(shares.values())
 
 
-def _compare(models: Sequence[str], people: _People) -> Iterator[Comparison]:
+def _compare(models: Sequence[str], own_means: _OwnMeans) -> Iterator[Comparison]:
     for measure in TASK_OF_MEASURE:
         pairs = [
             (group, left, right, (left, group), (right, group))
@@ -303,7 +293,7 @@ def _compare(models: Sequence[str], people: _People) -> Iterator[Comparison]:
         ]
         pairs += [(model, *_GROUPS, *((model, group) for group in _GROUPS)) for model in models]
         for within, left, right, *samples in pairs:
-            first, second = (_own_means(measure, *sample, people) for sample in samples)
+            first, second = (own_means.get((measure, *sample), []) for sample in samples)
             if first and second:
                 yield Comparison(measure, within, left, right, *_test_means(first, second))
 

@@ -7,6 +7,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,8 +32,6 @@ from protorynet_lab.survey.survey_pages import render
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["analysis_charts", "print_analysis", "write_analysis"]
-
 _TITLES = {
     "agreement": "Prototype chosen as by the model",
     "ease": "Ease of choosing (1–5)",
@@ -55,17 +54,11 @@ _STYLE = {
 }
 
 
-class _Bar(NamedTuple):
-    mean: float
-    error: float | None
-    n: int
-
-
 class _BarGroup(NamedTuple):
     """Bars side by side, one of each model (None where there is none), and a note above them."""
 
     name: str
-    bars: tuple[_Bar | None, ...]
+    bars: tuple[Mean | None, ...]
     note: str = ""
 
 
@@ -121,64 +114,60 @@ def analysis_charts(analysis: Analysis) -> dict[str, str]:
     charts = {}
     for measure, title in _CHART_TITLES.items():
         names = ("technical", "non-technical", AUTOMATIC)
-        groups = [group for name in names for group in _group_bars(analysis, measure, name, name)]
+        groups = [group for name in names for group in _group_bars(analysis, measure, name)]
         if groups:
             chances = {each.chance for each in analysis.means if each.measure == measure}
             chance = chances.pop() if len(chances) == 1 else None
-            is_share = measure != "ease"
-            charts[f"{measure}.svg"] = _draw_bars(title, analysis.models, groups, is_share, chance)
-    groups = list(_group_by_question(analysis))
-    groups += _group_bars(analysis, "trajectory", EVERYONE, "all")
-    groups += _group_bars(analysis, "trajectory", AUTOMATIC, AUTOMATIC)
+            charts[f"{measure}.svg"] = _draw_bars(title, analysis.models, groups, chance)
+    groups = [
+        *_group_by_question(analysis),
+        *(group._replace(name="all") for group in _group_bars(analysis, "trajectory", EVERYONE)),
+        *_group_bars(analysis, "trajectory", AUTOMATIC),
+    ]
     if groups:
         title = "Trajectories chosen as the model does, by question"
-        charts["trajectories.svg"] = _draw_bars(title, analysis.models, groups, True, 0.25)
+        charts["trajectories.svg"] = _draw_bars(title, analysis.models, groups, 0.25)
     return charts
 
 
-def _group_bars(analysis: Analysis, measure: str, group: str, name: str) -> list[_BarGroup]:
+def _group_bars(analysis: Analysis, measure: str, group: str) -> list[_BarGroup]:
     """Return the bars of a group of participants; none where nobody of them was asked."""
-    means = [analysis.mean(measure, model, group) for model in analysis.models]
-    if not any(means):
+    bars = tuple(analysis.mean(measure, model, group) for model in analysis.models)
+    if not any(bars):
         return []
-    bars = tuple(_Bar(each.mean, each.error, each.n) if each else None for each in means)
     tests = [
         test for test in analysis.comparisons if (test.measure, test.within) == (measure, group)
     ]
     # Three models or more have no one such value.
     is_tested = len(tests) == 1 and tests[0].p is not None
-    return [_BarGroup(name, bars, _format_p(tests[0].p) if is_tested else "")]
+    return [_BarGroup(group, bars, _format_p(tests[0].p) if is_tested else "")]
 
 
 def _group_by_question(analysis: Analysis) -> Iterator[_BarGroup]:
     bars = {
         model: [
-            _Bar(each.agreement, each.error, each.n)
+            Mean("trajectory", model, EVERYONE, each.n, each.agreement, each.error, None)
             for each in analysis.questions
             if each.task == "trajectory" and each.model == model
         ]
         for model in analysis.models
     }
-    for place in range(max(map(len, bars.values()), default=0)):
-        of_models = tuple(own[place] if place < len(own) else None for own in bars.values())
-        yield _BarGroup(f"question {place + 1}", of_models)
+    for number, of_models in enumerate(zip_longest(*bars.values()), 1):
+        yield _BarGroup(f"question {number}", of_models)
 
 
 def _draw_bars(
     title: str,
     models: Sequence[str],
     groups: Sequence[_BarGroup],
-    is_share: bool,
     chance: float | None,
 ) -> str:
-    """Return groups of bars with standard errors as SVG, dark on white.
-
-    Values are shares between 0 and 1, else ratings between 1 and 5; chance is a broken line.
-    """
+    """Return groups of bars with standard errors as SVG, dark on white; chance is a broken line."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
+    is_share = all(bar.measure != "ease" for group in groups for bar in group.bars if bar)
     bar_width = 0.8 / len(models)
     colours = [HUES[place % len(HUES)] for place in range(len(models))]
     inches = max(5.0, 1.2 + len(groups) * max(1.2, 0.58 * len(models)), 1.8 * len(models))
@@ -187,12 +176,12 @@ def _draw_bars(
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure = Figure(figsize=(inches, 3.8), layout="constrained")
         axes = figure.add_subplot()
-        _draw_scale(axes, groups, is_share, chance)
+        _draw_scale(axes, groups, chance, is_share=is_share)
         for at, group in enumerate(groups):
             for place, bar in enumerate(group.bars):
                 if bar is not None:
                     x = at + (place - (len(models) - 1) / 2) * bar_width
-                    _draw_bar(axes, bar, x, bar_width, colours[place], is_share)
+                    _draw_bar(axes, bar, x, bar_width, colours[place])
         handles = [Patch(color=colour) for colour in colours]
         names = [shorten(clean(model), 20) for model in models]
         figure.legend(
@@ -215,7 +204,7 @@ def _draw_bars(
 
 
 def _draw_scale(
-    axes: Axes, groups: Sequence[_BarGroup], is_share: bool, chance: float | None
+    axes: Axes, groups: Sequence[_BarGroup], chance: float | None, *, is_share: bool
 ) -> None:
     low, high = (0, 1) if is_share else (1, 5)
     ticks = np.linspace(low, high, 5)
@@ -236,7 +225,7 @@ def _draw_scale(
         axes.annotate(group.note, (at, high), (0, 16), ha="center", **beside)
 
 
-def _draw_bar(axes: Axes, bar: _Bar, x: float, width: float, colour: str, is_share: bool) -> None:
+def _draw_bar(axes: Axes, bar: Mean, x: float, width: float, colour: str) -> None:
     low, high = axes.get_ylim()
     axes.bar(x, bar.mean - low, 0.85 * width, bottom=low, color=colour)
     error = bar.error or 0.0
@@ -246,7 +235,7 @@ def _draw_bar(axes: Axes, bar: _Bar, x: float, width: float, colour: str, is_sha
         reach = [[bar.mean - bottom], [top - bar.mean]]
         axes.errorbar(x, bar.mean, reach, color=_INK, linewidth=1.5, capsize=5, clip_on=False)
     near = {"textcoords": "offset points", "ha": "center"}
-    shown = f"{100 * bar.mean:.0f}%" if is_share else f"{bar.mean:.1f}"
+    shown = f"{bar.mean:.1f}" if bar.measure == "ease" else f"{100 * bar.mean:.0f}%"
     axes.annotate(shown, (x, top), (0, 4), size=9, weight="bold", **near)
     axes.annotate(f"n={bar.n}", (x, low), (0, -12), size=8, color=_FAINT, **near)
 
@@ -275,8 +264,7 @@ def _format_mean(mean: Mean) -> str:
     '4.00'
     """
     if mean.measure == "ease":
-        error = "" if mean.error is None else f" ± {mean.error:.2f}"
-        return f"{mean.mean:.2f}{error}"
+        return f"{mean.mean:.2f}" + ("" if mean.error is None else f" ± {mean.error:.2f}")
     error = "" if mean.error is None else f" ± {100 * mean.error:.0f}"
     return f"{100 * mean.mean:.0f}%{error}"
 

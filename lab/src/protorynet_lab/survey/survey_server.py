@@ -21,8 +21,6 @@ from protorynet_lab.survey.survey_analysis import analyse
 from protorynet_lab.survey.survey_routes import pages_router
 from protorynet_lab.survey.survey_storage import Storage
 
-__all__ = ["attach", "listening_at", "router", "serve_survey", "survey_app"]
-
 MAX_CONNECTIONS = 500
 _ALL_INTERFACES = ("0.0.0.0", "::")  # noqa: S104
 _admin_router = APIRouter(

@@ -30,8 +30,6 @@ from protorynet_lab.survey.survey_database import (
     views,
 )
 
-__all__ = ["Storage", "open_survey"]
-
 MAX_PARTICIPANTS = 20_000
 
 
@@ -125,14 +123,10 @@ class Storage:
 
         Parameters
         ----------
-        survey
-            The survey.
-        token
-            Their personal token. Who has begun with it already goes on.
-        kind
-            Their group.
-        invitation
-            The invitation they came by.
+        survey, token
+            The survey, and their personal token. Who has begun with it already goes on.
+        kind, invitation
+            Their group, and the invitation they came by.
         judge
             What answers in place of a person.
         model
