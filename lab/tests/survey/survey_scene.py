@@ -11,9 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +60,12 @@ def _model(name: str) -> ModelQuestions:
 
 @contextlib.contextmanager
 def running(app: Any) -> Iterator[str]:
-    """Serve an app on a thread, and give its address."""
+    """Serve an app on a thread, and give its address; who comes too early waits."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            while not server.started and thread.is_alive():
-                time.sleep(0.01)
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True
@@ -92,69 +88,47 @@ class Process:
             stderr=subprocess.PIPE,
             text=True,
         )
+        assert self.process.stdout is not None
+        self.link = self.process.stdout.readline().removeprefix("Invitation link: ").strip()
+        self.own_link = f"http://127.0.0.1:{self.port}{httpx.URL(self.link).path}"
         try:
-            assert self.process.stdout is not None
-            line = self.process.stdout.readline()
-            assert line.startswith("Invitation link: "), "the server did not start"
-            self.link = line.removeprefix("Invitation link: ").strip()
-            self.own_link = f"http://127.0.0.1:{self.port}{httpx.URL(self.link).path}"
-            self._wait_until_it_answers()
+            assert httpx.get(self.own_link, timeout=30).status_code == 200
         except BaseException:
             self.end(signal.SIGKILL)
             raise
 
-    def _wait_until_it_answers(self) -> None:
-        for _ in range(200):
-            with contextlib.suppress(httpx.TransportError):
-                if httpx.get(self.own_link).status_code == 200:
-                    return
-            time.sleep(0.05)
-        raise AssertionError("the server does not answer")
-
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Signal the process, wait for its end, and return its exit code."""
-        if self.process.poll() is None:
-            self.process.send_signal(how)
+        self.process.send_signal(how)
         _, self.errors = self.process.communicate(timeout=30)
         return self.process.returncode
 
 
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+        return int(listener.getsockname()[1])
 
 
-@dataclass(frozen=True)
-class Form:
-    """A form of a page, as a browser without scripts reads it."""
-
-    action: str
-    values: dict[str, list[str]]
-
-    @classmethod
-    def of(cls, page: str) -> Form:
-        values: dict[str, list[str]] = {}
-        for name, value in re.findall(r'<input [^>]*name="([^"]*)" value="([^"]*)"', page):
-            values.setdefault(name, []).append(value)
-        action = re.search(r'<form method="post" action="([^"]*)"', page)
-        assert action is not None, page
-        return cls(action[1], values)
+def read_form(page: httpx.Response) -> tuple[str, dict[str, list[str]]]:
+    """Return the address and the fields of a page's form, as a browser without scripts would."""
+    action = re.search(r'<form method="post" action="([^"]*)"', page.text)
+    assert action is not None, page.text
+    values: dict[str, list[str]] = {}
+    for name, value in re.findall(r'<input [^>]*name="([^"]*)" value="([^"]*)"', page.text):
+        values.setdefault(name, []).append(value)
+    return action[1], values
 
 
 def begin(client: httpx.Client, link: str, technical: str = "yes") -> httpx.Response:
     """Open the invitation, start, and return the first page."""
-    form = Form.of(client.get(link).text)
-    return client.post(form.action, data={"own": form.values["own"][0], "technical": technical})
+    action, values = read_form(client.get(link))
+    return client.post(action, data={"own": values["own"][0], "technical": technical})
 
 
 def answer(client: httpx.Client, page: httpx.Response) -> httpx.Response:
-    """Choose the first option, and return the next page."""
-    form = Form.of(page.text)
-    data = {"choice": form.values["choice"][0]} if "choice" in form.values else {}
-    if "ease" in form.values:
-        data["ease"] = "4"
-    return client.post(form.action, data=data)
+    """Choose the first of everything, and return the next page."""
+    action, values = read_form(page)
+    return client.post(action, data={name: offered[0] for name, offered in values.items()})
 
 
 def take(client: httpx.Client, link: str, technical: str = "yes") -> list[httpx.Response]:

@@ -132,9 +132,6 @@ def test_some_people_are_left_out_and_counted(given_answers, more, options, left
     found = analyse([*given_answers, *responses(50, "a", "2", **more)], **options)
     assert (found.n_people, found.n_analysed, found.left_out[left_out]) == (10, 9, 1)
     assert found.means == analyse(given_answers).means
-
-
-def test_people_who_did_not_finish_are_analysed_if_asked(given_answers) -> None:
     extra = responses(50, "a", "2", is_finished=False)
     assert analyse([*given_answers, *extra], with_unfinished=True).n_analysed == 10
 
@@ -151,19 +148,14 @@ def test_automatic_participants_are_never_people(given_answers) -> None:
     assert replace(found, n_automatic=0, means=without) == people
 
 
-def test_a_question_tells_on_which_answer_people_agree(given_answers) -> None:
-    last = next(each for each in analyse(given_answers).questions if each.question == "b/match/4")
+def test_questions_tell_on_which_answer_people_agree_and_keep_their_order(given_answers) -> None:
+    found = analyse(given_answers, models=["b", "a"])
+    assert found.models == ("b", "a")
+    assert [each.question for each in found.questions][3:5] == ["b/match/4", "a/match/1"]
+    last = found.questions[3]
     assert (last.agreement, last.consensus, last.is_consensus_expected) == (0.0, "0", False)
-
-
-def test_questions_and_models_keep_their_order(given_answers) -> None:
-    found = analyse(responses(1, "a", "1" * 11))
-    assert [each.question for each in found.questions][-2:] == ["a/match/10", "a/match/11"]
-    assert analyse(given_answers, models=["b", "a"]).models == ("b", "a")
-
-
-def test_no_answers_at_all_are_no_error() -> None:
-    assert analysis_charts(analyse([])) == {}
+    eleven = analyse(responses(1, "a", "1" * 11)).questions
+    assert [each.question for each in eleven][-2:] == ["a/match/10", "a/match/11"]
 
 
 def test_the_figures_of_the_paper_are_drawn_and_always_the_same(given_answers) -> None:
@@ -175,6 +167,7 @@ def test_the_figures_of_the_paper_are_drawn_and_always_the_same(given_answers) -
         *responses(11, "b", "1121", task="trajectory"),
     ]
     charts = analysis_charts(analyse(everything))
+    assert analysis_charts(analyse([])) == {}
     assert set(charts) == {"agreement.svg", "ease.svg", "diagnosis.svg", "trajectories.svg"}
     assert charts == analysis_charts(analyse(everything))
     for words in (">75%<", ">25%<", "p = .013", "n=4", "chance"):

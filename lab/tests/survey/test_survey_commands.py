@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import signal
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import httpx
+import pandas as pd
 import pytest
 from survey_scene import Process, take
 
@@ -29,12 +31,13 @@ def folder(reviews, unseen_reviews, quick, tiny_bert_folder, tmp_path_factory) -
     model = ProtoryNetClassifier(tiny_bert_folder, settings=settings, device="cpu", cache=False)
     model.fit(reviews.texts, reviews.labels).save(made / "k6")
     model.save(made / "other")
-    with (made / "reviews.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["review", "label", "split"])
-        for place, text in enumerate(unseen_reviews.texts):
-            label = unseen_reviews.labels[place - place % 3 // 2]
-            writer.writerow([text, label, "test" if place else "train"])
+    labels = unseen_reviews.labels
+    table = {
+        "review": unseen_reviews.texts,
+        "label": [labels[place - place % 3 // 2] for place in range(len(labels))],
+        "split": ["train", *["test"] * (len(labels) - 1)],
+    }
+    pd.DataFrame(table).to_csv(made / "reviews.csv", index=False)
     commands(
         [
             *("create", str(made / "k6"), str(made / "other"), "--data", str(made / "reviews.csv")),
@@ -48,9 +51,7 @@ def folder(reviews, unseen_reviews, quick, tiny_bert_folder, tmp_path_factory) -
 @pytest.fixture
 def file(folder: Path, tmp_path: Path) -> Path:
     """The survey's file, with no answers yet."""
-    copied = tmp_path / "survey.json"
-    copied.write_bytes((folder / "survey.json").read_bytes())
-    return copied
+    return Path(shutil.copy(folder / "survey.json", tmp_path))
 
 
 @pytest.fixture

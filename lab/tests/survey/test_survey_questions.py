@@ -40,11 +40,9 @@ def plain(text: str) -> str:
 def models(reviews, encoder, quick) -> dict[str, ProtoryNetClassifier]:
     """Two models, one of them of another seed."""
     made = {}
-    settings = quick.replace(min_prototypes=6)
+    options = {"settings": quick.replace(min_prototypes=6), "device": "cpu", "cache": False}
     for name, seed in (("first", 0), ("second", 3)):
-        model = ProtoryNetClassifier(
-            encoder, settings=settings, random_state=seed, device="cpu", cache=False
-        )
+        model = ProtoryNetClassifier(encoder, random_state=seed, **options)
         made[name] = model.fit(reviews.texts, reviews.labels)
     return made
 
@@ -77,19 +75,14 @@ def questions_of(task: str, *surveys: Survey) -> list[Question]:
 
 
 def test_a_seed_makes_one_survey_with_as_many_questions_as_asked_for(
-    made, models, unseen_reviews, turned
+    made, models, unseen_reviews, turned, tmp_path
 ) -> None:
     again = survey_of_models(models, unseen_reviews.texts, turned, seed=3, counts=_FEW)[0]
-    assert again == made[3]
+    write_survey(again, tmp_path / "survey.json")
+    assert again == made[3] == read_survey(tmp_path / "survey.json")
     assert len({survey.id for survey in made}) == len(SEEDS)
     counts = Counter(question.task for question in made[0])
     assert counts == {"match": 12, "diagnosis": 4, "trajectory": 6}
-
-
-def test_no_two_options_read_alike(made) -> None:
-    for question in questions_of("match", *made) + questions_of("trajectory", *made):
-        shown = [tuple(map(plain, option.lines)) for option in question.options]
-        assert len(set(shown)) == len(shown)
 
 
 def test_a_match_is_readable_and_offers_the_models_prototype_two_others_and_none(
@@ -100,6 +93,7 @@ def test_a_match_is_readable_and_offers_the_models_prototype_two_others_and_none
         prototypes = models[question.id.split("/")[0]].prototypes_
         sentences = {str(item.id): item.sentence for item in prototypes}
         offered = {option.key: option.lines for option in question.options}
+        assert len({plain(sentences[key]) for key in question.keys[:3]}) == 3
         assert offered == {key: (sentences[key],) for key in question.keys[:3]} | {NONE: ()}
         assert plain(sentences[question.expected]) != plain(question.lines[0])
         steps = explain(question).sentences
@@ -107,15 +101,11 @@ def test_a_match_is_readable_and_offers_the_models_prototype_two_others_and_none
         assert question.expected == str(step.prototype)
 
 
-def test_the_place_of_the_expected_answer_tells_nothing(made) -> None:
-    places = {q.keys.index(q.expected) for q in questions_of("match", *made)}
-    assert places == {0, 1, 2}
-
-
-def test_models_are_compared_on_the_same_sentences(made) -> None:
+def test_models_are_asked_the_same_and_places_tell_nothing(made) -> None:
     for survey in made:
         first, second = ([q.lines for q in model.of("match")] for model in survey.models)
         assert first == second
+    assert {q.keys.index(q.expected) for q in questions_of("match", *made)} == {0, 1, 2}
 
 
 def test_the_expected_trajectory_is_the_models_and_counting_does_not_tell_it(made, explain) -> None:
@@ -144,28 +134,23 @@ def test_the_lesson_is_none_of_the_questions(made) -> None:
         assert taught not in [question.lines for question in model.questions]
 
 
-def test_labels_are_called_as_wished(models, unseen_reviews, turned) -> None:
-    called = {"good": "praise", "bad": "complaint"}
-    survey, _ = survey_of_models(models, unseen_reviews.texts, turned, counts=_FEW, names=called)
+def test_labels_are_called_as_wished_and_empty_documents_left_out(
+    models, unseen_reviews, turned
+) -> None:
+    texts, called = [" \n ", *unseen_reviews.texts], {"good": "praise", "bad": "complaint"}
+    survey, _ = survey_of_models(models, texts, ["good", *turned], counts=_FEW, names=called)
     assert {question.given for question in questions_of("diagnosis", survey)} <= {*called.values()}
+    assert all(question.row > 0 for question in survey)
 
 
 def test_too_few_mistakes_are_told(models, unseen_reviews) -> None:
-    right = models["first"].predict(unseen_reviews.texts).tolist()
-    survey, remarks = survey_of_models(
-        {"first": models["first"]}, unseen_reviews.texts, right, counts=_FEW
-    )
+    texts, model = unseen_reviews.texts, models["first"]
+    survey, remarks = survey_of_models({"m": model}, texts, model.predict(texts), counts=_FEW)
     assert not survey.models[0].of("diagnosis")
     assert remarks == [
-        "first: 0 diagnosis questions instead of 2; the data hold too few wrong predictions for "
+        "m: 0 diagnosis questions instead of 2; the data hold too few wrong predictions for "
         "short texts"
     ]
-
-
-def test_a_document_without_a_sentence_is_left_out(models, unseen_reviews, turned) -> None:
-    texts = [" \n ", *unseen_reviews.texts]
-    survey, _ = survey_of_models(models, texts, ["good", *turned], counts=_FEW)
-    assert all(question.row > 0 for question in survey)
 
 
 def test_two_prototypes_are_too_few(reviews, encoder, quick) -> None:
@@ -174,11 +159,6 @@ def test_two_prototypes_are_too_few(reviews, encoder, quick) -> None:
     model.fit(reviews.texts, reviews.labels)
     with pytest.raises(InputError, match="needs 3"):
         survey_of_models({"small": model}, reviews.texts, reviews.labels)
-
-
-def test_a_survey_comes_back_from_its_file(made, tmp_path) -> None:
-    write_survey(made[0], tmp_path / "survey.json")
-    assert read_survey(tmp_path / "survey.json") == made[0]
 
 
 _json = st.recursive(

@@ -334,10 +334,12 @@ def _name(models: list[Path]) -> dict[str, Path]:
 
 
 def _parse_label_names(given: list[str]) -> dict[str, str]:
-    names = dict(pair.split("=", 1) if "=" in pair else (pair, "") for pair in given)
-    for label, words in names.items():
+    names = {}
+    for pair in given:
+        label, _, words = pair.partition("=")
         if not label or not words:
             raise InputError(f"--call {label!r} should be LABEL=WORDS, such as 0=negative.")
+        names[label] = words
     return names
 
 

@@ -287,13 +287,14 @@ def _find_chance(measure: str, model: str, people: _People) -> float:
 def _compare(models: Sequence[str], own_means: _OwnMeans) -> Iterator[Comparison]:
     for measure in TASK_OF_MEASURE:
         pairs = [
-            (group, left, right, (left, group), (right, group))
+            (group, (left, group), (right, group), left, right)
             for group in (*_GROUPS, EVERYONE)
             for left, right in combinations(models, 2)
         ]
-        pairs += [(model, *_GROUPS, *((model, group) for group in _GROUPS)) for model in models]
-        for within, left, right, *samples in pairs:
-            first, second = (own_means.get((measure, *sample), []) for sample in samples)
+        left, right = _GROUPS
+        pairs += [(model, (model, left), (model, right), left, right) for model in models]
+        for within, *samples, left, right in pairs:
+            first, second = (own_means.get((measure, *sample)) for sample in samples)
             if first and second:
                 yield Comparison(measure, within, left, right, *_test_means(first, second))
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
@@ -44,7 +44,7 @@ _CHART_TITLES = {
     "diagnosis": "Mistakes diagnosed correctly",
 }
 _INK, _FAINT, _RULE = "#1f2328", "#59636e", "#dde1e6"
-_STYLE = {
+_STYLE: Any = {
     "svg.hashsalt": "protorynet",  # the same answers give the same file
     "svg.fonttype": "none",  # text that can be searched, selected and read aloud
     "text.parse_math": False,  # a dollar in a model's name is a dollar
@@ -216,7 +216,7 @@ def _draw_scale(
     axes.grid(axis="y", color=_RULE)
     axes.set_axisbelow(True)
     axes.spines[:].set_visible(False)
-    beside = {"textcoords": "offset points", "color": _FAINT}
+    beside: dict[str, Any] = {"textcoords": "offset points", "color": _FAINT}
     if chance is not None:
         axes.axhline(chance, color=_FAINT, linestyle=(0, (4, 3)), linewidth=1)
         side = axes.get_yaxis_transform()
@@ -234,7 +234,7 @@ def _draw_bar(axes: Axes, bar: Mean, x: float, width: float, colour: str) -> Non
     if bar.error is not None:
         reach = [[bar.mean - bottom], [top - bar.mean]]
         axes.errorbar(x, bar.mean, reach, color=_INK, linewidth=1.5, capsize=5, clip_on=False)
-    near = {"textcoords": "offset points", "ha": "center"}
+    near: dict[str, Any] = {"textcoords": "offset points", "ha": "center"}
     shown = f"{bar.mean:.1f}" if bar.measure == "ease" else f"{100 * bar.mean:.0f}%"
     axes.annotate(shown, (x, top), (0, 4), size=9, weight="bold", **near)
     axes.annotate(f"n={bar.n}", (x, low), (0, -12), size=8, color=_FAINT, **near)
