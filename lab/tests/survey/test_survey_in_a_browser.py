@@ -134,25 +134,6 @@ def test_every_page_is_open_to_everyone(browser, served, width, scheme) -> None:
     someone.context.close()
 
 
-def test_the_back_button_and_a_second_click_change_nothing(browser, served) -> None:
-    someone = Person(browser)
-    someone.start(served.link, is_technical=True)
-    someone.answer()
-    second = someone.page.url
-    someone.page.go_back()
-    assert "Your answer is stored" in someone.page.inner_text("main")
-    assert someone.page.locator("button").count() == 0
-    someone.page.get_by_role("link", name="Go on").click()
-    assert someone.page.url == second
-    someone.page.locator("input[name=choice]").first.check()
-    someone.page.locator("input[name=ease]").first.check()
-    someone.page.locator("button[type=submit]").dblclick()
-    someone.page.wait_for_url("**/take/*/3")
-    assert "3 of 5" in someone.page.inner_text("main")
-    assert "already" not in someone.page.inner_text("main")
-    someone.context.close()
-
-
 def test_a_survey_can_be_taken_by_keyboard(browser, served) -> None:
     someone = Person(browser)
     someone.page.goto(served.link)

@@ -61,12 +61,6 @@ def test_people_who_begin_at_once_are_spread_evenly_over_the_models(storage, sur
     assert Counter(someone.model for someone in entered) == {"k15": 4, "k100": 4}
 
 
-def test_who_begins_twice_with_one_token_begins_once(storage, survey) -> None:
-    token = new_token()
-    first = storage.enter(survey, token, "technical")
-    assert storage.enter(survey, token, "non-technical") == first
-
-
 def test_time_runs_from_the_first_showing_to_the_answer(storage, survey, monkeypatch) -> None:
     now = [1000.0]
     monkeypatch.setattr("protorynet_lab.survey.survey_storage.time.time", lambda: now[0])

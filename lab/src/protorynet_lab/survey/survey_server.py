@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 from protorynet.server import ApiError, address_of, listen, require
 from protorynet_lab.survey.participants import responses_csv
 from protorynet_lab.survey.survey_analysis import analyse
-from protorynet_lab.survey.survey_routes import pages_router
+from protorynet_lab.survey.survey_pages import pages_router
 from protorynet_lab.survey.survey_storage import Storage
 
 MAX_CONNECTIONS = 500
@@ -106,16 +106,14 @@ router.include_router(_admin_router)
 
 
 def attach(app: FastAPI, database_url: str | Path) -> Storage:
-    """Open a survey's database for an app that includes `router`.
-
-    The database's tables are made or brought up to date.
+    """Open a survey's database for an app that includes `router`, and bring its tables up to date.
 
     Returns
     -------
     The storage, also found at ``app.state.survey``; close it when the app ends.
     """
-    app.state.survey = Storage(database_url)
-    storage: Storage = app.state.survey
+    storage = Storage(database_url)
+    app.state.survey = storage
     return storage
 
 
@@ -124,13 +122,7 @@ def survey_app(storage: Storage) -> FastAPI:
 
     No answer can be read by way of it, so it needs no keys.
     """
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
-        storage.close()
-
-    app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.state.survey = storage
     app.include_router(pages_router)
     return app
@@ -146,7 +138,10 @@ def listening_at(host: str, port: int) -> Iterator[tuple[socket.socket, str]]:
 
 
 def serve_survey(storage: Storage, listener: socket.socket) -> None:
-    """Serve the participants' pages until SIGTERM or Ctrl-C; requests under way are answered."""
+    """Serve the participants' pages until SIGTERM or Ctrl-C, and close the storage.
+
+    Requests under way are answered.
+    """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     config = uvicorn.Config(
         survey_app(storage),
@@ -157,7 +152,7 @@ def serve_survey(storage: Storage, listener: socket.socket) -> None:
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=10,
     )
-    with suppress(KeyboardInterrupt):  # which is how one is told to stop
+    with closing(storage), suppress(KeyboardInterrupt):  # which is how one is told to stop
         uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, func, insert, select, update
+from sqlalchemy import Connection, Engine, Executable, func, insert, select, update
 
 from protorynet.errors import InputError
 from protorynet_lab.survey.participants import (
@@ -71,16 +72,13 @@ class Storage:
 
     def survey(self, name: str) -> Survey | None:
         """Return a survey by its id."""
-        with self.engine.connect() as connection:
-            found = connection.execute(select(surveys.c.content).where(surveys.c.id == name))
-            content = found.scalar()
-        return None if content is None else _parse_cached(content)
+        found = self._fetch(select(surveys.c.content).where(surveys.c.id == name))
+        return _parse_cached(found[0].content) if found else None
 
     def survey_ids(self) -> list[str]:
         """Return the ids of all surveys, the oldest first."""
-        with self.engine.connect() as connection:
-            found = connection.execute(select(surveys.c.id).order_by(surveys.c.created_at))
-            return [str(name) for name in found.scalars()]
+        query = select(surveys.c.id).order_by(surveys.c.created_at)
+        return [row.id for row in self._fetch(query)]
 
     def invite(self, survey: str) -> Invitation:
         """Make a new invitation to a survey."""
@@ -98,16 +96,13 @@ class Storage:
     def first_invitation(self, survey: str) -> Invitation:
         """Return the oldest invitation to a survey; make one where there is none."""
         query = select(invitations).where(invitations.c.survey_id == survey)
-        with self.engine.connect() as connection:
-            row = connection.execute(query.order_by(invitations.c.id).limit(1)).first()
-        return self.invite(survey) if row is None else Invitation(row.id, survey, row.token)
+        found = self._fetch(query.order_by(invitations.c.id).limit(1))
+        return Invitation(found[0].id, survey, found[0].token) if found else self.invite(survey)
 
     def invitation(self, token: str) -> Invitation | None:
         """Return the invitation that a token belongs to."""
-        query = select(invitations).where(invitations.c.digest == hash_token(token))
-        with self.engine.connect() as connection:
-            row = connection.execute(query).first()
-        return None if row is None else Invitation(row.id, row.survey_id, row.token)
+        found = self._fetch(select(invitations).where(invitations.c.digest == hash_token(token)))
+        return Invitation(found[0].id, found[0].survey_id, token) if found else None
 
     def enter(
         self,
@@ -165,18 +160,17 @@ class Storage:
     def answers_of(self, participant: Participant) -> dict[str, Answer]:
         """Return what a participant has answered, by step."""
         query = select(answers).where(answers.c.participant_id == participant.id)
-        with self.engine.connect() as connection:
-            return {row.step: Answer(row.choice, row.ease) for row in connection.execute(query)}
+        return {row.step: Answer(row.choice, row.ease) for row in self._fetch(query)}
 
     def show(self, participant: Participant, step: str) -> None:
         """Note that a step is shown; its time runs from the first showing."""
-        row = {"participant_id": participant.id, "step": step}
+        row = {"participant_id": participant.id, "step": step, "shown_at": time.time()}
         where = (views.c.participant_id == participant.id) & (views.c.step == step)
         with self._writer.begin() as connection:
             _lock(connection, participant)
             again = update(views).where(where).values(showings=views.c.showings + 1)
             if connection.execute(again).rowcount == 0:
-                connection.execute(insert(views).values(shown_at=time.time(), **row))
+                connection.execute(insert(views).values(row))
 
     def answer(
         self,
@@ -232,8 +226,6 @@ class Storage:
             .where(participants.c.survey_id == name)
             .order_by(answers.c.answered_at, answers.c.participant_id)
         )
-        with self.engine.connect() as connection:
-            found = list(connection.execute(query))
         return [
             Response(
                 participant=row.participant_id,
@@ -251,7 +243,7 @@ class Storage:
                 answered_at=row.answered_at,
                 is_finished=row.finished_at is not None,
             )
-            for row in found
+            for row in self._fetch(query)
             if row.step in questions  # lessons are no questions
         ]
 
@@ -259,9 +251,12 @@ class Storage:
         """Return how many people began a survey, and how many finished it."""
         people = (participants.c.survey_id == name) & (participants.c.kind != "automatic")
         counts = select(func.count(), func.count(participants.c.finished_at)).where(people)
-        with self.engine.connect() as connection:
-            begun, finished = connection.execute(counts).one()
+        begun, finished = self._fetch(counts)[0]
         return {"begun": int(begun), "finished": int(finished)}
+
+    def _fetch(self, query: Executable) -> Sequence[Any]:
+        with self.engine.connect() as connection:
+            return connection.execute(query).all()
 
 
 def open_survey(name: str | None, database: str | None) -> tuple[Storage, Survey]:
