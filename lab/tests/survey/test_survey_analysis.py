@@ -10,8 +10,7 @@ from itertools import permutations
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from survey_scene import EVIL
 
 from protorynet_lab.survey import (

@@ -1,31 +1,39 @@
 from .automatic_participant import take_automatically as take_automatically
-from .participants import Response as Response
-from .participants import new_token as new_token
-from .participants import order_steps as order_steps
-from .participants import responses_csv as responses_csv
-from .question_making import Counts as Counts
-from .question_making import survey_of_models as survey_of_models
-from .questionnaire import NONE as NONE
-from .questionnaire import TASKS as TASKS
-from .questionnaire import Lesson as Lesson
-from .questionnaire import ModelQuestions as ModelQuestions
-from .questionnaire import Option as Option
-from .questionnaire import Question as Question
-from .questionnaire import Survey as Survey
-from .questionnaire import parse_survey as parse_survey
-from .questionnaire import read_survey as read_survey
-from .questionnaire import survey_json as survey_json
-from .questionnaire import write_survey as write_survey
-from .survey_analysis import Analysis as Analysis
-from .survey_analysis import analyse as analyse
-from .survey_analysis import krippendorff_alpha as krippendorff_alpha
-from .survey_results import analysis_charts as analysis_charts
-from .survey_results import print_analysis as print_analysis
-from .survey_results import write_analysis as write_analysis
-from .survey_server import attach as attach
-from .survey_server import listening_at as listening_at
-from .survey_server import router as router
-from .survey_server import serve_survey as serve_survey
-from .survey_server import survey_app as survey_app
-from .survey_storage import Storage as Storage
-from .survey_storage import open_survey as open_survey
+from .participants import (
+    Response as Response,
+    new_token as new_token,
+    order_steps as order_steps,
+    responses_csv as responses_csv,
+)
+from .question_making import Counts as Counts, survey_of_models as survey_of_models
+from .questionnaire import (
+    NONE as NONE,
+    TASKS as TASKS,
+    Lesson as Lesson,
+    ModelQuestions as ModelQuestions,
+    Option as Option,
+    Question as Question,
+    Survey as Survey,
+    parse_survey as parse_survey,
+    read_survey as read_survey,
+    survey_json as survey_json,
+    write_survey as write_survey,
+)
+from .survey_analysis import (
+    Analysis as Analysis,
+    analyse as analyse,
+    krippendorff_alpha as krippendorff_alpha,
+)
+from .survey_results import (
+    analysis_charts as analysis_charts,
+    print_analysis as print_analysis,
+    write_analysis as write_analysis,
+)
+from .survey_server import (
+    attach as attach,
+    listening_at as listening_at,
+    router as router,
+    serve_survey as serve_survey,
+    survey_app as survey_app,
+)
+from .survey_storage import Storage as Storage, open_survey as open_survey

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import uvicorn
-from fastapi import APIRouter, Depends, FastAPI, Query, Request
-from fastapi import Path as InPath
+from fastapi import APIRouter, Depends, FastAPI, Path as InPath, Query, Request
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
