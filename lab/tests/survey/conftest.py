@@ -1,4 +1,4 @@
-"""Databases of both kinds, and a survey served from each."""
+"""Databases of both kinds, and a survey to keep in them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("sqlalchemy", reason="needs protorynet[server]")
-
 from survey_scene import Cluster, require_postgres, small_survey
 
 from protorynet_lab.survey import Storage, Survey
@@ -37,20 +34,22 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def storage(database: str) -> Iterator[Storage]:
-    opened = Storage(database)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def light_storage(tmp_path: Path) -> Iterator[Storage]:
-    """A storage for tests to which its kind makes no difference."""
-    opened = Storage(tmp_path / "survey.sqlite")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def survey() -> Survey:
     return small_survey("k15", "k100")
+
+
+@pytest.fixture
+def storage(database: str, survey: Survey) -> Iterator[Storage]:
+    opened = Storage(database)
+    opened.keep_survey(survey)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def light_storage(tmp_path: Path, survey: Survey) -> Iterator[Storage]:
+    """A storage for tests to which its kind makes no difference."""
+    opened = Storage(tmp_path / "survey.sqlite")
+    opened.keep_survey(survey)
+    yield opened
+    opened.close()

@@ -11,9 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +19,7 @@ import httpx
 import pytest
 import uvicorn
 
-from protorynet_lab.survey import Option, Question, Survey
-from protorynet_lab.survey.survey import NONE, Lesson, ModelQuestions
+from protorynet_lab.survey import NONE, Lesson, ModelQuestions, Option, Question, Survey
 
 EVIL = "<script>document.title = 'run'</script><img src=x onerror=\"document.title='run'\"> & so on"
 
@@ -33,75 +30,42 @@ def small_survey(*names: str, seed: int = 0) -> Survey:
 
 
 def _model(name: str) -> ModelQuestions:
-    first = Question(
-        f"{name}/match/1",
-        "match",
-        ("The bed was lovely.",),
-        (
-            Option("7", ("I liked my bed.",)),
-            Option("8", ("It rains.",)),
-            Option("9", (EVIL,)),
-            Option(NONE, ()),
-        ),
-        "7",
-        0,
-    )
-    second = Question(
-        f"{name}/match/2",
-        "match",
-        (EVIL,),
-        (
-            Option("7", ("I liked my bed.",)),
-            Option("8", ("It rains.",)),
-            Option("3", ("Far from town.",)),
-            Option(NONE, ()),
-        ),
-        "8",
-        1,
-    )
-    diagnosis = Question(
-        f"{name}/diagnosis/1",
-        "diagnosis",
-        ("We stayed.", "No, it was not bad.", EVIL),
-        (
-            Option("1", ("We stayed.", "They stayed.")),
-            Option("2", ("No, it was not bad.", "It was bad.")),
-            Option("3", (EVIL, EVIL)),
-        ),
-        "2",
-        2,
-        given="bad",
-        truth="good",
-    )
-    trajectory = Question(
-        f"{name}/trajectory/1",
-        "trajectory",
-        ("We stayed.", EVIL),
-        (
-            Option("a", ("They stayed.", "It rains.")),
-            Option("b", ("They stayed.", "Far from town.")),
-            Option("c", ("I liked my bed.", "It rains.")),
-            Option("d", ("I liked my bed.", "Far from town.")),
-        ),
-        "b",
-        3,
-    )
-    questions = (first, second, diagnosis, trajectory)
-    return ModelQuestions(
-        name, "hashing", 5, questions, Lesson((("A.", "B."), (EVIL, "C.")), "good")
-    )
+    bed, rain, far = "I liked my bed.", "It rains.", "Far from town."
+    stayed, not_bad = "We stayed.", "No, it was not bad."
+    matches = [
+        ("The bed was lovely.", {"7": bed, "8": rain, "9": EVIL}, "7"),
+        (EVIL, {"7": bed, "8": rain, "3": far}, "8"),
+    ]
+    pairs = {"1": (stayed, "They stayed."), "2": (not_bad, "It was bad."), "3": (EVIL, EVIL)}
+    lists = {"a": (stayed, rain), "b": (stayed, far), "c": (bed, rain), "d": (bed, far)}
+    questions = [
+        Question(
+            f"{name}/match/{number}",
+            "match",
+            (line,),
+            (*(Option(key, (text,)) for key, text in options.items()), Option(NONE, ())),
+            expected,
+            number,
+        )
+        for number, (line, options, expected) in enumerate(matches, 1)
+    ]
+    options = tuple(Option(key, lines) for key, lines in pairs.items())
+    lines = (stayed, not_bad, EVIL)
+    diagnosis = Question(f"{name}/diagnosis/1", "diagnosis", lines, options, "2", 2, "bad", "good")
+    options = tuple(Option(key, lines) for key, lines in lists.items())
+    trajectory = Question(f"{name}/trajectory/1", "trajectory", (stayed, EVIL), options, "b", 3)
+    lesson = Lesson((("A.", "B."), (EVIL, "C.")), "good")
+    return ModelQuestions(name, "hashing", 5, (*questions, diagnosis, trajectory), lesson)
 
 
 @contextlib.contextmanager
 def running(app: Any) -> Iterator[str]:
-    """Serve an app on a thread, and give its address."""
+    """Serve an app on a thread, and give its address; who comes too early waits."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            while not server.started and thread.is_alive():
-                time.sleep(0.01)
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True
@@ -109,112 +73,74 @@ def running(app: Any) -> Iterator[str]:
 
 
 class Process:
-    """A survey served by a process of its own, which can be killed.
-
-    Parameters
-    ----------
-    arguments
-        What follows ``protorynet survey serve``.
-    """
+    """What ``protorynet survey serve`` does in a process of its own, which can be killed."""
 
     _CODE = (
         "import sys; from protorynet_lab.cli.survey_command import survey; "
         "survey(['serve', *sys.argv[1:]], standalone_mode=False)"
     )
 
-    def __init__(self, *arguments: str) -> None:
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    def __init__(self, *arguments: str, port: int | None = None) -> None:
+        self.port = port or free_port()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", self._CODE, *arguments],
+            [sys.executable, "-c", self._CODE, *arguments, "--port", str(self.port)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=environment,
         )
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line.startswith("Invitation link: "):
-            self.end(signal.SIGKILL)
-            raise AssertionError(f"the server did not start: {line}{self.errors}")
-        self.link = line.removeprefix("Invitation link: ").strip()
+        self.link = self.process.stdout.readline().removeprefix("Invitation link: ").strip()
+        self.own_link = f"http://127.0.0.1:{self.port}{httpx.URL(self.link).path}"
         try:
-            self.wait_until_it_answers(arguments)
+            assert httpx.get(self.own_link, timeout=30).status_code == 200
         except BaseException:
             self.end(signal.SIGKILL)
             raise
 
-    def wait_until_it_answers(self, arguments: tuple[str, ...]) -> None:
-        own = httpx.URL(self.link)
-        if "--address" in arguments:
-            port = int(arguments[arguments.index("--port") + 1])
-            own = own.copy_with(scheme="http", host="127.0.0.1", port=port)
-        for _ in range(200):
-            with contextlib.suppress(httpx.TransportError):
-                if httpx.get(own).status_code == 200:
-                    return
-            time.sleep(0.05)
-        raise AssertionError("the server does not answer")
-
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Signal the process, wait for its end, and return its exit code."""
-        if self.process.poll() is None:
-            self.process.send_signal(how)
+        self.process.send_signal(how)
         _, self.errors = self.process.communicate(timeout=30)
         return self.process.returncode
 
 
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+        return int(listener.getsockname()[1])
 
 
-@dataclass(frozen=True)
-class Form:
-    """A form of a page, as a browser without scripts reads it."""
-
-    action: str
-    values: dict[str, list[str]]
-
-    @classmethod
-    def of(cls, page: str) -> Form:
-        inputs = re.findall(r"<input ([^>]*)>", page)
-        values: dict[str, list[str]] = {}
-        for each in inputs:
-            name, value = (re.search(rf'{key}="([^"]*)"', each) for key in ("name", "value"))
-            assert name is not None
-            assert value is not None
-            values.setdefault(name[1], []).append(value[1])
-        action = re.search(r'<form method="post" action="([^"]*)"', page)
-        assert action is not None, page
-        return cls(action[1], values)
+def read_form(page: httpx.Response) -> tuple[str, dict[str, list[str]]]:
+    """Return the address and the fields of a page's form, as a browser without scripts would."""
+    action = re.search(r'<form method="post" action="([^"]*)"', page.text)
+    assert action is not None, page.text
+    values: dict[str, list[str]] = {}
+    for name, value in re.findall(r'<input [^>]*name="([^"]*)" value="([^"]*)"', page.text):
+        values.setdefault(name, []).append(value)
+    return action[1], values
 
 
 def begin(client: httpx.Client, link: str, technical: str = "yes") -> httpx.Response:
     """Open the invitation, start, and return the first page."""
-    form = Form.of(client.get(link).text)
-    return client.post(form.action, data={"own": form.values["own"][0], "technical": technical})
+    action, values = read_form(client.get(link))
+    return client.post(action, data={"own": values["own"][0], "technical": technical})
 
 
-def answer(client: httpx.Client, page: httpx.Response, place: int = 0) -> httpx.Response:
-    """Choose the option at a place, and return the next page."""
-    form = Form.of(page.text)
-    data = {}
-    if "choice" in form.values:
-        data["choice"] = form.values["choice"][place]
-    if "ease" in form.values:
-        data["ease"] = "4"
-    return client.post(form.action, data=data)
+def answer(client: httpx.Client, page: httpx.Response) -> httpx.Response:
+    """Choose the first of everything, and return the next page."""
+    action, values = read_form(page)
+    return client.post(action, data={name: offered[0] for name, offered in values.items()})
+
+
+def take(client: httpx.Client, link: str, technical: str = "yes") -> list[httpx.Response]:
+    """Take the survey from start to end, and return all pages."""
+    pages = [begin(client, link, technical)]
+    while "<form" in pages[-1].text:
+        pages.append(answer(client, pages[-1]))
+    return pages
 
 
 class Cluster:
-    """A PostgreSQL of the tests' own, in a folder, run by a user without rights.
-
-    Parameters
-    ----------
-    folder
-        Where all its files are.
-    """
+    """A PostgreSQL of the tests' own, in a folder, run by a user without rights."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -240,7 +166,7 @@ class Cluster:
         self._run("pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-w", "stop")
 
     def _run(self, command: str, *arguments: object) -> None:
-        words = [str(postgres_program(command)), *map(str, arguments)]
+        words = [str(_find_program(command)), *map(str, arguments)]
         # Not a pipe, which the server would keep open.
         with (self.folder / "out").open("wb") as out:
             ended = subprocess.run(
@@ -256,7 +182,7 @@ class Cluster:
         assert ended.returncode == 0, (self.folder / "out").read_text()
 
 
-def postgres_program(name: str) -> Path | None:
+def _find_program(name: str) -> Path | None:
     """Find a program of PostgreSQL, also where Debian puts those that are not for everybody."""
     if found := shutil.which(name):
         return Path(found)
@@ -265,6 +191,6 @@ def postgres_program(name: str) -> Path | None:
 
 def require_postgres() -> None:
     """Skip a test where there is no PostgreSQL, unless there must be one."""
-    if postgres_program("initdb") is None:
+    if _find_program("initdb") is None:
         assert os.environ.get("PROTORYNET_REQUIRE_POSTGRES") != "1", "PostgreSQL is not installed"
         pytest.skip("needs PostgreSQL, which is not installed")

@@ -1,4 +1,4 @@
-"""Means, tests and figures against numbers worked out by hand."""
+"""Means, tests, agreement and figures against numbers worked out by hand or published."""
 
 from __future__ import annotations
 
@@ -6,77 +6,105 @@ import csv
 import io
 import math
 from dataclasses import replace
+from itertools import permutations
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given, strategies as st
 from survey_scene import EVIL
 
-from protorynet_lab.survey import Response, analyse, analysis_charts, responses_csv, write_analysis
+from protorynet_lab.survey import (
+    Response,
+    analyse,
+    analysis_charts,
+    krippendorff_alpha,
+    responses_csv,
+    write_analysis,
+)
+
+# K. Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, sections A to E.
+MEG_AND_OWEN = list(zip("0100000010", "1110010000", strict=True))
+BEN_AND_GERRY = list(zip("aabbdcccedda", "babbbcccedddd"[:12], strict=True))
+FOUR_OBSERVERS = [
+    [int(value) for value in unit]
+    for unit in (
+        ["111", "2232", "3333", "3333", "2222", "1234", "4444", "1121", "2222", "555", "11", "3"]
+    )
+]
+UNITS = st.lists(st.lists(st.integers(1, 5), max_size=6), max_size=8)
+
+
+@pytest.mark.parametrize(
+    ("units", "level", "published"),
+    [
+        (MEG_AND_OWEN, "nominal", 0.095),
+        (BEN_AND_GERRY, "nominal", 0.692),
+        (FOUR_OBSERVERS, "nominal", 0.743),
+        (FOUR_OBSERVERS, "interval", 0.849),
+    ],
+)
+def test_alpha_gives_the_published_figures(units, level, published) -> None:
+    assert krippendorff_alpha(units, level) == pytest.approx(published, abs=5e-4)
+
+
+@given(UNITS, st.sampled_from(["nominal", "interval"]))
+def test_alpha_is_one_less_observed_over_expected_disagreement(units, level) -> None:
+    def distance(a: int, b: int) -> float:
+        return float(a != b) if level == "nominal" else float((a - b) ** 2)
+
+    compared = [unit for unit in units if len(unit) >= 2]
+    everything = [value for unit in compared for value in unit]
+    observed = sum(
+        sum(distance(a, b) for a, b in permutations(unit, 2)) / (len(unit) - 1) for unit in compared
+    )
+    expected = sum(distance(a, b) for a, b in permutations(everything, 2))
+    alpha = krippendorff_alpha(units, level)
+    if expected == 0:  # nothing to compare, or a single value everywhere
+        assert alpha is None
+    else:
+        assert alpha == pytest.approx(1 - (len(everything) - 1) * observed / expected)
 
 
 def responses(
     participant: int,
     model: str,
-    *choices: str,
+    choices: str,
+    *,
     kind: str = "technical",
     task: str = "match",
     judge: str | None = None,
     **more,
 ) -> list[Response]:
     """Return a participant's answers to as many questions, of each of which "1" is expected."""
+    asked = [(f"{model}/{task}/{number}", choice) for number, choice in enumerate(choices, 1)]
     return [
-        Response(
-            participant,
-            kind,
-            judge,
-            model,
-            task,
-            f"{model}/{task}/{number}",
-            choice,
-            "1",
-            4,
-            **more,
-        )
-        for number, choice in enumerate(choices, 1)
+        Response(participant, kind, judge, model, task, question, choice, "1", 4, **more)
+        for question, choice in asked
     ]
 
 
 @pytest.fixture
-def told() -> list[Response]:
+def given_answers() -> list[Response]:
     """Four technical people about each of two models, and one who is not."""
     shares = {"a": ["1111", "1110", "1100", "1110"], "b": ["1000", "1100", "1000", "0000"]}
     made = []
     for offset, (model, people) in enumerate(shares.items()):
         for place, choices in enumerate(people):
-            made += responses(10 * offset + place, model, *choices, ease=4 - offset, seconds=20.0)
-    return made + responses(99, "a", *"1111", kind="non-technical", ease=5, seconds=30.0)
+            made += responses(10 * offset + place, model, choices, ease=4 - offset, seconds=20.0)
+    return made + responses(99, "a", "1111", kind="non-technical", ease=5, seconds=30.0)
 
 
-def test_agreement_is_the_mean_of_the_participants_own_means(told) -> None:
-    found = analyse(told).mean("agreement", "a", "technical")
+def test_a_mean_is_of_the_participants_own_means_with_its_error_and_chance(given_answers) -> None:
+    found = analyse(given_answers).mean("agreement", "a", "technical")
     assert found is not None
-    assert (found.n, found.mean) == (4, 0.75)
-
-
-def test_the_error_is_the_deviation_over_the_root_of_n(told) -> None:
-    found = analyse(told).mean("agreement", "a", "technical")
-    assert found is not None
+    assert (found.n, found.mean, found.chance) == (4, 0.75, 0.25)
     # Means 1, .75, .5, .75: squares about .75 add up to .125; (.125 / 3 / 4) ** .5.
     assert found.error == pytest.approx(math.sqrt(0.125 / 3 / 4))
 
 
-def test_chance_is_one_in_as_many_options(told) -> None:
-    found = analyse(told).mean("agreement", "a", "technical")
-    assert found is not None
-    assert found.chance == 0.25
-
-
-def test_welchs_test_gives_the_figures_of_its_formula(told) -> None:
-    test = next(
-        each
-        for each in analyse(told).comparisons
-        if (each.measure, each.within) == ("agreement", "technical")
-    )
+def test_welchs_test_gives_the_figures_of_its_formula(given_answers) -> None:
+    comparisons = analyse(given_answers).comparisons
+    test = next(c for c in comparisons if (c.measure, c.within) == ("agreement", "technical"))
     first, second = 0.125 / 3 / 4, 0.125 / 3 / 4
     assert test.difference == 0.5
     assert test.t == pytest.approx(0.5 / math.sqrt(first + second))
@@ -84,124 +112,83 @@ def test_welchs_test_gives_the_figures_of_its_formula(told) -> None:
     assert test.p == pytest.approx(0.0134, abs=5e-4)
 
 
-def test_a_single_person_is_not_tested(told) -> None:
-    test = next(
-        each
-        for each in analyse(told).comparisons
-        if (each.measure, each.within, each.right) == ("agreement", "a", "non-technical")
-    )
-    assert test.p is None
+def test_a_single_person_and_equal_answers_are_not_tested(given_answers) -> None:
+    tests = {(c.measure, c.within): c for c in analyse(given_answers).comparisons}
+    assert tests["agreement", "a"].p is None
+    assert (tests["ease", "technical"].difference, tests["ease", "technical"].p) == (1.0, None)
 
 
-def test_equal_answers_are_not_tested(told) -> None:
-    test = next(each for each in analyse(told).comparisons if each.measure == "ease")
-    assert (test.difference, test.p) == (1.0, None)
-
-
-def test_people_who_did_not_finish_are_left_out_and_counted(told) -> None:
-    found = analyse([*told, *responses(50, "a", "2", is_finished=False)])
-    assert found.left_out["unfinished"] == 1
-    assert found.n_analysed == 9
-
-
-def test_people_who_did_not_finish_are_analysed_if_asked(told) -> None:
+@pytest.mark.parametrize(
+    ("more", "options", "left_out"),
+    [
+        ({"is_finished": False}, {}, "unfinished"),
+        ({"seconds": 3.0}, {"least_seconds": 15}, "too quick"),
+        ({"seconds": None}, {"least_seconds": 15}, "too quick"),
+    ],
+    ids=["unfinished", "quick", "never shown"],
+)
+def test_some_people_are_left_out_and_counted(given_answers, more, options, left_out) -> None:
+    found = analyse([*given_answers, *responses(50, "a", "2", **more)], **options)
+    assert (found.n_people, found.n_analysed, found.left_out[left_out]) == (10, 9, 1)
+    assert found.means == analyse(given_answers).means
     extra = responses(50, "a", "2", is_finished=False)
-    assert analyse([*told, *extra], with_unfinished=True).n_analysed == 10
+    assert analyse([*given_answers, *extra], with_unfinished=True).n_analysed == 10
 
 
-def test_answers_to_pages_that_were_never_shown_are_too_quick(told) -> None:
-    found = analyse([*told, *responses(50, "a", "2", seconds=None)], least_seconds=15)
-    assert found.left_out["too quick"] == 1
-
-
-def test_people_who_were_too_quick_are_left_out_and_counted(told) -> None:
-    found = analyse([*told, *responses(50, "a", "2", seconds=3.0)], least_seconds=15)
-    assert found.left_out["too quick"] == 1
-    mean = found.mean("agreement", "a", "technical")
-    assert mean is not None
-    assert mean.mean == 0.75
-
-
-def test_automatic_participants_are_left_out(told) -> None:
-    machine = responses(50, "a", *"2222", kind="automatic", judge="minilm")
-    assert analyse([*told, *machine]).to_dict() == analyse(told).to_dict()
-
-
-def test_automatic_participants_are_a_group_of_their_own_if_asked(told) -> None:
-    machine = responses(50, "a", *"2222", kind="automatic", judge="minilm")
-    found = analyse([*told, *machine], with_automatic=True)
-    people = analyse(told)
-    for group in ("technical", "non-technical", "everyone"):
-        assert found.mean("agreement", "a", group) == people.mean("agreement", "a", group)
+def test_automatic_participants_are_never_people(given_answers) -> None:
+    machine = responses(50, "a", "2222", kind="automatic", judge="minilm")
+    people = analyse(given_answers)
+    assert analyse([*given_answers, *machine]) == people
+    found = analyse([*given_answers, *machine], with_automatic=True)
     own = found.mean("agreement", "a", "automatic")
     assert own is not None
     assert own.mean == 0
-    assert (found.alphas, found.questions, found.comparisons) == (
-        people.alphas,
-        people.questions,
-        people.comparisons,
-    )
+    without = tuple(mean for mean in found.means if mean.group != "automatic")
+    assert replace(found, n_automatic=0, means=without) == people
 
 
-def test_a_question_tells_on_which_answer_people_agree(told) -> None:
-    last = next(each for each in analyse(told).questions if each.question == "b/match/4")
+def test_questions_tell_on_which_answer_people_agree_and_keep_their_order(given_answers) -> None:
+    found = analyse(given_answers, models=["b", "a"])
+    assert found.models == ("b", "a")
+    assert [each.question for each in found.questions][3:5] == ["b/match/4", "a/match/1"]
+    last = found.questions[3]
     assert (last.agreement, last.consensus, last.is_consensus_expected) == (0.0, "0", False)
+    eleven = analyse(responses(1, "a", "1" * 11)).questions
+    assert [each.question for each in eleven][-2:] == ["a/match/10", "a/match/11"]
 
 
-def test_questions_are_sorted_by_their_numbers() -> None:
-    found = analyse(responses(1, "a", *("1" * 11)))
-    assert [each.question for each in found.questions][-2:] == ["a/match/10", "a/match/11"]
-
-
-def test_models_keep_the_order_given(told) -> None:
-    assert analyse(told, models=["b", "a"]).models == ("b", "a")
-
-
-def test_no_answers_at_all_are_no_error() -> None:
-    found = analyse([])
-    assert found.means == ()
-    assert analysis_charts(found) == {}
-
-
-@pytest.fixture
-def everything(told) -> list[Response]:
-    return [
-        *told,
-        *responses(1, "a", *"11", task="diagnosis"),
-        *responses(11, "b", *"12", task="diagnosis"),
-        *responses(1, "a", *"1211", task="trajectory"),
-        *responses(11, "b", *"1121", task="trajectory"),
+def test_the_figures_of_the_paper_are_drawn_and_always_the_same(given_answers) -> None:
+    everything = [
+        *given_answers,
+        *responses(1, "a", "11", task="diagnosis"),
+        *responses(11, "b", "12", task="diagnosis"),
+        *responses(1, "a", "1211", task="trajectory"),
+        *responses(11, "b", "1121", task="trajectory"),
     ]
-
-
-def test_the_figures_of_the_paper_are_drawn(everything) -> None:
     charts = analysis_charts(analyse(everything))
+    assert analysis_charts(analyse([])) == {}
     assert set(charts) == {"agreement.svg", "ease.svg", "diagnosis.svg", "trajectories.svg"}
-    for chart in charts.values():
-        ElementTree.fromstring(chart)
-
-
-def test_a_figure_shows_means_errors_and_the_p_value(everything) -> None:
-    chart = analysis_charts(analyse(everything))["agreement.svg"]
+    assert charts == analysis_charts(analyse(everything))
     for words in (">75%<", ">25%<", "p = .013", "n=4", "chance"):
-        assert words in chart
+        assert words in charts["agreement.svg"]
 
 
-def test_markup_in_names_of_models_stays_harmless(told, tmp_path) -> None:
-    evil = [replace(each, model=EVIL, question=f"{EVIL}/1") for each in told]
-    write_analysis(analyse(evil), tmp_path, title=EVIL)
-    page = (tmp_path / "index.html").read_text()
-    assert "<script" not in page
-    assert "<img" not in page
+@pytest.mark.parametrize("name", [EVIL, "_under", "$a$ \\frac", "中文🙂", "\x00\ud800"])
+def test_any_name_of_a_model_stays_harmless_and_is_shown(given_answers, tmp_path, name) -> None:
+    named = [replace(each, model=name, question=f"{name}/1") for each in given_answers]
+    for chart in analysis_charts(analyse(named)).values():
+        words = "".join(ElementTree.fromstring(chart).itertext())
+        assert name[:9] in words or not name.isprintable()
+    if name == EVIL:
+        write_analysis(analyse(named), tmp_path, title=name)
+        page = (tmp_path / "index.html").read_text()
+        assert "<script" not in page
+        assert "<img" not in page
 
 
-def test_the_table_marks_automatic_answers(told) -> None:
-    machine = responses(50, "a", "1", kind="automatic", judge="minilm")
-    rows = list(csv.DictReader(io.StringIO(responses_csv([*told, *machine]))))
+def test_the_table_marks_automatic_answers_and_holds_no_formulas(given_answers) -> None:
+    machine = responses(50, "=cmd()", "1", kind="automatic", judge="minilm")
+    rows = list(csv.DictReader(io.StringIO(responses_csv([*given_answers, *machine]))))
     assert {row["automatic"] for row in rows[:-1]} == {""}
     assert (rows[-1]["group"], rows[-1]["automatic"]) == ("automatic", "minilm")
-
-
-def test_the_table_holds_no_formulas() -> None:
-    table = responses_csv(responses(1, "=cmd()", "1"))
-    assert ",'=cmd()," in table
+    assert rows[-1]["model"] == "'=cmd()"

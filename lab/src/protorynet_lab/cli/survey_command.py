@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -21,15 +21,11 @@ from protorynet.cli import (
     read_documents,
     result_console,
 )
-from protorynet.errors import InputError, MissingExtraError
-
-if TYPE_CHECKING:
-    from protorynet_lab.survey import Storage, Survey
+from protorynet.errors import InputError
+from protorynet.files import write_atomically
+from protorynet_lab import survey as surveys
 
 __all__ = ["survey"]
-
-_QUESTIONS = "The questions"
-_NEEDED = ("fastapi", "uvicorn", "python_multipart", "sqlalchemy", "alembic")
 
 survey = typer.Typer(
     help="Ask people whether a model's prototypes make sense to them.",
@@ -65,6 +61,14 @@ Address = Annotated[
 ]
 
 
+def _question_option(*names: str, **settings: object) -> object:
+    return typer.Option(*names, rich_help_panel="The questions", **settings)  # type: ignore[arg-type]
+
+
+def _output_option(metavar: str, text: str) -> object:
+    return typer.Option("-o", "--output", metavar=metavar, help=text)
+
+
 @survey.command()
 def create(
     models: Annotated[
@@ -80,46 +84,30 @@ def create(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="File to write, for you to read and mend. By default survey.json, unless "
+        _output_option(
+            "FILE",
+            "File to write, for you to read and mend. By default survey.json, unless "
             "--database is given.",
         ),
     ] = None,
     database: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Put the survey into this database at once."),
+        str | None, typer.Option(metavar="URL", help="Put the survey into this database at once.")
     ] = None,
     title: Annotated[
-        str, typer.Option(help="What participants see as its name.", rich_help_panel=_QUESTIONS)
+        str, _question_option(help="What participants see as its name.")
     ] = "How does a program read?",
-    questions: Annotated[
-        int,
-        typer.Option(min=0, max=100, help="Which prototype fits?", rich_help_panel=_QUESTIONS),
-    ] = 10,
-    diagnoses: Annotated[
-        int,
-        typer.Option(min=0, max=50, help="What went wrong?", rich_help_panel=_QUESTIONS),
-    ] = 3,
+    questions: Annotated[int, _question_option(min=0, max=100, help="Which prototype fits?")] = 10,
+    diagnoses: Annotated[int, _question_option(min=0, max=50, help="What went wrong?")] = 3,
     trajectories: Annotated[
-        int,
-        typer.Option(min=0, max=50, help="Which trajectory fits?", rich_help_panel=_QUESTIONS),
+        int, _question_option(min=0, max=50, help="Which trajectory fits?")
     ] = 4,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0, help="The same seed makes the same survey.", rich_help_panel=_QUESTIONS
-        ),
-    ] = 0,
+    seed: Annotated[int, _question_option(min=0, help="The same seed makes the same survey.")] = 0,
     called: Annotated[
         list[str] | None,
-        typer.Option(
+        _question_option(
             "--call",
             metavar="LABEL=WORDS",
             help="What participants read in place of a label, such as --call 0=negative.",
-            rich_help_panel=_QUESTIONS,
         ),
     ] = None,
     text: TextColumn = None,
@@ -135,41 +123,40 @@ def create(
 
     **Example:** `protorynet survey create model --data reviews.csv -o survey.json`
     """
-    _check_installed()
-    names = _label_names(called or [])
+    names = _parse_label_names(called or [])
     if output is None and database is None:
         output = Path("survey.json")
     if output is not None:
         if output.suffix.lower() != ".json":
             raise InputError(f"-o {output} should end in .json.")
         check_writable(output)
-    from protorynet_lab.survey import Counts, Storage, survey_of_models, write_survey
-
     table = read_documents(
         data, text=text, label=label, split=split, prefer_split="test", skip_empty=True
     )
     assert table.labels is not None
-    made, remarks = survey_of_models(
-        {name: load_classifier(path, encoder=encoder) for name, path in _named(models).items()},
+    made, remarks = surveys.survey_of_models(
+        {name: load_classifier(path, encoder=encoder) for name, path in _name(models).items()},
         table.texts,
         table.labels,
         rows=table.rows.tolist(),
         title=title,
         seed=seed,
-        counts=Counts(questions, diagnoses, trajectories),
+        counts=surveys.Counts(questions, diagnoses, trajectories),
         names=names,
     )
     for remark in remarks:
         note(remark)
     if output is not None:
-        write_survey(made, output)
+        surveys.write_survey(made, output)
     if database is not None:
-        storage = Storage(database)
-        try:
+        with closing(surveys.Storage(database)) as storage:
             storage.keep_survey(made)
-        finally:
-            storage.close()
-    _say_made(made, output, database, as_json=as_json)
+    if as_json:
+        counts = {model.name: len(model.questions) for model in made.models}
+        file = None if output is None else str(output)
+        print_json({"survey": file, "id": made.id, "questions": counts})
+    else:
+        _describe(made, output)
 
 
 @survey.command()
@@ -186,14 +173,15 @@ def serve(
 
     **Example:** `protorynet survey serve survey.json --host 0.0.0.0`
     """
-    storage, found = _opened(name, database)
-    from protorynet_lab.survey import listening_at, serve_survey
-
-    with listening_at(host, port) as (listener, own):
-        link = f"{_base(address or own)}/survey/join/{storage.first_invitation(found.id).token}"
-        print(f"Invitation link: {link}", flush=True)
+    storage, found = surveys.open_survey(name, database)
+    with surveys.listening_at(host, port) as (listener, own):
+        base = _check_address(address or own)
+        print(
+            f"Invitation link: {base}/survey/join/{storage.first_invitation(found.id).token}",
+            flush=True,
+        )
         note("Send this link to your participants. Ctrl-C ends the server; no answer is lost.")
-        serve_survey(storage, listener)
+        surveys.serve_survey(storage, listener)
 
 
 @survey.command()
@@ -207,20 +195,18 @@ def invite(
 
     **Example:** `protorynet survey invite survey.json --address https://survey.example.org`
     """
-    storage, found = _opened(name, database)
-    base = _base(address or "http://127.0.0.1:8000")
-    for _ in range(count):
-        print(f"{base}/survey/join/{storage.invite(found.id).token}")
-    storage.close()
+    storage, found = surveys.open_survey(name, database)
+    with closing(storage):
+        base = _check_address(address or "http://127.0.0.1:8000")
+        for _ in range(count):
+            print(f"{base}/survey/join/{storage.invite(found.id).token}")
 
 
 @survey.command()
 def export(
     name: SurveyName = None,
     database: Database = None,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="Table to write (.csv).")
-    ] = Path("answers.csv"),
+    output: Annotated[Path, _output_option("FILE", "Table to write (.csv).")] = Path("answers.csv"),
 ) -> None:
     """Write all answers to a table, one row each.
 
@@ -231,13 +217,10 @@ def export(
     if output.suffix.lower() != ".csv":
         raise InputError(f"-o {output} should end in .csv.")
     check_writable(output)
-    storage, found = _opened(name, database)
-    from protorynet.files import write_atomically
-    from protorynet_lab.survey import responses_csv
-
-    responses = storage.responses(found.id)
-    storage.close()
-    write_atomically(output, responses_csv(responses))
+    storage, found = surveys.open_survey(name, database)
+    with closing(storage):
+        responses = storage.responses(found.id)
+    write_atomically(output, surveys.responses_csv(responses))
     note(f"{len(responses):,} answers written to {output}")
 
 
@@ -265,11 +248,8 @@ def analyse(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FOLDER",
-            help="Folder for the figures (SVG), a page with them and all numbers (JSON).",
+        _output_option(
+            "FOLDER", "Folder for the figures (SVG), a page with them and all numbers (JSON)."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -283,28 +263,23 @@ def analyse(
     """
     if output is not None:
         check_writable(output)
-    storage, found = _opened(name, database)
-    from protorynet_lab.survey import analyse as analyse_responses
-
-    analysis = analyse_responses(
-        storage.responses(found.id),
+    storage, found = surveys.open_survey(name, database)
+    with closing(storage):
+        responses = storage.responses(found.id)
+    analysis = surveys.analyse(
+        responses,
         models=[model.name for model in found.models],
         least_seconds=least_seconds,
         with_unfinished=with_unfinished,
         with_automatic=with_automatic,
     )
-    storage.close()
     if output is not None:
-        from protorynet_lab.survey import write_analysis
-
-        for path in write_analysis(analysis, output, title=found.title):
+        for path in surveys.write_analysis(analysis, output, title=found.title):
             note(f"written: {path}")
     if as_json:
         print_json(analysis.to_dict())
-        return
-    from protorynet_lab.survey import print_analysis
-
-    print_analysis(analysis, result_console())
+    else:
+        surveys.print_analysis(analysis, result_console())
 
 
 @survey.command("dry-run")
@@ -326,74 +301,49 @@ def dry_run(
 
     **Example:** `protorynet survey dry-run survey.json --judge gte-small`
     """
-    storage, found = _opened(name, database)
-    from protorynet_lab.survey import take_automatically
-
-    taken = take_automatically(storage, found, judge=judge)
-    storage.close()
+    storage, found = surveys.open_survey(name, database)
+    with closing(storage):
+        taken = surveys.take_automatically(storage, found, judge=judge)
     for participant in taken:
         note(f"{participant.model}: answered by an automatic participant ({participant.judge})")
 
 
-def _opened(name: str | None, database: str | None) -> tuple[Storage, Survey]:
-    _check_installed()
-    from protorynet_lab.survey import open_survey
-
-    return open_survey(name, database)
-
-
-def _say_made(made: Survey, output: Path | None, database: str | None, *, as_json: bool) -> None:
-    if as_json:
-        counts = {model.name: len(model.questions) for model in made.models}
-        file = None if output is None else str(output)
-        print_json({"survey": file, "id": made.id, "questions": counts})
-        return
-    from protorynet_lab.survey import TASKS
-
-    where = str(output) if output is not None else f"the database, as {made.id}"
-    console = result_console()
-    console.print(f"Survey written to {where}.", soft_wrap=True, markup=False)
+def _describe(made: surveys.Survey, output: Path | None) -> None:
+    where = f"the database, as {made.id}" if output is None else str(output)
+    start = f"{made.id} --database …" if output is None else str(output)
+    lines = [f"Survey written to {where}."]
     for model in made.models:
-        counts_by_task = ", ".join(f"{len(model.of(task))} {task}" for task in TASKS)
-        console.print(f"  {model.name}: {counts_by_task}", soft_wrap=True, markup=False)
-    start = f"{output}" if output is not None else f"{made.id} --database …"
-    console.print(
-        f"Read it through, then start with: protorynet survey serve {start}",
-        soft_wrap=True,
-        markup=False,
-    )
+        counts = ", ".join(f"{len(model.of(task))} {task}" for task in surveys.TASKS)
+        lines.append(f"  {model.name}: {counts}")
+    lines.append(f"Read it through, then start with: protorynet survey serve {start}")
+    result_console().print("\n".join(lines), soft_wrap=True, markup=False)
 
 
-def _named(models: list[Path]) -> dict[str, Path]:
+def _name(models: list[Path]) -> dict[str, Path]:
     """Name models after their folders, and after the folders above where these are the same."""
     from protorynet.server import model_name
 
     named: dict[str, Path] = {}
     short = [model_name(path) for path in models]
     for path, name in zip(models, short, strict=True):
-        full = path.absolute()
-        own = name if short.count(name) == 1 else f"{model_name(full.parent)}-{name}"
+        own = name if short.count(name) == 1 else f"{model_name(path.absolute().parent)}-{name}"
         if own in named:
             raise InputError(f"two models are called {own!r}; give folders of different names.")
         named[own] = path
     return named
 
 
-def _label_names(given: list[str]) -> dict[str, str]:
-    pairs = [pair.partition("=") for pair in given]
-    for label, _, words in pairs:
+def _parse_label_names(given: list[str]) -> dict[str, str]:
+    names = {}
+    for pair in given:
+        label, _, words = pair.partition("=")
         if not label or not words:
             raise InputError(f"--call {label!r} should be LABEL=WORDS, such as 0=negative.")
-    return {label: words for label, _, words in pairs}
+        names[label] = words
+    return names
 
 
-def _base(address: str) -> str:
+def _check_address(address: str) -> str:
     if not address.startswith(("http://", "https://")):
         raise InputError(f"--address {address!r} should begin with http:// or https://.")
     return address.rstrip("/")
-
-
-def _check_installed() -> None:
-    for package in _NEEDED:
-        if importlib.util.find_spec(package) is None:
-            raise MissingExtraError("The survey", package, extra="server")

@@ -1,6 +1,6 @@
 """The paper's user study: questions made from models, pages for participants, and the analysis.
 
-Names are loaded when first used; those that serve or store need the extra ``protorynet[server]``.
+Names are loaded when first used.
 """
 
 from protorynet.lazy import attach_names

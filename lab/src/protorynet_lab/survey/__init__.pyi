@@ -1,38 +1,39 @@
-from .alpha import krippendorff_alpha as krippendorff_alpha
-from .analysis import analyse as analyse
-from .analysis_page import write_analysis as write_analysis
-from .attaching import (
-    attach as attach,
-    router as router,
-    survey_app as survey_app,
-)
-from .automatic import take_automatically as take_automatically
-from .charts import analysis_charts as analysis_charts
-from .figures import Analysis as Analysis
-from .making import survey_of_models as survey_of_models
-from .opening import open_survey as open_survey
-from .questions import (
-    Counts as Counts,
-    ReadModel as ReadModel,
-    make_survey as make_survey,
-)
-from .responses import (
+from .automatic_participant import take_automatically as take_automatically
+from .participants import (
     Response as Response,
+    new_token as new_token,
+    order_steps as order_steps,
     responses_csv as responses_csv,
 )
-from .serving import (
-    listening_at as listening_at,
-    serve_survey as serve_survey,
-)
-from .storage import Storage as Storage
-from .survey import (
+from .question_making import Counts as Counts, survey_of_models as survey_of_models
+from .questionnaire import (
+    NONE as NONE,
     TASKS as TASKS,
+    Lesson as Lesson,
+    ModelQuestions as ModelQuestions,
     Option as Option,
     Question as Question,
     Survey as Survey,
-)
-from .survey_file import (
+    parse_survey as parse_survey,
     read_survey as read_survey,
+    survey_json as survey_json,
     write_survey as write_survey,
 )
-from .terminal import print_analysis as print_analysis
+from .survey_analysis import (
+    Analysis as Analysis,
+    analyse as analyse,
+    krippendorff_alpha as krippendorff_alpha,
+)
+from .survey_results import (
+    analysis_charts as analysis_charts,
+    print_analysis as print_analysis,
+    write_analysis as write_analysis,
+)
+from .survey_server import (
+    attach as attach,
+    listening_at as listening_at,
+    router as router,
+    serve_survey as serve_survey,
+    survey_app as survey_app,
+)
+from .survey_storage import Storage as Storage, open_survey as open_survey

@@ -1,4 +1,7 @@
-"""Surveys, invitations, participants, when they saw a question, and what they answered."""
+"""Surveys, invitations, participants, when they saw a question, and what they answered.
+
+Times are seconds since 1970, UTC.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ from alembic import op
 
 revision = "0001"
 down_revision: str | None = None
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
@@ -33,6 +34,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer, primary_key=True),
         sa.Column("survey_id", sa.String(64), sa.ForeignKey("surveys.id"), nullable=False),
         sa.Column("invitation_id", sa.Integer, sa.ForeignKey("invitations.id")),
+        # Personal tokens are kept as digests only: who reads the database cannot answer for others.
         sa.Column("digest", sa.String(64), nullable=False, unique=True),
         sa.Column("kind", sa.String(16), nullable=False),
         sa.Column("judge", sa.Text),
@@ -57,12 +59,6 @@ def upgrade() -> None:
         sa.Column("seconds", sa.Double),
         sa.Column("answered_at", sa.Double, nullable=False),
     )
-
-
-def downgrade() -> None:
-    """Drop everything."""
-    for table in ("answers", "views", "participants", "invitations", "surveys"):
-        op.drop_table(table)
 
 
 def _participant() -> sa.Column[int]:

@@ -7,16 +7,8 @@ from alembic import op
 
 revision = "0002"
 down_revision = "0001"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
     """Add the count; what was shown before was shown at least once."""
     op.add_column("views", sa.Column("showings", sa.Integer, nullable=False, server_default="1"))
-
-
-def downgrade() -> None:
-    """Drop the count."""
-    with op.batch_alter_table("views") as table:
-        table.drop_column("showings")

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import hmac
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, Row, func, insert, select, update
+from sqlalchemy import Connection, Engine, Executable, func, insert, select, update
 
 from protorynet.errors import InputError
-from protorynet_lab.survey.database import open_engine
-from protorynet_lab.survey.orders import Kind, assigned_model
-from protorynet_lab.survey.people import Answer, Invitation, Participant, digest, new_token
-from protorynet_lab.survey.responses import Response
-from protorynet_lab.survey.schema import answers, invitations, participants, surveys, views
-from protorynet_lab.survey.survey import Survey
-from protorynet_lab.survey.survey_file import parse_survey, survey_json
+from protorynet_lab.survey.participants import (
+    Answer,
+    Invitation,
+    Kind,
+    Participant,
+    Response,
+    assign_model,
+    hash_token,
+    new_token,
+)
+from protorynet_lab.survey.questionnaire import Survey, parse_survey, read_survey, survey_json
+from protorynet_lab.survey.survey_database import (
+    answers,
+    invitations,
+    open_engine,
+    participants,
+    surveys,
+    views,
+)
 
-__all__ = ["Storage"]
-
-_MOST_PARTICIPANTS = 20_000
+MAX_PARTICIPANTS = 20_000
 
 
 class Storage:
@@ -47,7 +55,7 @@ class Storage:
         """Store a survey; one that nobody has begun may be stored again with changes."""
         content = survey_json(survey)
         values = {"title": survey.title, "content": content}
-        with self._writing() as connection:
+        with self._writer.begin() as connection:
             where = surveys.c.id == survey.id
             known = connection.execute(select(surveys.c.content).where(where)).scalar()
             if known is None:
@@ -64,16 +72,13 @@ class Storage:
 
     def survey(self, name: str) -> Survey | None:
         """Return a survey by its id."""
-        with self._reading() as connection:
-            found = connection.execute(select(surveys.c.content).where(surveys.c.id == name))
-            content = found.scalar()
-        return None if content is None else _parsed(content)
+        found = self._fetch(select(surveys.c.content).where(surveys.c.id == name))
+        return _parse_cached(found[0].content) if found else None
 
     def survey_ids(self) -> list[str]:
         """Return the ids of all surveys, the oldest first."""
-        with self._reading() as connection:
-            found = connection.execute(select(surveys.c.id).order_by(surveys.c.created_at))
-            return [str(name) for name in found.scalars()]
+        query = select(surveys.c.id).order_by(surveys.c.created_at)
+        return [row.id for row in self._fetch(query)]
 
     def invite(self, survey: str) -> Invitation:
         """Make a new invitation to a survey."""
@@ -81,26 +86,23 @@ class Storage:
         row = {
             "survey_id": survey,
             "token": token,
-            "digest": digest(token),
+            "digest": hash_token(token),
             "created_at": time.time(),
         }
-        with self._writing() as connection:
+        with self._writer.begin() as connection:
             made = connection.execute(insert(invitations).values(row).returning(invitations.c.id))
             return Invitation(made.scalar_one(), survey, token)
 
     def first_invitation(self, survey: str) -> Invitation:
         """Return the oldest invitation to a survey; make one where there is none."""
         query = select(invitations).where(invitations.c.survey_id == survey)
-        with self._reading() as connection:
-            row = connection.execute(query.order_by(invitations.c.id).limit(1)).first()
-        return self.invite(survey) if row is None else Invitation(row.id, survey, row.token)
+        found = self._fetch(query.order_by(invitations.c.id).limit(1))
+        return Invitation(found[0].id, survey, found[0].token) if found else self.invite(survey)
 
     def invitation(self, token: str) -> Invitation | None:
         """Return the invitation that a token belongs to."""
-        with self._reading() as connection:
-            query = select(invitations).where(invitations.c.digest == digest(token))
-            row = _same(connection.execute(query).first(), token)
-        return None if row is None else Invitation(row.id, row.survey_id, row.token)
+        found = self._fetch(select(invitations).where(invitations.c.digest == hash_token(token)))
+        return Invitation(found[0].id, found[0].survey_id, token) if found else None
 
     def enter(
         self,
@@ -116,64 +118,59 @@ class Storage:
 
         Parameters
         ----------
-        survey
-            The survey.
-        token
-            Their personal token. Who has begun with it already goes on.
-        kind
-            Their group.
-        invitation
-            The invitation they came by.
+        survey, token
+            The survey, and their personal token. Who has begun with it already goes on.
+        kind, invitation
+            Their group, and the invitation they came by.
         judge
             What answers in place of a person.
         model
             The model to ask about; drawn by the survey's seed where it is not given.
         """
-        with self._writing() as connection:
+        with self._writer.begin() as connection:
             # Whoever enters waits for whoever does at the same time, so that numbers are unique.
             lock = select(surveys.c.id).where(surveys.c.id == survey.id).with_for_update()
             connection.execute(lock)
-            known = _same(_participant_row(connection, token), token)
+            known = _find_participant(connection, token)
             if known is not None:
-                return _participant(known)
-            mine = (participants.c.survey_id == survey.id) & (participants.c.kind == kind)
-            number = connection.execute(select(func.count()).where(mine)).scalar_one()
-            if number >= _MOST_PARTICIPANTS:
+                return known
+            group = (participants.c.survey_id == survey.id) & (participants.c.kind == kind)
+            number = connection.execute(select(func.count()).where(group)).scalar_one()
+            if number >= MAX_PARTICIPANTS:
                 raise InputError("this survey has as many participants as it can have.")
+            chosen = model or assign_model(survey, kind, number)
             row = {
                 "survey_id": survey.id,
                 "invitation_id": invitation,
-                "digest": digest(token),
+                "digest": hash_token(token),
                 "kind": kind,
                 "judge": judge,
                 "number": number,
-                "model": model or assigned_model(survey, kind, number),
+                "model": chosen,
                 "started_at": time.time(),
             }
-            connection.execute(insert(participants).values(row))
-            return _participant(_participant_row(connection, token))
+            made = connection.execute(insert(participants).values(row).returning(participants.c.id))
+            return Participant(made.scalar_one(), survey.id, kind, number, chosen, judge, False)
 
     def participant(self, token: str) -> Participant | None:
         """Return who has a personal token."""
-        with self._reading() as connection:
-            row = _same(_participant_row(connection, token), token)
-        return None if row is None else _participant(row)
+        with self.engine.connect() as connection:
+            return _find_participant(connection, token)
 
     def answers_of(self, participant: Participant) -> dict[str, Answer]:
         """Return what a participant has answered, by step."""
         query = select(answers).where(answers.c.participant_id == participant.id)
-        with self._reading() as connection:
-            return {row.step: Answer(row.choice, row.ease) for row in connection.execute(query)}
+        return {row.step: Answer(row.choice, row.ease) for row in self._fetch(query)}
 
     def show(self, participant: Participant, step: str) -> None:
         """Note that a step is shown; its time runs from the first showing."""
-        row = {"participant_id": participant.id, "step": step}
+        row = {"participant_id": participant.id, "step": step, "shown_at": time.time()}
         where = (views.c.participant_id == participant.id) & (views.c.step == step)
-        with self._writing() as connection:
+        with self._writer.begin() as connection:
             _lock(connection, participant)
             again = update(views).where(where).values(showings=views.c.showings + 1)
             if connection.execute(again).rowcount == 0:
-                connection.execute(insert(views).values(shown_at=time.time(), **row))
+                connection.execute(insert(views).values(row))
 
     def answer(
         self,
@@ -192,7 +189,7 @@ class Storage:
         """
         now = time.time()
         mine = answers.c.participant_id == participant.id
-        with self._writing() as connection:
+        with self._writer.begin() as connection:
             _lock(connection, participant)
             steps = list(connection.execute(select(answers.c.step).where(mine)).scalars())
             if step in steps:
@@ -219,18 +216,16 @@ class Storage:
         if survey is None:
             return []
         questions = {question.id: question for question in survey}
-        seen = (views.c.participant_id == answers.c.participant_id) & (
+        is_viewed = (views.c.participant_id == answers.c.participant_id) & (
             views.c.step == answers.c.step
         )
         query = (
             select(answers, participants, views.c.showings)
             .join(participants, participants.c.id == answers.c.participant_id)
-            .outerjoin(views, seen)
+            .outerjoin(views, is_viewed)
             .where(participants.c.survey_id == name)
             .order_by(answers.c.answered_at, answers.c.participant_id)
         )
-        with self._reading() as connection:
-            rows = list(connection.execute(query))
         return [
             Response(
                 participant=row.participant_id,
@@ -248,60 +243,77 @@ class Storage:
                 answered_at=row.answered_at,
                 is_finished=row.finished_at is not None,
             )
-            for row in rows
-            if row.step in questions
+            for row in self._fetch(query)
+            if row.step in questions  # lessons are no questions
         ]
 
     def n_participants(self, name: str) -> dict[str, int]:
         """Return how many people began a survey, and how many finished it."""
-        them = (participants.c.survey_id == name) & (participants.c.kind != "automatic")
-        counts = select(func.count(), func.count(participants.c.finished_at)).where(them)
-        with self._reading() as connection:
-            begun, finished = connection.execute(counts).one()
+        people = (participants.c.survey_id == name) & (participants.c.kind != "automatic")
+        counts = select(func.count(), func.count(participants.c.finished_at)).where(people)
+        begun, finished = self._fetch(counts)[0]
         return {"begun": int(begun), "finished": int(finished)}
 
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def _fetch(self, query: Executable) -> Sequence[Any]:
         with self.engine.connect() as connection:
-            yield connection
+            return connection.execute(query).all()
 
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with self._writer.begin() as connection:
-            yield connection
+
+def open_survey(name: str | None, database: str | None) -> tuple[Storage, Survey]:
+    """Open a survey's database, and return it with the survey that is meant.
+
+    Parameters
+    ----------
+    name
+        The survey's file (.json), or its id in the database; None where that holds only one.
+    database
+        URL or SQLite file; by default a file beside the survey's.
+    """
+    file = Path(name) if name is not None and name.lower().endswith(".json") else None
+    given = None if file is None else read_survey(file)
+    if database is None:
+        if file is None:
+            raise InputError(
+                "give the survey's file, as made by `protorynet survey create`, or --database URL."
+            )
+        database = str(file.with_suffix(".sqlite"))
+    storage = Storage(database)
+    try:
+        if given is not None:
+            storage.keep_survey(given)
+        return storage, given or _find_survey(storage, name)
+    except BaseException:
+        storage.close()
+        raise
+
+
+def _find_survey(storage: Storage, name: str | None) -> Survey:
+    names = storage.survey_ids()
+    if name is None and len(names) != 1:
+        listed = f"holds {len(names)}: {', '.join(names)}" if names else "holds none"
+        raise InputError(f"say which survey: the database {listed}.")
+    found = storage.survey(name or names[0])
+    if found is None:
+        listed = ", ".join(names) or "none"
+        raise InputError(f"there is no survey {name!r} in the database; it holds {listed}.")
+    return found
 
 
 @lru_cache(maxsize=16)
-def _parsed(content: str) -> Survey:
+def _parse_cached(content: str) -> Survey:
     return parse_survey(content)
 
 
-def _same(row: Row[Any] | None, token: str) -> Row[Any] | None:
-    # The look-up is by digest, which tells nothing of the token; this one takes constant time.
-    if row is None or not hmac.compare_digest(row.digest, digest(token)):
+def _find_participant(connection: Connection, token: str) -> Participant | None:
+    query = select(participants).where(participants.c.digest == hash_token(token))
+    row = connection.execute(query).first()
+    if row is None:
         return None
-    return row
-
-
-def _participant_row(connection: Connection, token: str) -> Row[Any] | None:
-    query = select(participants).where(participants.c.digest == digest(token))
-    return connection.execute(query).first()
-
-
-def _participant(row: Row[Any] | None) -> Participant:
-    assert row is not None
-    return Participant(
-        row.id,
-        row.survey_id,
-        cast(Kind, row.kind),
-        row.number,
-        row.model,
-        row.judge,
-        row.finished_at is not None,
-    )
+    kind, is_finished = cast(Kind, row.kind), row.finished_at is not None
+    return Participant(row.id, row.survey_id, kind, row.number, row.model, row.judge, is_finished)
 
 
 def _lock(connection: Connection, participant: Participant) -> None:
     """Let what one participant sends twice come one after the other."""
-    row = participants.c.id == participant.id
-    connection.execute(select(participants.c.id).where(row).with_for_update())
+    them = participants.c.id == participant.id
+    connection.execute(select(participants.c.id).where(them).with_for_update())

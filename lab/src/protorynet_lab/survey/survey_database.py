@@ -7,19 +7,44 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    column,
+    create_engine,
+    event,
+    make_url,
+    table,
+    text,
+)
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from protorynet.errors import InputError, MissingExtraError
-from protorynet_lab.survey.migrating import upgrade
+from protorynet.errors import InputError
 
-__all__ = ["database_url", "open_engine", "reason"]
+# The revisions in `migrations` say what is in these tables.
+surveys = table("surveys", *map(column, ("id", "title", "content", "created_at")))
+invitations = table(
+    "invitations", *map(column, ("id", "survey_id", "token", "digest", "created_at"))
+)
+participants = table(
+    "participants",
+    *map(column, ("id", "survey_id", "invitation_id", "digest", "kind", "judge")),
+    *map(column, ("number", "model", "started_at", "finished_at")),
+)
+views = table("views", *map(column, ("participant_id", "step", "shown_at", "showings")))
+answers = table(
+    "answers",
+    *map(column, ("participant_id", "step", "choice", "ease", "seconds", "answered_at")),
+)
 
-_FILES = (".sqlite", ".sqlite3", ".db")
+_FILE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 # Both are permissively licensed and synchronous, as is all of the survey's storage.
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+pg8000", "postgres": "postgresql+pg8000"}
-_WAIT_MS = 15_000
-_RETRY_S = 0.02
+# Any number of our own: two servers that start at once must not both make the tables.
+_UPGRADE_LOCK = 0x70726F746F
+LOCK_TIMEOUT_MS = 15_000
+LOCK_RETRY_SECONDS = 0.02
 
 
 def database_url(given: str | Path) -> URL:
@@ -33,7 +58,7 @@ def database_url(given: str | Path) -> URL:
     'postgresql+pg8000'
     """
     words = str(given)
-    if "://" not in words and words.lower().endswith(_FILES):
+    if "://" not in words and words.lower().endswith(_FILE_SUFFIXES):
         return URL.create("sqlite", database=words)
     try:
         url = make_url(words)
@@ -51,31 +76,49 @@ def database_url(given: str | Path) -> URL:
     return url.set(drivername=_DRIVERS[kind])
 
 
-def open_engine(given: str | Path) -> Engine:
-    """Connect to a database and bring its tables up to date."""
+def open_engine(given: str | Path, *, revision: str = "head") -> Engine:
+    """Connect to a database and bring its tables up to date, or to an older revision."""
     url = database_url(given)
+    engine = create_engine(url, pool_pre_ping=True, hide_parameters=True)
     if url.get_backend_name() == "sqlite":
         Path(str(url.database)).absolute().parent.mkdir(parents=True, exist_ok=True)
-    try:
-        engine = create_engine(url, pool_pre_ping=True, hide_parameters=True)
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("PostgreSQL", str(error.name), extra="server") from None
-    if url.get_backend_name() == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     try:
-        upgrade(engine.execution_options(writes=True))
+        _upgrade(engine.execution_options(writes=True), revision)
     except SQLAlchemyError as error:
         engine.dispose()
         shown = url.render_as_string(hide_password=True)
-        raise InputError(f"the database {shown} cannot be used: {reason(error)}.") from None
+        raise InputError(f"the database {shown} cannot be used: {_explain(error)}.") from None
     except BaseException:
         engine.dispose()
         raise
     return engine
 
 
-def reason(error: SQLAlchemyError) -> str:
+def _upgrade(engine: Engine, revision: str) -> None:
+    """Run the revisions that the database lacks, all of them or none."""
+    from alembic import command
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    config = Config()
+    config.set_main_option("script_location", "protorynet_lab.survey:migrations")
+    with engine.begin() as connection:
+        if connection.dialect.name == "postgresql":
+            lock = text("SELECT pg_advisory_xact_lock(:lock)")
+            connection.execute(lock, {"lock": _UPGRADE_LOCK})
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, revision)
+        except CommandError as error:
+            raise InputError(
+                f"the survey's database is of a newer version of protorynet ({error}). "
+                "Install that version: pip install --upgrade 'protorynet[lab]'"
+            ) from None
+
+
+def _explain(error: SQLAlchemyError) -> str:
     """Return why a database failed, in one line and without what was to be stored."""
     cause = getattr(error, "orig", None) or error
     details = cause.args[0] if cause.args else cause
@@ -89,7 +132,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     # We begin transactions ourselves: the driver would begin them too late to lock.
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {_WAIT_MS}")
+    cursor.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_MS}")
     _write_ahead(cursor)
     cursor.execute("PRAGMA synchronous = FULL")  # a confirmed answer outlives a power cut
     cursor.execute("PRAGMA foreign_keys = ON")
@@ -99,14 +142,14 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
 def _write_ahead(cursor: Any) -> None:
     # SQLite does not wait, whatever the busy timeout, when two connections change a new file's
     # journal at once; the mode is the file's own, so whoever was second finds it set.
-    deadline = time.monotonic() + _WAIT_MS / 1000
+    deadline = time.monotonic() + LOCK_TIMEOUT_MS / 1000
     while True:
         try:
             cursor.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(_RETRY_S)
+            time.sleep(LOCK_RETRY_SECONDS)
         else:
             return
 
