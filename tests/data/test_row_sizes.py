@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from protorynet.data.row_sizes import row_bytes
+from protorynet.data.table_batches import row_bytes
 
 PAIRS = pa.map_(pa.string(), pa.string())
 

@@ -14,9 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
-from protorynet.data import TableStream, json_batches, open_stream
-from protorynet.data.blocks import BLOCK_BYTES
-from protorynet.data.parquet_batches import ParquetTable
+from protorynet.data import TableStream, open_stream, open_table
+from protorynet.data.table_files import BLOCK_BYTES
 from protorynet.errors import TableError
 
 N_ROWS = 5_000
@@ -77,7 +76,7 @@ def test_the_type_of_numbers_does_not_depend_on_where_a_batch_ends(
 ) -> None:
     path = json_lines(tmp_path / "n.jsonl", "n", [values[0], None, values[1]])
     together = read(path)
-    monkeypatch.setattr(json_batches, "_LINES", 1)
+    monkeypatch.setattr("protorynet.data.json_lines._LINES_PER_BATCH", 1)
     assert read(path).equals(together)
 
 
@@ -91,7 +90,7 @@ def test_json_lines_of_any_values_are_read(
 ) -> None:
     path = json_lines(tmp_path_factory.mktemp("any") / "n.jsonl", "n", values)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_batches, "_LINES", lines)
+        patch.setattr("protorynet.data.json_lines._LINES_PER_BATCH", lines)
         assert read(path).num_rows == len(values)
 
 
@@ -104,28 +103,28 @@ def test_a_long_value_that_a_file_holds_once_makes_short_batches(
     path = tmp_path / "packed.parquet"
     table = pa.table({"text": ["Good."] * 500, "page": pages})
     pq.write_table(table, path, store_schema=is_category)
-    lengths = [batch.num_rows for batch in ParquetTable(path).batches()]
+    lengths = [batch.num_rows for batch in open_table(path).batches(0)]
     assert sum(lengths) == 500
     assert max(lengths) * 250_000 <= 2 * BLOCK_BYTES
 
 
 def test_batches_shrink_where_rows_become_long(tmp_path: Path) -> None:
     path = parquet(tmp_path / "skew.parquet", page=["a"] * N_ROWS + ["word " * 4_000] * 2_500)
-    lengths = [batch.num_rows for batch in ParquetTable(path).batches(skip=1)]
+    lengths = [batch.num_rows for batch in open_table(path).batches(1)]
     assert sum(lengths) == N_ROWS + 2_500 - 1
     assert lengths[-2] * 20_000 <= 2 * BLOCK_BYTES
 
 
 def test_batches_of_short_rows_soon_are_long(tmp_path: Path) -> None:
     path = parquet(tmp_path / "short.parquet", n=list(range(N_ROWS)))
-    assert len(list(ParquetTable(path).batches())) < 6
+    assert len(list(open_table(path).batches(0))) < 6
 
 
 def test_rows_of_every_batch_length_come_once_and_in_order(tmp_path: Path) -> None:
     path = tmp_path / "groups.parquet"
     table = pa.table({"text": ["Good."] * N_ROWS, "n": range(N_ROWS)})
     pq.write_table(table, path, row_group_size=300)
-    batches = ParquetTable(path).batches(["n"], skip=17)
+    batches = open_table(path).batches(17)
     assert [n for batch in batches for n in batch["n"].to_pylist()] == list(range(17, N_ROWS))
 
 
@@ -135,10 +134,10 @@ def test_lack_of_memory_is_not_told_as_damage(
     def no_room(*_: object, **__: object) -> None:
         raise pa.ArrowMemoryError("malloc of size 64 failed")
 
-    table = ParquetTable(parquet(tmp_path / "t.parquet", n=[1]))
+    table = open_table(parquet(tmp_path / "t.parquet", n=[1]))
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", no_room)
     with pytest.raises(TableError, match="not enough memory"):
-        list(table.batches())
+        list(table.batches(0))
 
 
 def test_categories_of_two_files_may_be_more_than_either_s_type_counts(tmp_path: Path) -> None:

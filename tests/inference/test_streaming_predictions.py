@@ -290,7 +290,7 @@ def test_rows_with_much_beside_their_text_make_small_chunks(tmp_path: Path) -> N
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protorynet.data.json_batches._LONGEST", 1_000)
+    monkeypatch.setattr("protorynet.data.json_lines.ROW_BYTES", 1_000)
     path = tmp_path / "t.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"text": "a"}\n{"text": "' + b"a" * 5_000 + b'"}\n'))
     with pytest.raises(TableError, match=r"line 2 of .*t\.jsonl\.gz is longer than"):

@@ -3,19 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from protorynet.data.fitting import Span, TokenCounter, fit_to_window
-from protorynet.data.segmenting import paper_reading, paper_spans, sentencex_spans
-from protorynet.data.sentences import Sentences
+from protorynet.data.sentence_spans import (
+    Span,
+    TokenCounter,
+    fit_to_window,
+    paper_reading,
+    paper_spans,
+    sentencex_spans,
+)
 from protorynet.errors import EmptyDocumentError, InputError
 
-__all__ = ["OnEmpty", "Splitter", "TokenCounter", "split_documents"]
+__all__ = [
+    "OnEmpty",
+    "Sentences",
+    "Splitter",
+    "document_list",
+    "sequence_sentences",
+    "sequence_text",
+    "split_documents",
+]
 
 Splitter = Literal["sentencex", "paper"]
 OnEmpty = Literal["error", "skip"]
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """All sentences of a list of documents, in reading order.
+
+    Parameters
+    ----------
+    texts
+        What the encoder reads, one string per sentence.
+    starts, ends
+        Character offsets of each sentence in its original document.
+    documents
+        Index of each sentence's document; never decreasing.
+    n_documents
+        Number of documents. One without sentences has no index in `documents`.
+    """
+
+    texts: tuple[str, ...]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    documents: NDArray[np.int64]
+    n_documents: int
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of sentences of each document."""
+        return np.bincount(self.documents, minlength=self.n_documents).astype(np.int64)
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """Which documents hold a sentence."""
+        return self.lengths > 0
+
+    def without_empty(self) -> Sentences:
+        """Renumber the documents so that those without a sentence are gone."""
+        filled = self.filled
+        if filled.all():
+            return self
+        number = np.cumsum(filled) - 1
+        return replace(self, documents=number[self.documents], n_documents=int(filled.sum()))
 
 
 def split_documents(
@@ -60,8 +119,8 @@ def split_documents(
     ('good food', 'slow service')
     """
     _check_choice("splitter", splitter, get_args(Splitter))
-    _check_choice("on_empty", on_empty, ("error", "skip"))
-    documents = _checked(texts)
+    _check_choice("on_empty", on_empty, get_args(OnEmpty))
+    documents = _check_texts(texts)
     find, reading = _RULES[splitter]
     spans = [
         Span(row, start, end)
@@ -70,7 +129,7 @@ def split_documents(
     ]
     if counter is not None:
         spans = fit_to_window(spans, documents, counter, reading)
-    sentences = _collected(spans, documents, reading)
+    sentences = _collect(spans, documents, reading)
     if on_empty == "error" and (sentences.lengths == 0).any():
         raise EmptyDocumentError(np.flatnonzero(sentences.lengths == 0).tolist())
     return sentences
@@ -92,7 +151,7 @@ _RULES: dict[Splitter, tuple[Callable[[str], list[tuple[int, int]]], Callable[[s
 }
 
 
-def _checked(texts: Sequence[str]) -> list[str]:
+def _check_texts(texts: Sequence[str]) -> list[str]:
     if isinstance(texts, str | bytes):
         raise InputError(
             f"texts is a single {type(texts).__name__}; expected a list of documents. "
@@ -102,7 +161,7 @@ def _checked(texts: Sequence[str]) -> list[str]:
     for row, document in enumerate(documents):
         if not isinstance(document, str):
             raise InputError(
-                f"the document in row {row} (counted from 0) is {_shown(document)} of type "
+                f"the document in row {row} (counted from 0) is {_shorten(document)} of type "
                 f"{type(document).__name__}; expected str. Remove the row or convert it to text."
             )
         if not document.isascii():
@@ -110,9 +169,9 @@ def _checked(texts: Sequence[str]) -> list[str]:
     return documents
 
 
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 40 else shown[:39] + "…"
+def _shorten(value: object) -> str:
+    written = repr(value)
+    return written if len(written) <= 40 else written[:39] + "…"
 
 
 def _check_unicode(document: str, row: int) -> None:
@@ -126,7 +185,7 @@ def _check_unicode(document: str, row: int) -> None:
         ) from None
 
 
-def _collected(spans: list[Span], documents: list[str], reading: Callable[[str], str]) -> Sentences:
+def _collect(spans: list[Span], documents: list[str], reading: Callable[[str], str]) -> Sentences:
     read = [(reading(documents[span.document][span.start : span.end]), span) for span in spans]
     # A piece cut from a long sentence may be punctuation only, of which the paper reads nothing.
     read = [(text, span) for text, span in read if text]
@@ -137,4 +196,60 @@ def _collected(spans: list[Span], documents: list[str], reading: Callable[[str],
         ends=places[:, 2].copy(),
         documents=places[:, 0].copy(),
         n_documents=len(documents),
+    )
+
+
+def document_list(documents: Any, *, are_texts: bool = True) -> list[Any]:
+    """Return the documents as a list, refusing what is plainly not one.
+
+    Examples
+    --------
+    >>> document_list(("One.", "Two."))
+    ['One.', 'Two.']
+    """
+    if isinstance(documents, str):
+        raise InputError("expected a sequence of texts, but got one text; wrap it in a list.")
+    if hasattr(documents, "columns") and hasattr(documents, "iloc"):
+        raise InputError(
+            f"expected one column of texts, but got a table with columns "
+            f"{', '.join(map(str, documents.columns))}; choose one, as in table['text']."
+        )
+    if getattr(documents, "ndim", 1) == 2 and are_texts:
+        if documents.shape[1] != 1:
+            raise InputError(f"expected a flat sequence of texts, but got shape {documents.shape}.")
+        documents = documents[:, 0]
+    try:
+        return list(documents)
+    except TypeError:
+        kind = type(documents).__name__
+        raise InputError(f"expected a sequence of texts, but got {kind}.") from None
+
+
+def sequence_text(length: int) -> str:
+    r"""Return a text that stands for a sequence of steps that are not text.
+
+    Examples
+    --------
+    >>> sequence_text(2)
+    'step 1\nstep 2'
+    """
+    return "\n".join(f"step {step}" for step in range(1, length + 1))
+
+
+def sequence_sentences(lengths: NDArray[np.int64]) -> Sentences:
+    """Describe the steps of sequences that are not text; offsets are those in `sequence_text`."""
+    texts, starts, ends = [], [], []
+    for document, length in enumerate(lengths.tolist()):
+        at = 0
+        for step, name in enumerate(sequence_text(length).split("\n"), start=1):
+            texts.append(f"sequence {document}, step {step}")
+            starts.append(at)
+            ends.append(at + len(name))
+            at += len(name) + 1
+    return Sentences(
+        tuple(texts),
+        np.array(starts, np.int64),
+        np.array(ends, np.int64),
+        np.repeat(np.arange(len(lengths)), lengths).astype(np.int64),
+        len(lengths),
     )
