@@ -12,7 +12,7 @@ import sentencex
 from hypothesis import example, given, settings, strategies as st
 from numpy.typing import NDArray
 
-from protorynet.data import sentence_spans, split_documents
+from protorynet.data import split_documents, splitting
 from protorynet.errors import EmptyDocumentError, InputError
 
 NOT_SURROGATES = st.characters(exclude_categories=["Cs"])
@@ -125,13 +125,13 @@ def test_places_count_characters_not_bytes(document):
 
 @given(st.lists(TRICKY, max_size=25).map("".join))
 def test_sentencex_gives_back_every_character(line):
-    line = line.translate(sentence_spans._WIDE_SPACES)
+    line = line.translate(splitting._WIDE_SPACES)
     assert "".join(sentencex.segment("en", line)) == line
 
 
 def test_every_space_that_breaks_sentencex_is_replaced():
     wide = {chr(code) for code in range(128, sys.maxunicode + 1) if chr(code).isspace()}
-    assert {chr(code) for code in sentence_spans._WIDE_SPACES} == wide
+    assert {chr(code) for code in splitting._WIDE_SPACES} == wide
 
 
 # Sentences as they are written
@@ -190,7 +190,7 @@ def test_a_sentence_longer_than_a_block_stays_one_sentence():
 
 def test_a_panic_of_sentencex_falls_back_to_plain_rules(monkeypatch, capfd):
     monkeypatch.setattr(
-        sentence_spans, "segment", lambda language, text: sentencex.segment("en", "A\xa0.")
+        splitting, "segment", lambda language, text: sentencex.segment("en", "A\xa0.")
     )
     assert sentences_of("One here. Two here! Three") == ["One here.", "Two here!", "Three"]
 

@@ -297,7 +297,10 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
         open_stream([str(path)])
 
 
-def test_a_quote_that_is_never_closed_is_guessed(tmp_path: Path) -> None:
+def test_a_quote_that_is_never_closed_is_guessed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("protorynet.data.table_batches.ROW_BYTES", 8 * 2**20)
     path = tmp_path / "t.csv"
     path.write_text('text\nFine.\n"Never closed.\n' + "Bad.\n" * 4_000_000)
     with pytest.raises(TableError, match="a double quote is never closed"):

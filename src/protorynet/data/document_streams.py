@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -87,54 +87,24 @@ class Chunk:
     stop: int
 
 
-@dataclass
-class _Counts:
-    """What a first reading of one table found."""
-
-    n_rows: int = 0
-    n_wanted: int = 0
-    n_blank: int = 0
-    text_bytes: int = 0
-    blank_rows: list[int] = field(default_factory=list)
-    splits: set[str] = field(default_factory=set)
-
-
 class TableStream:
     """One or several tables as one stream of documents, in chunks of bounded size.
 
-    Where a chunk ends depends on the rows alone, so that reading from the end of one on gives the
-    same chunks as reading from the beginning. Files are read through beforehand, so that what is
-    wrong with them shows before any work is done.
+    Where a chunk ends depends on the rows alone, so reading on from the end of one gives the same
+    chunks as reading from the beginning. Files are read through beforehand, so that what is wrong
+    with them shows before any work is done, and `n_rows` and `n_documents` are known; they are
+    None for standard input. `notes` tells the user of guesses and of rows left out.
 
     Parameters
     ----------
     tables
         The tables, which must have the same columns.
     text
-        Name of the column of texts. Guessed from the first rows if not given, and the guess is
-        told in `notes`.
+        Name of the column of texts; guessed from the first rows if not given.
     split
         Keep only the rows whose column ``split`` says so.
     skip_empty
         Leave out rows without text instead of refusing the table.
-
-    Attributes
-    ----------
-    schema
-        The columns of every chunk.
-    text_column
-        The column of texts.
-    n_rows, n_documents
-        All rows, and those that are kept; None where they are not known beforehand.
-    n_blank
-        Rows without text that were met so far while reading chunks.
-    notes
-        Plain sentences for the user: columns guessed, split used, rows skipped.
-
-    Raises
-    ------
-    TableError
-        If a table cannot be read, a column is missing, columns differ, or a text is missing.
 
     Examples
     --------
@@ -155,16 +125,17 @@ class TableStream:
         mixed = dict.fromkeys(name for table in tables for name in table.mixed)
         notes = [f"column {n!r} mixes values of several kinds and is left out" for n in mixed]
         self._tables = list(tables)
-        self._counts: list[_Counts] = []
+        self.n_rows: int | None = None
+        self.n_documents: int | None = None
+        self.n_blank = 0
+        self._table_rows: list[int] = []
+        self._text_bytes = 0
         self.skip_empty = skip_empty
         self.schema = _common_schema(self._tables)
         head = self._read_head()
         self.text_column = choose_text_column(head, text, None, notes)
         self._split = split
         self._split_column = require_split_column(head, split) if split is not None else ""
-        self.n_rows: int | None = None
-        self.n_documents: int | None = None
-        self.n_blank = 0
         if self._tables[0].head is None:
             self._read_through(notes)
         self.notes = tuple(notes)
@@ -177,13 +148,12 @@ class TableStream:
     @property
     def is_small(self) -> bool:
         """Whether it is known to make a single chunk."""
-        text_bytes = sum(counts.text_bytes for counts in self._counts)
-        is_known = self.n_documents is not None and self.n_documents <= DOCUMENTS
-        return is_known and text_bytes <= TEXT_BYTES
+        is_short = self.n_documents is not None and self.n_documents <= DOCUMENTS
+        return is_short and self._text_bytes <= TEXT_BYTES
 
     def places(self, rows: Sequence[int]) -> list[tuple[str, int]]:
         """Return the name of the table in which each row stands, and its position there."""
-        ends = np.cumsum([0, *(counts.n_rows for counts in self._counts[:-1])])
+        ends = np.cumsum([0, *self._table_rows[:-1]])
         owners = np.searchsorted(ends, rows, side="right") - 1
         return [
             (self._tables[owner].name, int(row - ends[owner]))
@@ -195,15 +165,11 @@ class TableStream:
     ) -> Iterator[Chunk]:
         """Yield the documents from row `first` on, which should be where a chunk ended.
 
-        Parameters
-        ----------
-        first
-            The row, counted from 0 through all tables.
-        documents, text_bytes
-            The most documents of a chunk, and the most bytes of their texts. A longer document is
-            a chunk of its own.
+        A chunk holds at most so many documents and bytes of text; a document with more bytes is a
+        chunk of its own.
         """
-        growing = _GrowingChunk(first, documents, text_bytes)
+        pieces: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
+        n_documents = n_bytes = 0
         stop = first
         for position, table, batch in self._batches(first):
             wanted, blank = self._judge(batch)
@@ -214,39 +180,44 @@ class TableStream:
             kept = np.flatnonzero(wanted & ~blank)
             sizes = self._document_bytes(batch)[kept]
             while len(kept):
-                n_fitting = growing.count_fitting(sizes)
-                if n_fitting:
-                    growing.add(batch, position, kept[:n_fitting], sizes[:n_fitting])
-                    kept, sizes = kept[n_fitting:], sizes[n_fitting:]
-                else:
+                together = np.cumsum(sizes[: documents - n_documents])
+                fitting = int(np.searchsorted(together, text_bytes - n_bytes, side="right"))
+                if not fitting and pieces:
                     stop = position + int(kept[0])
-                    yield growing.finish(stop)
-                    growing = _GrowingChunk(stop, documents, text_bytes)
+                    yield _join(pieces, first, stop)
+                    pieces, n_documents, n_bytes, first = [], 0, 0, stop
+                    continue
+                fitting = max(1, fitting)
+                is_whole = fitting == batch.num_rows
+                some = batch if is_whole else batch.take(pa.array(kept[:fitting]))
+                pieces.append((some, position + kept[:fitting]))
+                n_documents, n_bytes = n_documents + fitting, n_bytes + int(sizes[:fitting].sum())
+                kept, sizes = kept[fitting:], sizes[fitting:]
             stop = position + batch.num_rows
-        if growing.n_documents:
-            yield growing.finish(stop)
+        if pieces:
+            yield _join(pieces, first, stop)
 
-    def _judge(self, batch: pa.RecordBatch) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Say which rows are asked for, and which of those have no text."""
+    def _judge(
+        self, batch: pa.RecordBatch, splits: dict[str, None] | None = None
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Say which rows are asked for, and which of those have no text; note some splits."""
         wanted = np.ones(batch.num_rows, np.bool_)
         if self._split is not None:
-            wanted, _ = find_split_rows(batch.column(self._split_column), self._split)
+            wanted, there = find_split_rows(batch.column(self._split_column), self._split)
+            if splits is not None and len(splits) < _MOST_LISTED:
+                splits.update(dict.fromkeys(there))
         return wanted, wanted & find_blank(batch.column(self.text_column))
 
     def _document_bytes(self, batch: pa.RecordBatch) -> NDArray[np.int64]:
-        """Return the bytes of each row's text, or a share of the row where the rest is far more.
-
-        So rows with pictures in them do not fill the memory.
-        """
+        # A share of the row where the rest is far more, so that pictures do not fill the memory.
         whole = np.sum([row_bytes(column) for column in batch.columns], axis=0, dtype=np.int64)
         of_text = row_bytes(batch.column(self.text_column))
         return np.maximum(of_text, whole // _ROW_PER_TEXT).astype(np.int64)
 
     def _batches(self, first: int) -> Iterator[tuple[int, BatchReader, pa.RecordBatch]]:
-        """Yield batches with the row at which each begins, and its table."""
         position = 0
         for number, table in enumerate(self._tables):
-            n_rows = self._counts[number].n_rows if self._counts else None
+            n_rows = self._table_rows[number] if self.n_rows is not None else None
             skip = max(0, first - position)
             if n_rows is not None and skip >= n_rows:
                 position += n_rows
@@ -264,39 +235,45 @@ class TableStream:
 
     def _read_head(self) -> LoadedTable:
         table = self._tables[0]
-        if table.head is not None:
-            if not table.head:
-                raise no_rows(table.name)
-            return LoadedTable(table.name, pa.Table.from_batches(table.head), table.mixed)
-        first: list[pa.RecordBatch] = []
-        for _, _, batch in self._batches(0):
+        first = list(table.head or ())
+        for _, _, batch in self._batches(0) if table.head is None else ():
             first.append(batch)
             n_rows, n_bytes = sum(b.num_rows for b in first), sum(b.nbytes for b in first)
             if n_rows >= _HEAD_ROWS or n_bytes >= BLOCK_BYTES:
                 break
+        if table.head == ():
+            raise no_rows(table.name)
         return LoadedTable(table.name, pa.Table.from_batches(first, self.schema), table.mixed)
 
     def _read_through(self, notes: list[str]) -> None:
+        """Read all tables, so that whatever is wrong in any column shows before any work."""
+        n_wanted = n_blank = 0
+        splits: dict[str, None] = {}
         for table in self._tables:
-            counts = self._count(table)
-            if counts.n_blank and not self.skip_empty:
-                rows, n_blank = counts.blank_rows, counts.n_blank
-                raise blank_texts(table.name, self.text_column, counts.n_wanted, rows, n_blank)
-            self._counts.append(counts)
-        self.n_rows = sum(counts.n_rows for counts in self._counts)
-        n_wanted = sum(counts.n_wanted for counts in self._counts)
-        n_blank = sum(counts.n_blank for counts in self._counts)
-        self.n_documents = n_wanted - n_blank
+            n_rows, wanted_before, blank_before = 0, n_wanted, n_blank
+            blank_rows: list[int] = []
+            for found in table.batches(0):
+                batch = _conform(found, self.schema, table.name)
+                wanted, blank = self._judge(batch, splits)
+                if len(blank_rows) < _MOST_LISTED:
+                    blank_rows += (n_rows + np.flatnonzero(blank)).tolist()
+                n_rows += batch.num_rows
+                n_wanted += int(wanted.sum())
+                n_blank += int(blank.sum())
+                self._text_bytes += int(row_bytes(batch.column(self.text_column)).sum())
+            if blank_rows and not self.skip_empty:
+                counts = n_wanted - wanted_before, blank_rows, n_blank - blank_before
+                raise blank_texts(table.name, self.text_column, *counts)
+            self._table_rows.append(n_rows)
+        self.n_rows, self.n_documents = sum(self._table_rows), n_wanted - n_blank
         others = f" and {self.n_tables - 1:,} more" if self.n_tables > 1 else ""
         name = f"{self._tables[0].name}{others}"
         if not self.n_rows:
             raise no_rows(name)
         if self._split is not None:
             if not n_wanted:
-                there = sorted(set().union(*(counts.splits for counts in self._counts)))
-                raise TableError(
-                    f"{name} has no split {self._split!r}; it has {list_names(there)}."
-                )
+                there = list_names(sorted(splits))
+                raise TableError(f"{name} has no split {self._split!r}; it has {there}.")
             notes.append(
                 f"using the {n_wanted:,} rows with split {self._split!r} of {self.n_rows:,}"
             )
@@ -305,64 +282,14 @@ class TableStream:
         if n_blank:
             notes.append(f"skipped {n_blank:,} of {n_wanted:,} rows without text")
 
-    def _count(self, table: BatchReader) -> _Counts:
-        """Read a table through, so that whatever is wrong in any column shows before any work."""
-        counts = _Counts()
-        for found in table.batches(0):
-            batch = _conform(found, self.schema, table.name)
-            wanted, blank = self._judge(batch)
-            if len(counts.blank_rows) < _MOST_LISTED:
-                counts.blank_rows += (counts.n_rows + np.flatnonzero(blank)).tolist()
-            if self._split is not None and len(counts.splits) < _MOST_LISTED:
-                counts.splits.update(
-                    find_split_rows(batch.column(self._split_column), self._split)[1]
-                )
-            counts.n_rows += batch.num_rows
-            counts.n_wanted += int(wanted.sum())
-            counts.n_blank += int(blank.sum())
-            counts.text_bytes += int(row_bytes(batch.column(self.text_column)).sum())
-        return counts
 
-
-class _GrowingChunk:
-    def __init__(self, first: int, most_documents: int, most_bytes: int) -> None:
-        self._first = first
-        self._most_documents = most_documents
-        self._most_bytes = most_bytes
-        self._pieces: list[pa.RecordBatch] = []
-        self._rows: list[NDArray[np.int64]] = []
-        self._n_bytes = 0
-        self.n_documents = 0
-
-    def count_fitting(self, sizes: NDArray[np.int64]) -> int:
-        """Return how many of the next documents fit; the first one always does."""
-        together = np.cumsum(sizes[: self._most_documents - self.n_documents])
-        n_fitting = int(np.searchsorted(together, self._most_bytes - self._n_bytes, side="right"))
-        return max(n_fitting, 0 if self.n_documents else 1)
-
-    def add(
-        self,
-        batch: pa.RecordBatch,
-        position: int,
-        kept: NDArray[np.int64],
-        sizes: NDArray[np.int64],
-    ) -> None:
-        """Take some rows of a batch, which begins at a position of the stream."""
-        is_whole = len(kept) == batch.num_rows
-        self._pieces.append(batch if is_whole else batch.take(pa.array(kept)))
-        self._rows.append(position + kept)
-        self._n_bytes += int(sizes.sum())
-        self.n_documents += len(kept)
-
-    def finish(self, stop: int) -> Chunk:
-        """Return what has been taken, for the rows of the stream up to `stop`."""
-        table = pa.Table.from_batches(self._pieces).unify_dictionaries().combine_chunks()
-        [batch] = table.to_batches()
-        return Chunk(batch, np.concatenate(self._rows), self._first, stop)
+def _join(pieces: list[tuple[pa.RecordBatch, NDArray[np.int64]]], first: int, stop: int) -> Chunk:
+    table = pa.Table.from_batches([batch for batch, _ in pieces])
+    [batch] = table.unify_dictionaries().combine_chunks().to_batches()
+    return Chunk(batch, np.concatenate([rows for _, rows in pieces]), first, stop)
 
 
 def _common_schema(tables: Sequence[BatchReader]) -> pa.Schema:
-    """Return columns that hold the rows of all tables, in the order of the first one's."""
     first = tables[0]
     common = _widen_categories(first.schema)
     for table in tables[1:]:
@@ -394,7 +321,6 @@ def _widen_categories(schema: pa.Schema) -> pa.Schema:
 
 
 def _conform(batch: pa.RecordBatch, schema: pa.Schema, name: str) -> pa.RecordBatch:
-    """Return a batch of a table with the columns of a schema, in its order and of its types."""
     if batch.schema.equals(schema, check_metadata=True):
         return batch
     columns = []

@@ -84,10 +84,7 @@ class Table:
 
 @dataclass(frozen=True)
 class LoadedTable:
-    """Columns as they were found, with the fields of a `BatchReader`.
-
-    `is_split` says whether they are already the one split that was asked for.
-    """
+    """All or the first rows of a table; `is_split` if they are already the split asked for."""
 
     name: str
     columns: pa.Table
@@ -127,11 +124,6 @@ def read_table(
         Whether to read labels.
     skip_empty
         Leave out rows without text instead of refusing the table.
-
-    Returns
-    -------
-    Table
-        The documents, in the order of the source.
 
     Raises
     ------
@@ -279,7 +271,7 @@ def _choose_label_column(
     others = [name for name in names if name not in (text_column, _split_column(loaded))]
     guess = _well_known(others, _LABEL_NAMES)
     if guess is None:
-        likely = [name for name in others if _may_be_label(loaded.plain(name))]
+        likely = [name for name in others if _is_likely_label(loaded.plain(name))]
         if len(likely) != 1:
             raise TableError(
                 f"cannot tell which column of {loaded.name} holds the labels; its columns are "
@@ -309,7 +301,7 @@ def _well_known(names: list[str], well_known: tuple[str, ...]) -> str | None:
     return next((by_lower[name] for name in well_known if name in by_lower), None)
 
 
-def _may_be_label(column: pa.ChunkedArray) -> bool:
+def _is_likely_label(column: pa.ChunkedArray) -> bool:
     return is_scalar(column.type) and 2 <= pc.count_distinct(column).as_py() <= _MOST_CLASSES
 
 
@@ -336,10 +328,9 @@ def find_split_rows(
 ) -> tuple[NDArray[np.bool_], list[str]]:
     """Say which rows are of a split, and which splits there are."""
     values = pc.cast(_write_out(column), pa.large_string())
-    if ignore_case:
-        values = pc.utf8_lower(values)
+    values = pc.utf8_lower(values) if ignore_case else values
     is_it = pc.fill_null(pc.equal(values, split), False).to_numpy(zero_copy_only=False)
-    return is_it, [value for value in pc.unique(values).to_pylist() if value is not None]
+    return is_it, pc.unique(values).drop_null().to_pylist()
 
 
 def _choose_rows(
@@ -389,7 +380,6 @@ def no_rows(name: str) -> TableError:
 
 
 def _write_out(column: pa.Array | pa.ChunkedArray) -> Any:
-    """Return a column with categories written out as the values they stand for."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     # Many functions of Arrow do not know the newer views of text.
     return column.cast(pa.large_string() if pa.types.is_string_view(kind) else kind)

@@ -6,7 +6,7 @@ import json
 import tempfile
 import weakref
 from collections.abc import Iterator
-from functools import partial
+from functools import partial, reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -23,6 +23,7 @@ from protorynet.data.table_files import (
     not_utf8,
     one_line,
     open_bytes,
+    read_once,
     read_start,
 )
 from protorynet.errors import TableError
@@ -59,60 +60,55 @@ def open_json_lines(path: Path) -> BatchReader:
     """Open a file of objects, one per line; all lines are parsed here, and kept typed."""
     name = str(path)
     spool = _Spool()
-    found: dict[str, set[pa.DataType | None]] = {}
-    kinds: _Kinds = {}
+    found: dict[str, dict[pa.DataType | None, None]] = {}  # in the order of their lines
     read_start(path)
     with open_bytes(path) as file:
         for lines in _parse_lines(file, name):
             columns = _type_columns(lines.records)
             spool.add(columns, len(lines.records))
-            kinds = _merge_kinds(kinds, columns)
             for column, typed in columns.items():
-                found.setdefault(column, set()).add(typed.kind)
+                found.setdefault(column, {})[typed.kind] = None
+    kinds = {column: reduce(_merge, its) for column, its in found.items()}
     for column, its in found.items():
-        if not its <= {kinds[column], pa.null()} and not spool.can_convert(column, kinds[column]):
-            is_plain = all(kind is not None and is_scalar(kind) for kind in its - {pa.null()})
-            kinds[column] = pa.string() if is_plain else None
-    mixed = tuple(column for column, kind in kinds.items() if kind is None)
+        others = its.keys() - {kinds[column], pa.null()}
+        # The type of 1.5 and of 2**53 + 1 is that of 1.5, which does not hold both.
+        if others and kinds[column] is not None and not spool.can_convert(column, kinds[column]):
+            kinds[column] = pa.string() if all(map(is_scalar, others)) else None
     schema = _schema(kinds)
-    return BatchReader(name, schema, partial(spool.batches, schema), mixed)
+    return BatchReader(name, schema, partial(spool.batches, schema), _mixed(kinds))
 
 
 def stream_json_lines(file: BinaryIO, name: str) -> BatchReader:
     """Open a stream of objects, one per line; its first lines say which types its columns have."""
     parsed = _parse_lines(file, name)
     first = next(parsed, _Lines(1, []))
-    known = _merge_kinds({}, _type_columns(first.records))
-    mixed = tuple(column for column, kind in known.items() if kind is None)
+    known = {column: typed.kind for column, typed in _type_columns(first.records).items()}
     batches = _stream_batches(chain([first], parsed), known, name)
-    head = tuple(batch for batch in [next(batches, None)] if batch is not None)
-    return BatchReader(name, _schema(known), lambda _: chain(head, batches), mixed, head=head)
+    return read_once(name, _schema(known), batches, _mixed(known))
 
 
 def _stream_batches(parsed: Iterator[_Lines], known: _Kinds, name: str) -> Iterator[pa.RecordBatch]:
     schema = _schema(known)
     for lines in parsed:
         columns = _type_columns(lines.records)
-        merged = _merge_kinds(known, columns)
-        if wrong := [n for n, kind in merged.items() if n not in known or kind != known[n]]:
+        if wrong := [n for n, column in columns.items() if not _has_room(known, n, column)]:
             last = lines.first + len(lines.records) - 1
             raise TableError(
                 f"the lines {lines.first} to {last} of {name} bring values in {list_names(wrong)} "
                 "that the first lines gave no room for. Save them as a file first: a file is read "
                 "through beforehand."
             )
-        arrays = []
-        for field in schema:
-            typed = columns.get(field.name)
-            try:
-                arrays.append(_convert(typed and typed.values, len(lines.records), field.type))
-            except (pa.ArrowException, OverflowError) as error:
-                raise TableError(
-                    f"column {field.name!r} of {name} holds a value in the lines from "
-                    f"{lines.first} on that is not {field.type} ({one_line(error)}); make all its "
-                    "values of one kind."
-                ) from None
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        values = {column: typed.values for column, typed in columns.items()}
+        yield _convert_columns(values, len(lines.records), schema)
+
+
+def _has_room(known: _Kinds, name: str, column: _Column) -> bool:
+    if name not in known or _merge(known[name], column.kind) != known[name]:
+        return False
+    try:
+        return known[name] is None or _convert(column.values, known[name]) is not None
+    except (pa.ArrowException, OverflowError):
+        return False
 
 
 def _parse_lines(file: BinaryIO, name: str) -> Iterator[_Lines]:
@@ -195,18 +191,16 @@ class _Spool:
         begin = 0
         for n_rows, n_bytes in self._sizes:
             if skip < n_rows:
-                values = self._load(begin, n_bytes)
-                arrays = [_convert(values.get(f.name), n_rows, f.type) for f in schema]
-                batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+                self._file.seek(begin)
+                stored = pa.ipc.open_stream(self._file.read(n_bytes)).read_next_batch()
+                values = dict(zip(stored.schema.names, stored.columns, strict=True))
+                batch = _convert_columns(values, n_rows, schema)
                 yield batch.slice(skip) if skip else batch
             skip = max(0, skip - n_rows)
             begin += n_bytes
 
     def can_convert(self, name: str, kind: pa.DataType | None) -> bool:
-        """Say whether a type holds every value of a column.
-
-        That of the types of its parts need not: that of 1.5 and of 2**53 + 1 is the type of 1.5.
-        """
+        """Say whether a type holds every value of a column."""
         try:
             for _ in self.batches(_schema({name: kind}), 0):
                 pass
@@ -214,19 +208,24 @@ class _Spool:
             return False
         return True
 
-    def _load(self, begin: int, n_bytes: int) -> dict[str, pa.Array]:
-        self._file.seek(begin)
-        batch = pa.ipc.open_stream(self._file.read(n_bytes)).read_next_batch()
-        return dict(zip(batch.schema.names, batch.columns, strict=True))
-
 
 def _schema(kinds: _Kinds) -> pa.Schema:
     return pa.schema([(name, kind) for name, kind in kinds.items() if kind is not None])
 
 
-def _convert(values: pa.Array | None, n_rows: int, kind: pa.DataType) -> pa.Array:
-    if values is None:
-        return pa.nulls(n_rows, kind)
+def _mixed(kinds: _Kinds) -> tuple[str, ...]:
+    return tuple(name for name, kind in kinds.items() if kind is None)
+
+
+def _convert_columns(values: dict[str, pa.Array], n_rows: int, schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [
+        _convert(values[f.name], f.type) if f.name in values else pa.nulls(n_rows, f.type)
+        for f in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _convert(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if values.type == kind:
         return values
     if pa.types.is_string(values.type):
@@ -248,13 +247,6 @@ def _type_columns(records: list[dict[str, Any]]) -> dict[str, _Column]:
     return columns
 
 
-def _merge_kinds(kinds: _Kinds, columns: dict[str, _Column]) -> _Kinds:
-    merged = dict(kinds)
-    for name, (kind, _) in columns.items():
-        merged[name] = _merge(merged[name], kind) if name in merged else kind
-    return merged
-
-
 def _merge(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataType | None:
     if one is None or other is None:
         return None
@@ -269,7 +261,7 @@ def _merge(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataType | 
 
 
 def infer_column(name: str, values: Any) -> pa.Array | None:
-    """Return values as a column; None where no one type can hold them."""
+    """Return values as a column; None where no one type holds them."""
     try:
         name.encode()
         return _infer(values)

@@ -7,7 +7,7 @@ import csv
 import io
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -31,6 +31,7 @@ from protorynet.data.table_files import (
     not_utf8,
     one_line,
     open_bytes,
+    read_once,
     read_start,
     table_ending,
 )
@@ -41,25 +42,12 @@ __all__ = ["open_standard_input", "open_table", "row_bytes"]
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _HEADER_BYTES = 2**20
 _BEFORE_A_BRACE = b"\xef\xbb\xbf \t\r\n"  # blanks, and the mark of UTF-8
-
-# Rows of a batch of Parquet.
-_FIRST_ROWS = 32
-_MOST_ROWS = 2_048
-_GROWTH = 8
 _PARQUET_BUFFER = 2**20
 _PLAIN_BYTES = 8
 
 
 def open_table(path: Path) -> BatchReader:
-    """Open the table in a file, whose ending says of what kind it is.
-
-    Examples
-    --------
-    >>> open_table(Path("no-such.csv"))
-    Traceback (most recent call last):
-    ...
-    protorynet.errors.TableError: there is no file no-such.csv; check the path.
-    """
+    """Open the table in a file, whose ending says of what kind it is."""
     ending = table_ending(path)
     if ending == ".parquet":
         return _open_parquet(path)
@@ -72,15 +60,9 @@ def open_table(path: Path) -> BatchReader:
 
 
 def open_standard_input(file: BinaryIO, kind: str | None) -> BatchReader:
-    """Open the table that comes in a stream of bytes, which can be read but once.
+    """Open the table that comes in a stream of bytes.
 
-    Parameters
-    ----------
-    file
-        The stream.
-    kind
-        ``"csv"``, ``"tsv"`` or ``"jsonl"``; by default JSON lines where the first character is an
-        opening brace, and CSV otherwise.
+    By default it is JSON lines where the first character is an opening brace, and CSV otherwise.
     """
     buffered = io.BufferedReader(cast(io.RawIOBase, file))
     start = buffered.peek(4)
@@ -99,9 +81,7 @@ def open_standard_input(file: BinaryIO, kind: str | None) -> BatchReader:
     header = _read_header(start, STANDARD_INPUT, delimiter)
     whole = _Rejoined(start, buffered)
     batches = _parse_delimited(whole, STANDARD_INPUT, delimiter, header, BLOCK_BYTES)
-    head = tuple(batch for batch in [next(batches, None)] if batch is not None)
-    schema = _text_schema(header)
-    return BatchReader(STANDARD_INPUT, schema, lambda _: chain(head, batches), (), True, head)
+    return read_once(STANDARD_INPUT, _text_schema(header), batches, is_untyped=True)
 
 
 class _Rejoined(io.RawIOBase):
@@ -223,34 +203,21 @@ def _open_parquet(path: Path) -> BatchReader:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged_parquet(path, error) from None
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    # Batches of rows that are megabytes long must be short ones.
+    batches = partial(_parquet_batches, path, [group.num_rows for group in groups])
+    # Batches of rows that are megabytes long must be short ones. In memory a row may take far more
+    # than in the file, where a value that comes again and again stands once: the first rows tell.
     width = sum(group.total_byte_size for group in groups) // max(1, metadata.num_rows)
-    first_rows = max(1, min(_FIRST_ROWS, BLOCK_BYTES // max(1, width)))
-    group_rows = [group.num_rows for group in groups]
-    return BatchReader(str(path), schema, partial(_parquet_batches, path, group_rows, first_rows))
+    for batch in islice(batches(_fitting_rows(width, most=32), 0), 1):
+        in_memory = sum(int(row_bytes(column).sum()) for column in batch.columns)
+        width = max(width, in_memory // batch.num_rows)
+    return BatchReader(str(path), schema, partial(batches, _fitting_rows(width, most=512)))
+
+
+def _fitting_rows(width: int, most: int) -> int:
+    return max(1, min(most, BLOCK_BYTES // max(1, width)))
 
 
 def _parquet_batches(
-    path: Path, group_rows: list[int], first_rows: int, skip: int
-) -> Iterator[pa.RecordBatch]:
-    # What a row takes in memory is not what it takes in the file, where a long value that comes
-    # again and again stands once. So the first batches are short, and tell.
-    next_length: int | None = first_rows
-    has_shrunk = False
-    while next_length is not None:
-        length, next_length = next_length, None
-        for batch in _batches_of_length(path, group_rows, length, skip):
-            yield batch
-            skip += batch.num_rows
-            fitting = _fitting_length(batch, length, can_grow=not has_shrunk)
-            if fitting != length:
-                # Growing no more after shrinking keeps the reopenings few, each of which reads a
-                # row group from its beginning.
-                next_length, has_shrunk = fitting, has_shrunk or fitting < length
-                break
-
-
-def _batches_of_length(
     path: Path, group_rows: list[int], length: int, skip: int
 ) -> Iterator[pa.RecordBatch]:
     groups = list(range(len(group_rows)))
@@ -273,19 +240,6 @@ def _batches_of_length(
         ) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged_parquet(path, error) from None
-
-
-def _fitting_length(batch: pa.RecordBatch, length: int, *, can_grow: bool) -> int:
-    # Categories count as they will once written out.
-    size: int = sum(
-        int(row_bytes(column).sum() if pa.types.is_dictionary(column.type) else column.nbytes)
-        for column in batch.columns
-    )
-    if size > 2 * BLOCK_BYTES:
-        return max(1, int(batch.num_rows) * BLOCK_BYTES // size)
-    if can_grow and length < _MOST_ROWS and size * _GROWTH <= BLOCK_BYTES:
-        return min(_MOST_ROWS, length * _GROWTH)
-    return length
 
 
 def _check_values(batch: pa.RecordBatch, name: str) -> None:

@@ -8,6 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -30,6 +31,7 @@ __all__ = [
     "not_utf8",
     "one_line",
     "open_bytes",
+    "read_once",
     "read_start",
     "table_ending",
 ]
@@ -57,21 +59,9 @@ _SIGNATURES = {
 class BatchReader:
     """A table that is read a batch of rows at a time.
 
-    Parameters
-    ----------
-    name
-        What messages call it.
-    schema
-        Its columns, known before they are read.
-    batches
-        Returns the rows after the first so many. A file is read from its beginning as often as
-        one likes; of standard input, only what has not been read yet comes again.
-    mixed
-        Columns left out because no one type holds their values.
-    is_untyped
-        Whether numbers are still written as text, as in CSV files.
-    head
-        The first batch of a table that can be read but once; `batches` gives it again.
+    `batches` yields the rows after the first so many, as often as one likes; of a table with a
+    `head`, its first batch, once and from the first row on. Columns are left out as `mixed` where
+    no one type holds their values. In CSV files numbers are still text: the table `is_untyped`.
     """
 
     name: str
@@ -82,16 +72,21 @@ class BatchReader:
     head: tuple[pa.RecordBatch, ...] | None = None
 
 
-def find_files(inputs: Sequence[str]) -> list[Path]:
-    """Return the files that names, folders of Parquet files and patterns stand for, in order.
+def read_once(
+    name: str,
+    schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+    mixed: tuple[str, ...] = (),
+    *,
+    is_untyped: bool = False,
+) -> BatchReader:
+    """Return a table that comes in a stream, whose first batch is read here."""
+    head = tuple(islice(batches, 1))
+    return BatchReader(name, schema, lambda _: chain(head, batches), mixed, is_untyped, head)
 
-    Examples
-    --------
-    >>> find_files(["no-such-*.csv"])
-    Traceback (most recent call last):
-    ...
-    protorynet.errors.TableError: no file matches 'no-such-*.csv'; check the pattern.
-    """
+
+def find_files(inputs: Sequence[str]) -> list[Path]:
+    """Return the files that names, folders of Parquet files and patterns stand for, in order."""
     files = [file for name in inputs for file in _expand(name)]
     # Under whatever name: its rows would be there twice.
     times = Counter(file.resolve() for file in files)
@@ -184,24 +179,12 @@ def not_utf8(name: str, line: int | None = None) -> TableError:
 
 
 def list_names(names: Sequence[str], most: int = 20) -> str:
-    """Return names in quotes, the first few of many.
-
-    Examples
-    --------
-    >>> list_names(["a", "b", "c"], most=2)
-    "'a', 'b', …"
-    """
+    """Return names in quotes, the first few of many."""
     return ", ".join(repr(name) for name in names[:most]) + (", …" if len(names) > most else "")
 
 
 def list_rows(rows: Sequence[int]) -> str:
-    """Return the first of some row numbers.
-
-    Examples
-    --------
-    >>> list_rows([4]), list_rows(range(9))
-    ('row 4', 'rows 0, 1, 2, 3, 4, …')
-    """
+    """Return ``row 4``, or ``rows 0, 1, 2, 3, 4, …``."""
     numbers = ", ".join(str(row) for row in rows[:5]) + (", …" if len(rows) > 5 else "")
     return f"row{'s' if len(rows) > 1 else ''} {numbers}"
 
