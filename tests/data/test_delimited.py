@@ -30,11 +30,6 @@ def write(tmp_path: Path):
     return _write
 
 
-def labels_of(write, *values: str) -> tuple:
-    rows = "".join(f"some text,{value}\n" for value in values)
-    return read_table(write("text,label\n" + rows)).labels
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.tuples(VALUE, VALUE), min_size=1, max_size=8),
@@ -104,7 +99,8 @@ def test_words_for_nothing_stay_text(write, word):
     ],
 )
 def test_kinds_of_labels_are_inferred(write, values, labels):
-    read = labels_of(write, *values)
+    rows = "".join(f"some text,{value}\n" for value in values)
+    read = read_table(write("text,label\n" + rows)).labels
     assert read == labels
     assert [type(label) for label in read] == [type(label) for label in labels]
 
@@ -116,16 +112,13 @@ def test_kinds_of_labels_are_the_same_in_every_split(write):
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_a_row_of_20_megabytes_is_read_everywhere(write, name):
-    rows = pd.DataFrame({"text": ["a", "word, " * 3_500_000, "b"], "label": [1, 2, 3]})
-    is_csv = name == "a.csv"
-    path = write(
-        rows.to_csv(index=False) if is_csv else rows.to_json(orient="records", lines=True), name
-    )
-    assert read_table(path).texts == tuple(rows.text)
+    texts = ["a", "word, " * 3_500_000, "b"]
+    rows = pd.DataFrame({"text": texts, "label": [1, 2, 3]})
+    as_json = rows.to_json(orient="records", lines=True)
+    path = write(rows.to_csv(index=False) if name == "a.csv" else as_json, name)
+    assert read_table(path).texts == tuple(texts)
     chunks = open_stream([str(path)], text="text").chunks(first=1)
-    assert [text for chunk in chunks for text in chunk.batch["text"].to_pylist()] == [
-        *rows.text[1:]
-    ]
+    assert [text for chunk in chunks for text in chunk.batch["text"].to_pylist()] == texts[1:]
 
 
 def test_newlines_in_quotes_survive_the_edges_of_blocks(write):

@@ -34,6 +34,8 @@ _LINES_PER_BATCH = 2_048
 _BYTES_IN_MEMORY = 64 * 2**20  # of typed rows; more go to a temporary file
 _MOST_LEVELS = 60  # of lists and objects in each other; Arrow writes few more
 
+_WRITTEN = pa.large_string()  # of values kept as JSON, which no column of JSON lines has
+
 # The type of each column; None where no one type holds its values.
 _Kinds = dict[str, pa.DataType | None]
 
@@ -48,8 +50,8 @@ class _Lines(NamedTuple):
 class _Column(NamedTuple):
     """Some values with the type that holds them; both are None where there is no such type.
 
-    Fractions among which whole numbers stand are kept as they were written: should words follow
-    in a later line, 1 must become "1" and not "1.0".
+    Fractions among which whole numbers stand are kept as they are written: should words follow in
+    a later line, 1 must become "1" and not "1.0".
     """
 
     kind: pa.DataType | None
@@ -228,11 +230,10 @@ def _convert_columns(values: dict[str, pa.Array], n_rows: int, schema: pa.Schema
 def _convert(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if values.type == kind:
         return values
-    if pa.types.is_string(values.type):
-        return values.cast(kind)  # fractions and whole numbers, as they were written
-    if pa.types.is_string(kind):
-        return _as_words(values.to_pylist())
-    return pa.array(values.to_pylist(), kind, from_pandas=True)
+    items = values.to_pylist()
+    if values.type == _WRITTEN:
+        items = [item and json.loads(item) for item in items]
+    return _as_words(items) if kind == pa.string() else pa.array(items, kind, from_pandas=True)
 
 
 def _type_columns(records: list[dict[str, Any]]) -> dict[str, _Column]:
@@ -241,8 +242,8 @@ def _type_columns(records: list[dict[str, Any]]) -> dict[str, _Column]:
         values = [record.get(name) for record in records]
         array = infer_column(name, values)
         kind = None if array is None else array.type
-        if kind == pa.float64() and any(type(value) is int for value in values):
-            array = _as_words(values)
+        if kind == pa.float64() and any(isinstance(value, int) for value in values):
+            array = pa.array([v if v is None else json.dumps(v) for v in values], _WRITTEN)
         columns[name] = _Column(kind, array)
     return columns
 

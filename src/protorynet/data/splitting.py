@@ -180,12 +180,7 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def _check_texts(texts: Sequence[str]) -> list[str]:
-    if isinstance(texts, str | bytes):
-        raise InputError(
-            f"texts is a single {type(texts).__name__}; expected a list of documents. "
-            "Did you mean [text]?"
-        )
-    documents = list(texts)
+    documents: list[str] = document_list(texts)
     for row, document in enumerate(documents):
         if not isinstance(document, str):
             raise InputError(
