@@ -203,23 +203,21 @@ def test_any_data_frame_gives_a_table_or_a_clear_error(values):
 # Columns
 
 
-@pytest.mark.parametrize("name", ["text", "Review", "COMMENT", "body", "sentence"])
-def test_a_well_known_text_column_is_guessed(name):
-    table = read_table(pd.DataFrame({"url": ["http://long/long"], name: ["Hi."]}), labelled=False)
-    assert table.text_column == name
-    assert table.notes == (f"text column: {name!r} (guessed; choose with --text)",)
-
-
 @pytest.mark.parametrize(
-    "source",
+    ("columns", "guess"),
     [
-        frame(city=["Rome", "Oslo"], words=["A long text.", "Another one."], label=[1, 2]),
-        frame(text=[1, 2], words=["a", "b"], label=[1, 2]),
+        *(
+            ({"url": ["http://long/long"] * 2, name: ["Hi.", "Ho."], "label": [1, 2]}, name)
+            for name in ["text", "Review", "COMMENT", "body", "sentence"]
+        ),
+        ({"city": ["Rome", "Oslo"], "words": ["A long text.", "One."], "label": [1, 2]}, "words"),
+        ({"text": [1, 2], "words": ["a", "b"], "label": [1, 2]}, "words"),
     ],
-    ids=["the longest texts", "a well-known name of numbers is none"],
 )
-def test_otherwise_the_longest_texts_are_guessed(source):
-    assert read_table(source).text_column == "words"
+def test_a_well_known_text_column_is_guessed_or_that_of_the_longest_texts(columns, guess):
+    table = read_table(pd.DataFrame(columns), label="label")
+    assert table.text_column == guess
+    assert table.notes == (f"text column: {guess!r} (guessed; choose with --text)",)
 
 
 @pytest.mark.parametrize("name", ["label", "Class", "stars", "SENTIMENT", "product", "y"])

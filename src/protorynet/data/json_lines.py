@@ -36,15 +36,10 @@ _MOST_LEVELS = 60  # of lists and objects in each other; Arrow writes few more
 
 _WRITTEN = pa.large_string()  # of values kept as JSON, which no column of JSON lines has
 
+# The number of the first line of a batch, and the objects of its lines.
+_Lines = tuple[int, list[dict[str, Any]]]
 # The type of each column; None where no one type holds its values.
 _Kinds = dict[str, pa.DataType | None]
-
-
-class _Lines(NamedTuple):
-    """Some objects of a file, and the number of the first one's line."""
-
-    first: int
-    records: list[dict[str, Any]]
 
 
 class _Column(NamedTuple):
@@ -65,9 +60,9 @@ def open_json_lines(path: Path) -> BatchReader:
     found: dict[str, dict[pa.DataType | None, None]] = {}  # in the order of their lines
     read_start(path)
     with open_bytes(path) as file:
-        for lines in _parse_lines(file, name):
-            columns = _type_columns(lines.records)
-            spool.add(columns, len(lines.records))
+        for _, records in _parse_lines(file, name):
+            columns = _type_columns(records)
+            spool.add(columns, len(records))
             for column, typed in columns.items():
                 found.setdefault(column, {})[typed.kind] = None
     kinds = {column: reduce(_merge, its) for column, its in found.items()}
@@ -83,25 +78,24 @@ def open_json_lines(path: Path) -> BatchReader:
 def stream_json_lines(file: BinaryIO, name: str) -> BatchReader:
     """Open a stream of objects, one per line; its first lines say which types its columns have."""
     parsed = _parse_lines(file, name)
-    first = next(parsed, _Lines(1, []))
-    known = {column: typed.kind for column, typed in _type_columns(first.records).items()}
+    first: _Lines = next(parsed, (1, []))
+    known = {column: typed.kind for column, typed in _type_columns(first[1]).items()}
     batches = _stream_batches(chain([first], parsed), known, name)
     return read_once(name, _schema(known), batches, _mixed(known))
 
 
 def _stream_batches(parsed: Iterator[_Lines], known: _Kinds, name: str) -> Iterator[pa.RecordBatch]:
     schema = _schema(known)
-    for lines in parsed:
-        columns = _type_columns(lines.records)
+    for first, records in parsed:
+        columns = _type_columns(records)
         if wrong := [n for n, column in columns.items() if not _has_room(known, n, column)]:
-            last = lines.first + len(lines.records) - 1
             raise TableError(
-                f"the lines {lines.first} to {last} of {name} bring values in {list_names(wrong)} "
-                "that the first lines gave no room for. Save them as a file first: a file is read "
-                "through beforehand."
+                f"the lines {first} to {first + len(records) - 1} of {name} bring values in "
+                f"{list_names(wrong)} that the first lines gave no room for. Save them as a file "
+                "first: a file is read through beforehand."
             )
         values = {column: typed.values for column, typed in columns.items()}
-        yield _convert_columns(values, len(lines.records), schema)
+        yield _convert_columns(values, len(records), schema)
 
 
 def _has_room(known: _Kinds, name: str, column: _Column) -> bool:
@@ -130,10 +124,10 @@ def _parse_lines(file: BinaryIO, name: str) -> Iterator[_Lines]:
             )
         size += len(line)
         if len(records) == _LINES_PER_BATCH or size >= BLOCK_BYTES:
-            yield _Lines(first, records)
+            yield first, records
             records, size, first = [], 0, 0
     if records:
-        yield _Lines(first, records)
+        yield first, records
 
 
 def _read_line(file: BinaryIO, name: str, number: int) -> bytes:
@@ -265,21 +259,17 @@ def infer_column(name: str, values: Any) -> pa.Array | None:
     """Return values as a column; None where no one type holds them."""
     try:
         name.encode()
-        return _infer(values)
+        try:
+            array = pa.array(values, from_pandas=True)
+        except (pa.ArrowException, OverflowError):
+            # Numbers among words are read as words, as they would be in a CSV file.
+            is_plain = all(isinstance(value, str | int | float | None) for value in values)
+            return _as_words(values) if is_plain else None
     except UnicodeEncodeError as error:
         raise TableError(
             f"column {name!a} holds half a Unicode character in {one_line(repr(error.object))}. "
             "Repair it with text.encode('utf-8', 'replace').decode()."
         ) from None
-
-
-def _infer(values: Any) -> pa.Array | None:
-    try:
-        array = pa.array(values, from_pandas=True)
-    except (pa.ArrowException, OverflowError):
-        # Numbers among words are read as words, as they would be in a CSV file.
-        is_plain = all(isinstance(value, str | int | float | None) for value in values)
-        return _as_words(values) if is_plain else None
     return None if _is_deep(array.type) else array
 
 
