@@ -39,16 +39,8 @@ def prepare_documents(
         The encoder; None for vectors that the user gives.
     splitter, on_empty
         How texts are split, and what to do with one that holds no sentence.
-    cache
-        Where embeddings are looked up and kept.
-    progress
-        Show a progress bar.
-
-    Examples
-    --------
-    >>> sentences, embeddings = prepare_documents([np.ones((2, 3)), np.zeros((1, 3))], None)
-    >>> sentences.lengths
-    array([2, 1])
+    cache, progress
+        Where embeddings are looked up and kept, and whether to show a progress bar.
     """
     if encoder is None:
         embeddings, lengths = stack_sequences(documents)

@@ -290,14 +290,17 @@ def test_rows_with_much_beside_their_text_make_small_chunks(tmp_path: Path) -> N
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protorynet.data.json_batches._LONGEST", 1_000)
+    monkeypatch.setattr("protorynet.data.json_lines.ROW_BYTES", 1_000)
     path = tmp_path / "t.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"text": "a"}\n{"text": "' + b"a" * 5_000 + b'"}\n'))
     with pytest.raises(TableError, match=r"line 2 of .*t\.jsonl\.gz is longer than"):
         open_stream([str(path)])
 
 
-def test_a_quote_that_is_never_closed_is_guessed(tmp_path: Path) -> None:
+def test_a_quote_that_is_never_closed_is_guessed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("protorynet.data.table_batches.ROW_BYTES", 8 * 2**20)
     path = tmp_path / "t.csv"
     path.write_text('text\nFine.\n"Never closed.\n' + "Bad.\n" * 4_000_000)
     with pytest.raises(TableError, match="a double quote is never closed"):

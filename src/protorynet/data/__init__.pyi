@@ -1,30 +1,29 @@
-from .chunks import (
+from .document_streams import (
     DOCUMENTS as DOCUMENTS,
     TEXT_BYTES as TEXT_BYTES,
     Chunk as Chunk,
-)
-from .documents import (
-    document_list as document_list,
-    sequence_sentences as sequence_sentences,
-    sequence_text as sequence_text,
-)
-from .inputs import (
-    find_files as find_files,
+    TableStream as TableStream,
     open_stream as open_stream,
 )
-from .quoting import one_line as one_line
-from .segmenting import paper_reading as paper_reading
-from .sentences import Sentences as Sentences
-from .splitting import (
-    OnEmpty as OnEmpty,
-    Splitter as Splitter,
-    TokenCounter as TokenCounter,
-    split_documents as split_documents,
-)
-from .streaming import TableStream as TableStream
-from .tables import (
+from .document_tables import (
     Label as Label,
     Table as Table,
     read_columns as read_columns,
     read_table as read_table,
+)
+from .splitting import (
+    OnEmpty as OnEmpty,
+    Sentences as Sentences,
+    Splitter as Splitter,
+    TokenCounter as TokenCounter,
+    document_list as document_list,
+    paper_reading as paper_reading,
+    sequence_sentences as sequence_sentences,
+    sequence_text as sequence_text,
+    split_documents as split_documents,
+)
+from .table_batches import open_table as open_table
+from .table_files import (
+    find_files as find_files,
+    one_line as one_line,
 )

@@ -2,20 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal, get_args
+import re
+import string
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
+from numpy.typing import NDArray
+from sentencex import segment
 
-from protorynet.data.fitting import Span, TokenCounter, fit_to_window
-from protorynet.data.segmenting import paper_reading, paper_spans, sentencex_spans
-from protorynet.data.sentences import Sentences
 from protorynet.errors import EmptyDocumentError, InputError
 
-__all__ = ["OnEmpty", "Splitter", "TokenCounter", "split_documents"]
+__all__ = [
+    "OnEmpty",
+    "Sentences",
+    "Splitter",
+    "TokenCounter",
+    "document_list",
+    "paper_reading",
+    "sequence_sentences",
+    "sequence_text",
+    "split_documents",
+]
 
 Splitter = Literal["sentencex", "paper"]
 OnEmpty = Literal["error", "skip"]
+
+_LINE_END = re.compile(r"<br\s*/?>|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", re.IGNORECASE)
+_PAPER_PIECE = re.compile(r"[^.?!]*[.?!]|[^.?!]+")
+_WORD = re.compile(r"[^\W_]")
+_TERMINATED = re.compile(r"[^.?!…。！？]*(?:[.?!…。！？]+\s*|$)")
+_READABLE = re.compile(rf"[^\s{re.escape(string.punctuation)}]")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+# sentencex breaks down on "A\xa0." and its like: a space of several bytes before a full stop.
+_WIDE_SPACES = str.maketrans(
+    dict.fromkeys(
+        "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+        "\u2028\u2029\u202f\u205f\u3000",
+        " ",
+    )
+)
+
+# Some input ("«" many times) takes sentencex time that grows with the square of its length.
+_CHARACTERS_PER_BLOCK = 10_000
+_SETTLED_CHARACTERS = 8_000
+
+# Where a sentence is cut, the best places first: after a clause, after a comma, at a space.
+_BREAKS = (
+    re.compile(r"[;:](?=\s)|[–—；：؛]"),
+    re.compile(r",(?=\s)|[，、،]"),
+    re.compile(r"\s+"),
+)
+_TEXTS_PER_BATCH = 4_096
+
+# Pieces are planned this full, so that cutting at a comma seldom makes one too long again.
+_PIECE_FILL = 0.9
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """All sentences of a list of documents, in reading order.
+
+    Parameters
+    ----------
+    texts
+        What the encoder reads, one string per sentence.
+    starts, ends
+        Character offsets of each sentence in its original document.
+    documents
+        Index of each sentence's document; never decreasing.
+    n_documents
+        Number of documents. One without sentences has no index in `documents`.
+    """
+
+    texts: tuple[str, ...]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    documents: NDArray[np.int64]
+    n_documents: int
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of sentences of each document."""
+        return np.bincount(self.documents, minlength=self.n_documents).astype(np.int64)
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """Which documents hold a sentence."""
+        return self.lengths > 0
+
+    def without_empty(self) -> Sentences:
+        """Renumber the documents so that those without a sentence are gone."""
+        filled = self.filled
+        if filled.all():
+            return self
+        number = np.cumsum(filled) - 1
+        return replace(self, documents=number[self.documents], n_documents=int(filled.sum()))
+
+
+class TokenCounter(Protocol):
+    """An encoder's window: how many tokens a text takes, special tokens included."""
+
+    @property
+    def window(self) -> int:
+        """The most tokens the encoder reads."""
+        ...
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of tokens of each text, special tokens included."""
+        ...
 
 
 def split_documents(
@@ -42,11 +144,6 @@ def split_documents(
     on_empty
         What to do with a document that holds no sentence: raise, or leave it without sentences.
 
-    Returns
-    -------
-    Sentences
-        The sentences in reading order.
-
     Raises
     ------
     EmptyDocumentError
@@ -60,17 +157,17 @@ def split_documents(
     ('good food', 'slow service')
     """
     _check_choice("splitter", splitter, get_args(Splitter))
-    _check_choice("on_empty", on_empty, ("error", "skip"))
-    documents = _checked(texts)
+    _check_choice("on_empty", on_empty, get_args(OnEmpty))
+    documents = _check_texts(texts)
     find, reading = _RULES[splitter]
     spans = [
-        Span(row, start, end)
+        _Span(row, start, end)
         for row, document in enumerate(documents)
         for start, end in find(document)
     ]
     if counter is not None:
-        spans = fit_to_window(spans, documents, counter, reading)
-    sentences = _collected(spans, documents, reading)
+        spans = _fit_to_window(spans, documents, counter, reading)
+    sentences = _collect(spans, documents, reading)
     if on_empty == "error" and (sentences.lengths == 0).any():
         raise EmptyDocumentError(np.flatnonzero(sentences.lengths == 0).tolist())
     return sentences
@@ -82,51 +179,31 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise InputError(f"{name}={value!r} is not one of {listed}.")
 
 
-def _as_written(sentence: str) -> str:
-    return sentence
-
-
-_RULES: dict[Splitter, tuple[Callable[[str], list[tuple[int, int]]], Callable[[str], str]]] = {
-    "sentencex": (sentencex_spans, _as_written),
-    "paper": (paper_spans, paper_reading),
-}
-
-
-def _checked(texts: Sequence[str]) -> list[str]:
-    if isinstance(texts, str | bytes):
-        raise InputError(
-            f"texts is a single {type(texts).__name__}; expected a list of documents. "
-            "Did you mean [text]?"
-        )
-    documents = list(texts)
+def _check_texts(texts: Sequence[str]) -> list[str]:
+    documents: list[str] = document_list(texts)
     for row, document in enumerate(documents):
         if not isinstance(document, str):
             raise InputError(
-                f"the document in row {row} (counted from 0) is {_shown(document)} of type "
+                f"the document in row {row} (counted from 0) is {_shorten(document)} of type "
                 f"{type(document).__name__}; expected str. Remove the row or convert it to text."
             )
-        if not document.isascii():
-            _check_unicode(document, row)
+        try:
+            document.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"the document in row {row} (counted from 0) holds half a Unicode character "
+                f"({document[error.start]!a}) at position {error.start}. Repair it with "
+                "text.encode('utf-8', 'replace').decode()."
+            ) from None
     return documents
 
 
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 40 else shown[:39] + "…"
+def _shorten(value: object) -> str:
+    written = repr(value)
+    return written if len(written) <= 40 else written[:39] + "…"
 
 
-def _check_unicode(document: str, row: int) -> None:
-    try:
-        document.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"the document in row {row} (counted from 0) holds half a Unicode character "
-            f"({document[error.start]!a}) at position {error.start}. Repair it with "
-            "text.encode('utf-8', 'replace').decode()."
-        ) from None
-
-
-def _collected(spans: list[Span], documents: list[str], reading: Callable[[str], str]) -> Sentences:
+def _collect(spans: list[_Span], documents: list[str], reading: Callable[[str], str]) -> Sentences:
     read = [(reading(documents[span.document][span.start : span.end]), span) for span in spans]
     # A piece cut from a long sentence may be punctuation only, of which the paper reads nothing.
     read = [(text, span) for text, span in read if text]
@@ -138,3 +215,236 @@ def _collected(spans: list[Span], documents: list[str], reading: Callable[[str],
         documents=places[:, 0].copy(),
         n_documents=len(documents),
     )
+
+
+def document_list(documents: Any, *, are_texts: bool = True) -> list[Any]:
+    """Return the documents as a list, refusing what is plainly not one."""
+    if isinstance(documents, str):
+        raise InputError("expected a sequence of texts, but got one text; wrap it in a list.")
+    if hasattr(documents, "columns") and hasattr(documents, "iloc"):
+        raise InputError(
+            f"expected one column of texts, but got a table with columns "
+            f"{', '.join(map(str, documents.columns))}; choose one, as in table['text']."
+        )
+    if getattr(documents, "ndim", 1) == 2 and are_texts:
+        if documents.shape[1] != 1:
+            raise InputError(f"expected a flat sequence of texts, but got shape {documents.shape}.")
+        documents = documents[:, 0]
+    try:
+        return list(documents)
+    except TypeError:
+        kind = type(documents).__name__
+        raise InputError(f"expected a sequence of texts, but got {kind}.") from None
+
+
+def sequence_text(length: int) -> str:
+    r"""Return a text that stands for a sequence of steps that are not text.
+
+    Examples
+    --------
+    >>> sequence_text(2)
+    'step 1\nstep 2'
+    """
+    return "\n".join(f"step {step}" for step in range(1, length + 1))
+
+
+def sequence_sentences(lengths: NDArray[np.int64]) -> Sentences:
+    """Describe the steps of sequences that are not text; offsets are those in `sequence_text`."""
+    texts, starts, ends = [], [], []
+    for document, length in enumerate(lengths.tolist()):
+        at = 0
+        for step, name in enumerate(sequence_text(length).split("\n"), start=1):
+            texts.append(f"sequence {document}, step {step}")
+            starts.append(at)
+            ends.append(at + len(name))
+            at += len(name) + 1
+    return Sentences(
+        tuple(texts),
+        np.array(starts, np.int64),
+        np.array(ends, np.int64),
+        np.repeat(np.arange(len(lengths)), lengths).astype(np.int64),
+        len(lengths),
+    )
+
+
+def _sentencex_spans(document: str) -> list[tuple[int, int]]:
+    """Return start and end of every sentence, found by the rules of `sentencex`.
+
+    A piece without a word or a symbol, such as ``).``, joins the sentence before it on its line
+    and is dropped where there is none, unless the document holds nothing else.
+    """
+    return _spans(document, _is_meaningful) or _spans(document, _is_visible)
+
+
+def _paper_spans(document: str) -> list[tuple[int, int]]:
+    """Return start and end of every sentence, each ended by '.', '?', '!' or the end of a line."""
+    return [
+        _strip_span(match[0], offset + match.start())
+        for offset, line in _lines(document)
+        for match in _PAPER_PIECE.finditer(line)
+        if _READABLE.search(match[0])
+    ]
+
+
+def paper_reading(sentence: str) -> str:
+    """Return a sentence as the paper's encoder reads it: lower case, without punctuation.
+
+    Examples
+    --------
+    >>> paper_reading("It's  GREAT!")
+    'its great'
+    """
+    return " ".join(sentence.lower().translate(_NO_PUNCTUATION).split())
+
+
+def _spans(document: str, is_sentence: Callable[[str], bool]) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    for offset, line in _lines(document):
+        before_line = len(spans)
+        begin = 0
+        for end in _sentence_ends(line):
+            piece = line[begin:end]
+            if is_sentence(piece):
+                spans.append(_strip_span(piece, offset + begin))
+            elif len(spans) > before_line and not piece.isspace():
+                spans[-1] = (spans[-1][0], _strip_span(piece, offset + begin)[1])
+            begin = end
+    return spans
+
+
+def _lines(document: str) -> Iterator[tuple[int, str]]:
+    begin = 0
+    for match in _LINE_END.finditer(document):
+        if match.start() > begin:
+            yield begin, document[begin : match.start()]
+        begin = match.end()
+    if begin < len(document):
+        yield begin, document[begin:]
+
+
+def _sentence_ends(line: str) -> list[int]:
+    readable = line if line.isascii() else line.translate(_WIDE_SPACES)
+    ends: list[int] = []
+    position = 0
+    while position < len(line):
+        pieces = _segment(readable[position : position + _CHARACTERS_PER_BLOCK])
+        found = list(accumulate(map(len, pieces)))
+        if position + _CHARACTERS_PER_BLOCK < len(line):
+            # A sentence or a quotation near the block's edge may go on beyond it, so that part is
+            # read again. A sentence that fills the whole block ends in a later one.
+            found = [end for end in found if end <= _SETTLED_CHARACTERS] or found[:-1]
+        ends += [position + end for end in found]
+        position += found[-1] if found else _CHARACTERS_PER_BLOCK
+    return ends
+
+
+def _segment(block: str) -> list[str]:
+    try:
+        pieces: list[str] = segment("en", block)
+    except BaseException as error:
+        # A panic of the Rust library is no Exception; one odd line must not end the whole run.
+        if type(error).__name__ != "PanicException":
+            raise
+        return [piece for piece in _TERMINATED.findall(block) if piece]
+    return pieces
+
+
+def _strip_span(piece: str, offset: int) -> tuple[int, int]:
+    return offset + len(piece) - len(piece.lstrip()), offset + len(piece.rstrip())
+
+
+def _is_meaningful(piece: str) -> bool:
+    if _WORD.search(piece):
+        return True
+    # ASCII symbols such as "=" and "|" are drawn as lines and arrows, so they count as punctuation.
+    return not piece.isascii() and any(
+        char > "\x7f" and unicodedata.category(char)[0] == "S" for char in piece
+    )
+
+
+def _is_visible(piece: str) -> bool:
+    return any(unicodedata.category(char)[0] not in "CZ" for char in piece)
+
+
+def _as_written(sentence: str) -> str:
+    return sentence
+
+
+_RULES: dict[Splitter, tuple[Callable[[str], list[tuple[int, int]]], Callable[[str], str]]] = {
+    "sentencex": (_sentencex_spans, _as_written),
+    "paper": (_paper_spans, paper_reading),
+}
+
+
+class _Span(NamedTuple):
+    """A sentence's place: its document, and its first and last character there."""
+
+    document: int
+    start: int
+    end: int
+
+
+def _fit_to_window(
+    spans: list[_Span],
+    documents: Sequence[str],
+    counter: TokenCounter,
+    reading: Callable[[str], str],
+) -> list[_Span]:
+    """Return the spans in order, with every one over the window cut into pieces that fit.
+
+    `reading` gives what the encoder reads of a piece of a document.
+    """
+    fitting: list[_Span] = []
+    while spans:
+        texts = [reading(documents[span.document][span.start : span.end]) for span in spans]
+        counts = _count(texts, counter)
+        too_long: list[_Span] = []
+        for span, count in zip(spans, counts, strict=True):
+            if count <= counter.window or span.end - span.start == 1:
+                fitting.append(span)
+            else:
+                n_pieces = int(-(-count // max(1, _PIECE_FILL * counter.window)))
+                too_long += _cut(span, documents[span.document], n_pieces)
+        spans = too_long
+    return sorted(fitting)
+
+
+def _count(texts: list[str], counter: TokenCounter) -> list[int]:
+    # No tokeniser makes more than one token of a byte, so short texts need not be tokenised.
+    counts = [0] * len(texts)
+    unsure = [
+        index
+        for index, text in enumerate(texts)
+        if (len(text) if text.isascii() else len(text.encode())) + 2 > counter.window
+    ]
+    for begin in range(0, len(unsure), _TEXTS_PER_BATCH):
+        batch = unsure[begin : begin + _TEXTS_PER_BATCH]
+        tokens = counter.count_tokens([texts[index] for index in batch])
+        for index, count in zip(batch, tokens.tolist(), strict=True):
+            counts[index] = count
+    return counts
+
+
+def _cut(span: _Span, document: str, n_pieces: int) -> list[_Span]:
+    length = span.end - span.start
+    n_pieces = min(max(2, n_pieces), length)
+    edges = [span.start]
+    for number in range(1, n_pieces):
+        target = span.start + number * length // n_pieces
+        edges.append(_nearest_break(document, target, slack=length // n_pieces // 3))
+    edges.append(span.end)
+    pieces = []
+    for begin, end in pairwise(edges):
+        piece = document[begin:end]
+        if piece and not piece.isspace():
+            start = begin + len(piece) - len(piece.lstrip())
+            pieces.append(_Span(span.document, start, begin + len(piece.rstrip())))
+    return pieces
+
+
+def _nearest_break(document: str, target: int, slack: int) -> int:
+    for pattern in _BREAKS:
+        breaks = [m.end() for m in pattern.finditer(document, target - slack, target + slack)]
+        if breaks:
+            return min(breaks, key=lambda position: abs(position - target))
+    return target
