@@ -1,15 +1,17 @@
-"""The records of a benchmark, and how they are read back from JSON lines."""
+"""The records of a benchmark: JSON lines that neither a kill nor another run can spoil."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from protorynet.errors import InputError
-
-__all__ = ["DOCUMENTS", "Record", "Stability", "read_records"]
+from protorynet.records import finite
 
 DOCUMENTS = "documents"
 """Kind of a line, and model of its record, that says which documents a run was about."""
@@ -27,51 +29,17 @@ _FIGURES = (
     "long_accuracy",
     "fragment_prototypes",
 )
-_LARGEST = 1e9  # no figure is; what is beyond, or no number, was not measured
+_LARGEST_FIGURE = 1e9  # what is beyond, or no number, was not measured
 # Time that is not training: reading, splitting and encoding before it, measuring after it.
 _NOT_TRAINING = ("prepare", "evaluate")
 
 
 @dataclass(frozen=True)
 class Record:
-    """What was measured in one job.
+    """What was measured in one job; what was not, or not kept by an old record, is empty.
 
-    Parameters
-    ----------
-    set, encoder, model, seed
-        The job; the encoder is empty for a model without one.
-    variant
-        How the model differs from what it usually is; empty where it does not.
-    data, columns
-        Digest of the documents, and the columns they were read from, by option of the command;
-        both empty in records from before they were kept.
-    figures
-        Accuracy, macro F1, numbers of documents and prototypes, and the faithfulness measures.
-    faithfulness
-        Names of those that measure faithfulness, in the order in which they came.
-    seconds
-        Time taken by each stage.
-    settings, recipe
-        Settings that differ from the defaults, and a digest of all.
-    weights
-        Digest of the encoder or word vectors it starts from; empty where there are none, and in
-        records from before it was kept.
-    substitutes
-        Accuracy of simpler readers of the same trajectories.
-    correct
-        Which test documents were labelled rightly, packed by `pack_flags`.
-    pruning
-        Threshold, number of prototypes left and accuracy after pruning to several thresholds.
-    automata
-        Class, fidelity, states and transitions of each automaton.
-    prototypes
-        The prototypes as `protorynet prototypes --json` prints them.
-    judge, device, versions
-        Who judged the matches, where it ran, with which packages.
-    error
-        Why there are no figures; None where all went well.
-    is_own
-        Whether it is about a table of the user's own.
+    The figures are accuracies, numbers of documents and prototypes, and the measures of
+    faithfulness, which are named once more by themselves; `pack_flags` made `correct`.
     """
 
     set: str
@@ -79,15 +47,15 @@ class Record:
     model: str
     seed: int
     variant: str = ""
-    data: str = ""
-    columns: dict[str, str] = field(default_factory=dict)
+    data: str = ""  # digest of the documents
+    columns: dict[str, str] = field(default_factory=dict)  # by option of the command
     figures: dict[str, float] = field(default_factory=dict)
     faithfulness: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
-    recipe: str = ""
-    weights: str = ""
-    substitutes: dict[str, float] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)  # that differ from the defaults
+    recipe: str = ""  # digest of all settings
+    weights: str = ""  # digest of the encoder or word vectors it starts from
+    substitutes: dict[str, float] = field(default_factory=dict)  # accuracies
     correct: str = ""
     pruning: tuple[dict[str, float], ...] = ()
     automata: tuple[dict[str, Any], ...] = ()
@@ -110,7 +78,7 @@ class Record:
 
     @property
     def is_quick(self) -> bool:
-        """Whether it was measured for a moment only, to see that everything works."""
+        """Whether it was measured in a quick run, to see that everything works."""
         return bool(self.settings.get("quick"))
 
     def figure(self, name: str) -> float | None:
@@ -126,17 +94,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Stability:
-    """How far the prototypes of several seeds agree.
-
-    Parameters
-    ----------
-    set, encoder, model, seeds
-        The models compared.
-    value
-        Mean share of a model's prototypes with a counterpart in another seed's model.
-    data
-        Digest of the documents; empty in records from before it was kept.
-    """
+    """How far the prototypes of several seeds agree: the mean share with a counterpart."""
 
     set: str
     encoder: str
@@ -149,6 +107,45 @@ class Stability:
     def key(self) -> tuple[str, str, str, str]:
         """What tells one comparison from another."""
         return self.set, self.encoder, self.model, self.data
+
+
+def append_record(path: Path, values: Mapping[str, Any]) -> None:
+    """Add one line to a file of records, complete and on disk before this returns.
+
+    The torn line that a kill may have left at the end is cut off first. Of two runs that write to
+    the same file, one waits for the other. A figure that is no number, which JSON does not know, is
+    written as not measured.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = json.dumps(finite(values), ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
+    with path.open("a+b") as file:
+        with suppress(ImportError, OSError):
+            import fcntl  # not on Windows
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        _cut_torn_line(file)
+        file.write(line.encode("utf-8", "backslashreplace"))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _cut_torn_line(file: IO[bytes]) -> None:
+    end = file.seek(0, os.SEEK_END)
+    if not end:
+        return
+    file.seek(end - 1)
+    if file.read(1) == b"\n":
+        return
+    file.seek(0)
+    content = file.read()
+    begin = content.rfind(b"\n") + 1
+    try:
+        json.loads(content[begin:])
+    except ValueError:
+        file.truncate(begin)
+        file.seek(0, os.SEEK_END)
+    else:
+        file.write(b"\n")  # whole but for its end
 
 
 def read_records(path: Path) -> tuple[list[Record], list[Stability]]:
@@ -166,7 +163,7 @@ def read_records(path: Path) -> tuple[list[Record], list[Stability]]:
     records: dict[Any, Record] = {}
     stabilities: dict[Any, Stability] = {}
     for line in lines:
-        found = _parsed(line)
+        found = _parse_line(line)
         if isinstance(found, Record):
             earlier = records.get(found.key)
             if earlier is not None and _would_hide(found, earlier):
@@ -189,7 +186,7 @@ def _would_hide(failure: Record, earlier: Record) -> bool:
     )
 
 
-def _parsed(line: bytes) -> Record | Stability | None:
+def _parse_line(line: bytes) -> Record | Stability | None:
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
@@ -199,50 +196,36 @@ def _parsed(line: bytes) -> Record | Stability | None:
     names = [values.get("set"), values.get("encoder") or "", values.get("model")]
     if not all(isinstance(name, str) for name in names):
         return None
-    data, encoder, model = names
+    name, encoder, model = map(str, names)
+    digest = _text(values.get("data"))
     if values.get("kind") == DOCUMENTS:
         quick = {"quick": True} if values.get("quick") is True else {}
-        digest = str(values.get("data") or "")
-        return Record(str(data), "", DOCUMENTS, 0, "".join(quick), digest, settings=quick)
+        return Record(name, "", DOCUMENTS, 0, "".join(quick), digest, settings=quick)
     if values.get("kind") == _JOB and type(values.get("seed")) is int:
-        return _record(str(data), str(encoder), str(model), values)
+        return _make_record(name, encoder, model, values)
     value, seeds = _number(values.get("value")), values.get("seeds")
     if values.get("kind") == _STABILITY and value is not None and isinstance(seeds, list):
         whole = tuple(seed for seed in seeds if type(seed) is int)
-        digest = str(values.get("data") or "")
-        return Stability(str(data), str(encoder), str(model), whole, value, digest)
+        return Stability(name, encoder, model, whole, value, digest)
     return None
 
 
-def _record(data: str, encoder: str, model: str, values: dict[str, Any]) -> Record:
+def _make_record(name: str, encoder: str, model: str, values: dict[str, Any]) -> Record:
     measures = _numbers(values.get("faithfulness"))
-    figures = _numbers({name: values.get(name) for name in _FIGURES})
+    figures = _numbers({figure: values.get(figure) for figure in _FIGURES})
     error = values.get("error")
-    return Record(
-        data,
-        encoder,
-        model,
-        values["seed"],
-        variant=str(values.get("variant") or ""),
-        data=str(values.get("data") or ""),
-        columns=_words(values.get("columns")),
-        figures={**figures, **measures},
-        faithfulness=tuple(measures),
-        seconds=_numbers(values.get("seconds")),
-        settings=_mapping(values.get("settings")),
-        recipe=str(values.get("recipe") or ""),
-        weights=str(values.get("weights") or ""),
-        substitutes=_numbers(values.get("substitutes")),
-        correct=str(values.get("correct") or ""),
-        pruning=tuple(_numbers(item) for item in _mappings(values.get("pruning"))),
-        automata=_mappings(values.get("automata")),
-        prototypes=_mappings(values.get("prototypes")),
-        judge=str(values.get("judge") or ""),
-        device=str(values.get("device") or ""),
-        versions=_words(values.get("versions")),
-        error=None if error is None else str(error),
-        is_own=values.get("own") is True,
-    )
+    others: dict[str, Any] = {
+        field.name: _CONVERTERS[str(field.type)](values.get(field.name))
+        for field in fields(Record)[4:]
+        if field.type in _CONVERTERS
+    }
+    others |= {"figures": {**figures, **measures}, "faithfulness": tuple(measures)}
+    others |= {"error": None if error is None else str(error), "is_own": values.get("own") is True}
+    return Record(name, encoder, model, values["seed"], **others)
+
+
+def _text(value: Any) -> str:
+    return str(value or "")
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -254,8 +237,9 @@ def _mappings(values: Any) -> tuple[dict[str, Any], ...]:
     return tuple(item for item in items if isinstance(item, dict))
 
 
-def _words(values: Any) -> dict[str, str]:
-    return {name: str(value) for name, value in _mapping(values).items()}
+def _number(value: Any) -> float | None:
+    is_number = type(value) in (int, float) and -_LARGEST_FIGURE <= value <= _LARGEST_FIGURE
+    return float(value) if is_number else None
 
 
 def _numbers(values: Any) -> dict[str, float]:
@@ -263,7 +247,12 @@ def _numbers(values: Any) -> dict[str, float]:
     return {name: number for name, number in numbers.items() if number is not None}
 
 
-def _number(value: Any) -> float | None:
-    if type(value) not in (int, float) or not -_LARGEST <= value <= _LARGEST:
-        return None
-    return float(value)
+# By the type of a field; a value of any other type is as good as none.
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "str": _text,
+    "dict[str, Any]": _mapping,
+    "dict[str, float]": _numbers,
+    "dict[str, str]": lambda values: {name: str(v) for name, v in _mapping(values).items()},
+    "tuple[dict[str, Any], ...]": _mappings,
+    "tuple[dict[str, float], ...]": lambda values: tuple(map(_numbers, _mappings(values))),
+}

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from protorynet.errors import InputError
-from protorynet_lab.bench.catalogue import DATA_SETS, model_kind
-from protorynet_lab.bench.documents import Source
-from protorynet_lab.bench.experiments import EXPERIMENTS
-from protorynet_lab.bench.experiments.experiment import Measurements
-from protorynet_lab.bench.experiments.own import own_comparison
-from protorynet_lab.bench.jobs import Job, Plan, job_group, short_name
-from protorynet_lab.bench.recipe import RECIPE
+from protorynet_lab.bench.accuracy_tables import MULTICLASS, TABLE1, TABLE2, make_own_experiment
+from protorynet_lab.bench.bench_catalogue import DATA_SETS, find_model
+from protorynet_lab.bench.bench_experiment import Experiment
+from protorynet_lab.bench.bench_jobs import Job, Source
+from protorynet_lab.bench.bench_recipe import RECIPE
+from protorynet_lab.bench.bench_studies import (
+    AUTOMATA,
+    PROTOTYPES,
+    PRUNING,
+    SENSITIVITY,
+    SPARSITY,
+    SUBSTITUTES,
+)
 
-__all__ = ["EVERYTHING", "NAMES", "Request", "make_plan", "measurements_of"]
+EXPERIMENTS = (
+    *(TABLE1, TABLE2, PRUNING, SUBSTITUTES, AUTOMATA),
+    *(MULTICLASS, PROTOTYPES, SENSITIVITY, SPARSITY),
+)
+"""The paper's tables and figures, in its order."""
 
 EVERYTHING = "all"
 NAMES = (RECIPE.name, *(each.name for each in EXPERIMENTS), EVERYTHING)
@@ -40,7 +50,8 @@ class Request:
     sets, models, seeds
         What to measure; None leaves it to the experiment.
     encoders, judges
-        Encoders by name or path.
+        Encoders by name or path. Of the judges the first that is not the model's own is asked how
+        well sentences and prototypes match.
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
     vectors
@@ -48,7 +59,7 @@ class Request:
     text, label, split
         Columns of the tables.
     quick
-        Train for a moment on a few documents, to see that everything works.
+        Hardly train, on a few documents, to see that everything works.
     """
 
     what: str
@@ -76,7 +87,7 @@ class Request:
             if len(set(given)) < len(given):
                 raise InputError(f"--{name} names one of {', '.join(map(str, given))} twice.")
         for model in self.models or ():
-            model_kind(model)
+            find_model(model)
         is_table = self.is_own and Path(self.what).exists()
         if is_table and (self.data is not None or self.sets is not None):
             raise InputError(
@@ -110,101 +121,126 @@ class Request:
 
     @property
     def records(self) -> Path:
-        """The folder of the records."""
+        """The folder of the records, one NAME.jsonl per data set."""
         return self.out / "records"
 
 
-def measurements_of(request: Request) -> tuple[Measurements, ...]:
+@dataclass(frozen=True)
+class Plan:
+    """All that is to be measured; the jobs of a group differ in their seed only."""
+
+    request: Request
+    sources: Mapping[str, Source]
+    groups: tuple[tuple[Job, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All jobs, in their order."""
+        return [job for group in self.groups for job in group]
+
+    def file(self, name: str) -> Path:
+        """Return the path of a data set's records."""
+        return self.request.records / f"{name}.jsonl"
+
+
+def select_experiments(request: Request) -> tuple[Experiment, ...]:
     """Return the experiments asked for."""
     if request.is_own:
-        return (own_comparison(request.own_name, request.what),)
-    every: tuple[Measurements, ...] = (RECIPE, *EXPERIMENTS)
-    if request.what == EVERYTHING:
-        return every
-    return tuple(each for each in every if each.name == request.what)
+        return (make_own_experiment(request.own_name, request.what),)
+    every = (RECIPE, *EXPERIMENTS)
+    return tuple(each for each in every if request.what in (EVERYTHING, each.name))
 
 
 def make_plan(request: Request) -> Plan:
     """Return all jobs of a request: each once, the cheap ones first."""
     if request.vectors is not None and not request.vectors.exists():
         raise InputError(f"there are no word vectors {request.vectors}; check --vectors.")
+    if len(set(map(short_name, request.encoders))) < len(request.encoders):
+        raise InputError(
+            f"the encoders {', '.join(request.encoders)} would have the same short name in the "
+            "records; rename one's folder."
+        )
+    experiments = select_experiments(request)
     groups: dict[tuple[str, ...], tuple[Job, ...]] = {}
-    for measured in measurements_of(request):
-        for group in _groups(request, measured):
+    for experiment in experiments:
+        for group in _make_groups(request, experiment):
             key = group[0].key[:4]
             # Of two that differ in being pruned only, the one that is pruned does for both.
             if key not in groups or not groups[key][0].variant.thresholds:
                 groups[key] = group
     if not groups:
-        _refuse(request)
+        if request.sets is None and request.data is not None:
+            raise InputError(
+                f"{request.data} holds none of the tables that {request.what!r} is about, but "
+                f"{_list_tables(request.data)}; choose with --sets."
+            )
+        raise InputError(
+            f"there is nothing to measure for {request.what!r} with these sets and models."
+        )
     names = list(dict.fromkeys(key[0] for key in groups))
     ordered = sorted(groups.values(), key=lambda g: (g[0].kind.cost, names.index(g[0].set)))
+    usual = dict.fromkeys(name for each in experiments for name in each.sets)
+    missing = ", ".join(name for name in usual if name not in names)
+    notes = (f"left out, for there is no table in {request.data}: {missing}",)
     return Plan(
-        sources={name: _source(request, name) for name in names},
-        records=request.records,
+        request,
+        sources={name: _make_source(request, name) for name in names},
         groups=tuple(ordered),
-        encoders=request.encoders,
-        judges=request.judges,
-        device=request.device,
-        vectors=request.vectors,
-        notes=_notes(request, names),
-        is_own=request.is_own,
+        notes=notes if missing and request.sets is None and not request.is_own else (),
     )
 
 
-def _groups(request: Request, measured: Measurements) -> Iterator[tuple[Job, ...]]:
-    seeds = request.seeds or ((0,) if request.quick else _SEEDS)
-    if request.is_own and request.seeds is None:
-        seeds = _OWN_SEEDS
-    for name in _sets(request, measured):
-        for model in _models(request, measured):
-            kind = model_kind(model)
-            encoders = map(short_name, request.encoders) if kind.uses_encoder else ("",)
-            for encoder in encoders:
-                for variant in measured.variants(request.quick):
+def short_name(encoder: str) -> str:
+    """Return what records call an encoder: the last part of its name or path."""
+    return Path(encoder).name or encoder
+
+
+def _make_groups(request: Request, experiment: Experiment) -> Iterator[tuple[Job, ...]]:
+    is_one_seed = request.quick or request.is_own
+    seeds = request.seeds or (_OWN_SEEDS if is_one_seed else _SEEDS)
+    vectors = "" if request.vectors is None else request.vectors.name
+    models = request.models or experiment.models
+    if request.what == EVERYTHING:
+        models = tuple(name for name in models if name in experiment.models)
+    for name in _select_sets(request, experiment):
+        for kind in map(find_model, models):
+            own_vectors = vectors if kind.uses_vectors else ""
+            for encoder in map(short_name, request.encoders) if kind.uses_encoder else ("",):
+                for variant in experiment.variants(request.quick):
                     if kind.has_prototypes or not variant.name:
-                        yield job_group(
-                            *(name, encoder, model, variant, seeds),
-                            quick=request.quick,
-                            vectors=request.vectors,
-                        )
+                        job = (name, encoder, kind.name, variant)
+                        yield tuple(Job(*job, seed, request.quick, own_vectors) for seed in seeds)
 
 
-def _sets(request: Request, measured: Measurements) -> list[str]:
+def _select_sets(request: Request, experiment: Experiment) -> list[str]:
     if request.is_own:
-        return list(measured.sets)
+        return list(experiment.sets)
     if request.sets is None:
-        return [name for name in measured.sets if _path(request, name).is_file()]
+        return [name for name in experiment.sets if _table_path(request, name).is_file()]
     if request.what != EVERYTHING:
         return list(request.sets)
-    own = [name for name in request.sets if name in measured.sets]
-    return own or [name for name in request.sets if measured.suits(name)]
+    own = [name for name in request.sets if name in experiment.sets]
+    return own or [name for name in request.sets if experiment.suits(name)]
 
 
-def _models(request: Request, measured: Measurements) -> list[str]:
-    if request.models is None:
-        return list(measured.models)
-    if request.what != EVERYTHING:
-        return list(request.models)
-    return [name for name in request.models if name in measured.models]
-
-
-def _source(request: Request, name: str) -> Source:
+def _make_source(request: Request, name: str) -> Source:
     if request.is_own:
         path = Path(request.what)
         if not path.exists():
-            listed = ", ".join(NAMES)
             raise InputError(
-                f"{request.what!r} is neither an experiment ({listed}) nor a table that exists."
+                f"{request.what!r} is neither an experiment ({', '.join(NAMES)}) nor a table that "
+                "exists."
             )
         return Source(path, request.text, request.label, request.split)
-    path = _path(request, name)
+    path = _table_path(request, name)
     if not path.is_file():
-        raise InputError(f"there is no table {path}; {path.parent} holds {_held(path.parent)}.")
+        tables = _list_tables(path.parent)
+        raise InputError(f"there is no table {path}; {path.parent} holds {tables}.")
     return Source(path, request.text or "text", request.label or "label", request.split)
 
 
-def _path(request: Request, name: str) -> Path:
+def _table_path(request: Request, name: str) -> Path:
     if request.data is None:
         raise InputError(
             "name the folder of the paper's data sets with --data; `protorynet datasets` says how "
@@ -221,25 +257,5 @@ def _path(request: Request, name: str) -> Path:
     return request.data / f"{name}.parquet"
 
 
-def _notes(request: Request, names: list[str]) -> tuple[str, ...]:
-    """Tell of data sets that are left out because there is no table of them."""
-    if request.is_own or request.sets is not None:
-        return ()
-    usual = dict.fromkeys(name for each in measurements_of(request) for name in each.sets)
-    missing = ", ".join(name for name in usual if name not in names)
-    return (f"left out, for there is no table in {request.data}: {missing}",) if missing else ()
-
-
-def _held(folder: Path) -> str:
+def _list_tables(folder: Path) -> str:
     return ", ".join(sorted(found.stem for found in folder.glob("*.parquet"))) or "nothing"
-
-
-def _refuse(request: Request) -> None:
-    if request.sets is None and request.data is not None:
-        raise InputError(
-            f"{request.data} holds none of the tables that {request.what!r} is about, but "
-            f"{_held(request.data)}; choose with --sets."
-        )
-    raise InputError(
-        f"there is nothing to measure for {request.what!r} with these sets and models."
-    )
