@@ -11,15 +11,12 @@ import numpy as np
 from protorynet.errors import InputError
 from protorynet_lab.bench.bench_blocks import Block, Cell, Grid, Heading, Prose
 from protorynet_lab.bench.bench_catalogue import (
-    BINARY_SETS,
-    MODELS,
-    MULTICLASS_SETS,
     ModelKind,
     find_data_set,
     find_model,
     paper_figure,
 )
-from protorynet_lab.bench.bench_experiment import TEXTS, Experiment
+from protorynet_lab.bench.bench_experiment import Experiment
 from protorynet_lab.bench.bench_records import Record
 from protorynet_lab.bench.bench_results import MISSING, Group, Results, format_figure
 from protorynet_lab.bench.bench_significance import (
@@ -30,23 +27,6 @@ from protorynet_lab.bench.bench_significance import (
     unpack_flags,
 )
 
-_ROWS = (
-    "transformer",
-    "ceiling-full",
-    "full",
-    "adapter",
-    "none",
-    "paper-full",
-    "paper",
-    "prosenet",
-    "protoattend",
-    "lstm",
-    "bag-of-words-paper",
-    "bag-of-words",
-)
-_BESIDE = ("paper-full",)  # shown where it was measured, but too slow to ask for by default
-_MODELS = tuple(name for name in _ROWS if name not in _BESIDE)
-_EVERY_MODEL = (*_MODELS, *(kind.name for kind in MODELS if kind.name not in _MODELS))
 _SAME_PAPER_FIGURE = {"paper-full": "full", "paper": "none"}
 _OWN_HEADER = (
     "model",
@@ -120,13 +100,7 @@ def _make_grid(
 
 
 def format_paper(name: str, *figures: str) -> str:
-    """Return the paper's own figures for small print; empty where it has none.
-
-    Examples
-    --------
-    >>> format_paper("imdb", "prosenet_short", "prosenet_long"), format_paper("mine", "full")
-    ('paper .868 / .863', '')
-    """
+    """Return the paper's own figures for small print; empty where it has none."""
     known = [paper_figure(name, figure) for figure in figures]
     return "" if None in known else f"paper {' / '.join(map(format_figure, known))}"
 
@@ -185,8 +159,8 @@ def _accuracy_blocks(results: Results) -> list[Block]:
     def make(rows: list[_Row], sets: tuple[str, ...]) -> list[Block]:
         return [_make_grid(rows, sets, _accuracy_cell), *_significance_blocks(rows, sets)]
 
-    others = {group.kind.name for group in results.groups if not group.variant} - set(_ROWS)
-    models = [*_ROWS, *sorted(others)]
+    others = {group.kind.name for group in results.groups if not group.variant}
+    models = [*TABLE1.rows, *sorted(others - set(TABLE1.rows))]
     return _blocks_by_encoder(results, models, "Accuracy, sentence encoder", make)
 
 
@@ -218,7 +192,7 @@ def _significance_blocks(rows: Sequence[_Row], sets: Sequence[str]) -> list[Bloc
     columns = {name: _significance_cells(ours, rivals, name) for name in sets}
     if all(cell.text == MISSING for cells in columns.values() for cell in cells):
         return []
-    words = TEXTS["table1"]["significance"].format(ours=ours.title.text)
+    words = TABLE1.text("significance").format(ours=ours.title.text)
     grid = _make_grid(
         rivals, sets, lambda row, name: columns[name][rivals.index(row)], first="against"
     )
@@ -257,7 +231,7 @@ def _length_blocks(results: Results) -> list[Block]:
         return [Grid(grid.header, (first, *grid.rows))]
 
     title = "Short and long documents, sentence encoder"
-    return _blocks_by_encoder(results, _MODELS, title, make)
+    return _blocks_by_encoder(results, TABLE2.models, title, make)
 
 
 def _share_of_short(rows: Sequence[_Row], name: str) -> Cell:
@@ -283,24 +257,18 @@ def _length_cell(row: _Row, name: str) -> Cell:
 
 def make_own_experiment(name: str, table: str) -> Experiment:
     """Return the experiment that compares all models on a table of the user's own."""
-    return Experiment(
-        name=name,
-        models=_MODELS,
-        sets=(name,),
-        blocks=lambda results: _own_blocks(results, name),
-        beside=_EVERY_MODEL,
-        table=table,
-    )
+    own = Experiment(name, lambda results: _own_blocks(own, results), table=table)
+    return own
 
 
-def _own_blocks(results: Results, name: str) -> list[Block]:
+def _own_blocks(own: Experiment, results: Results) -> list[Block]:
     title = "Sentence encoder" if len(results.main_encoders) > 1 else ""
     blocks = _blocks_by_encoder(
-        results, _EVERY_MODEL, title, lambda rows, _: [_own_grid(rows, name)]
+        results, own.rows, title, lambda rows, _: [_own_grid(rows, own.name)]
     )
     counts = [record.figure("n_test") for group in results.groups for record in group.records]
     n = next((count for count in counts if count), None)
-    return [*blocks, Prose(TEXTS["own"]["guide"].format(n=n))] if blocks and n else blocks
+    return [*blocks, Prose(own.text("guide").format(n=n))] if blocks and n else blocks
 
 
 def _own_grid(rows: Sequence[_Row], name: str) -> Grid:
@@ -342,23 +310,6 @@ def _format_time(group: Group) -> str:
     return "< 1 s" if seconds < 1 else f"{seconds:,.0f} s"
 
 
-TABLE1 = Experiment(
-    name="table1",
-    models=_MODELS,
-    sets=BINARY_SETS,
-    blocks=_accuracy_blocks,
-    beside=_BESIDE,
-)
-TABLE2 = Experiment(
-    name="table2",
-    models=_MODELS,
-    sets=BINARY_SETS,
-    blocks=_length_blocks,
-)
-MULTICLASS = Experiment(
-    name="multiclass",
-    models=_MODELS,
-    sets=MULTICLASS_SETS,
-    blocks=_accuracy_blocks,
-    beside=_BESIDE,
-)
+TABLE1 = Experiment("table1", _accuracy_blocks)
+TABLE2 = Experiment("table2", _length_blocks)
+MULTICLASS = Experiment("multiclass", _accuracy_blocks)

@@ -86,13 +86,7 @@ Block = Heading | Prose | Items | Grid | Plot | Command
 
 
 def escape_markdown(text: str) -> str:
-    r"""Return a text that Markdown shows as it is, on one line.
-
-    Examples
-    --------
-    >>> print(escape_markdown("5 * <b>"))
-    5 \* &lt;b&gt;
-    """
+    r"""Return a text that Markdown shows as it is, on one line."""
     return _SPECIAL.sub(r"\\\1", escape(printable(text), quote=False))
 
 
@@ -139,13 +133,7 @@ def _render_cell(cell: Cell) -> str:
 
 
 def render_html(title: str, about: str, blocks: Sequence[Block]) -> str:
-    """Return a page that needs nothing else, in the style of the reports.
-
-    Examples
-    --------
-    >>> "1 &lt; 2" in render_html("Accuracy", "How right.", [Prose("1 < 2")])
-    True
-    """
+    """Return a page that needs nothing else, in the style of the reports."""
     parts = [(type(block).__name__, block) for block in blocks]
     page = _make_environment().get_template("bench_page.html")
     return page.render(title=title, about=about, parts=parts)

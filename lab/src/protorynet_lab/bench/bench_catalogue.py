@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from protorynet.errors import InputError
 from protorynet.settings import EncoderTraining
@@ -67,8 +68,6 @@ DATA_SETS = (
     DataSet("dbpedia", "DBPedia", False, is_multiclass=True),
     DataSet("complaints", "Complaints", False, is_multiclass=True),
 )
-BINARY_SETS = tuple(each.name for each in DATA_SETS if not each.is_multiclass)
-MULTICLASS_SETS = tuple(each.name for each in DATA_SETS if each.is_multiclass)
 
 _SENTENCES, _DOCUMENTS, _WORDS = "sentences", "documents", "words"
 MODELS = (
@@ -89,6 +88,11 @@ MODELS = (
 )
 
 TEMPLATES = Path(__file__).parent / "templates"
+DESCRIPTIONS: dict[str, dict[str, Any]] = tomllib.loads(
+    (TEMPLATES / "experiments.toml").read_text("utf-8")
+)
+"""The experiments, what the pages say, and the settings of quick runs."""
+
 _PAPER = (TEMPLATES / "paper_figures.txt").read_text("utf-8").splitlines()
 _PAPER_SETS, *_PAPER_LINES = (line.split() for line in _PAPER if line[:1] != "#")
 _PAPER_FIGURES = {
@@ -100,13 +104,7 @@ _PAPER_FIGURES = {
 
 
 def paper_figure(name: str, figure: str) -> float | None:
-    """Return what the paper reports for a data set; None where it reports nothing.
-
-    Examples
-    --------
-    >>> paper_figure("imdb", "full"), paper_figure("dbpedia", "lstm")
-    (0.914, None)
-    """
+    """Return what the paper reports for a data set; None where it reports nothing."""
     return _PAPER_FIGURES.get((name, figure))
 
 

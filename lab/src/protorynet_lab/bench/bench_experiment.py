@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -10,58 +9,69 @@ from shlex import quote
 from typing import Any
 
 from protorynet_lab.bench.bench_blocks import Block, Command, Items, Prose
-from protorynet_lab.bench.bench_catalogue import TEMPLATES, find_data_set
+from protorynet_lab.bench.bench_catalogue import DESCRIPTIONS, find_data_set
 from protorynet_lab.bench.bench_jobs import PLAIN, Variant
 from protorynet_lab.bench.bench_results import Group, Results, format_seeds
 
-TEXTS: dict[str, dict[str, str]] = {
-    name: {key: " ".join(text.split()) for key, text in texts.items()}
-    for name, texts in tomllib.loads((TEMPLATES / "bench_texts.toml").read_text("utf-8")).items()
-}
-"""What the pages say, by experiment."""
-
 _BUILT_IN_JUDGES = {"", "word pieces"}  # no encoders that a command could name
+
+
+def _text(key: str) -> str:
+    return " ".join(DESCRIPTIONS["page"][key].split())
 
 
 def _no_variants(_: bool) -> tuple[Variant, ...]:
     return (PLAIN,)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Experiment:
-    """One table or figure of the paper, or a page of several.
+    """One table or figure of the paper, or a page of several, as experiments.toml describes it.
 
     Parameters
     ----------
     name
         Its name on the command line.
-    models, sets, variants
-        What is measured unless something else is asked for; fewer variants in a quick run.
     blocks
-        Tables and pictures from the records of these models.
-    beside
-        Models that other experiments measure and that its tables show as well.
+        Tables and pictures from the records of its models.
+    variants
+        The variants of each model; fewer in a quick run.
     table
-        Path of the user's own table, where it is about one.
+        Path of the user's own table, where it is about one; its name is that of the table then.
     """
 
     name: str
-    models: tuple[str, ...]
-    sets: tuple[str, ...]
     blocks: Callable[[Results], list[Block]]
     variants: Callable[[bool], tuple[Variant, ...]] = _no_variants
-    beside: tuple[str, ...] = ()
     table: str = ""
 
     @property
-    def texts(self) -> dict[str, str]:
-        """Its title and what it says of its tables."""
-        return TEXTS["own" if self.table else self.name]
+    def _description(self) -> dict[str, Any]:
+        return DESCRIPTIONS["own" if self.table else self.name]
+
+    @property
+    def rows(self) -> list[str]:
+        """The models that it shows, in their order."""
+        return list(self._description["rows"])
+
+    @property
+    def models(self) -> list[str]:
+        """The models that are measured unless others are asked for."""
+        return [name for name in self.rows if name not in self._description.get("beside", ())]
+
+    @property
+    def sets(self) -> list[str]:
+        """The data sets that are measured unless others are asked for."""
+        return [self.name] if self.table else list(self._description["sets"])
 
     @property
     def title(self) -> str:
         """Its heading."""
-        return self.texts["title"].format(name=self.name)
+        return str(self._description["title"]).format(name=self.name)
+
+    def text(self, key: str = "about") -> str:
+        """Return what it says of one of its tables, or of all."""
+        return " ".join(self._description[key].split())
 
     def suits(self, name: str) -> bool:
         """Whether a data set belongs into this experiment, where all are made at once."""
@@ -76,7 +86,7 @@ class Experiment:
         suitable = [name for name in measured if name in sets or self.suits(name)]
         return results.only(
             sets=self.sets if self.table else suitable,
-            models=(*self.models, *self.beside, *models),
+            models=(*self.rows, *models),
         )
 
     def page(
@@ -90,12 +100,10 @@ class Experiment:
             failed = [Prose("Jobs that failed:"), Items(own.failed_jobs)]
         if own.outdated:
             outdated = ", ".join(dict.fromkeys(record.model for record in own.outdated))
-            failed.append(Prose(TEXTS["page"]["outdated"].format(models=outdated)))
+            failed.append(Prose(_text("outdated").format(models=outdated)))
         if not blocks or not groups:
             return [Prose("Nothing was measured yet."), *failed]
-        quick = (
-            [Prose(TEXTS["page"]["quick"])] if any(group.is_quick for group in own.groups) else []
-        )
+        quick = [Prose(_text("quick"))] if any(group.is_quick for group in own.groups) else []
         has_commands = any(isinstance(block, Command) for block in blocks)
         command = [] if has_commands else [make_command(self, groups)]
         return [*quick, *blocks, *failed, *command]

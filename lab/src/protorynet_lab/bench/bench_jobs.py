@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from protorynet.errors import InputError
 from protorynet.report import shorten
 from protorynet.settings import Settings, preset
-from protorynet_lab.bench.bench_catalogue import ModelKind, find_model
+from protorynet_lab.bench.bench_catalogue import DESCRIPTIONS, ModelKind, find_model
 
 if TYPE_CHECKING:
     from protorynet.data import Table
@@ -22,24 +22,6 @@ if TYPE_CHECKING:
 _TEST_SHARE = 0.2
 _QUICK_TRAIN, _QUICK_TEST, _QUICK_CHARACTERS = 40, 100, 240
 _LONGEST_LIST = 80  # columns of a list of labels in a message
-# Enough to see that everything works, in seconds on a small table; not figures to publish.
-_QUICK_SETTINGS: dict[str, Any] = {
-    "n_prototypes": 8,
-    "min_prototypes": 3,
-    "max_prototypes": 4,
-    "epochs": 2,
-    "retrain_epochs": 2,
-    "full_epochs": 1,
-    "full_retrain_epochs": 1,
-    "patience": 2,
-}
-_OPTIONS: dict[str, dict[str, Any]] = {"bag-of-words-paper": {"ngrams": 1}}
-_QUICK_OPTIONS: dict[str, dict[str, Any]] = {
-    "transformer": {"epochs": 1, "max_tokens": 64},
-    "prosenet": {"n_prototypes": 5, "epochs": 1, "max_length": 60, "hidden_size": 32},
-    "lstm": {"epochs": 2, "max_length": 60, "hidden_size": 32},
-    "protoattend": {"epochs": 3},
-}
 _SEED = 0  # the same test documents for all models and all seeds
 
 
@@ -237,7 +219,7 @@ class Job:
     @property
     def settings(self) -> Settings:
         """The hyper-parameters of ours, of the paper's procedure and of the ceilings."""
-        changes: dict[str, Any] = dict(_QUICK_SETTINGS) if self.quick else {}
+        changes = dict(DESCRIPTIONS["quick"]["settings"]) if self.quick else {}
         if self.kind.encoder_training is not None:
             changes["encoder_training"] = self.kind.encoder_training
         settings = preset("paper" if self.kind.family == "paper" else "default")
@@ -246,9 +228,10 @@ class Job:
     @property
     def options(self) -> dict[str, Any]:
         """What a rival is built with, where it is not its default."""
-        quick = _QUICK_OPTIONS.get(self.model, {}) if self.quick else {}
+        ngrams = {"ngrams": 1} if self.model == "bag-of-words-paper" else {}
+        quick = DESCRIPTIONS["quick"].get(self.model, {}) if self.quick else {}
         vectors = {"vectors": self.vectors} if self.vectors else {}
-        return {**_OPTIONS.get(self.model, {}), **quick, **vectors}
+        return {**ngrams, **quick, **vectors}
 
     @property
     def changes(self) -> dict[str, Any]:

@@ -233,13 +233,7 @@ def measure_stability(
 
 
 def match_share(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
-    """Return the share of unit vectors with a counterpart in the other set, each used only once.
-
-    Examples
-    --------
-    >>> match_share(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)[:1])
-    0.666...
-    """
+    """Return the share of unit vectors with a counterpart in the other set, each used only once."""
     from scipy.optimize import linear_sum_assignment
 
     cosines = first @ second.T

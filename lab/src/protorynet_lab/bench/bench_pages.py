@@ -84,8 +84,8 @@ def write_pages(request: Request) -> Pages:
 def _experiment_files(
     experiment: Experiment, blocks: Sequence[Block], out: Path
 ) -> dict[Path, str]:
-    page = render_markdown([Prose(experiment.texts["about"]), *blocks])
-    html = render_html(experiment.title, experiment.texts["about"], blocks)
+    page = render_markdown([Prose(experiment.text()), *blocks])
+    html = render_html(experiment.title, experiment.text(), blocks)
     return {
         out / f"{experiment.name}.md": f"# {escape_markdown(experiment.title)}\n\n{page}\n",
         out / f"{experiment.name}.html": html,
@@ -98,7 +98,7 @@ def _render_paper_tables(blocks: Mapping[str, Sequence[Block]], out: Path) -> st
     head = (TEMPLATES / "paper_tables_head.md").read_text("utf-8").strip()
     parts = [head.format(folder=out.name)]
     for each in EXPERIMENTS:
-        shown = [Heading(each.title, -1), Prose(each.texts["about"]), *blocks[each.name]]
+        shown = [Heading(each.title, -1), Prose(each.text()), *blocks[each.name]]
         parts.append(render_markdown(shown, level=3, pictures=f"{out.name}/"))
         parts += _read_notes(out / "notes" / f"{each.name}.md")
     return "\n\n".join(parts) + "\n"

@@ -200,9 +200,9 @@ def _make_groups(request: Request, experiment: Experiment) -> Iterator[tuple[Job
     is_one_seed = request.quick or request.is_own
     seeds = request.seeds or (_OWN_SEEDS if is_one_seed else _SEEDS)
     vectors = "" if request.vectors is None else request.vectors.name
-    models = request.models or experiment.models
+    models = list(request.models or experiment.models)
     if request.what == EVERYTHING:
-        models = tuple(name for name in models if name in experiment.models)
+        models = [name for name in models if name in experiment.models]
     for name in _select_sets(request, experiment):
         for kind in map(find_model, models):
             own_vectors = vectors if kind.uses_vectors else ""

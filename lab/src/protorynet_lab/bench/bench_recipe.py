@@ -9,7 +9,7 @@ from typing import Any
 from protorynet.report import measure_title
 from protorynet_lab.bench.bench_blocks import Block, Cell, Command, Grid, Heading, Plot, Prose
 from protorynet_lab.bench.bench_catalogue import (
-    DATA_SETS,
+    DESCRIPTIONS,
     MODELS,
     ModelKind,
     find_data_set,
@@ -27,23 +27,6 @@ from protorynet_lab.bench.bench_results import (
 )
 
 _SHOWN_PROTOTYPES = ("yelp", "hotel", "imdb")
-_FIRST_MEASURES = (
-    "accuracy",
-    "n_prototypes",
-    "ids_only_accuracy",
-    "ids_only_gap",
-    "substitution_agreement",
-    "match_quality",
-    "score_calibration",
-    "top_usage",
-    "usage_perplexity",
-    "unused_prototypes",
-    "duplicate_prototypes",
-    "fragment_prototypes",
-    "stability",
-    "prototype_error",
-    "shuffled_accuracy",
-)
 _PAPER_COLUMNS = {
     "full": "fine-tuned",
     "none": "frozen",
@@ -97,7 +80,7 @@ def _machine_blocks(results: Results) -> Iterator[Block]:
 
 def _accuracy_blocks(results: Results) -> Iterator[Block]:
     yield Heading("Accuracy")
-    yield Prose(RECIPE.texts["accuracy"])
+    yield Prose(RECIPE.text("accuracy"))
     for encoder in results.encoders or ("",):
         sets = {group.set for group in results.groups if group.encoder == encoder}
         groups = [
@@ -127,7 +110,7 @@ def _accuracy_blocks(results: Results) -> Iterator[Block]:
 
 def _ceiling_blocks(results: Results) -> Iterator[Block]:
     yield Heading("Against a black box")
-    yield Prose(RECIPE.texts["ceiling"])
+    yield Prose(RECIPE.text("ceiling"))
     for encoder in results.encoders:
         own = [group for group in results.groups if group.encoder == encoder]
         kinds = dict.fromkeys(group.kind for group in own if group.kind.family == "ceiling")
@@ -155,18 +138,19 @@ def _frontier_blocks(results: Results) -> Iterator[Block]:
     alt = "Accuracy against four measures of faithfulness, ours and the paper's procedure."
     yield Heading("Accuracy and faithfulness together")
     yield Plot("frontier", draw_frontier(groups), alt)
-    yield Prose(RECIPE.texts["frontier"])
+    yield Prose(RECIPE.text("frontier"))
 
 
 def _faithfulness_blocks(results: Results) -> Iterator[Block]:
     yield Heading("Faithfulness")
-    yield Prose(RECIPE.texts["faithfulness"])
+    yield Prose(RECIPE.text("faithfulness"))
+    first = DESCRIPTIONS[RECIPE.name]["measures"]
     models = [group for group in results.groups if group.kind.has_prototypes]
     for name, encoder in dict.fromkeys((group.set, group.encoder) for group in models):
         groups = [group for group in models if (group.set, group.encoder) == (name, encoder)]
         records = [record for group in groups for record in group.records]
         others = {measure for record in records for measure in record.faithfulness}
-        measures = [*_FIRST_MEASURES, *sorted(others - set(_FIRST_MEASURES))]
+        measures = [*first, *sorted(others.difference(first))]
         rows = [
             [
                 "Prototypes" if measure == "n_prototypes" else measure_title(measure),
@@ -190,7 +174,7 @@ def _format_measure(measure: str, group: Group) -> str:
 
 def _prototype_blocks(results: Results) -> Iterator[Block]:
     yield Heading("The prototypes")
-    yield Prose(RECIPE.texts["prototypes"])
+    yield Prose(RECIPE.text("prototypes"))
     for name in _SHOWN_PROTOTYPES:
         ours = [g for g in results.groups if g.set == name and g.kind.family == "ours"]
         yield Heading(find_data_set(name).title, 1)
@@ -241,7 +225,7 @@ def _numbers(values: Any) -> dict[str, float]:
 
 def _time_blocks(results: Results) -> Iterator[Block]:
     yield Heading("Time")
-    yield Prose(RECIPE.texts["time"])
+    yield Prose(RECIPE.text("time"))
     for encoder in results.encoders:
         kinds = _measured_kinds(results, encoder, lambda kind: kind.encoder_training is not None)
         rows = []
@@ -258,10 +242,5 @@ def _title(name: str) -> str:
     return find_data_set(name).starred_title
 
 
-RECIPE = Experiment(
-    name="recipe",
-    models=(*(kind.name for kind in MODELS if kind.family != "rival"), "bag-of-words"),
-    sets=tuple(each.name for each in DATA_SETS),
-    blocks=_recipe_blocks,
-)
+RECIPE = Experiment("recipe", _recipe_blocks)
 """Ours, the paper's procedure, the ceilings and the floor."""

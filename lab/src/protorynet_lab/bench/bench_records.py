@@ -17,18 +17,6 @@ DOCUMENTS = "documents"
 """Kind of a line, and model of its record, that says which documents a run was about."""
 
 _JOB, _STABILITY = "job", "stability"
-_FIGURES = (
-    "accuracy",
-    "macro_f1",
-    "n_prototypes",
-    "validation_accuracy",
-    "n_train",
-    "n_test",
-    "n_short",
-    "short_accuracy",
-    "long_accuracy",
-    "fragment_prototypes",
-)
 _LARGEST_FIGURE = 1e9  # what is beyond, or no number, was not measured
 # Time that is not training: reading, splitting and encoding before it, measuring after it.
 _NOT_TRAINING = ("prepare", "evaluate")
@@ -92,23 +80,6 @@ class Record:
         return self.figures.get(name)
 
 
-@dataclass(frozen=True)
-class Stability:
-    """How far the prototypes of several seeds agree: the mean share with a counterpart."""
-
-    set: str
-    encoder: str
-    model: str
-    seeds: tuple[int, ...]
-    value: float
-    data: str = ""
-
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """What tells one comparison from another."""
-        return self.set, self.encoder, self.model, self.data
-
-
 def append_record(path: Path, values: Mapping[str, Any]) -> None:
     """Add one line to a file of records, complete and on disk before this returns.
 
@@ -148,20 +119,21 @@ def _cut_torn_line(file: IO[bytes]) -> None:
         file.write(b"\n")  # whole but for its end
 
 
-def read_records(path: Path) -> tuple[list[Record], list[Stability]]:
-    """Return the latest record of every job in a file, and the latest stability of every group.
+def read_records(path: Path) -> tuple[list[Record], dict[Any, float]]:
+    """Return the latest record of every job in a file, and how far the seeds of models agree.
 
-    Records are in the order in which they were written. A line that is no record, such as one torn
-    by a kill, is passed over.
+    That stability is the latest by data set, encoder, model and digest of the documents. Records
+    are in the order in which they were written. A line that is no record, such as one torn by a
+    kill, is passed over.
     """
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
-        return [], []
+        return [], {}
     except OSError as error:
         raise InputError(f"the records {path} cannot be read: {error}.") from None
     records: dict[Any, Record] = {}
-    stabilities: dict[Any, Stability] = {}
+    stabilities: dict[Any, float] = {}
     for line in lines:
         found = _parse_line(line)
         if isinstance(found, Record):
@@ -170,9 +142,9 @@ def read_records(path: Path) -> tuple[list[Record], list[Stability]]:
                 continue
             records.pop(found.key, None)  # the latest comes last
             records[found.key] = found
-        elif isinstance(found, Stability):
-            stabilities[found.key] = found
-    return list(records.values()), list(stabilities.values())
+        elif found is not None:
+            stabilities |= found
+    return list(records.values()), stabilities
 
 
 def _would_hide(failure: Record, earlier: Record) -> bool:
@@ -186,7 +158,7 @@ def _would_hide(failure: Record, earlier: Record) -> bool:
     )
 
 
-def _parse_line(line: bytes) -> Record | Stability | None:
+def _parse_line(line: bytes) -> Record | dict[Any, float] | None:
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
@@ -203,16 +175,15 @@ def _parse_line(line: bytes) -> Record | Stability | None:
         return Record(name, "", DOCUMENTS, 0, "".join(quick), digest, settings=quick)
     if values.get("kind") == _JOB and type(values.get("seed")) is int:
         return _make_record(name, encoder, model, values)
-    value, seeds = _number(values.get("value")), values.get("seeds")
-    if values.get("kind") == _STABILITY and value is not None and isinstance(seeds, list):
-        whole = tuple(seed for seed in seeds if type(seed) is int)
-        return Stability(name, encoder, model, whole, value, digest)
+    value = _number(values.get("value"))
+    if values.get("kind") == _STABILITY and value is not None:
+        return {(name, encoder, model, digest): value}
     return None
 
 
 def _make_record(name: str, encoder: str, model: str, values: dict[str, Any]) -> Record:
     measures = _numbers(values.get("faithfulness"))
-    figures = _numbers({figure: values.get(figure) for figure in _FIGURES})
+    figures = _numbers(values)
     error = values.get("error")
     others: dict[str, Any] = {
         field.name: _CONVERTERS[str(field.type)](values.get(field.name))

@@ -11,7 +11,7 @@ from typing import Any
 
 from protorynet.errors import InputError
 from protorynet_lab.bench.bench_catalogue import DATA_SETS, MODELS, ModelKind, find_data_set
-from protorynet_lab.bench.bench_records import DOCUMENTS, Record, Stability, read_records
+from protorynet_lab.bench.bench_records import DOCUMENTS, Record, read_records
 
 MISSING = "–"
 _DECIMALS = {"n_prototypes": 1, "training_seconds": 0, "usage_perplexity": 1}
@@ -63,13 +63,7 @@ def format_measure(name: str, value: Figure | None) -> str:
 
 
 def format_range(values: Iterable[float | None]) -> str:
-    """Return whole numbers as one, or as the lowest and the highest.
-
-    Examples
-    --------
-    >>> format_range([15, 15.0, None]), format_range([15, 18, 16]), format_range([])
-    ('15', '15–18', '–')
-    """
+    """Return whole numbers as one, or as the lowest and the highest."""
     known = [value for value in values if value is not None]
     if not known:
         return MISSING
@@ -266,15 +260,15 @@ def read_results(folder: Path) -> Results:
             "measured into with --out."
         )
     records: dict[Any, Record] = {}
-    stabilities: dict[Any, Stability] = {}
+    stabilities: dict[Any, float] = {}
     for path in sorted(folder.glob("*.jsonl")):
         found, compared = read_records(path)
         records |= {record.key: record for record in found}
-        stabilities |= {each.key: each for each in compared}
+        stabilities |= compared
     return _group_records(list(records.values()), stabilities)
 
 
-def _group_records(records: Sequence[Record], stabilities: dict[Any, Stability]) -> Results:
+def _group_records(records: Sequence[Record], stabilities: dict[Any, float]) -> Results:
     kinds = {kind.name: kind for kind in MODELS}
     latest = _latest_documents(records)
     weights = {_start(record): record.weights for record in records if record.weights}
@@ -292,9 +286,9 @@ def _group_records(records: Sequence[Record], stabilities: dict[Any, Stability])
     groups = []
     for (name, encoder, model, variant), seeds in members.items():
         # The seeds of variants are not compared.
-        of_any = [stabilities.get((name, encoder, model, each)) for each in (latest.get(name), "")]
-        stability = next(filter(None, of_any), None)
-        value = None if variant or stability is None else stability.value
+        undated = stabilities.get((name, encoder, model, ""))
+        stability = stabilities.get((name, encoder, model, latest.get(name)), undated)
+        value = None if variant else stability
         groups.append(Group(name, encoder, kinds[model], tuple(seeds), value, variant))
     failures = tuple(record for record in known if record.error is not None)
     return Results(tuple(groups), failures, tuple(outdated))

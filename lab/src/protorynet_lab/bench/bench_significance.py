@@ -114,14 +114,7 @@ def _sign_flip_p_value(gains: NDArray[np.int64]) -> float:
 
 
 def correct_p_values(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Return comparisons of one model with many rivals, their p-values corrected after Holm.
-
-    Examples
-    --------
-    >>> all_three = [Comparison(0.1, 0.0, 0.2, p) for p in (0.01, 0.04, 0.03)]
-    >>> [each.p_value for each in correct_p_values(all_three)]
-    [0.03, 0.06, 0.06]
-    """
+    """Return comparisons of one model with many rivals, their p-values corrected after Holm."""
     given = np.array([each.p_value for each in comparisons])
     order = np.argsort(given, kind="stable")
     scaled = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
@@ -131,13 +124,7 @@ def correct_p_values(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 
 def pack_flags(flags: Any) -> str:
-    """Return flags as a short text: eight to a byte, and the bytes in base64.
-
-    Examples
-    --------
-    >>> pack_flags([True, False, True])
-    'oA=='
-    """
+    """Return flags as a short text: eight to a byte, and the bytes in base64."""
     packed = np.packbits(np.asarray(flags, dtype=np.bool_))
     return base64.b64encode(packed.tobytes()).decode("ascii")
 

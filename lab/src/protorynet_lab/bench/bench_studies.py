@@ -6,12 +6,7 @@ from collections.abc import Iterable
 
 from protorynet_lab.bench.accuracy_tables import compare_groups, format_paper
 from protorynet_lab.bench.bench_blocks import Block, Cell, Grid, Heading, Plot, Prose
-from protorynet_lab.bench.bench_catalogue import (
-    BINARY_SETS,
-    DATA_SETS,
-    find_data_set,
-    paper_figure,
-)
+from protorynet_lab.bench.bench_catalogue import find_data_set, paper_figure
 from protorynet_lab.bench.bench_experiment import Experiment
 from protorynet_lab.bench.bench_jobs import PLAIN, Variant
 from protorynet_lab.bench.bench_plots import Curves, draw_curves, draw_heat_map
@@ -278,46 +273,16 @@ def _number(automaton: dict[str, object], name: str) -> float | None:
 
 
 PRUNING = Experiment(
-    name="pruning",
-    models=("full",),
-    sets=("amazon",),
-    blocks=_pruning_blocks,
-    beside=("adapter", "paper", "paper-full"),
-    variants=lambda quick: _size_variants(
-        _QUICK_PRUNED_SIZES if quick else _PRUNED_SIZES, quick=quick
-    ),
+    "pruning",
+    _pruning_blocks,
+    lambda quick: _size_variants(_QUICK_PRUNED_SIZES if quick else _PRUNED_SIZES, quick=quick),
 )
-SUBSTITUTES = Experiment(
-    name="substitutes",
-    models=("full", "adapter", "none"),
-    sets=BINARY_SETS,
-    blocks=_substitute_blocks,
-)
-AUTOMATA = Experiment(
-    name="automata",
-    models=("full", "adapter", "none"),
-    sets=tuple(each.name for each in DATA_SETS),
-    blocks=_automaton_blocks,
-)
+SUBSTITUTES = Experiment("substitutes", _substitute_blocks)
+AUTOMATA = Experiment("automata", _automaton_blocks)
 PROTOTYPES = Experiment(
-    name="prototypes",
-    models=("full", "none"),
-    sets=("hotel",),
-    blocks=_size_blocks,
-    beside=("adapter",),
-    variants=lambda quick: _size_variants(_QUICK_SIZES if quick else _SIZES, quick=quick),
+    "prototypes",
+    _size_blocks,
+    lambda quick: _size_variants(_QUICK_SIZES if quick else _SIZES, quick=quick),
 )
-SENSITIVITY = Experiment(
-    name="sensitivity",
-    models=("paper",),
-    sets=("hotel",),
-    blocks=_sensitivity_blocks,
-    variants=_sensitivity_variants,
-)
-SPARSITY = Experiment(
-    name="sparsity",
-    models=("full",),
-    sets=BINARY_SETS,
-    blocks=_sparsity_blocks,
-    variants=lambda quick: (PLAIN, _DENSE),
-)
+SENSITIVITY = Experiment("sensitivity", _sensitivity_blocks, _sensitivity_variants)
+SPARSITY = Experiment("sparsity", _sparsity_blocks, lambda _: (PLAIN, _DENSE))
