@@ -10,15 +10,14 @@ from xml.etree import ElementTree
 
 import pytest
 from bench_scene import Scene, add
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from protorynet.cli import main
 from protorynet_lab.bench import EXPERIMENTS, read_results
 from protorynet_lab.bench.bench_blocks import escape_markdown, render_markdown
 from protorynet_lab.bench.bench_recipe import RECIPE
 from protorynet_lab.bench.bench_records import read_records
-from protorynet_lab.bench.bench_results import figure_of, format_figure
+from protorynet_lab.bench.bench_results import format_figure
 
 Write = Callable[..., Path]
 NAMES = [each.name for each in EXPERIMENTS]
@@ -202,13 +201,6 @@ def test_the_frontier_names_models_encoders_and_sets(tmp_path: Path, written: Wr
     svg = (written(records) / "frontier.svg").read_text(encoding="utf-8")
     for words in ("ours, full", "paper's procedure, frozen", "minilm", "gte-small", "IMDB"):
         assert f">{words}</text>" in svg
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=5))
-def test_a_mean_lies_between_the_extremes(values: list[float]) -> None:
-    figure = figure_of(values)
-    assert figure is not None
-    assert min(values) - 1e-9 <= figure.mean <= max(values) + 1e-9
 
 
 @given(st.floats(-1e6, 1e6, allow_nan=False))

@@ -84,7 +84,7 @@ def _describe_weights(kind: ModelKind, encoder: str, records: Sequence[Record]) 
         return f"{encoder}, frozen" if encoder else "frozen"
     if kind.uses_vectors:
         vectors = sorted({record.vectors for record in records} - {""})
-        return f"word vectors {', '.join(vectors)}" if vectors else "word vectors learnt"
+        return f"word vectors {', '.join(vectors)}" if vectors else "word vectors learned"
     return ""
 
 
@@ -215,8 +215,8 @@ def _significance_cells(ours: _Row, rows: Sequence[_Row], name: str) -> list[Cel
 
 def _count_compared(group: Group) -> str:
     """Say how many seeds are compared, where it is not all of them."""
-    told, total = sum(bool(record.correct) for record in group.records), len(group.records)
-    return "" if told == total else f"{told} of {total} seeds"
+    known, total = sum(bool(record.correct) for record in group.records), len(group.records)
+    return "" if known == total else f"{known} of {total} seeds"
 
 
 def _length_blocks(results: Results) -> list[Block]:

@@ -299,10 +299,10 @@ def _latest_documents(records: Sequence[Record]) -> dict[str, str]:
 
     A quick run counts only where nothing was measured in earnest.
     """
-    told = [record for record in records if record.data and record.error is None]
-    measured = {record.set for record in told if not record.is_quick and record.model != DOCUMENTS}
-    quick = {record.set: record.data for record in told if record.is_quick}
-    earnest = {r.set: r.data for r in told if not r.is_quick and r.set in measured}
+    good = [record for record in records if record.data and record.error is None]
+    measured = {record.set for record in good if not record.is_quick and record.model != DOCUMENTS}
+    quick = {record.set: record.data for record in good if record.is_quick}
+    earnest = {r.set: r.data for r in good if not r.is_quick and r.set in measured}
     return quick | earnest
 
 

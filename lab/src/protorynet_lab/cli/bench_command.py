@@ -1,4 +1,4 @@
-"""`protorynet bench`: the paper's tables measured anew, and models compared on one's own table."""
+"""`protorynet bench`: the paper's tables measured again, and models compared on one's own table."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def bench(
 ) -> None:
     """Measure the tables and figures of the paper, or compare models on a table of your own.
 
-    What is measured is kept in OUT/records, so a run that was stopped goes on with the same
+    What is measured is kept in OUT/records, so a run that was stopped resumes with the same
     command and nothing is trained twice. OUT then holds every table as Markdown and as a page for
     the browser; results.md (recipe) and paper-tables.md (all) are written beside it.
 
@@ -164,7 +164,7 @@ def _measure(request: Request) -> int:
 
         return run_plan(plan)
     except KeyboardInterrupt:
-        note(f"stopped. What is measured is in {request.records}; the same command goes on there.")
+        note(f"stopped. What is measured is in {request.records}; the same command resumes there.")
         raise typer.Exit(130) from None
 
 
