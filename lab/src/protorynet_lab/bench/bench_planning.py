@@ -102,18 +102,7 @@ class Request:
 
     @property
     def own_name(self) -> str:
-        """What the user's table is called in records and pages.
-
-        Examples
-        --------
-        >>> Request("data/my reviews.csv.gz", Path("out")).own_name
-        'my_reviews'
-
-        It never is that of an experiment, or of one of the paper's data sets:
-
-        >>> Request("imdb.csv", Path("out")).own_name
-        'own_imdb'
-        """
+        """What records and pages call the user's table: never like one of the paper's."""
         stem = Path(self.what).name.removesuffix(".gz").rpartition(".")[0] or self.what
         name = re.sub(r"[^\w-]", "_", stem) or "table"
         reserved = {*NAMES, *(each.name for each in DATA_SETS)}

@@ -185,7 +185,7 @@ def _mark_models(axes: Axes, groups: Sequence[Group], measure: str) -> dict[str,
     for name, family in ends:
         if family == "paper" and (name, "ours") in ends:
             line = zip(ends[name, "paper"], ends[name, "ours"], strict=True)
-            axes.plot(*line, color=_FAINT, lw=0.7, alpha=0.6)
+            axes.plot(*line, "-", marker="", color=_FAINT, lw=0.7, alpha=0.6)
     # The darkest last, so that ours in full lies on top.
     return {
         kind.title: axes.scatter(

@@ -31,13 +31,7 @@ class Comparison:
 
     @property
     def cell(self) -> str:
-        """The comparison for a table: points, half the interval's width, stars.
-
-        Examples
-        --------
-        >>> Comparison(0.012, 0.007, 0.017, p_value=0.003).cell
-        '+1.2 ±0.5 **'
-        """
+        """The comparison for a table: points, half the interval's width, stars."""
         points, spread = 100 * self.difference, 50 * (self.high - self.low)
         stars = next((mark for most, mark in _STARS if self.p_value < most), "")
         words = "0.0" if abs(points) < 0.05 else f"{points:+.1f}".replace("-", "−")
