@@ -1,9 +1,12 @@
-"""What the tests of the benchmark share: where things lie, and the words of a command."""
+"""What the tests of the benchmark share: where things lie, records, and the words of a command."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from protorynet_lab.bench.bench_records import append_record
 
 # One model of every kind that there is code for.
 MEASURED = (
@@ -49,3 +52,9 @@ def words(scene: Scene, what: str = "recipe", **options: str) -> list[str]:
     }
     pairs = [word for name, value in given.items() for word in (f"--{name}", str(value))]
     return ["bench", what, *pairs, "--quick"]
+
+
+def add(folder: Path, **values: Any) -> None:
+    """Append a record of a job; what is not given is as for IMDB, MiniLM, full, seed 0."""
+    usual = {"kind": "job", "set": "imdb", "encoder": "minilm", "model": "full", "seed": 0}
+    append_record(folder / "records.jsonl", {**usual, **values})

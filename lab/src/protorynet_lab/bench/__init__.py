@@ -1,4 +1,4 @@
-"""The paper's tables and figures measured anew, and a comparison on a table of one's own."""
+"""The paper's tables and figures measured again, and a comparison on a table of one's own."""
 
 from protorynet.lazy import attach_names
 

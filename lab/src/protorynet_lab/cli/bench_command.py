@@ -1,9 +1,9 @@
-"""`protorynet bench`: the paper's tables measured anew, and models compared on one's own table."""
+"""`protorynet bench`: the paper's tables measured again, and models compared on one's own table."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,10 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["bench"]
 
-_CHOICE = "What to measure"
-_TABLE = "The table"
-_RUN = "The run"
-_MOST = 2**32 - 1  # as scikit-learn takes for a seed
+_CHOICE, _TABLE, _RUN = "What to measure", "The table", "The run"
+_LARGEST_SEED = 2**32 - 1  # as scikit-learn takes for a seed
+
+
+def _option(panel: str, metavar: str, words: str, *names: str) -> Any:
+    return typer.Option(*names, metavar=metavar, help=words, rich_help_panel=panel)
+
+
+def _flag(name: str, words: str) -> Any:
+    return typer.Option(name, help=words, rich_help_panel=_RUN)
 
 
 def bench(
@@ -40,115 +46,92 @@ def bench(
     ] = None,
     sets: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Data sets, joined by commas. By default those of the experiment that DIR holds.",
-            rich_help_panel=_CHOICE,
+        _option(
+            _CHOICE,
+            "NAMES",
+            "Data sets, joined by commas. By default those of the experiment that DIR holds.",
         ),
     ] = None,
     seeds: Annotated[
         str | None,
-        typer.Option(
-            metavar="NUMBERS",
-            help="Seeds, joined by commas. By default 0,1,2; for a table of your own, 0.",
-            rich_help_panel=_CHOICE,
+        _option(
+            _CHOICE,
+            "NUMBERS",
+            "Seeds, joined by commas. By default 0,1,2; for a table of your own, 0.",
         ),
     ] = None,
     models: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="full, adapter, none, paper, paper-full, transformer, prosenet, protoattend, "
+        _option(
+            _CHOICE,
+            "NAMES",
+            "full, adapter, none, paper, paper-full, transformer, prosenet, protoattend, "
             "lstm, bag-of-words, bag-of-words-paper, ceiling-full, ceiling-adapter, ceiling-none. "
             "By default those of the experiment.",
-            rich_help_panel=_CHOICE,
         ),
     ] = None,
-    encoders: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES", help="Names or folders of encoders.", rich_help_panel=_CHOICE
-        ),
-    ] = "minilm",
+    encoders: Annotated[str, _option(_CHOICE, "NAMES", "Names or folders of encoders.")] = "minilm",
     judge: Annotated[
         str,
-        typer.Option(
-            metavar="NAMES",
-            help="Encoders that judge matches; the first that is not the model's own is asked.",
-            rich_help_panel=_CHOICE,
+        _option(
+            _CHOICE,
+            "NAMES",
+            "Encoders that judge matches; the first that is not the model's own is asked.",
         ),
     ] = "",
     vectors: Annotated[
         Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="GloVe vectors for the LSTM and ProSeNet; without them they learn their own.",
-            rich_help_panel=_CHOICE,
+        _option(
+            _CHOICE,
+            "PATH",
+            "GloVe vectors for the LSTM and ProSeNet; without them they learn their own.",
         ),
     ] = None,
-    text: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of texts.", rich_help_panel=_TABLE),
-    ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of labels.", rich_help_panel=_TABLE),
-    ] = None,
+    text: Annotated[str | None, _option(_TABLE, "COLUMN", "Column of texts.")] = None,
+    label: Annotated[str | None, _option(_TABLE, "COLUMN", "Column of labels.")] = None,
     split: Annotated[
         str,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column that says 'train' or 'test'. Without it a fifth is held out for testing.",
-            rich_help_panel=_TABLE,
+        _option(
+            _TABLE,
+            "COLUMN",
+            "Column that says 'train' or 'test'. Without it a fifth is held out for testing.",
         ),
     ] = "split",
-    device: Annotated[
-        str,
-        typer.Option(metavar="DEVICE", help="'auto', 'cpu' or 'cuda'.", rich_help_panel=_RUN),
-    ] = "auto",
+    device: Annotated[str, _option(_RUN, "DEVICE", "'auto', 'cpu' or 'cuda'.")] = "auto",
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick",
-            help="Hardly train, on a few documents, to see that everything works.",
-            rich_help_panel=_RUN,
-        ),
+        _flag("--quick", "Hardly train, on a few documents, to see that everything works."),
     ] = False,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--out", metavar="DIR", help="Folder to write to.", rich_help_panel=_RUN
-        ),
-    ] = Path("bench/results"),
+    out: Annotated[Path, _option(_RUN, "DIR", "Folder to write to.", "-o", "--out")] = Path(
+        "bench/results"
+    ),
     from_records: Annotated[
         bool,
-        typer.Option(
-            "--from-records",
-            help="Measure nothing; write the pages from the records in OUT.",
-            rich_help_panel=_RUN,
-        ),
+        _flag("--from-records", "Measure nothing; write the pages from the records in OUT."),
     ] = False,
 ) -> None:
     """Measure the tables and figures of the paper, or compare models on a table of your own.
 
-    What is measured is kept in OUT/records, so a run that was stopped goes on with the same
+    What is measured is kept in OUT/records, so a run that was stopped resumes with the same
     command and nothing is trained twice. OUT then holds every table as Markdown and as a page for
     the browser; results.md (recipe) and paper-tables.md (all) are written beside it.
 
     **Example:** `protorynet bench reviews.csv --label stars`, or
     `protorynet bench table1 --data data --sets imdb,hotel`
     """
-    from protorynet_lab.bench import Request
+    from rich.text import Text
+
+    from protorynet_lab.bench import Request, print_blocks, write_pages
 
     request = Request(
         what=what,
         out=out,
         data=data,
-        sets=_words(sets),
-        models=_words(models),
-        seeds=_whole_numbers(seeds),
-        encoders=_words(encoders) or (),
-        judges=_words(judge) or (),
+        sets=_split_words(sets),
+        models=_split_words(models),
+        seeds=_parse_seeds(seeds),
+        encoders=_split_words(encoders) or (),
+        judges=_split_words(judge) or (),
         device=device,
         vectors=vectors,
         text=text,
@@ -157,7 +140,13 @@ def bench(
         quick=quick,
     )
     failed = 0 if from_records else _measure(request)
-    _show(request)
+    pages = write_pages(request)
+    console = result_console()
+    if pages.blocks:
+        print_blocks(pages.title, pages.blocks, console)
+    console.print("Written:")
+    for path in pages.files:
+        console.print(Text(f"  {path}"), soft_wrap=True)
     if failed:
         note(f"{failed} job{'s' * (failed > 1)} failed; the same command tries again")
         raise typer.Exit(1)
@@ -175,38 +164,23 @@ def _measure(request: Request) -> int:
 
         return run_plan(plan)
     except KeyboardInterrupt:
-        note(f"stopped. What is measured is in {request.records}; the same command goes on there.")
+        note(f"stopped. What is measured is in {request.records}; the same command resumes there.")
         raise typer.Exit(130) from None
 
 
-def _show(request: Request) -> None:
-    from rich.text import Text
-
-    from protorynet_lab.bench import Experiment, measurements_of, print_blocks, write_pages
-
-    pages = write_pages(request)
-    console = result_console()
-    experiments = measurements_of(request)
-    if len(experiments) == 1 and isinstance(experiments[0], Experiment):
-        print_blocks(experiments[0].title, pages.blocks[experiments[0].name], console)
-    console.print("Written:")
-    for path in pages.files:
-        console.print(Text(f"  {path}"), soft_wrap=True)
-
-
-def _words(given: str | None) -> tuple[str, ...] | None:
+def _split_words(given: str | None) -> tuple[str, ...] | None:
     if given is None:
         return None
     return tuple(word.strip() for word in given.split(",") if word.strip())
 
 
-def _whole_numbers(given: str | None) -> tuple[int, ...] | None:
-    words = _words(given)
+def _parse_seeds(given: str | None) -> tuple[int, ...] | None:
+    words = _split_words(given)
     if words is None:
         return None
-    numbers = [int(w) for w in words if w.isascii() and w.isdecimal() and len(w) <= len(str(_MOST))]
-    if len(numbers) < len(words) or any(number > _MOST for number in numbers):
+    numbers = [int(word) for word in words if word.isascii() and word.isdecimal()]
+    if len(numbers) < len(words) or any(number > _LARGEST_SEED for number in numbers):
         raise InputError(
-            f"--seeds {given!r} should be whole numbers from 0 to {_MOST}, such as 0,1,2."
+            f"--seeds {given!r} should be whole numbers from 0 to {_LARGEST_SEED}, such as 0,1,2."
         )
     return tuple(numbers)

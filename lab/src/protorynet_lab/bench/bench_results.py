@@ -1,38 +1,79 @@
-"""All records of a benchmark, ordered and grouped by what differs in the seed only."""
+"""All records of a benchmark, grouped by what differs in the seed only, and their figures."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 from protorynet.errors import InputError
-from protorynet_lab.bench.catalogue import DATA_SETS, MODELS, ModelKind, data_set
-from protorynet_lab.bench.figures import Figure, figure_of
-from protorynet_lab.bench.records import DOCUMENTS, Record, Stability, read_records
+from protorynet_lab.bench.bench_catalogue import DATA_SETS, MODELS, ModelKind, find_data_set
+from protorynet_lab.bench.bench_records import DOCUMENTS, Record, read_records
 
-__all__ = ["Group", "Results", "read_results", "seeds_of"]
-
+MISSING = "–"
+_DECIMALS = {"n_prototypes": 1, "training_seconds": 0, "usage_perplexity": 1}
 _NAMED_EXCEPTIONS = 3  # groups with fewer or more seeds than the others; more are only counted
 
 
 @dataclass(frozen=True)
-class Group:
-    """The seeds of one model with one encoder on one data set.
+class Figure:
+    """Mean and standard deviation over `n` seeds; a single one has no spread."""
 
-    Parameters
-    ----------
-    set, encoder, kind
-        What was measured.
-    variant
-        How the model differs from what it usually is; empty where it does not.
-    records
-        One record per seed that went well, by rising seed.
-    stability
-        How far the prototypes of the seeds agree; None where it was not measured.
+    mean: float
+    spread: float | None
+    n: int
+
+
+def figure_of(values: Iterable[float | None]) -> Figure | None:
+    """Return mean and spread of what was measured; None where nothing was."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return Figure(fmean(known), stdev(known) if len(known) > 1 else None, len(known))
+
+
+def format_figure(value: Figure | float | None, decimals: int = 3) -> str:
+    """Return a figure as the tables print it.
+
+    Examples
+    --------
+    >>> format_figure(0.934), format_figure(Figure(0.934, 0.0021, 3)), format_figure(-0.0021)
+    ('.934', '.934 ± .002', '−.002')
+    >>> format_figure(Figure(12.41, 0.3, 3), decimals=1), format_figure(None), format_figure(3e-8)
+    ('12.4 ± .3', '–', '.000')
     """
+    if value is None:
+        return MISSING
+    if isinstance(value, Figure):
+        mean = format_figure(value.mean, decimals)
+        return mean if value.spread is None else f"{mean} ± {format_figure(value.spread, decimals)}"
+    digits = f"{abs(value):.{decimals}f}"
+    sign = "−" if value < 0 and float(digits) else ""
+    return sign + (digits[1:] if digits.startswith("0.") else digits)
+
+
+def format_measure(name: str, value: Figure | None) -> str:
+    """Return a figure with the decimals that suit its measure."""
+    if name == "prototype_error" and value is not None:
+        return f"{value.mean:.0e}".replace("e-0", "e-") if value.mean else "0"
+    return format_figure(value, _DECIMALS.get(name, 3))
+
+
+def format_range(values: Iterable[float | None]) -> str:
+    """Return whole numbers as one, or as the lowest and the highest."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return MISSING
+    low, high = round(min(known)), round(max(known))
+    return str(low) if low == high else f"{low}–{high}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The seeds that went well of one model with one encoder on one data set."""
 
     set: str
     encoder: str
@@ -44,12 +85,22 @@ class Group:
     @property
     def title(self) -> str:
         """The data set, the model and the encoder as the tables name them."""
-        parts = (data_set(self.set).title, self.kind.title, self.encoder, self.variant)
+        parts = (find_data_set(self.set).title, self.kind.title, self.encoder, self.variant)
         return ", ".join(filter(None, parts))
 
     @property
+    def model_title(self) -> str:
+        """The model and the encoder as the tables name them."""
+        return ", ".join(filter(None, (self.kind.title, self.encoder)))
+
+    @property
+    def model(self) -> tuple[str, str, str]:
+        """What it has in common with its variants: the data set, the encoder and the model."""
+        return self.set, self.encoder, self.kind.name
+
+    @property
     def is_quick(self) -> bool:
-        """Whether some seed was measured for a moment only, to see that everything works."""
+        """Whether some seed was measured in a quick run, to see that everything works."""
         return any(record.is_quick for record in self.records)
 
     def figure(self, name: str) -> Figure | None:
@@ -58,20 +109,29 @@ class Group:
             return None if self.stability is None else Figure(self.stability, None, 1)
         return figure_of(record.figure(name) for record in self.records)
 
+    def mean(self, name: str) -> float | None:
+        """Return the mean of a figure over the seeds."""
+        figure = self.figure(name)
+        return None if figure is None else figure.mean
+
+    @property
+    def prototype_counts(self) -> str:
+        """How many prototypes the models of the seeds have."""
+        return format_range(record.figure("n_prototypes") for record in self.records)
+
+    @property
+    def counted_accuracy(self) -> str:
+        """The accuracy, and in brackets the number of prototypes."""
+        accuracy, counts = format_figure(self.figure("accuracy")), self.prototype_counts
+        return accuracy if MISSING in (accuracy, counts) else f"{accuracy} ({counts})"
+
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that was measured.
+    """Everything that was measured, in the order of the tables.
 
-    Parameters
-    ----------
-    groups
-        The groups, in the order of the tables.
-    failures
-        The records of jobs that failed.
-    outdated
-        Records of other documents or weights than the latest under the same name, or of a quick run
-        where there are figures measured in earnest; no table shows them.
+    No table shows what is outdated: records of other documents or weights than the latest under the
+    same name, or of a quick run where there are figures measured in earnest.
     """
 
     groups: tuple[Group, ...]
@@ -95,12 +155,10 @@ class Results:
         The one that most was measured with comes first, and those with which all failed last.
         Where there are none, one without a name stands for all models that have no encoder.
         """
-        measured = Counter(
-            group.encoder for group in self.groups if group.kind.name != "transformer"
-        )
+        counts = Counter(g.encoder for g in self.groups if g.kind.name != "transformer")
         names = {record.encoder for record in self.failures if record.model != "transformer"}
-        names = (names | set(measured)) - {""}
-        return tuple(sorted(names, key=lambda name: (-measured[name], name))) or ("",)
+        names = (names | set(counts)) - {""}
+        return tuple(sorted(names, key=lambda name: (-counts[name], name))) or ("",)
 
     def sets_of(self, encoder: str) -> tuple[str, ...]:
         """Return the data sets of an encoder's table: those tried with it, or with no encoder."""
@@ -114,11 +172,6 @@ class Results:
         )
 
     @property
-    def is_quick(self) -> bool:
-        """Whether some of it was measured for a moment only, to see that everything works."""
-        return any(group.is_quick for group in self.groups)
-
-    @property
     def failed_jobs(self) -> tuple[str, ...]:
         """The jobs that failed and why; a reason that many share is told once."""
         reasons: dict[str, dict[str, list[str]]] = {}
@@ -127,7 +180,11 @@ class Results:
             jobs = reasons.setdefault(record.error or "", {})
             jobs.setdefault(" ".join(filter(None, names)), []).append(str(record.seed))
         return tuple(
-            f"{'; '.join(_numbered(name, seeds) for name, seeds in jobs.items())}: {why}"
+            "; ".join(
+                f"{name}, seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
+                for name, seeds in jobs.items()
+            )
+            + f": {why}"
             for why, jobs in reasons.items()
         )
 
@@ -157,21 +214,16 @@ class Results:
         own = {record.set for record in records if record.is_own} - set(asked_for)
         return self.only(sets={record.set for record in records} - own)
 
-    def group(self, name: str, encoder: str, model: str, variant: str = "") -> Group | None:
-        """Return a group; None where nothing was measured."""
+    def group(self, name: str, encoder: str, model: str) -> Group | None:
+        """Return the group of a plain model; None where nothing was measured."""
         for group in self.groups:
-            same_encoder = group.encoder in (encoder, "")
-            same_model = group.kind.name == model and group.variant == variant
-            if group.set == name and same_encoder and same_model:
+            is_model = group.kind.name == model and not group.variant
+            if is_model and group.set == name and group.encoder in (encoder, ""):
                 return group
         return None
 
-    def of(self, name: str) -> tuple[Group, ...]:
-        """Return the groups of one data set."""
-        return tuple(group for group in self.groups if group.set == name)
-
     def figure(self, name: str, encoder: str, model: str, measure: str) -> Figure | None:
-        """Return a figure of a group; None where it was not measured."""
+        """Return a figure of a plain model; None where it was not measured."""
         group = self.group(name, encoder, model)
         return None if group is None else group.figure(measure)
 
@@ -184,13 +236,20 @@ class Results:
         ceiling = self.group(name, encoder, f"ceiling-{training}")
         if ours is None or ceiling is None:
             return None
-        lost = []
-        for record in ours.records:
-            for other in ceiling.records:
-                mine, best = record.figure("accuracy"), other.figure("accuracy")
-                if record.seed == other.seed and mine is not None and best is not None:
-                    lost.append(best - mine)
-        return figure_of(lost)
+        best = {record.seed: record.figure("accuracy") for record in ceiling.records}
+        pairs = [(best.get(record.seed), record.figure("accuracy")) for record in ours.records]
+        return figure_of(top - own for top, own in pairs if top is not None and own is not None)
+
+
+def format_seeds(groups: Collection[Group]) -> str:
+    """Return with how many seeds some groups were measured, and which of them with others."""
+    counts = Counter(len(group.records) for group in groups) or Counter([0])
+    usual = max(counts, key=lambda count: (counts[count], count))
+    others = [group for group in groups if len(group.records) != usual]
+    if len(others) > _NAMED_EXCEPTIONS:
+        return f"{min(counts)} to {max(counts)} seeds"
+    exceptions = "".join(f"; {group.title}: {len(group.records)}" for group in others)
+    return f"{usual} seed{'' if usual == 1 else 's'}{exceptions}"
 
 
 def read_results(folder: Path) -> Results:
@@ -201,22 +260,22 @@ def read_results(folder: Path) -> Results:
             "measured into with --out."
         )
     records: dict[Any, Record] = {}
-    stabilities: dict[Any, Stability] = {}
+    stabilities: dict[Any, float] = {}
     for path in sorted(folder.glob("*.jsonl")):
         found, compared = read_records(path)
         records |= {record.key: record for record in found}
-        stabilities |= {each.key: each for each in compared}
-    return _grouped(list(records.values()), stabilities)
+        stabilities |= compared
+    return _group_records(list(records.values()), stabilities)
 
 
-def _grouped(records: Sequence[Record], stabilities: dict[Any, Stability]) -> Results:
+def _group_records(records: Sequence[Record], stabilities: dict[Any, float]) -> Results:
     kinds = {kind.name: kind for kind in MODELS}
-    of_models = sorted((record for record in records if record.model in kinds), key=_order)
-    latest, weights = _latest_documents(records), _latest_weights(records)
+    latest = _latest_documents(records)
+    weights = {_start(record): record.weights for record in records if record.weights}
     known: list[Record] = []
     outdated: list[Record] = []
-    for record in of_models:
-        # Records from before the digest was kept are taken at their word.
+    for record in sorted((each for each in records if each.model in kinds), key=_order):
+        # Records from before the digests were kept are taken at their word.
         is_latest = not record.data or record.data == latest.get(record.set, record.data)
         is_same = not record.weights or record.weights == weights[_start(record)]
         (known if is_latest and is_same else outdated).append(record)
@@ -227,33 +286,12 @@ def _grouped(records: Sequence[Record], stabilities: dict[Any, Stability]) -> Re
     groups = []
     for (name, encoder, model, variant), seeds in members.items():
         # The seeds of variants are not compared.
-        of_any = [stabilities.get((name, encoder, model, each)) for each in (latest.get(name), "")]
-        stability = next(filter(None, of_any), None)
-        value = None if variant or stability is None else stability.value
+        undated = stabilities.get((name, encoder, model, ""))
+        stability = stabilities.get((name, encoder, model, latest.get(name)), undated)
+        value = None if variant else stability
         groups.append(Group(name, encoder, kinds[model], tuple(seeds), value, variant))
     failures = tuple(record for record in known if record.error is not None)
     return Results(tuple(groups), failures, tuple(outdated))
-
-
-def seeds_of(groups: Collection[Group]) -> str:
-    """Return with how many seeds some groups were measured, and which of them with others.
-
-    Examples
-    --------
-    >>> seeds_of([])
-    '0 seeds'
-    """
-    counts = Counter(len(group.records) for group in groups) or Counter([0])
-    usual = max(counts, key=lambda count: (counts[count], count))
-    others = [group for group in groups if len(group.records) != usual]
-    if len(others) > _NAMED_EXCEPTIONS:
-        return f"{min(counts)} to {max(counts)} seeds"
-    exceptions = "".join(f"; {group.title}: {len(group.records)}" for group in others)
-    return f"{usual} seed{'' if usual == 1 else 's'}{exceptions}"
-
-
-def _numbered(name: str, seeds: list[str]) -> str:
-    return f"{name}, seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}"
 
 
 def _latest_documents(records: Sequence[Record]) -> dict[str, str]:
@@ -261,19 +299,15 @@ def _latest_documents(records: Sequence[Record]) -> dict[str, str]:
 
     A quick run counts only where nothing was measured in earnest.
     """
-    told = [record for record in records if record.data and record.error is None]
-    measured = {record.set for record in told if not record.is_quick and record.model != DOCUMENTS}
-    quick = {record.set: record.data for record in told if record.is_quick}
-    earnest = {r.set: r.data for r in told if not r.is_quick and r.set in measured}
+    good = [record for record in records if record.data and record.error is None]
+    measured = {record.set for record in good if not record.is_quick and record.model != DOCUMENTS}
+    quick = {record.set: record.data for record in good if record.is_quick}
+    earnest = {r.set: r.data for r in good if not r.is_quick and r.set in measured}
     return quick | earnest
 
 
-def _latest_weights(records: Sequence[Record]) -> dict[tuple[str, ...], str]:
-    """Return the digest of what was started from last, under the same name."""
-    return {_start(record): record.weights for record in records if record.weights}
-
-
 def _start(record: Record) -> tuple[str, ...]:
+    """Return the name of what a model starts from."""
     return record.set, record.encoder, str(record.settings.get("vectors", ""))
 
 

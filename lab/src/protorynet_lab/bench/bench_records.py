@@ -1,0 +1,229 @@
+"""The records of a benchmark: JSON lines that neither a kill nor another run can spoil."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import IO, Any
+
+from protorynet.errors import InputError
+from protorynet.records import finite
+
+DOCUMENTS = "documents"
+"""Kind of a line, and model of its record, that says which documents a run was about."""
+
+_JOB, _STABILITY = "job", "stability"
+_LARGEST_FIGURE = 1e9  # what is beyond, or no number, was not measured
+# Time that is not training: reading, splitting and encoding before it, measuring after it.
+_NOT_TRAINING = ("prepare", "evaluate")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was measured in one job; what was not, or not kept by an old record, is empty.
+
+    The figures are accuracies, numbers of documents and prototypes, and the measures of
+    faithfulness, which are named once more by themselves; `pack_flags` made `correct`.
+    """
+
+    set: str
+    encoder: str
+    model: str
+    seed: int
+    variant: str = ""
+    data: str = ""  # digest of the documents
+    columns: dict[str, str] = field(default_factory=dict)  # by option of the command
+    figures: dict[str, float] = field(default_factory=dict)
+    faithfulness: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)  # that differ from the defaults
+    recipe: str = ""  # digest of all settings
+    weights: str = ""  # digest of the encoder or word vectors it starts from
+    substitutes: dict[str, float] = field(default_factory=dict)  # accuracies
+    correct: str = ""
+    pruning: tuple[dict[str, float], ...] = ()
+    automata: tuple[dict[str, Any], ...] = ()
+    prototypes: tuple[dict[str, Any], ...] = ()
+    judge: str = ""
+    device: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    error: str | None = None
+    is_own: bool = False
+
+    @property
+    def key(self) -> tuple[str, str, str, str, int]:
+        """What tells one job from another."""
+        return self.set, self.encoder, self.model, self.variant, self.seed
+
+    @property
+    def vectors(self) -> str:
+        """Name of the word vectors it was given; empty where it was given none."""
+        return str(self.settings.get("vectors") or "")
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it was measured in a quick run, to see that everything works."""
+        return bool(self.settings.get("quick"))
+
+    def figure(self, name: str) -> float | None:
+        """Return a figure, or one that follows from others; None where it was not measured."""
+        if name == "ids_only_gap":
+            accuracy, ids_only = self.figure("accuracy"), self.figure("ids_only_accuracy")
+            return None if accuracy is None or ids_only is None else accuracy - ids_only
+        if name == "training_seconds":
+            stages = [time for stage, time in self.seconds.items() if stage not in _NOT_TRAINING]
+            return sum(stages) if stages else None
+        return self.figures.get(name)
+
+
+def append_record(path: Path, values: Mapping[str, Any]) -> None:
+    """Add one line to a file of records, complete and on disk before this returns.
+
+    The torn line that a kill may have left at the end is cut off first. Of two runs that write to
+    the same file, one waits for the other. A figure that is no number, which JSON does not know, is
+    written as not measured.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = json.dumps(finite(values), ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
+    with path.open("a+b") as file:
+        with suppress(ImportError, OSError):
+            import fcntl  # not on Windows
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        _cut_torn_line(file)
+        file.write(line.encode("utf-8", "backslashreplace"))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _cut_torn_line(file: IO[bytes]) -> None:
+    end = file.seek(0, os.SEEK_END)
+    if not end:
+        return
+    file.seek(end - 1)
+    if file.read(1) == b"\n":
+        return
+    file.seek(0)
+    content = file.read()
+    begin = content.rfind(b"\n") + 1
+    try:
+        json.loads(content[begin:])
+    except ValueError:
+        file.truncate(begin)
+        file.seek(0, os.SEEK_END)
+    else:
+        file.write(b"\n")  # whole but for its end
+
+
+def read_records(path: Path) -> tuple[list[Record], dict[Any, float]]:
+    """Return the latest record of every job in a file, and how far the seeds of models agree.
+
+    That stability is the latest by data set, encoder, model and digest of the documents. Records
+    are in the order in which they were written. A line that is no record, such as one torn by a
+    kill, is passed over.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return [], {}
+    except OSError as error:
+        raise InputError(f"the records {path} cannot be read: {error}.") from None
+    records: dict[Any, Record] = {}
+    stabilities: dict[Any, float] = {}
+    for line in lines:
+        found = _parse_line(line)
+        if isinstance(found, Record):
+            earlier = records.get(found.key)
+            if earlier is not None and _would_hide(found, earlier):
+                continue
+            records.pop(found.key, None)  # the latest comes last
+            records[found.key] = found
+        elif found is not None:
+            stabilities |= found
+    return list(records.values()), stabilities
+
+
+def _would_hide(failure: Record, earlier: Record) -> bool:
+    """Say whether a failure would hide figures of the same settings and documents."""
+    return (
+        failure.error is not None
+        and earlier.error is None
+        and earlier.settings == failure.settings
+        and failure.data in ("", earlier.data)
+        and failure.weights in ("", earlier.weights)
+    )
+
+
+def _parse_line(line: bytes) -> Record | dict[Any, float] | None:
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(values, dict):
+        return None
+    names = [values.get("set"), values.get("encoder") or "", values.get("model")]
+    if not all(isinstance(name, str) for name in names):
+        return None
+    name, encoder, model = map(str, names)
+    digest = _text(values.get("data"))
+    if values.get("kind") == DOCUMENTS:
+        quick = {"quick": True} if values.get("quick") is True else {}
+        return Record(name, "", DOCUMENTS, 0, "".join(quick), digest, settings=quick)
+    if values.get("kind") == _JOB and type(values.get("seed")) is int:
+        return _make_record(name, encoder, model, values)
+    value = _number(values.get("value"))
+    if values.get("kind") == _STABILITY and value is not None:
+        return {(name, encoder, model, digest): value}
+    return None
+
+
+def _make_record(name: str, encoder: str, model: str, values: dict[str, Any]) -> Record:
+    measures = _numbers(values.get("faithfulness"))
+    figures = _numbers(values)
+    error = values.get("error")
+    others: dict[str, Any] = {
+        field.name: _CONVERTERS[str(field.type)](values.get(field.name))
+        for field in fields(Record)[4:]
+        if field.type in _CONVERTERS
+    }
+    others |= {"figures": {**figures, **measures}, "faithfulness": tuple(measures)}
+    others |= {"error": None if error is None else str(error), "is_own": values.get("own") is True}
+    return Record(name, encoder, model, values["seed"], **others)
+
+
+def _text(value: Any) -> str:
+    return str(value or "")
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(values: Any) -> tuple[dict[str, Any], ...]:
+    items = values if isinstance(values, list) else ()
+    return tuple(item for item in items if isinstance(item, dict))
+
+
+def _number(value: Any) -> float | None:
+    is_number = type(value) in (int, float) and -_LARGEST_FIGURE <= value <= _LARGEST_FIGURE
+    return float(value) if is_number else None
+
+
+def _numbers(values: Any) -> dict[str, float]:
+    numbers = {name: _number(value) for name, value in _mapping(values).items()}
+    return {name: number for name, number in numbers.items() if number is not None}
+
+
+# By the type of a field; a value of any other type is as good as none.
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "str": _text,
+    "dict[str, Any]": _mapping,
+    "dict[str, float]": _numbers,
+    "dict[str, str]": lambda values: {name: str(v) for name, v in _mapping(values).items()},
+    "tuple[dict[str, Any], ...]": _mappings,
+    "tuple[dict[str, float], ...]": lambda values: tuple(map(_numbers, _mappings(values))),
+}
