@@ -21,7 +21,6 @@ from protorynet.explain import (
     Evaluation,
     choose_judge,
     evaluate_model,
-    explain_words,
     learn_automata,
     learn_automaton,
     pretrained_encode,
@@ -210,10 +209,8 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         An `Explanation` for a single text, a list of them for a sequence.
         """
         single = isinstance(X, str) or (self._precomputed() and getattr(X, "ndim", 0) == 2)
-        model = self._fitted()
-        explanations = self.predictor.explain(self._documents([X] if single else X))
-        if words:
-            explanations = explain_words(model, self.encoder_, explanations)
+        documents = self._documents([X] if single else X)
+        explanations = self.predictor.explain(documents, words=words)
         return explanations[0] if single else explanations
 
     def automaton(self, label: Any, X: Any = None, *, held_out: Any = None) -> Automaton:  # noqa: N803

@@ -17,7 +17,7 @@ from protorynet.encoders import (
     stack_sequences,
 )
 
-__all__ = ["prepare_documents"]
+__all__ = ["encode_sentences", "prepare_documents", "prepare_vectors", "split_for"]
 
 
 def prepare_documents(
@@ -43,14 +43,29 @@ def prepare_documents(
         Where embeddings are looked up and kept, and whether to show a progress bar.
     """
     if encoder is None:
-        embeddings, lengths = stack_sequences(documents)
-        return sequence_sentences(lengths), embeddings
-    sentences = split_documents(
-        documents,
-        splitter=splitter,
-        counter=encoder if isinstance(encoder, WindowedEncoder) else None,
-        on_empty=on_empty,
-    )
+        return prepare_vectors(documents)
+    sentences = split_for(encoder, documents, splitter=splitter, on_empty=on_empty)
+    return sentences, encode_sentences(encoder, sentences, cache=cache, progress=progress)
+
+
+def prepare_vectors(documents: Sequence[Any]) -> tuple[Sentences, Embeddings]:
+    """Take sequences of vectors for documents whose sentences are encoded already."""
+    embeddings, lengths = stack_sequences(documents)
+    return sequence_sentences(lengths), embeddings
+
+
+def split_for(
+    encoder: Encoder, texts: Sequence[str], *, splitter: Splitter, on_empty: OnEmpty
+) -> Sentences:
+    """Split texts into sentences that fit an encoder."""
+    counter = encoder if isinstance(encoder, WindowedEncoder) else None
+    return split_documents(texts, splitter=splitter, counter=counter, on_empty=on_empty)
+
+
+def encode_sentences(
+    encoder: Encoder, sentences: Sentences, *, cache: EmbeddingCache | None, progress: bool
+) -> Embeddings:
+    """Encode sentences; there may be none."""
     if not len(sentences):
-        return sentences, Embeddings(np.zeros((0, 1), np.float32), np.zeros(0, np.int64))
-    return sentences, encode_corpus(encoder, sentences.texts, cache=cache, progress=progress)
+        return Embeddings(np.zeros((0, 1), np.float32), np.zeros(0, np.int64))
+    return encode_corpus(encoder, sentences.texts, cache=cache, progress=progress)

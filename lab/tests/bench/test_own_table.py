@@ -148,7 +148,7 @@ def test_a_table_named_like_something_of_the_papers_keeps_apart_from_it(
         (["table1"], "--data"),
         (["TABLE", "--data", "imdb"], "is a table of your own"),
         (["TABLE", "--sets", "imdb"], "is a table of your own"),
-        (["TABLE", "--split", "part"], "has no column 'part'"),
+        (["TABLE", "--split-column", "part"], "has no column 'part'"),
         (["SEVERAL"], "several labels"),
     ],
 )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,8 +32,9 @@ if TYPE_CHECKING:
 
     from protorynet.automaton import Automaton
     from protorynet.classifier import ProtoryNetClassifier
-    from protorynet.data import Splitter, Table
+    from protorynet.data import Table
     from protorynet.explain import Explanation
+    from protorynet.inference import Predictor
     from protorynet.prototypes import Prototypes
 
 __all__ = ["automaton", "explain", "prototypes"]
@@ -146,9 +146,9 @@ def _read_text(document: str | None) -> str:
 def _explain_text(model: Path, document: str, words: bool, encoder: str | None) -> Explanation:
     if not document or document.isspace():
         raise InputError('the text to explain is empty: give a "TEXT", --input FILE, or a pipe.')
-    explain_all, _ = _open(model, encoder, words, verbose=False)
+    predictor = _open(model, encoder, words)
     try:
-        return explain_all([document])[0]
+        return predictor.explain([document], words=words)[0]
     except EmptyDocumentError:
         raise InputError("the text to explain holds no sentence.") from None
 
@@ -163,43 +163,36 @@ def _explain_table(
     words: bool,
     encoder: str | None,
 ) -> Iterator[Explanation]:
+    import numpy as np
+
     table = read_documents(source, text=text, split=split, labelled=False, skip_empty=skip_empty)
     if limit is not None and limit < len(table):
         note(f"the first {limit:,} of {len(table):,} texts (choose with --limit)")
-    explain_all, splitter = _open(model, encoder, words)
+    predictor = _open(model, encoder, words, progress=True)
+    texts = table.texts[:limit]
     with naming_rows(table):
-        texts = _with_sentences(table.texts[:limit], splitter, skip_empty=skip_empty)
+        sentences = predictor.split(texts, on_empty="skip" if skip_empty else "error")
+    filled = np.flatnonzero(sentences.filled)
+    if empty := len(texts) - len(filled):
+        note(f"left out {empty:,} documents that hold no sentence")
     at_once = _AT_ONCE_WITH_WORDS if words else _AT_ONCE
-    for start in range(0, len(texts), at_once):
-        yield from explain_all(texts[start : start + at_once])
+    for start in range(0, len(filled), at_once):
+        chosen = np.zeros(len(texts), np.bool_)
+        chosen[filled[start : start + at_once]] = True
+        part = sentences.part(chosen)
+        some = [texts[place] for place in np.flatnonzero(chosen)]
+        yield from predictor.explain_prepared(some, part, predictor.encode(part), words=words)
 
 
-def _open(
-    model: Path, encoder: str | None, words: bool, *, verbose: bool = True
-) -> tuple[Callable[[list[str]], list[Explanation]], Splitter]:
-    """Return what explains texts with a model, exported or not, and how it splits them."""
+def _open(model: Path, encoder: str | None, words: bool, *, progress: bool = False) -> Predictor:
+    """Return what explains texts with a model, exported or not."""
     from protorynet.inference import is_exported, open_predictor
 
-    if is_exported(model):
-        if words:
-            raise InputError(
-                f"{model} is exported, and --words needs torch; ask the model that it was made of."
-            )
-        exported = open_predictor(model, encoder=encoder)
-        return exported.explain, exported.facts.splitter
-    classifier = load_classifier(model, encoder=encoder, verbose=verbose)
-    return partial(classifier.explain, words=words), classifier.splitter
-
-
-def _with_sentences(texts: Sequence[str], splitter: Splitter, *, skip_empty: bool) -> list[str]:
-    """Return the texts that hold a sentence; where none may be left out, that is all of them."""
-    from protorynet.data import split_documents
-
-    on_empty: Literal["skip", "error"] = "skip" if skip_empty else "error"
-    lengths = split_documents(texts, splitter=splitter, on_empty=on_empty).lengths
-    if empty := int((lengths == 0).sum()):
-        note(f"left out {empty:,} documents that hold no sentence")
-    return [text for text, length in zip(texts, lengths, strict=True) if length]
+    if words and is_exported(model):
+        raise InputError(
+            f"{model} is exported, and --words needs torch; ask the model that it was made of."
+        )
+    return open_predictor(model, encoder=encoder, progress=progress)
 
 
 def _show(

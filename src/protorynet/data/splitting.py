@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import string
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
@@ -98,13 +99,23 @@ class Sentences:
         """Which documents hold a sentence."""
         return self.lengths > 0
 
+    def part(self, chosen: NDArray[np.bool_]) -> Sentences:
+        """Return the sentences of some of the documents, with these renumbered."""
+        if chosen.all():
+            return self
+        kept = chosen[self.documents]
+        number = np.cumsum(chosen) - 1
+        return Sentences(
+            texts=tuple(itertools.compress(self.texts, kept.tolist())),
+            starts=self.starts[kept],
+            ends=self.ends[kept],
+            documents=number[self.documents[kept]],
+            n_documents=int(chosen.sum()),
+        )
+
     def without_empty(self) -> Sentences:
         """Renumber the documents so that those without a sentence are gone."""
-        filled = self.filled
-        if filled.all():
-            return self
-        number = np.cumsum(filled) - 1
-        return replace(self, documents=number[self.documents], n_documents=int(filled.sum()))
+        return self.part(self.filled)
 
 
 class TokenCounter(Protocol):

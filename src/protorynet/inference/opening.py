@@ -27,6 +27,7 @@ def open_predictor(
     runtime: Runtime = "torch",
     device: str = "auto",
     cache: bool = True,
+    progress: bool = False,
 ) -> Predictor:
     """Open a model for predictions and explanations.
 
@@ -43,6 +44,8 @@ def open_predictor(
         ``"auto"``, ``"cpu"`` or ``"cuda"``, for torch.
     cache
         Keep embeddings on disk between runs.
+    progress
+        Show progress while encoding.
     """
     model = Path(model)
     if is_exported(model):
@@ -54,14 +57,14 @@ def open_predictor(
         from protorynet.inference.onnx_backend import open_export
 
         backend, own = open_export(model, encoder)
-        return Predictor(backend, own, cache=cache)
+        return Predictor(backend, own, cache=cache, progress=progress)
     if runtime == "onnx" and model.is_dir():
         raise ModelFormatError(
             f"{model} is not exported, so ONNX Runtime cannot open it. Export it first with: "
             f"protorynet export {model} --format onnx -o EXPORTED"
         )
     opened, loaded = open_model(model, encoder=encoder, device=device)
-    return Predictor(TorchBackend(opened), loaded, cache=cache)
+    return Predictor(TorchBackend(opened), loaded, cache=cache, progress=progress)
 
 
 def open_model(

@@ -15,7 +15,7 @@ from protorynet.encoders import EmbeddingCache, Embeddings, Encoder
 from protorynet.errors import EmptyDocumentError, InputError, TableError
 from protorynet.explain import Explanation, ModelFacts, explain_reading
 from protorynet.labels import LabelCode
-from protorynet.preparation import prepare_documents
+from protorynet.preparation import encode_sentences, prepare_vectors, split_for
 from protorynet.reading import Reading
 
 if TYPE_CHECKING:
@@ -74,7 +74,9 @@ class TorchBackend:
 def torch_model(predictor: Predictor) -> Model:
     """Return the model that torch computes; an exported one has none."""
     if not isinstance(predictor.backend, TorchBackend):
-        raise InputError("the model is exported already; give the model that it was made of.")
+        raise InputError(
+            "the model is exported, and this needs torch; use the model that it was made of."
+        )
     return predictor.backend.model
 
 
@@ -131,19 +133,24 @@ class Predictor:
         self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip"
     ) -> tuple[Sentences, Embeddings]:
         """Split documents and encode their sentences, as the model reads them."""
-        if self.encoder is None and any(isinstance(document, str) for document in documents):
+        if self.encoder is None and not any(isinstance(document, str) for document in documents):
+            return prepare_vectors(documents)
+        sentences = self.split(documents, on_empty=on_empty)
+        return sentences, self.encode(sentences)
+
+    def split(self, texts: Sequence[str], *, on_empty: OnEmpty = "skip") -> Sentences:
+        """Split texts into sentences that fit the encoder."""
+        if self.encoder is None:
             raise InputError(
                 "the model comes without an encoder, so it cannot read texts. Give arrays of its "
                 "vectors, or its encoder with encoder=…."
             )
-        return prepare_documents(
-            documents,
-            self.encoder,
-            splitter=self.facts.splitter,
-            on_empty=on_empty,
-            cache=self._cache,
-            progress=self._progress,
-        )
+        return split_for(self.encoder, texts, splitter=self.facts.splitter, on_empty=on_empty)
+
+    def encode(self, sentences: Sentences) -> Embeddings:
+        """Encode what `split` returned, or a part of it."""
+        assert self.encoder is not None  # there would be no sentences
+        return encode_sentences(self.encoder, sentences, cache=self._cache, progress=self._progress)
 
     def read(self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip") -> Reading:
         """Match and read documents; those without a sentence are counted in `Reading.empty`."""
@@ -173,21 +180,35 @@ class Predictor:
         """Return the class of each document, or a 0/1 matrix for several labels."""
         return self.labels.decode(self.predict_proba(documents, on_empty=on_empty))
 
-    def explain(self, documents: Sequence[Any]) -> list[Explanation]:
-        """Explain the prediction for each document; one without a sentence is refused."""
+    def explain(self, documents: Sequence[Any], *, words: bool = False) -> list[Explanation]:
+        """Explain the prediction for each document; one without a sentence is refused.
+
+        With `words`, also say which words make each sentence like its prototype (slower); only
+        torch computes that.
+        """
         if not len(documents):
             return []
         sentences, embeddings = self.prepare(documents, on_empty="error")
         texts = [doc if isinstance(doc, str) else sequence_text(len(doc)) for doc in documents]
-        return self.explain_prepared(texts, sentences, embeddings)
+        return self.explain_prepared(texts, sentences, embeddings, words=words)
 
     def explain_prepared(
-        self, texts: Sequence[str], sentences: Sentences, embeddings: Embeddings
+        self,
+        texts: Sequence[str],
+        sentences: Sentences,
+        embeddings: Embeddings,
+        *,
+        words: bool = False,
     ) -> list[Explanation]:
         """Explain what `prepare` returned for texts, each with a sentence."""
         reading = self.read_prepared(sentences, embeddings)
         effects = self.backend.leave_one_out(reading, embeddings)
-        return explain_reading(self.facts, texts, sentences, reading, effects)
+        explanations = explain_reading(self.facts, texts, sentences, reading, effects)
+        if not words:
+            return explanations
+        from protorynet.explain import explain_words
+
+        return explain_words(torch_model(self), self.encoder, explanations)
 
     def score_batch(
         self, batch: pa.RecordBatch, *, text: str, skip_empty: bool = False

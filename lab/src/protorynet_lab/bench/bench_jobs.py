@@ -39,7 +39,7 @@ class Documents:
     def columns(self) -> dict[str, str]:
         """The columns, by the option of the command that names them."""
         named = {"text": self.train.text_column, "label": self.train.label_column or ""}
-        return {**named, "split": self.split} if self.split else named
+        return {**named, "split-column": self.split} if self.split else named
 
     @cached_property
     def digest(self) -> str:

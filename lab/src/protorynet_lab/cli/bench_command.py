@@ -89,7 +89,7 @@ def bench(
     ] = None,
     text: Annotated[str | None, _option(_TABLE, "COLUMN", "Column of texts.")] = None,
     label: Annotated[str | None, _option(_TABLE, "COLUMN", "Column of labels.")] = None,
-    split: Annotated[
+    split_column: Annotated[
         str,
         _option(
             _TABLE,
@@ -136,7 +136,7 @@ def bench(
         vectors=vectors,
         text=text,
         label=label,
-        split=split,
+        split=split_column,
         quick=quick,
     )
     failed = 0 if from_records else _measure(request)
