@@ -143,7 +143,9 @@ def make_command(
 
 def _column_options(groups: Collection[Group]) -> dict[str, list[str]]:
     records = [record for group in groups for record in group.records if record.columns]
-    return {name: [word] for record in records[:1] for name, word in record.columns.items()}
+    options = {"split": "split-column"}  # others are called as their column is
+    columns = records[0].columns if records else {}
+    return {options.get(name, name): [word] for name, word in columns.items()}
 
 
 @dataclass

@@ -37,9 +37,9 @@ class Documents:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns, by the option of the command that names them."""
+        """The columns by what they hold."""
         named = {"text": self.train.text_column, "label": self.train.label_column or ""}
-        return {**named, "split-column": self.split} if self.split else named
+        return {**named, "split": self.split} if self.split else named
 
     @cached_property
     def digest(self) -> str:
