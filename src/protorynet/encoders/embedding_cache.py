@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.encoders.protocol import Encoder
-from protorynet.encoders.segments import (
+from protorynet.encoders.cache_segments import (
     Segment,
     cache_files,
     list_segments,
@@ -24,23 +23,24 @@ from protorynet.encoders.segments import (
     remove_orphans,
     write_segment,
 )
+from protorynet.encoders.embeddings import Encoder
 from protorynet.errors import InputError
 
 __all__ = ["EmbeddingCache"]
 
-_DEFAULT_LIMIT = 4 * 1024**3
-# Number of the way in which texts become vectors. It rises when a release changes their last bits,
-# for else a seed would give one model with an old cache and another one without.
-_WAY = 2
+DEFAULT_LIMIT_BYTES = 4 * 1024**3
+# Version of how texts become vectors. It rises when a release changes their last bits, for else a
+# seed would give one model with an old cache and another one without.
+VECTORS_VERSION = 2
 # What encoders were made into, by their names alone: the folder may hold things of the user's.
 # Names that start with a dot are what a killed writer left.
-_MADE = re.compile(
+_VARIANT_FILE = re.compile(
     r"int8/([0-9a-f]+\.onnx(\.sha256)?|\.[0-9a-f]+\.onnx\.[^/]+)"
     r"|static/([0-9a-f]{32}|\.[0-9a-f]{32}\.[^/]+)"
     r"/(static\.json|tokenizer\.json|vectors\.safetensors)"
 )
 # Encoding fewer sentences again is quicker than keeping a file for them.
-_FEWEST_SENTENCES = 64
+FEWEST_SENTENCES_KEPT = 64
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
 
 
@@ -85,7 +85,7 @@ class EmbeddingCache:
         """Return which sentences are known, and the vectors of those, in order."""
         found = np.zeros(len(sentences), dtype=np.bool_)
         index = self._index(encoder)
-        places = index.find(_hashes(sentences))
+        places = index.find(_hash_sentences(sentences))
         wanted = np.flatnonzero(places >= 0)
         # By segment, and within it in the order of the file, so that each is read once and forward.
         keys = (index.rows[places[wanted]], index.owners[places[wanted]])
@@ -112,12 +112,12 @@ class EmbeddingCache:
             raise InputError(
                 f"vectors of shape {np.shape(vectors)} were given for {len(sentences)} sentences."
             )
-        if len(sentences) < _FEWEST_SENTENCES or not self._writable:
+        if len(sentences) < FEWEST_SENTENCES_KEPT or not self._writable:
             return
         try:
             remove_orphans(self.folder)
             rows = np.ascontiguousarray(vectors, dtype=np.float32)
-            write_segment(self._encoder_folder(encoder), _hashes(sentences), rows)
+            write_segment(self._encoder_folder(encoder), _hash_sentences(sentences), rows)
         except OSError as error:
             self._writable = False
             warnings.warn(
@@ -131,13 +131,13 @@ class EmbeddingCache:
 
     def size(self) -> int:
         """Return the bytes on disk, those of encoders made faster and kept beside included."""
-        files = [*cache_files(self.folder), *_made_files(self.folder)]
+        files = [*cache_files(self.folder), *_variant_files(self.folder)]
         return sum(status.st_size for _, status in files)
 
     def clear(self) -> int:
         """Remove everything the cache wrote and return the bytes freed."""
         self._indexes.clear()
-        files = {**dict(cache_files(self.folder)), **dict(_made_files(self.folder))}
+        files = {**dict(cache_files(self.folder)), **dict(_variant_files(self.folder))}
         freed = sum(status.st_size for path, status in files.items() if remove_file(path))
         for folder in sorted({path.parent for path in files}, reverse=True):
             # Another process may just have written there.
@@ -147,7 +147,7 @@ class EmbeddingCache:
 
     def _encoder_folder(self, encoder: Encoder) -> Path:
         # Hashed, because a user's fingerprint may be any text.
-        name = f"{_WAY} {encoder.fingerprint}"
+        name = f"{VECTORS_VERSION} {encoder.fingerprint}"
         return self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
 
     def _index(self, encoder: Encoder) -> _Index:
@@ -210,16 +210,16 @@ def _build_index(listed: tuple[Segment, ...]) -> _Index:
     return _Index(listed, segments, np.asfortranarray(keys[order]), owners[order], rows[order])
 
 
-def _made_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def _variant_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield the files of the encoders that were made faster and kept in the cache."""
     for path in (path for name in ("int8", "static") for path in (root / name).rglob("*")):
-        if _MADE.fullmatch(path.relative_to(root).as_posix()) and path.is_file():
+        if _VARIANT_FILE.fullmatch(path.relative_to(root).as_posix()) and path.is_file():
             # Another process may clear the cache meanwhile.
             with contextlib.suppress(OSError):
                 yield path, path.stat()
 
 
-def _hashes(sentences: Sequence[str]) -> NDArray[np.uint64]:
+def _hash_sentences(sentences: Sequence[str]) -> NDArray[np.uint64]:
     blake2b = hashlib.blake2b
     digests = [
         blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -254,7 +254,7 @@ def _user_cache() -> Path:
 def _default_limit() -> int:
     given = os.environ.get("PROTORYNET_CACHE_LIMIT")
     if not given:
-        return _DEFAULT_LIMIT
+        return DEFAULT_LIMIT_BYTES
     match = _SIZE.fullmatch(given.strip())
     if match is None:
         raise InputError(

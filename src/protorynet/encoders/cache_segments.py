@@ -30,7 +30,7 @@ __all__ = [
 
 _FOLDER = re.compile(r"[0-9a-f]{32}")
 _FILE = re.compile(r"([0-9a-f]{32})\.(keys\.npy|vectors\.npy|keys\.tmp)")
-_ORPHAN_SECONDS = 3600.0
+ORPHAN_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def cache_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 def remove_orphans(root: Path) -> None:
     """Remove what crashed writers left, once it is too old to be a write under way."""
-    limit = time.time() - _ORPHAN_SECONDS
+    limit = time.time() - ORPHAN_SECONDS
     for path, status in list(cache_files(root)):
         keys = path.with_name(path.name.replace(".vectors.", ".keys."))
         orphan = path.suffix == ".tmp" or not keys.exists()
