@@ -20,8 +20,8 @@ from protorynet.encoders import (
     TransformerEncoder,
     WindowedEncoder,
     encode_corpus,
+    load_encoder,
 )
-from protorynet.encoders.static_cache import cached_static, static_encoder
 from protorynet.errors import EncoderError, InputError
 
 SENTENCES = ["the room was clean", "rude staff", "we left", "the the the abc cab"]
@@ -70,27 +70,15 @@ def test_it_equals_the_slow_and_obvious_way(teacher: TransformerEncoder, dimensi
         np.testing.assert_allclose(row, expected / np.linalg.norm(expected), atol=1e-4)
 
 
-def test_it_meets_the_protocol(static: StaticEncoder) -> None:
-    assert isinstance(static, WindowedEncoder)
-
-
 def test_it_reads_and_counts_like_its_teacher(
     static: StaticEncoder, teacher: TransformerEncoder
 ) -> None:
-    assert static.window == teacher.window
+    assert isinstance(static, WindowedEncoder)
+    assert (static.name, static.window) == ("tiny:static", teacher.window)
     assert static.count_tokens(SENTENCES).tolist() == teacher.count_tokens(SENTENCES).tolist()
-
-
-def test_it_is_named_after_its_teacher(static: StaticEncoder) -> None:
-    assert static.name == "tiny:static"
-
-
-def test_no_more_components_are_kept_than_there_are(static: StaticEncoder) -> None:
+    # No more components are kept than there are.
     assert static.dimension == 32
     assert static.encode(SENTENCES).shape == (4, 32)
-
-
-def test_no_sentence_gives_no_row(static: StaticEncoder) -> None:
     assert static.encode([]).shape == (0, 32)
 
 
@@ -128,14 +116,6 @@ def test_many_sentences_are_read_in_parts(static: StaticEncoder) -> None:
     assert np.array_equal(static.encode(texts), np.tile(static.encode(SENTENCES), (600, 1)))
 
 
-def test_distilling_twice_gives_the_same_bits(
-    static: StaticEncoder, teacher: TransformerEncoder
-) -> None:
-    again = StaticEncoder.distil(teacher)
-    assert np.array_equal(again.encode(SENTENCES), static.encode(SENTENCES))
-    assert again.fingerprint == static.fingerprint
-
-
 def test_the_fingerprint_tells_teacher_and_dimension_apart(
     static: StaticEncoder, teacher: TransformerEncoder, tiny_bert: Path
 ) -> None:
@@ -144,13 +124,13 @@ def test_the_fingerprint_tells_teacher_and_dimension_apart(
     changed = TransformerEncoder(tiny_bert, name="tiny", device="cpu")
     with torch.no_grad():
         next(changed.network.parameters()).add_(0.1)
-    fingerprints = {
+    others = {
         teacher.fingerprint,
-        static.fingerprint,
         StaticEncoder.distil(teacher, dimension=3).fingerprint,
         StaticEncoder.distil(changed).fingerprint,
     }
-    assert len(fingerprints) == 4
+    assert len(others - {static.fingerprint}) == 3
+    assert StaticEncoder.distil(teacher).fingerprint == static.fingerprint
 
 
 def test_a_teacher_in_training_stays_in_training(tiny_bert: Path) -> None:
@@ -204,99 +184,83 @@ def damage(folder: Path, file: str) -> None:
     (folder / file).write_bytes(content)
 
 
-@pytest.mark.parametrize("file", ["vectors.safetensors", "tokenizer.json"])
-def test_a_damaged_folder_is_refused(static: StaticEncoder, tmp_path: Path, file: str) -> None:
-    static.save(tmp_path / "saved")
-    damage(tmp_path / "saved", file)
-    with pytest.raises(EncoderError, match=f"the sha256 of {file} differs"):
-        StaticEncoder.load(tmp_path / "saved", name="static")
+def use_other_vectors(folder: Path) -> None:
+    from safetensors.numpy import save_file
+
+    save_file({"vectors": np.ones((3, 2), np.float32)}, folder / "vectors.safetensors")
+    renew_digest(folder, "vectors.safetensors")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"sha256": {}}', '{"sha256": 3}'])
-def test_a_damaged_description_is_refused(
-    static: StaticEncoder, tmp_path: Path, content: str
-) -> None:
-    static.save(tmp_path / "saved")
-    (tmp_path / "saved" / "static.json").write_text(content)
-    with pytest.raises(EncoderError):
-        StaticEncoder.load(tmp_path / "saved", name="static")
-
-
-def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EncoderError, match=r"lacks static\.json"):
-        StaticEncoder.load(tmp_path / "nowhere", name="static")
-
-
-def test_vectors_of_another_vocabulary_are_refused(static: StaticEncoder, tmp_path: Path) -> None:
-    short = StaticEncoder(
-        np.ones((3, 2), dtype=np.float32), static.tokenizer, name="short", fingerprint="short"
-    )
-    short.save(tmp_path / "saved")
-    with pytest.raises(EncoderError, match="do not belong to the tokenizer"):
-        StaticEncoder.load(tmp_path / "saved", name="short")
-
-
-def test_a_tokenizer_that_fails_when_used_is_refused(static: StaticEncoder, tmp_path: Path) -> None:
-    static.save(tmp_path / "static")
-    path, description = (tmp_path / "static" / f"{name}.json" for name in ("tokenizer", "static"))
-    content = json.loads(path.read_text())
+def forget_a_special_token(folder: Path) -> None:
+    content = json.loads((folder / "tokenizer.json").read_text())
     content["post_processor"]["special_tokens"].pop("[SEP]")
-    path.write_text(json.dumps(content))
-    facts = json.loads(description.read_text())
-    facts["sha256"]["tokenizer.json"] = hashlib.sha256(path.read_bytes()).hexdigest()
-    description.write_text(json.dumps(facts))
-    with pytest.raises(EncoderError, match="no entry found for key"):
-        StaticEncoder.load(tmp_path / "static", name="static")
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    renew_digest(folder, "tokenizer.json")
 
 
-def test_nothing_is_cached_at_first(teacher: TransformerEncoder, tmp_path: Path) -> None:
-    assert cached_static(teacher.fingerprint, name="static", cache_folder=tmp_path) is None
+def renew_digest(folder: Path, file: str) -> None:
+    facts = json.loads((folder / "static.json").read_text())
+    facts["sha256"][file] = hashlib.sha256((folder / file).read_bytes()).hexdigest()
+    (folder / "static.json").write_text(json.dumps(facts))
 
 
-def test_distilling_is_paid_once(teacher: TransformerEncoder, tmp_path: Path) -> None:
-    made = static_encoder(teacher, name="tiny:static", cache_folder=tmp_path)
-    (folder,) = (tmp_path / "static").iterdir()
-    before = folder.stat()
-    found = static_encoder(teacher, name="tiny:static", cache_folder=tmp_path)
-    assert np.array_equal(found.encode(SENTENCES), made.encode(SENTENCES))
-    assert folder.stat().st_ino == before.st_ino
-
-
-def test_the_cache_lies_with_the_embeddings(
-    teacher: TransformerEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda folder: damage(folder, "vectors.safetensors"), "vectors.safetensors differs"),
+        (lambda folder: damage(folder, "tokenizer.json"), "sha256 of tokenizer.json differs"),
+        (use_other_vectors, "do not belong to the tokenizer"),
+        (forget_a_special_token, "no entry found for key"),
+        *(
+            (lambda folder, text=text: (folder / "static.json").write_text(text), "static")
+            for text in ("", "[]", "{}", '{"sha256": {}}', '{"sha256": 3}')
+        ),
+        (lambda folder: (folder / "static.json").unlink(), "lacks static.json"),
+    ],
+)
+def test_a_damaged_folder_is_refused(
+    change: Callable[[Path], Any], reason: str, static: StaticEncoder, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path))
-    static_encoder(teacher, name="tiny:static")
-    assert cached_static(teacher.fingerprint, name="tiny:static", cache_folder=tmp_path) is not None
+    static.save(tmp_path / "saved")
+    change(tmp_path / "saved")
+    with pytest.raises(EncoderError) as caught:
+        StaticEncoder.load(tmp_path / "saved", name="static")
+    assert reason in str(caught.value)
 
 
-def test_a_damaged_cache_is_distilled_anew(teacher: TransformerEncoder, tmp_path: Path) -> None:
-    made = static_encoder(teacher, name="static", cache_folder=tmp_path)
-    (folder,) = (tmp_path / "static").iterdir()
-    damage(folder, "vectors.safetensors")
-    assert cached_static(teacher.fingerprint, name="static", cache_folder=tmp_path) is None
-    static_encoder(teacher, name="static", cache_folder=tmp_path)
-    mended = cached_static(teacher.fingerprint, name="static", cache_folder=tmp_path)
-    assert mended is not None
-    assert np.array_equal(mended.encode(SENTENCES), made.encode(SENTENCES))
-
-
-def test_an_encoder_in_the_place_of_another_is_not_taken(
-    teacher: TransformerEncoder, tmp_path: Path
-) -> None:
-    static_encoder(teacher, name="static", cache_folder=tmp_path)
-    (folder,) = (tmp_path / "static").iterdir()
+def misname(folder: Path) -> None:
     description = json.loads((folder / "static.json").read_text())
     (folder / "static.json").write_text(json.dumps(description | {"fingerprint": "other"}))
-    assert cached_static(teacher.fingerprint, name="static", cache_folder=tmp_path) is None
+
+
+@pytest.mark.parametrize("change", [None, misname, lambda f: damage(f, "vectors.safetensors")])
+def test_distilling_is_paid_once_and_again_where_what_was_kept_is_of_no_use(
+    change: Callable[[Path], Any] | None,
+    tiny_bert: Path,
+    static: StaticEncoder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path))
+    name = f"{tiny_bert}:static"
+    load_encoder(name)
+    (folder,) = (tmp_path / "static").iterdir()
+    before = folder.stat().st_ino
+    if change is not None:
+        change(folder)
+    again = load_encoder(name)
+    assert (folder.stat().st_ino == before) is (change is None)
+    assert np.array_equal(again.encode(SENTENCES), static.encode(SENTENCES))
+    assert again.fingerprint == static.fingerprint
 
 
 def test_a_cache_that_cannot_be_written_only_warns(
-    teacher: TransformerEncoder, tmp_path: Path
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path))
     (tmp_path / "static").write_text("a file where the folder should be")
-    with pytest.warns(RuntimeWarning, match="distilled anew next time"):
-        encoder = static_encoder(teacher, name="static", cache_folder=tmp_path)
+    with pytest.warns(RuntimeWarning, match="distilled again next time"):
+        encoder = load_encoder(f"{tiny_bert}:static")
     assert encoder.encode(SENTENCES).shape == (4, 32)
 
 
@@ -314,7 +278,7 @@ def test_a_distilled_encoder_needs_no_torch(static: StaticEncoder, tmp_path: Pat
     static.save(tmp_path / "saved")
     code = (
         "import sys; sys.modules['torch'] = None; from pathlib import Path\n"
-        "from protorynet.encoders.static import StaticEncoder\n"
+        "from protorynet.encoders import StaticEncoder\n"
         f"encoder = StaticEncoder.load(Path({str(tmp_path / 'saved')!r}), name='static')\n"
         "assert encoder.encode(['the room']).shape == (1, 32)\n"
     )

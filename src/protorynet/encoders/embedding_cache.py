@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from protorynet.encoders.cache_segments import (
     Segment,
-    cache_files,
     list_segments,
     remove_file,
     remove_orphans,
+    segment_files,
     write_segment,
 )
 from protorynet.encoders.embeddings import Encoder
@@ -32,8 +32,8 @@ DEFAULT_LIMIT_BYTES = 4 * 1024**3
 # Version of how texts become vectors. It rises when a release changes their last bits, for else a
 # seed would give one model with an old cache and another one without.
 VECTORS_VERSION = 2
-# What encoders were made into, by their names alone: the folder may hold things of the user's.
-# Names that start with a dot are what a killed writer left.
+# Files of the faster forms of encoders, by their names alone: the folder may hold things of the
+# user's. Names that start with a dot are what a killed writer left.
 _VARIANT_FILE = re.compile(
     r"int8/([0-9a-f]+\.onnx(\.sha256)?|\.[0-9a-f]+\.onnx\.[^/]+)"
     r"|static/([0-9a-f]{32}|\.[0-9a-f]{32}\.[^/]+)"
@@ -83,27 +83,26 @@ class EmbeddingCache:
         self, encoder: Encoder, sentences: Sequence[str]
     ) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
         """Return which sentences are known, and the vectors of those, in order."""
-        found = np.zeros(len(sentences), dtype=np.bool_)
         index = self._index(encoder)
         places = index.find(_hash_sentences(sentences))
-        wanted = np.flatnonzero(places >= 0)
-        # By segment, and within it in the order of the file, so that each is read once and forward.
-        keys = (index.rows[places[wanted]], index.owners[places[wanted]])
-        by_segment = wanted[np.lexsort(keys)]
-        owners = index.owners[places[by_segment]]
+        found = np.zeros(len(sentences), dtype=np.bool_)
         vectors = np.empty((0, 0), dtype=np.float32)
-        cuts = np.flatnonzero(np.diff(owners)) + 1
-        for part in np.split(by_segment, cuts) if len(by_segment) else []:
-            segment = index.segments[index.owners[places[part[0]]]]
-            chosen = segment.vectors(index.rows[places[part]])
+        wanted = np.flatnonzero(places >= 0)
+        owners, rows = index.owners[places[wanted]], index.rows[places[wanted]]
+        # Within a segment in the order of the file, so that each is read once and forward.
+        order = np.lexsort((rows, owners))
+        for part in np.split(order, np.flatnonzero(np.diff(owners[order])) + 1):
+            if not len(part):
+                continue
+            chosen = index.segments[owners[part[0]]].vectors(rows[part])
             if chosen is None:
                 self._indexes.clear()
                 continue
             if not vectors.size:
                 vectors = np.empty((len(sentences), chosen.shape[1]), dtype=np.float32)
             if chosen.shape[1] == vectors.shape[1]:
-                vectors[part] = chosen
-                found[part] = True
+                vectors[wanted[part]] = chosen
+                found[wanted[part]] = True
         return found, vectors[found] if vectors.size else vectors
 
     def put(self, encoder: Encoder, sentences: Sequence[str], vectors: NDArray[np.float32]) -> None:
@@ -131,13 +130,13 @@ class EmbeddingCache:
 
     def size(self) -> int:
         """Return the bytes on disk, those of encoders made faster and kept beside included."""
-        files = [*cache_files(self.folder), *_variant_files(self.folder)]
+        files = [*segment_files(self.folder), *_variant_files(self.folder)]
         return sum(status.st_size for _, status in files)
 
     def clear(self) -> int:
         """Remove everything the cache wrote and return the bytes freed."""
         self._indexes.clear()
-        files = {**dict(cache_files(self.folder)), **dict(_variant_files(self.folder))}
+        files = {**dict(segment_files(self.folder)), **dict(_variant_files(self.folder))}
         freed = sum(status.st_size for path, status in files.items() if remove_file(path))
         for folder in sorted({path.parent for path in files}, reverse=True):
             # Another process may just have written there.
@@ -159,18 +158,16 @@ class EmbeddingCache:
         return known
 
     def _shrink(self) -> None:
-        files = dict(cache_files(self.folder))
+        files = dict(segment_files(self.folder))
         excess = sum(status.st_size for status in files.values()) - self.limit_bytes
-        if excess <= 0:
-            return
         keys = [path for path in files if path.name.endswith(".keys.npy")]
         for path in sorted(keys, key=lambda path: files[path].st_mtime_ns):
+            if excess <= 0:
+                return
             segment = Segment(path.parent, path.name.partition(".")[0])
             segment.remove()
             parts = (segment.keys_path, segment.vectors_path)
             excess -= sum(files[part].st_size for part in parts if part in files)
-            if excess <= 0:
-                return
 
 
 @dataclass(frozen=True)
@@ -200,10 +197,9 @@ def _build_index(listed: tuple[Segment, ...]) -> _Index:
     loaded = [(segment, segment.keys()) for segment in listed]
     usable = [(segment, keys) for segment, keys in loaded if keys is not None]
     lengths = [len(keys) for _, keys in usable]
-    empty = np.empty((0, 2), dtype=np.uint64)
-    keys = np.concatenate([empty, *(keys for _, keys in usable)])
+    keys = np.concatenate([np.empty((0, 2), dtype=np.uint64), *(keys for _, keys in usable)])
     owners = np.repeat(np.arange(len(usable)), lengths)
-    rows = np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(n) for n in lengths)])
+    rows = np.arange(len(keys)) - np.repeat(np.cumsum([0, *lengths])[:-1], lengths)
     order = np.argsort(keys[:, 0], kind="stable")
     segments = tuple(segment for segment, _ in usable)
     # Columns of their own, so that searching the first half does not stride over the second.
