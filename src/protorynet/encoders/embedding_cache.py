@@ -25,8 +25,9 @@ from protorynet.encoders.cache_segments import (
 )
 from protorynet.encoders.embeddings import Encoder
 from protorynet.errors import InputError
+from protorynet.files import write_atomically
 
-__all__ = ["EmbeddingCache"]
+__all__ = ["EmbeddingCache", "keep_file", "read_kept"]
 
 DEFAULT_LIMIT_BYTES = 4 * 1024**3
 # Version of how texts become vectors. It rises when a release changes their last bits, for else a
@@ -37,7 +38,7 @@ VECTORS_VERSION = 2
 _VARIANT_FILE = re.compile(
     r"int8/([0-9a-f]+\.onnx(\.sha256)?|\.[0-9a-f]+\.onnx\.[^/]+)"
     r"|static/([0-9a-f]{32}|\.[0-9a-f]{32}\.[^/]+)"
-    r"/(static\.json|tokenizer\.json|vectors\.safetensors)"
+    r"/(static\.json|tokenizer\.json|\.?vectors\.safetensors[^/]*)"
 )
 # Encoding fewer sentences again is quicker than keeping a file for them.
 FEWEST_SENTENCES_KEPT = 64
@@ -56,19 +57,6 @@ class EmbeddingCache:
         user's cache directory.
     limit_bytes
         The most it may take; by default PROTORYNET_CACHE_LIMIT (such as ``"500MB"``), else 4 GiB.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from protorynet.encoders import load_encoder
-    >>> encoder = load_encoder("minilm")
-    >>> sentences = [f"Room {number} was clean." for number in range(64)]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     cache = EmbeddingCache(Path(folder))
-    ...     cache.put(encoder, sentences, encoder.encode(sentences))
-    ...     found, vectors = cache.get(encoder, ["Never seen.", "Room 7 was clean."])
-    >>> found.tolist(), vectors.shape
-    ([False, True], (1, 384))
     """
 
     def __init__(self, folder: Path | None = None, *, limit_bytes: int | None = None) -> None:
@@ -204,6 +192,32 @@ def _build_index(listed: tuple[Segment, ...]) -> _Index:
     segments = tuple(segment for segment, _ in usable)
     # Columns of their own, so that searching the first half does not stride over the second.
     return _Index(listed, segments, np.asfortranarray(keys[order]), owners[order], rows[order])
+
+
+def read_kept(path: Path) -> bytes | None:
+    """Return what `keep_file` wrote; None where it is absent, or damaged, which may not show."""
+    try:
+        content, digest = path.read_bytes(), _digest_path(path).read_bytes()
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest().encode() == digest.strip() else None
+
+
+def keep_file(path: Path, content: bytes) -> None:
+    """Keep what was made of an encoder, a file inside the folder of the cache, with its digest."""
+    for file, data in (
+        (path, content),
+        (_digest_path(path), f"{hashlib.sha256(content).hexdigest()}\n"),
+    ):
+        try:
+            write_atomically(file, data)
+        except FileNotFoundError:
+            # Another process cleared the cache, what was half written included.
+            write_atomically(file, data)
+
+
+def _digest_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
 
 
 def _variant_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:

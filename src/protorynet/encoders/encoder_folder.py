@@ -71,27 +71,13 @@ class DenseLayer:
 
 @dataclass(frozen=True)
 class FolderLayout:
-    """What a sentence-transformers folder says about itself.
+    """What a sentence-transformers folder says about itself."""
 
-    Parameters
-    ----------
-    transformer
-        The folder of the transformer's configuration, weights and tokenizer.
-    pooling
-        The pooling modes, whose results are joined.
-    heads
-        What follows the pooling, in order.
-    max_tokens
-        The window the folder asks for, if it does.
-    lower_case
-        Whether texts are lower-cased before the tokenizer sees them.
-    """
-
-    transformer: Path
-    pooling: tuple[str, ...] = ("mean",)
+    transformer: Path  # the folder of its configuration, weights and tokenizer
+    pooling: tuple[str, ...] = ("mean",)  # modes whose results are joined
     heads: tuple[DenseLayer | Literal["normalize"], ...] = ("normalize",)
-    max_tokens: int | None = None
-    lower_case: bool = False
+    max_tokens: int | None = None  # the window that the folder asks for
+    lower_case: bool = False  # before the tokenizer sees a text
 
 
 def read_layout(folder: Path) -> FolderLayout:
@@ -107,12 +93,16 @@ def read_layout(folder: Path) -> FolderLayout:
             f"the encoder folder {folder} lists the modules {', '.join(kinds) or 'none'}; "
             "a Transformer followed by a Pooling was expected."
         )
-    transformer = modules[0][1]
+    for kind in kinds[2:]:
+        if kind not in ("Dense", "Normalize"):
+            raise EncoderError(
+                f"the encoder folder {folder} lists a second {kind}; one was expected."
+            )
     return FolderLayout(
-        transformer,
+        modules[0][1],
         _pooling(modules[1][1] / "config.json"),
-        tuple(_head(folder, kind, path) for kind, path in modules[2:]),
-        **_transformer_options(transformer),
+        tuple(_dense(path) if kind == "Dense" else "normalize" for kind, path in modules[2:]),
+        **_transformer_options(modules[0][1]),
     )
 
 
@@ -180,14 +170,9 @@ def safetensors_file(folder: Path) -> Path:
     path = folder / "model.safetensors"
     if path.is_file():
         return path
-    if (folder / "pytorch_model.bin").exists():
-        raise EncoderError(
-            f"{folder} holds only pytorch_model.bin; pickled weights are refused because they can "
-            "run code. Use a version of the encoder with model.safetensors."
-        )
     raise EncoderError(
-        f"{folder} holds no model.safetensors (pickled weights are refused); "
-        "give a complete encoder folder."
+        f"{folder} holds no model.safetensors; pickled weights are refused because they can run "
+        "code. Give a complete encoder folder with model.safetensors."
     )
 
 
@@ -258,14 +243,6 @@ def _pooling(path: Path) -> tuple[str, ...]:
             f"supported are {', '.join(POOLING_KEYS)}."
         )
     return tuple(modes)
-
-
-def _head(folder: Path, kind: str, path: Path) -> DenseLayer | Literal["normalize"]:
-    if kind == "Normalize":
-        return "normalize"
-    if kind == "Dense":
-        return _dense(path)
-    raise EncoderError(f"the encoder folder {folder} lists a second {kind}; one was expected.")
 
 
 def _dense(folder: Path) -> DenseLayer:

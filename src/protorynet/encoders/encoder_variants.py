@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -16,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.encoders.embedding_cache import EmbeddingCache
+from protorynet.encoders.embedding_cache import EmbeddingCache, keep_file, read_kept
 from protorynet.encoders.embeddings import Encoder
 from protorynet.errors import EncoderError, MissingExtraError, ModelFormatError
-from protorynet.files import write_atomically
 
 if TYPE_CHECKING:
     from protorynet.encoders.onnx_encoder import OnnxEncoder
@@ -112,7 +112,7 @@ def make_variant(teacher: TransformerEncoder, variant: str) -> Encoder:
         return _make_int8(teacher, name)
     from protorynet.encoders.static_encoder import make_static
 
-    return make_static(teacher, name=name)
+    return make_static(teacher)
 
 
 class Bfloat16Encoder:
@@ -124,23 +124,6 @@ class Bfloat16Encoder:
         The encoder in float32; it is changed and must not be used any more itself.
     name
         What people call the encoder in bfloat16.
-
-    Attributes
-    ----------
-    fingerprint
-        A text that changes whenever the vectors would change.
-    dimension, window
-        Components of an embedding; most tokens read of one text.
-    source
-        The file of the weights as they were loaded.
-    teacher
-        The encoder that computes, in bfloat16 now.
-
-    Examples
-    --------
-    >>> from protorynet.encoders import load_encoder
-    >>> load_encoder("minilm:bf16").encode(["A fine hotel."]).shape
-    (1, 384)
     """
 
     def __init__(self, teacher: TransformerEncoder, *, name: str) -> None:
@@ -190,15 +173,11 @@ def _make_int8(teacher: TransformerEncoder, name: str) -> OnnxEncoder:
             graph, teacher.tokenizer, name=name, fingerprint=fingerprint, source=path
         )
 
-    try:
-        graph = path.read_bytes()
-        # A damaged graph may still open, and give other vectors.
-        if _digest(graph) != _digest_path(path).read_bytes().strip():
-            raise ModelFormatError(f"the sha256 of {path} differs")
-        return open_graph(graph)
-    except (OSError, ModelFormatError):
-        # Not made yet, or damaged: making it again mends it.
-        return open_graph(_write_graph(teacher, path))
+    if (kept := read_kept(path)) is not None:
+        # One that this machine cannot open is made again.
+        with contextlib.suppress(ModelFormatError):
+            return open_graph(kept)
+    return open_graph(_write_graph(teacher, path))
 
 
 def _kept_graph(teacher: TransformerEncoder) -> Path:
@@ -223,26 +202,13 @@ def _write_graph(teacher: TransformerEncoder, path: Path) -> bytes:
         quantise(whole, small)
         graph = small.read_bytes()
     try:
-        try:
-            write_atomically(path, graph)
-        except FileNotFoundError:
-            # Another process cleared the cache, what was half written included.
-            write_atomically(path, graph)
-        write_atomically(_digest_path(path), _digest(graph) + b"\n")
+        keep_file(path, graph)
     except OSError as error:
         raise EncoderError(
             f"the encoder {teacher.name!r} in 8 bits cannot be kept at {path} ({error}); set the "
             "environment variable PROTORYNET_CACHE to a folder with room."
         ) from None
     return graph
-
-
-def _digest(graph: bytes) -> bytes:
-    return hashlib.sha256(graph).hexdigest().encode()
-
-
-def _digest_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.sha256")
 
 
 def _fingerprint(teacher: TransformerEncoder, variant: str) -> str:

@@ -48,11 +48,6 @@ class OnnxEncoder:
         What people call the encoder; a text that changes whenever the vectors would change.
     source
         The file that the graph was read from.
-
-    Attributes
-    ----------
-    dimension, window
-        Components of an embedding; most tokens read of one text.
     """
 
     def __init__(
@@ -132,14 +127,7 @@ def open_session(
 ) -> InferenceSession:
     """Return a session for a graph whose weights are all inside it.
 
-    Parameters
-    ----------
-    graph
-        The content of an ONNX file.
-    source
-        The file, for messages.
-    inputs, outputs
-        The names that the graph must have.
+    The graph must have inputs and outputs of the names given; `source` is its file, for messages.
     """
     try:
         import onnxruntime as ort
@@ -200,14 +188,7 @@ def export_encoder(network: SentenceNetwork, path: Path) -> None:
     """Write a network as one ONNX file without side files.
 
     Its inputs are ``ids`` and ``mask`` (rows, tokens), whole numbers of 64 bits; its output is
-    ``vectors`` (rows, dimension). Both sizes are free.
-
-    Parameters
-    ----------
-    network
-        The network; its weights are written in float32, as they are now.
-    path
-        The file.
+    ``vectors`` (rows, dimension). Both sizes are free. Weights are written as they are now.
     """
     try:
         import onnx
@@ -261,12 +242,7 @@ def quantise(source: Path, target: Path) -> None:
 
         row = max |x| / 127      x ≈ row · (u − 128)      x·W ≈ row · column · ((u − 128)·w)
 
-    Parameters
-    ----------
-    source
-        A graph in float32, as `export_encoder` writes it.
-    target
-        The file to write; it needs ONNX Runtime.
+    `source` is a graph in float32, as `export_encoder` writes it.
     """
     try:
         import onnx

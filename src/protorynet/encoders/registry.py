@@ -171,13 +171,12 @@ def _measure_encoder(
     """Describe an encoder; `plain` is the rate of its float32 form, None where it is one."""
     base, variant = split_variant(name)
     try:
-        encoder: Encoder | None
-        if variant == "static":
-            # Only where it is there already, for making it would take long.
-            teacher = load_encoder(base, device="cpu", fetch=False)
-            encoder = find_static(teacher.fingerprint, name=name)
-        else:
-            encoder = load_encoder(name, device=device, fetch=False)
+        # A static one only where it is there already, for making it would take long.
+        encoder = (
+            find_static(_load_transformer(base, "cpu", fetch=False))
+            if variant == "static"
+            else load_encoder(name, device=device, fetch=False)
+        )
         if encoder is None:
             remedy = "made when it is first used, in about a minute"
             return ListedEncoder(name, remedy=remedy, licence=licence)

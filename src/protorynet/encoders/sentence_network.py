@@ -118,18 +118,10 @@ def evaluating(network: nn.Module) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Packing:
-    """Where each sentence lies in a row of tokens.
-
-    Parameters
-    ----------
-    lengths
-        Tokens of each sentence, in the order in which they lie.
-    longest, total
-        No sentence has more tokens; tokens of all sentences. Given, so that nothing has to wait
-        for a GPU to tell them.
-    """
+    """Where each sentence lies in a row of tokens."""
 
     lengths: Tensor
+    # The most tokens of one sentence, and those of all: nothing has to wait for a GPU to tell them.
     longest: int
     total: int
 

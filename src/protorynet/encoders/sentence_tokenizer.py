@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,17 +19,9 @@ __all__ = ["SentenceTokenizer", "highest_id", "parse_tokenizer", "read_tokenizer
 MOST_PADDING_SHARE = 0.05
 TEXTS_TOKENIZED_AT_ONCE = 10_000
 # Their position embeddings start after the padding token's, so two of them hold no token.
-_OFFSET_POSITIONS = {
-    "camembert",
-    "data2vec-text",
-    "longformer",
-    "mpnet",
-    "roberta",
-    "roberta-prelayernorm",
-    "xlm-roberta",
-    "xlm-roberta-xl",
-    "xmod",
-}
+_OFFSET_POSITIONS = re.compile(
+    r"camembert|data2vec-text|longformer|mpnet|roberta(-prelayernorm)?|xlm-roberta(-xl)?|xmod"
+)
 # Tokenizers without a limit say so with numbers such as 10**30.
 LARGEST_WINDOW = 1_000_000
 DEFAULT_WINDOW = 512
@@ -183,7 +176,8 @@ def _window(layout: FolderLayout, config: Any, options: dict[str, Any], special_
     limits = [given if given is not None else options.get("model_max_length")]
     positions = getattr(config, "max_position_embeddings", None)
     if type(positions) is int:
-        limits.append(positions - 2 if config.model_type in _OFFSET_POSITIONS else positions)
+        unused = 2 if _OFFSET_POSITIONS.fullmatch(config.model_type) else 0
+        limits.append(positions - unused)
     usable = [limit for limit in limits if type(limit) is int and 0 < limit <= LARGEST_WINDOW]
     window = min(usable, default=DEFAULT_WINDOW)
     if window <= special_tokens:

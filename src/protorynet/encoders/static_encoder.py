@@ -21,11 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from protorynet.encoders.embedding_cache import EmbeddingCache
-from protorynet.encoders.encoder_folder import first_line, read_json
-from protorynet.encoders.sentence_tokenizer import SentenceTokenizer, highest_id, parse_tokenizer
-from protorynet.errors import EncoderError, InputError
-from protorynet.files import check_replaceable, replaced_directory
+from protorynet.encoders.embedding_cache import EmbeddingCache, keep_file, read_kept
+from protorynet.encoders.sentence_tokenizer import SentenceTokenizer
+from protorynet.errors import InputError
 from protorynet.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -39,7 +37,6 @@ MOST_COMPONENTS = 384
 TOKENS_PER_BATCH = 1_024
 # Their sums stay in the processor's cache.
 SENTENCES_AT_ONCE = 1_024
-_DESCRIPTION, _VECTORS, _TOKENIZER = "static.json", "vectors.safetensors", "tokenizer.json"
 
 
 class StaticEncoder:
@@ -56,28 +53,9 @@ class StaticEncoder:
         From texts to token ids.
     name, fingerprint
         What people call the encoder; a text that changes whenever the vectors would change.
-
-    Attributes
-    ----------
-    dimension, window
-        Components of an embedding; most tokens read of one text, special tokens included.
-    blank
-        The embedding of a text that says nothing.
-    is_quick
-        That encoding a sentence is quicker than looking it up, so that no cache is asked.
-
-    Examples
-    --------
-    >>> from tokenizers import Tokenizer
-    >>> from tokenizers.models import WordLevel
-    >>> words = Tokenizer(WordLevel({"clean": 0, "dirty": 1, "?": 2}, unk_token="?"))
-    >>> vectors = np.array([[2, 0], [0, 3], [0, 0]], dtype=np.float32)
-    >>> tokenizer = SentenceTokenizer(words, window=8, pad_token_id=2)
-    >>> encoder = StaticEncoder(vectors, tokenizer, name="two words", fingerprint="two-1")
-    >>> encoder.encode(["clean", "dirty"]).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
     """
 
+    # Encoding a sentence is quicker than looking it up, so no cache is asked.
     is_quick = True
 
     def __init__(
@@ -102,7 +80,6 @@ class StaticEncoder:
         teacher: TransformerEncoder,
         *,
         dimension: int = MOST_COMPONENTS,
-        name: str | None = None,
         progress: bool = False,
     ) -> StaticEncoder:
         """Return the static encoder of a transformer's vocabulary.
@@ -113,8 +90,6 @@ class StaticEncoder:
             The transformer; every token of its vocabulary is encoded.
         dimension
             Most components of an embedding.
-        name
-            What people call the encoder; by default the teacher's name and ``:static``.
         progress
             Whether to show progress on standard error.
         """
@@ -123,7 +98,7 @@ class StaticEncoder:
         return cls(
             _distil_tokens(teacher, dimension, progress=progress),
             teacher.tokenizer,
-            name=name or f"{teacher.name}:static",
+            name=f"{teacher.name}:static",
             fingerprint=_fingerprint(teacher.fingerprint, dimension),
         )
 
@@ -145,57 +120,6 @@ class StaticEncoder:
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticEncoder:
         return self  # nothing in it ever changes
 
-    def save(self, folder: Path) -> None:
-        """Write the encoder as a folder; an old one is replaced."""
-        content = {
-            _VECTORS: save({"vectors": self.vectors}),
-            _TOKENIZER: self.tokenizer.tokenizer.to_str().encode(),
-        }
-        description = {
-            "fingerprint": self.fingerprint,
-            "window": self.window,
-            "pad_token_id": self.tokenizer.pad_token_id,
-            "sha256": {file: hashlib.sha256(data).hexdigest() for file, data in content.items()},
-        }
-        content[_DESCRIPTION] = (json.dumps(description, indent=2) + "\n").encode()
-        check_replaceable(
-            Path(folder),
-            kind="the folder of a static encoder",
-            marks=[_DESCRIPTION],
-            is_own=content.__contains__,
-        )
-        try:
-            with replaced_directory(Path(folder)) as fresh:
-                for file, data in content.items():
-                    (fresh / file).write_bytes(data)
-        except OSError as error:
-            raise EncoderError(f"the encoder cannot be saved to {folder}: {error}") from None
-
-    @classmethod
-    def load(cls, folder: Path, *, name: str) -> StaticEncoder:
-        """Return the encoder that `save` wrote; a damaged or edited one is refused."""
-        folder = Path(folder)
-        description = read_json(folder / _DESCRIPTION)
-        try:
-            content = {file: (folder / file).read_bytes() for file in (_VECTORS, _TOKENIZER)}
-            for file, written in content.items():
-                if hashlib.sha256(written).hexdigest() != description["sha256"][file]:
-                    raise ValueError(f"the sha256 of {file} differs")
-            vectors = load(content[_VECTORS])["vectors"]
-            words = parse_tokenizer(content[_TOKENIZER])
-            if vectors.ndim != 2 or len(vectors) <= highest_id(words):
-                raise ValueError(f"vectors of shape {vectors.shape} do not belong to the tokenizer")
-            window, padding = int(description["window"]), int(description["pad_token_id"])
-            fingerprint = str(description["fingerprint"])
-        except Exception as error:
-            # safetensors and tokenizers raise types of their own for damaged files.
-            raise EncoderError(
-                f"the static encoder in {folder} is damaged ({first_line(error)}); remove the "
-                "folder and distil it again."
-            ) from None
-        tokenizer = SentenceTokenizer(words, window, padding)
-        return cls(vectors, tokenizer, name=name, fingerprint=fingerprint)
-
     def _sum(self, tokens: list[list[int]]) -> NDArray[np.float32]:
         """Return the sum of the vectors of each list of token ids.
 
@@ -216,39 +140,37 @@ class StaticEncoder:
         return result
 
 
-def find_static(teacher_fingerprint: str, *, name: str) -> StaticEncoder | None:
+def find_static(teacher: TransformerEncoder) -> StaticEncoder | None:
     """Return the encoder that was distilled before and kept beside the embeddings, or None."""
-    fingerprint = _fingerprint(teacher_fingerprint)
-    folder = _kept_folder(fingerprint)
-    try:
-        encoder = StaticEncoder.load(folder, name=name) if folder.is_dir() else None
-    except EncoderError:
-        # Distilling again costs a minute and mends it.
+    fingerprint = _fingerprint(teacher.fingerprint)
+    # Distilling a damaged one again costs a minute and mends it.
+    kept = read_kept(_kept_vectors(fingerprint))
+    if kept is None:
         return None
-    return encoder if encoder is not None and encoder.fingerprint == fingerprint else None
+    name, vectors = f"{teacher.name}:static", load(kept)["vectors"]
+    return StaticEncoder(vectors, teacher.tokenizer, name=name, fingerprint=fingerprint)
 
 
-def make_static(teacher: TransformerEncoder, *, name: str) -> StaticEncoder:
+def make_static(teacher: TransformerEncoder) -> StaticEncoder:
     """Return the static encoder of a teacher, distilled unless it is kept already."""
-    if (kept := find_static(teacher.fingerprint, name=name)) is not None:
+    if (kept := find_static(teacher)) is not None:
         return kept
-    encoder = StaticEncoder.distil(teacher, name=name, progress=True)
+    encoder = StaticEncoder.distil(teacher, progress=True)
+    path = _kept_vectors(encoder.fingerprint)
     try:
-        encoder.save(_kept_folder(encoder.fingerprint))
-    except (EncoderError, InputError) as error:
-        # Another process may have been first, which is as good.
-        if find_static(teacher.fingerprint, name=name) is None:
-            warnings.warn(
-                f"{error}; it will be distilled again next time. Set the environment variable "
-                "PROTORYNET_CACHE to a folder with room.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+        keep_file(path, save({"vectors": encoder.vectors}))
+    except OSError as error:
+        warnings.warn(
+            f"the encoder cannot be saved to {path.parent}: {error}; it will be distilled again "
+            "next time. Set the environment variable PROTORYNET_CACHE to a folder with room.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     return encoder
 
 
-def _kept_folder(fingerprint: str) -> Path:
-    return EmbeddingCache().folder / "static" / fingerprint[:32]
+def _kept_vectors(fingerprint: str) -> Path:
+    return EmbeddingCache().folder / "static" / fingerprint[:32] / "vectors.safetensors"
 
 
 def _fingerprint(teacher_fingerprint: str, dimension: int = MOST_COMPONENTS) -> str:
@@ -274,7 +196,7 @@ def _distil_tokens(
     first, last = (spoken[0], spoken[-1]) if spoken else (1, 0)
     before, after = encoding.ids[:first], encoding.ids[last + 1 :]
     special = {i for i, token in words.get_added_tokens_decoder().items() if token.special}
-    unknown = words.get_vocab().get(getattr(words.model, "unk_token", None), -1)
+    unknown = words.get_vocab().get(getattr(words.model, "unk_token", None) or "", -1)
     special.update([teacher.pad_token_id, unknown, *before, *after])
     ids = np.array(sorted(set(words.get_vocab().values()) - special), dtype=np.int64)
 

@@ -76,8 +76,6 @@ class TransformerEncoder:
     ----------
     network
         The torch module from token ids and attention mask to embeddings, for fine-tuning.
-    tokenizer
-        From texts to token ids.
     dimension, window, pad_token_id
         Components of an embedding; most tokens read of one text; the id that fills short rows.
     source
