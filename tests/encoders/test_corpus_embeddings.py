@@ -87,13 +87,6 @@ def test_an_interrupt_keeps_the_chunks_that_were_done(tmp_path: Path) -> None:
     assert cache.get(LengthEncoder(), many(10_000))[0].sum() == 4096
 
 
-def test_progress_is_told_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    encode_corpus(LengthEncoder(), many(10), progress=True)
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "Encoding 10 sentences" in captured.err
-
-
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -112,14 +105,6 @@ def test_a_wrong_answer_is_told_with_the_encoders_name(
 ) -> None:
     with pytest.raises(EncoderError, match=f"'answering' returned .*{reason}"):
         encode_corpus(Answering(answer), ["a", "b", "c"])
-
-
-@pytest.mark.parametrize("kind", [np.float64, np.float16, np.int32, list])
-def test_castable_answers_become_float32(kind: Any) -> None:
-    def answer(count: int) -> Any:
-        return [[1.0, 2.0]] * count if kind is list else np.ones((count, 2), dtype=kind)
-
-    assert encode_corpus(Answering(answer), ["a", "b"]).vectors.dtype == np.float32
 
 
 def test_a_width_that_changes_is_refused(tmp_path: Path) -> None:

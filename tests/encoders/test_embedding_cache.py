@@ -61,17 +61,6 @@ def test_what_was_put_is_found_in_the_order_asked_and_nothing_else(
     assert vectors.tolist() == vectors_of(known).tolist()
 
 
-def test_a_lookup_opens_each_segment_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    cache = EmbeddingCache(tmp_path)
-    for first in range(0, 1000, 200):
-        fill(cache, first, first + 200)
-    opened = []
-    load = np.load
-    monkeypatch.setattr(np, "load", lambda path, **how: [opened.append(path), load(path, **how)][1])
-    assert cache.get(Named(), numbered(0, 1000))[0].all()
-    assert len(opened) == len(set(opened)) == 10
-
-
 @pytest.mark.parametrize("fingerprint", ["../../escape", "/etc", "", "\ud7ff\x00*?"])
 def test_any_fingerprint_has_a_place_of_its_own(fingerprint: str, tmp_path: Path) -> None:
     cache = EmbeddingCache(tmp_path / "cache")

@@ -19,9 +19,8 @@ from protorynet.encoders import (
     encoder_variants,
     list_encoders,
     load_encoder,
-    split_variant,
 )
-from protorynet.errors import CheckpointError, EncoderError, InputError
+from protorynet.errors import EncoderError, InputError
 from protorynet.explain import choose_judge, tfidf_judge
 from protorynet.model import EncoderRecord
 from protorynet.training import tunable_encoder
@@ -46,18 +45,6 @@ def flags(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Flags:
         monkeypatch.setattr(encoder_variants, "CPU_DESCRIPTION", tmp_path / "cpuinfo")
 
     return pretend
-
-
-@pytest.mark.parametrize(
-    ("spec", "parts"),
-    [
-        ("a/b:int8", ("a/b", "int8")),
-        ("minilm:fp8", ("minilm:fp8", None)),
-        (":bf16", (":bf16", None)),
-    ],
-)
-def test_a_suffix_names_the_variant(spec: str, parts: tuple[str, str | None]) -> None:
-    assert split_variant(spec) == parts
 
 
 @quiet
@@ -248,19 +235,6 @@ def test_a_model_stays_with_the_form_of_the_encoder_that_it_was_made_with(
     np.testing.assert_allclose(loaded.predict_proba(unseen_reviews.texts), expected, atol=1e-6)
     with pytest.raises(EncoderError, match="made with another encoder"):
         ProtoryNetClassifier.load(tmp_path / "model", encoder=str(tiny_bert_folder), device="cpu")
-
-
-@quiet
-def test_a_run_in_float32_is_not_resumed_with_a_variant(
-    tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path: Path
-) -> None:
-    plain, other = (
-        ProtoryNetClassifier(name, settings=quick, device="cpu")
-        for name in (str(tiny_bert_folder), f"{tiny_bert_folder}:bf16")
-    )
-    plain.fit(reviews.texts, reviews.labels, checkpoint=tmp_path / "run")
-    with pytest.raises(CheckpointError, match="other data, settings, seed or encoder"):
-        other.fit(reviews.texts, reviews.labels, checkpoint=tmp_path / "run", resume=True)
 
 
 @quiet

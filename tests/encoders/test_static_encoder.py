@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,25 +111,6 @@ def test_the_fingerprint_tells_teacher_and_dimension_apart(
     assert len(others - {static.fingerprint}) == 3
     with pytest.raises(InputError, match="dimension=0 should be at least 1"):
         StaticEncoder.distil(teacher, dimension=0)
-
-
-def test_a_teacher_in_training_stays_in_training(tiny_bert: Path, static: StaticEncoder) -> None:
-    teacher = tiny(tiny_bert)
-    teacher.network.train()
-    again = StaticEncoder.distil(teacher)
-    assert np.array_equal(again.encode(SENTENCES), static.encode(SENTENCES))
-    assert teacher.network.training
-
-
-def test_special_tokens_may_come_last(make_folder: Callable[..., Path]) -> None:
-    folder = make_folder()
-    content = json.loads((folder / "tokenizer.json").read_text())
-    vocabulary = content["model"]["vocab"]
-    last = max(vocabulary, key=vocabulary.__getitem__)
-    vocabulary[last], vocabulary["[SEP]"] = vocabulary["[SEP]"], vocabulary[last]
-    content["post_processor"]["special_tokens"]["[SEP]"]["ids"] = [vocabulary["[SEP]"]]
-    (folder / "tokenizer.json").write_text(json.dumps(content))
-    assert np.isfinite(StaticEncoder.distil(tiny(folder)).encode(SENTENCES)).all()
 
 
 def change_a_bit(path: Path) -> None:
