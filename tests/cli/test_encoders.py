@@ -9,7 +9,7 @@ from cli_scene import Fails, Run
 
 @pytest.fixture
 def _quick_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protorynet.encoders.speed.sentences_per_second", lambda encoder: 100.0)
+    monkeypatch.setattr("protorynet.encoders.registry.SECONDS_PER_ENCODER", 0.0)
 
 
 @pytest.mark.usefixtures("_quick_clock")

@@ -1,27 +1,34 @@
+"""The faster forms of an encoder, the models made with them, and the list of encoders."""
+
 from __future__ import annotations
 
+import copy
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+from protorynet import ProtoryNetClassifier, Settings
 from protorynet.encoders import (
     TransformerEncoder,
     choose_encoder,
+    encoder_variants,
     list_encoders,
     load_encoder,
-    processor,
-    registry,
-    split_variant,
-    variants,
 )
-from protorynet.encoders.speed import SENTENCES, sentences_per_second
 from protorynet.errors import EncoderError, InputError
+from protorynet.explain import choose_judge, tfidf_judge
+from protorynet.model import EncoderRecord
 from protorynet.training import tunable_encoder
 
 TEXTS = ["the room was clean", "we left", "the staff was rude and the room was dirty", "a", ""]
+MakeFolder = Callable[..., Path]
+Flags = Callable[[str], None]
+quiet = pytest.mark.filterwarnings("ignore:this processor has no")
 
 
 @pytest.fixture(autouse=True)
@@ -30,132 +37,71 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def flags(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
+def flags(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Flags:
     """Make the processor have some instructions only."""
 
     def pretend(told: str) -> None:
         (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: fpu {told} sse\n")
-        monkeypatch.setattr(processor, "_CPUINFO", tmp_path / "cpuinfo")
-        processor._flags.cache_clear()
+        monkeypatch.setattr(encoder_variants, "CPU_DESCRIPTION", tmp_path / "cpuinfo")
 
     return pretend
 
 
-@pytest.fixture(autouse=True)
-def _forget_flags() -> Any:
-    yield
-    processor._flags.cache_clear()
-
-
-def alike(left: np.ndarray, right: np.ndarray) -> float:
-    cosines = (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
-    return float(cosines.min())
-
-
-@pytest.mark.parametrize(
-    ("spec", "parts"),
-    [
-        ("minilm:bf16", ("minilm", "bf16")),
-        ("a/b:int8", ("a/b", "int8")),
-        ("minilm", ("minilm", None)),
-        ("minilm:fp8", ("minilm:fp8", None)),
-        (":bf16", (":bf16", None)),
-    ],
-)
-def test_a_suffix_names_the_variant(spec: str, parts: tuple[str, str | None]) -> None:
-    assert split_variant(spec) == parts
-
-
-@pytest.mark.filterwarnings("ignore:this processor has no")
+@quiet
 @pytest.mark.parametrize(("variant", "least"), [("bf16", 0.999), ("int8", 0.98)])
-class TestVariantOfAFolder:
-    def make(self, make_folder: Callable[..., Path], variant: str) -> tuple[Any, Any]:
-        folder = make_folder()
-        return load_encoder(str(folder), device="cpu"), load_encoder(f"{folder}:{variant}")
-
-    def test_gives_nearly_the_same_vectors(
-        self, make_folder: Callable[..., Path], variant: str, least: float
-    ) -> None:
-        plain, other = self.make(make_folder, variant)
-        assert alike(plain.encode(TEXTS), other.encode(TEXTS)) > least
-
-    def test_has_its_own_name_and_fingerprint(
-        self, make_folder: Callable[..., Path], variant: str, least: float
-    ) -> None:
-        plain, other = self.make(make_folder, variant)
-        assert other.name == f"{plain.name}:{variant}"
-        assert other.fingerprint != plain.fingerprint
-
-    def test_has_the_same_fingerprint_when_loaded_again(
-        self, make_folder: Callable[..., Path], variant: str, least: float
-    ) -> None:
-        _, first = self.make(make_folder, variant)
-        assert load_encoder(first.name).fingerprint == first.fingerprint
-
-    def test_reads_as_many_tokens(
-        self, make_folder: Callable[..., Path], variant: str, least: float
-    ) -> None:
-        plain, other = self.make(make_folder, variant)
-        assert (plain.window, plain.dimension) == (other.window, other.dimension)
-        assert plain.count_tokens(TEXTS).tolist() == other.count_tokens(TEXTS).tolist()
-
-    def test_cannot_be_trained(
-        self, make_folder: Callable[..., Path], variant: str, least: float
-    ) -> None:
-        _, other = self.make(make_folder, variant)
-        with pytest.raises(InputError, match="encoder_training='full' needs"):
-            tunable_encoder(other)
+def test_a_variant_of_a_folder_is_nearly_the_same_encoder(
+    variant: str, least: float, make_folder: MakeFolder
+) -> None:
+    folder = make_folder()
+    plain: Any = load_encoder(str(folder), device="cpu")
+    other: Any = load_encoder(f"{folder}:{variant}")
+    left, right = plain.encode(TEXTS), other.encode(TEXTS)
+    cosines = (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
+    assert cosines.min() > least
+    assert other.name == f"{plain.name}:{variant}"
+    assert load_encoder(other.name).fingerprint == other.fingerprint != plain.fingerprint
+    assert (plain.window, plain.dimension) == (other.window, other.dimension)
+    assert plain.count_tokens(TEXTS).tolist() == other.count_tokens(TEXTS).tolist()
+    with pytest.raises(InputError, match="encoder_training='full' needs"):
+        tunable_encoder(other)
 
 
-@pytest.mark.filterwarnings("ignore:this processor has no")
-@pytest.mark.parametrize(("variant", "most"), [("bf16", 0.0), ("int8", 1e-6)])
-def test_a_sentence_has_the_same_vector_in_any_company(variant: str, most: float) -> None:
-    if variant == "bf16" and not processor.has_bfloat16():
+@quiet
+@pytest.mark.parametrize(("form", "most"), [("", 1e-6), (":bf16", 0.0), (":int8", 1e-6)])
+def test_a_sentence_has_the_same_vector_in_any_company(form: str, most: float) -> None:
+    if form == ":bf16" and choose_encoder("cpu").name != "minilm:bf16":
         most = 0.01  # what a processor without the instructions computes is not exact
-    encoder = load_encoder(f"minilm:{variant}", device="cpu")
-    alone = np.concatenate([encoder.encode([text]) for text in SENTENCES[:16]])
-    together = encoder.encode(SENTENCES[::-1])[::-1][:16]
+    encoder = load_encoder(f"minilm{form}", device="cpu")
+    texts = [f"The room was {'very ' * (n % 9)}clean, all {n} of us said." for n in range(48)]
+    alone = np.concatenate([encoder.encode([text]) for text in texts[:16]])
+    together = encoder.encode(texts[::-1])[::-1][:16]
     assert np.abs(alone - together).max() <= most
 
 
-def test_float32_vectors_do_not_depend_on_the_batch_either(minilm: TransformerEncoder) -> None:
-    alone = np.concatenate([minilm.encode([text]) for text in SENTENCES[:16]])
-    together = minilm.encode(SENTENCES)[:16]
-    assert np.abs(alone - together).max() <= 1e-6
+def remove_digest(path: Path) -> None:
+    path.with_name(f"{path.name}.sha256").unlink()
 
 
-def test_the_graph_in_8_bits_is_made_once(make_folder: Callable[..., Path]) -> None:
-    first = load_encoder(f"{make_folder()}:int8")
-    written = first.source.stat().st_mtime_ns  # type: ignore[attr-defined]
-    again = load_encoder(first.name)
-    assert again.source.stat().st_mtime_ns == written  # type: ignore[attr-defined]
-
-
-def test_a_damaged_graph_is_made_again(make_folder: Callable[..., Path]) -> None:
-    first: Any = load_encoder(f"{make_folder()}:int8")
-    first.source.write_bytes(b"nonsense")
-    assert load_encoder(first.name).encode(TEXTS).shape == (len(TEXTS), 16)
-
-
-def test_a_graph_that_still_opens_but_was_changed_is_made_again(
-    make_folder: Callable[..., Path],
-) -> None:
+def change_a_weight(path: Path) -> None:
     onnx = pytest.importorskip("onnx")
+    model = onnx.load_from_string(path.read_bytes())
+    model.graph.initializer[0].raw_data = bytes(len(model.graph.initializer[0].raw_data))
+    path.write_bytes(model.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda path: path.write_bytes(b"nonsense"), change_a_weight, remove_digest]
+)
+def test_the_graph_in_8_bits_is_made_once_and_again_where_it_is_damaged(
+    damage: Callable[[Path], Any], make_folder: MakeFolder
+) -> None:
     first: Any = load_encoder(f"{make_folder()}:int8")
-    graph = first.source.read_bytes()
-    weights = onnx.load_from_string(graph)
-    weights.graph.initializer[0].raw_data = bytes(len(weights.graph.initializer[0].raw_data))
-    first.source.write_bytes(weights.SerializeToString())
+    graph, written = first.source.read_bytes(), first.source.stat().st_mtime_ns
+    assert load_encoder(first.name).source.stat().st_mtime_ns == written  # type: ignore[attr-defined]
+    damage(first.source)
     load_encoder(first.name)
     assert first.source.read_bytes() == graph
-
-
-def test_a_graph_without_its_digest_is_made_again(make_folder: Callable[..., Path]) -> None:
-    first: Any = load_encoder(f"{make_folder()}:int8")
-    digest = first.source.with_name(f"{first.source.name}.sha256")
-    digest.unlink()
-    load_encoder(first.name)
-    assert digest.exists()
+    assert first.source.with_name(f"{first.source.name}.sha256").exists()
 
 
 @pytest.mark.parametrize(
@@ -166,7 +112,7 @@ def test_a_graph_without_its_digest_is_made_again(make_folder: Callable[..., Pat
     ],
 )
 def test_a_graph_that_is_not_there_any_more_is_not_handed_out(
-    happen: Callable[[Path], Any], told: str, make_folder: Callable[..., Path]
+    happen: Callable[[Path], Any], told: str, make_folder: MakeFolder
 ) -> None:
     encoder: Any = load_encoder(f"{make_folder()}:int8")
     happen(encoder.source)
@@ -175,7 +121,7 @@ def test_a_graph_that_is_not_there_any_more_is_not_handed_out(
 
 
 def test_the_graph_needs_a_place_to_be_kept(
-    make_folder: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_folder: MakeFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "file"))
@@ -184,17 +130,13 @@ def test_the_graph_needs_a_place_to_be_kept(
 
 
 def test_a_folder_whose_name_ends_like_a_variant_is_itself(
-    make_folder: Callable[..., Path],
+    make_folder: MakeFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make_folder(name="mine:int8")
     assert isinstance(load_encoder(str(folder), device="cpu"), TransformerEncoder)
-
-
-def test_a_listed_folder_has_variants_too(
-    make_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("PROTORYNET_ENCODERS", str(make_folder(name="mine").parent))
-    assert load_encoder("mine:int8").name == "mine:int8"
+    assert isinstance(load_encoder("mine:int8", device="cpu"), TransformerEncoder)
+    assert load_encoder("mine:bf16", device="cpu").name == "mine:bf16"
 
 
 def test_an_unknown_suffix_is_told_with_those_known() -> None:
@@ -202,20 +144,15 @@ def test_an_unknown_suffix_is_told_with_those_known() -> None:
         load_encoder("minilm:fp8")
 
 
-def test_bfloat16_warns_where_the_processor_lacks_it(
-    make_folder: Callable[..., Path], flags: Callable[[str], None]
+@pytest.mark.parametrize(
+    ("variant", "told"), [("bf16", "no bfloat16 instructions"), ("int8", "less exact")]
+)
+def test_a_variant_warns_where_the_processor_lacks_its_instructions(
+    variant: str, told: str, make_folder: MakeFolder, flags: Flags
 ) -> None:
     flags("avx2")
-    with pytest.warns(RuntimeWarning, match="no bfloat16 instructions"):
-        load_encoder(f"{make_folder()}:bf16", device="cpu")
-
-
-def test_8_bits_warn_where_the_processor_lacks_their_products(
-    make_folder: Callable[..., Path], flags: Callable[[str], None]
-) -> None:
-    flags("avx2")
-    with pytest.warns(RuntimeWarning, match="less exact"):
-        load_encoder(f"{make_folder()}:int8")
+    with pytest.warns(RuntimeWarning, match=told):
+        load_encoder(f"{make_folder()}:{variant}", device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -227,99 +164,90 @@ def test_8_bits_warn_where_the_processor_lacks_their_products(
         ("avx2", "minilm"),
     ],
 )
-def test_auto_follows_from_the_instructions(
-    told: str, name: str, flags: Callable[[str], None]
-) -> None:
+def test_auto_follows_from_the_instructions(told: str, name: str, flags: Flags) -> None:
     flags(told)
     assert choose_encoder("cpu").name == name
 
 
-def test_auto_does_without_a_runtime_that_is_not_installed(
-    flags: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+def test_auto_does_without_what_is_not_installed_or_not_known(
+    flags: Flags, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     flags("avx512_vnni")
-    monkeypatch.setattr(variants.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     choice = choose_encoder("cpu")
     assert choice.name == "minilm"
     assert "pip install 'protorynet[onnx]'" in choice.reason
+    monkeypatch.setattr(encoder_variants, "CPU_DESCRIPTION", tmp_path / "absent")
+    assert "Linux only" in choose_encoder("cpu").reason
 
 
 def test_auto_explains_itself_and_is_never_a_name(
-    flags: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+    flags: Flags, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags("avx2")
     assert load_encoder("auto", device="cpu").name == "minilm"
     assert capsys.readouterr().err.startswith("Encoder 'minilm': the processor has ")
 
 
-def test_no_processor_is_taken_for_one_it_does_not_say_it_is(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(processor, "_CPUINFO", tmp_path / "absent")
-    processor._flags.cache_clear()
-    assert not processor.has_bfloat16()
-    assert not processor.has_byte_products()
-    assert "Linux only" in choose_encoder("cpu").reason
-
-
-def test_a_rate_is_that_of_the_best_pass() -> None:
-    class Counting:
-        name = fingerprint = "counting"
-        passes = 0
-
-        def encode(self, sentences: list[str]) -> np.ndarray:
-            self.passes += 1
-            return np.zeros((len(sentences), 1), np.float32)
-
-    encoder = Counting()
-    assert sentences_per_second(encoder, seconds=0.0) > 0
-    assert encoder.passes == 3
-
-
+@quiet
 def test_the_list_tells_what_is_there_and_what_is_missing(
-    make_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    make_folder: MakeFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = make_folder(name="mine")
-    (folder / "README.md").write_text("---\ntags: [x]\nlicense: mit\n---\nAn encoder.\n")
-    monkeypatch.setenv("PROTORYNET_ENCODERS", str(folder.parent))
-    monkeypatch.setattr("protorynet.encoders.speed.sentences_per_second", lambda encoder: 100.0)
-    listed = {each.name: each for each in list_encoders(device="cpu")}
-    assert list(listed) == ["minilm", "minilm:bf16", "minilm:int8", "minilm:static", "mine"]
-    assert listed["minilm:static"].remedy is not None
-    assert (listed["mine"].licence, listed["mine"].relative) == ("mit", 1.0)
-    assert listed["minilm"].bytes_on_disk > listed["minilm:int8"].bytes_on_disk  # type: ignore
+    encode = TransformerEncoder.encode
 
-
-def test_an_encoder_that_cannot_read_has_a_row_that_says_so(
-    make_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(encoder: Any) -> float:
+    def fail(encoder: TransformerEncoder, sentences: list[str]) -> Any:
         if encoder.name == "bad":
             raise IndexError("index out of range in self")
-        return 100.0
+        return encode(encoder, sentences)
 
-    monkeypatch.setenv("PROTORYNET_ENCODERS", str(make_folder(name="bad").parent))
-    monkeypatch.setattr("protorynet.encoders.speed.sentences_per_second", fail)
-    listed = {each.name: each for each in list_encoders(device="cpu")}
-    assert "index out of range in self" in (listed["bad"].remedy or "")
+    folder = make_folder(name="mine")
+    (folder / "README.md").write_text("---\ntags: [x]\nlicense: mit\n---\nAn encoder.\n")
+    make_folder(name="bad")
+    roots = f"/nowhere/at/all:{folder.parent}"
+    monkeypatch.setenv("PROTORYNET_ENCODERS", roots)
+    monkeypatch.setattr("protorynet.encoders.registry.SECONDS_PER_ENCODER", 0.0)
+    monkeypatch.setattr(TransformerEncoder, "encode", fail)
+    listed: Any = {each.name: each for each in list_encoders(device="cpu")}
+    assert list(listed) == ["minilm", "minilm:bf16", "minilm:int8", "minilm:static", "bad", "mine"]
+    assert listed["minilm:static"].remedy == "made when it is first used, in about a minute"
+    assert "index out of range in self" in listed["bad"].remedy
+    assert (listed["mine"].licence, listed["mine"].relative) == ("mit", 1.0)
+    assert listed["mine"].sentences_per_second > listed["minilm"].sentences_per_second > 0
+    assert listed["minilm"].bytes_on_disk > listed["minilm:int8"].bytes_on_disk
 
 
-def test_a_root_that_does_not_exist_lists_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PROTORYNET_ENCODERS", "/nowhere/at/all")
-    assert registry.listed_folders() == {}
-
-
-def test_the_padded_width_of_a_text_follows_from_its_length_alone(
-    minilm: TransformerEncoder,
+@quiet
+@pytest.mark.parametrize("variant", ["bf16", "int8", "static"])
+def test_a_model_stays_with_the_form_of_the_encoder_that_it_was_made_with(
+    variant: str,
+    tiny_bert_folder: Path,
+    reviews: Any,
+    unseen_reviews: Any,
+    quick: Settings,
+    tmp_path: Path,
 ) -> None:
-    tokens = [[7] * length for length in (1, 4, 5, 30, 33, 63, 64, 65, 120, 0)]
-    order, batches = minilm.tokenizer.batches(tokens, most=4_096, spare=None)
-    widths = np.concatenate([np.full(len(ids), ids.shape[1]) for ids, _ in batches])
-    assert dict(zip(order.tolist(), widths.tolist(), strict=True)) == {
-        0: 4, 1: 4, 2: 8, 3: 32, 4: 36, 5: 64, 6: 64, 7: 72, 8: 120, 9: 1,
-    }  # fmt: skip
+    name = f"{tiny_bert_folder}:{variant}"
+    fitted = ProtoryNetClassifier(name, settings=quick, device="cpu")
+    fitted.fit(reviews.texts, reviews.labels).save(tmp_path / "model")
+    loaded = ProtoryNetClassifier.load(tmp_path / "model", device="cpu")
+    assert loaded.model_.encoder.name == name
+    expected = fitted.predict_proba(unseen_reviews.texts)
+    np.testing.assert_allclose(loaded.predict_proba(unseen_reviews.texts), expected, atol=1e-6)
+    with pytest.raises(EncoderError, match="made with another encoder"):
+        ProtoryNetClassifier.load(tmp_path / "model", encoder=str(tiny_bert_folder), device="cpu")
 
 
-def test_batches_of_one_width_keep_to_the_most_tokens(minilm: TransformerEncoder) -> None:
-    _, batches = minilm.tokenizer.batches([[7] * 8] * 10, most=32, spare=None)
-    assert [ids.shape for ids, _ in batches] == [(4, 8), (4, 8), (2, 8)]
+@quiet
+@pytest.mark.parametrize("variant", ["bf16", "int8", "static"])
+def test_copies_give_the_same_vectors(variant: str, tiny_bert_folder: Path) -> None:
+    encoder = load_encoder(f"{tiny_bert_folder}:{variant}", device="cpu")
+    copied = clone(ProtoryNetClassifier(encoder)).encoder
+    for other in (copied, copy.deepcopy(encoder)):
+        assert other.fingerprint == encoder.fingerprint
+        assert np.array_equal(other.encode(["the room"]), encoder.encode(["the room"]))
+
+
+@pytest.mark.parametrize("variant", ["", ":bf16", ":int8", ":static"])
+def test_minilm_does_not_judge_models_made_with_a_form_of_itself(variant: str) -> None:
+    judge, _ = choose_judge(EncoderRecord(f"minilm{variant}", "0"), None, device="cpu")
+    assert judge is tfidf_judge

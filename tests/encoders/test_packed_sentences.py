@@ -12,7 +12,6 @@ from hypothesis import given, strategies as st
 from torch import Tensor
 
 from protorynet.encoders import SentenceNetwork, TransformerEncoder
-from protorynet.encoders.packing import Packing
 
 _VOCABULARY = 15  # the fewest tokens that the tiny BERT knows
 
@@ -88,10 +87,3 @@ def test_a_transformer_that_cannot_be_packed_reads_padded_rows(tmp_path: Path) -
     rows = [[2, 5, 6, 3], [2, 3]]
     with torch.no_grad():
         torch.testing.assert_close(packed(network, rows), padded(network, rows))
-
-
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=50))
-def test_groups_of_like_length_hold_every_token_once(lengths: list[int]) -> None:
-    groups = Packing(torch.tensor(lengths), max(lengths), sum(lengths)).groups
-    places = torch.cat([places[real] for places, real in groups])
-    assert sorted(places.tolist()) == list(range(sum(lengths)))

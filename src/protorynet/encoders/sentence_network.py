@@ -1,0 +1,228 @@
+"""The network from token ids to sentence embeddings, in padded rows or packed without padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+__all__ = ["Dense", "Normalize", "Packing", "SentenceNetwork", "evaluating"]
+
+_PACKED_ATTENTION = "protorynet_packed"
+# Sentences are compared in groups of like length where there is no kernel for uneven ones.
+MOST_PADDING_IN_GROUPS = 0.2
+
+
+class Dense(nn.Module):
+    """A linear layer with an activation, as sentence-transformers stores it."""
+
+    def __init__(self, in_features: int, out_features: int, bias: bool, activation: str) -> None:
+        super().__init__()
+        self.linear = nn.Linear(in_features, out_features, bias=bias)
+        self.activation: nn.Module = {"Tanh": nn.Tanh, "Identity": nn.Identity}[activation]()
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Return the vectors after the layer."""
+        result: Tensor = self.activation(self.linear(vectors))
+        return result
+
+
+class Normalize(nn.Module):
+    """Scale each vector to length 1."""
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Return the vectors at length 1."""
+        return functional.normalize(vectors, dim=-1)
+
+
+class SentenceNetwork(nn.Module):
+    """A transformer, the pooling of its token vectors, and what follows.
+
+    Parameters
+    ----------
+    backbone
+        The transformer.
+    pooling
+        One or several of cls, max, mean and mean_sqrt_len; the results are joined.
+    heads
+        Modules applied to the pooled vectors, in order.
+    """
+
+    def __init__(
+        self, backbone: nn.Module, pooling: tuple[str, ...], heads: Iterable[nn.Module]
+    ) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.pooling = pooling
+        self.heads = nn.Sequential(*heads)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Return one embedding per row of token ids; the mask is 0 on padding."""
+        output = self.backbone(input_ids=input_ids, attention_mask=attention_mask, return_dict=True)
+        tokens: Tensor = output.last_hidden_state
+        mask = attention_mask.unsqueeze(-1).to(tokens.dtype)
+        pooled = torch.cat([_pool(mode, tokens, mask) for mode in self.pooling], dim=-1)
+        result: Tensor = self.heads(pooled)
+        return result
+
+    def forward_packed(self, tokens: Tensor, lengths: Tensor, longest: int) -> Tensor:
+        """Return one embedding per sentence of a row of tokens without padding.
+
+        The same as `forward`, but nothing is computed for padding, and a few large matrix
+        products take the place of many small ones.
+
+        Parameters
+        ----------
+        tokens
+            Token ids of all sentences, one sentence after the other.
+        lengths
+            Tokens of each sentence; none without any.
+        longest
+            The most tokens that any of them may have.
+        """
+        packing = Packing(lengths, longest, len(tokens))
+        if not _can_pack(self.backbone):
+            inside = torch.arange(int(lengths.max()), device=tokens.device) < lengths[:, None]
+            ids = torch.zeros(inside.shape, dtype=tokens.dtype, device=tokens.device)
+            return self.forward(ids.masked_scatter(inside, tokens), inside.long())
+        with _packed_attention(self.backbone):
+            output = self.backbone(
+                input_ids=tokens[None],
+                position_ids=packing.positions[None],
+                packing=packing,
+                return_dict=True,
+            )
+        states = output.last_hidden_state[0].float()
+        pooled = torch.cat([_pool_packed(mode, states, packing) for mode in self.pooling], dim=-1)
+        result: Tensor = self.heads(pooled)
+        return result
+
+
+@contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Compute without dropout and gradients, and leave the network in the mode it was in."""
+    training = network.training
+    network.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        network.train(training)
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Where each sentence lies in a row of tokens."""
+
+    lengths: Tensor
+    # The most tokens of one sentence, and those of all: nothing has to wait for a GPU to tell them.
+    longest: int
+    total: int
+
+    @cached_property
+    def bounds(self) -> Tensor:
+        """Where each sentence starts, and the end of the last one."""
+        return functional.pad(self.lengths.cumsum(0, dtype=torch.int32), (1, 0))
+
+    @cached_property
+    def positions(self) -> Tensor:
+        """Place of each token in its sentence."""
+        starts = self.bounds[:-1].repeat_interleave(self.lengths, output_size=self.total)
+        return torch.arange(self.total, device=starts.device) - starts
+
+    @cached_property
+    def groups(self) -> list[tuple[Tensor, Tensor]]:
+        """Sentences of like length: the places of their tokens, padded, and which are real."""
+        order = torch.argsort(self.lengths, stable=True)
+        lengths = self.lengths[order].tolist()
+        groups, start = [], 0
+        while start < len(lengths):
+            stop, tokens = start, 0
+            while stop < len(lengths):
+                tokens += lengths[stop]
+                padded = (stop + 1 - start) * lengths[stop]
+                if padded - tokens > MOST_PADDING_IN_GROUPS * padded:
+                    break
+                stop += 1
+            rows = order[start:stop]
+            inside = torch.arange(lengths[stop - 1], device=rows.device)
+            real = inside < self.lengths[rows, None]
+            groups.append((torch.where(real, self.bounds[rows, None] + inside, 0), real))
+            start = stop
+        return groups
+
+
+def _pool(mode: str, tokens: Tensor, mask: Tensor) -> Tensor:
+    if mode == "cls":
+        return tokens[:, 0]
+    if mode == "max":
+        return tokens.masked_fill(mask == 0, float("-inf")).amax(dim=1)
+    total = (tokens * mask).sum(dim=1)
+    count = mask.sum(dim=1).clamp(min=1.0)
+    return total / (count if mode == "mean" else count.sqrt())
+
+
+def _pool_packed(mode: str, states: Tensor, packing: Packing) -> Tensor:
+    if mode == "cls":
+        return states[packing.bounds[:-1]]
+    if mode == "mean_sqrt_len":
+        root = packing.lengths.sqrt()[:, None]
+        return root * _pool_packed("mean", states, packing)
+    return torch.segment_reduce(states, mode, lengths=packing.lengths, axis=0, unsafe=True)
+
+
+def _can_pack(backbone: nn.Module) -> bool:
+    """Say whether a transformer can read packed sentences: BERT and its many descendants."""
+    config: Any = backbone.config
+    return bool(config.model_type == "bert" and not config.is_decoder)
+
+
+@contextmanager
+def _packed_attention(backbone: nn.Module) -> Iterator[None]:
+    """Let a transformer attend within packed sentences only, for as long as the context lasts."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(_PACKED_ATTENTION, _attend)
+    config: Any = backbone.config
+    usual = config._attn_implementation
+    config._attn_implementation = _PACKED_ATTENTION
+    try:
+        yield
+    finally:
+        config._attn_implementation = usual
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: None,
+    *,
+    scaling: float,
+    packing: Packing,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """Attend within sentences; all tensors are (1, heads, tokens, size)."""
+    q, k, v = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
+    if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
+        from torch.nn.attention.varlen import varlen_attn
+
+        bounds, longest = packing.bounds, packing.longest
+        result = varlen_attn(q, k, v, bounds, bounds, longest, longest, scale=scaling)
+        assert isinstance(result, Tensor)
+        return result[None], None
+    result = torch.empty_like(v)
+    for places, real in packing.groups:
+        padded = [tensor[places].transpose(1, 2) for tensor in (q, k, v)]
+        group = functional.scaled_dot_product_attention(
+            padded[0], padded[1], padded[2], real[:, None, None], scale=scaling
+        )
+        result = result.index_copy(0, places[real], group.transpose(1, 2)[real])
+    return result[None], None

@@ -1,0 +1,365 @@
+"""Any sentence-transformers model: loaded with transformers, computed in our own batches.
+
+sentence-transformers itself is not imported: it fills in weights that a folder lacks with random
+ones, takes another tokenizer than a plain folder's own, and would make every command start later.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import logging
+import re
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from protorynet.encoders.encoder_folder import (
+    POOLING_KEYS,
+    DenseLayer,
+    FolderLayout,
+    check_config,
+    first_line,
+    folder_fingerprint,
+    read_layout,
+    safetensors_file,
+)
+from protorynet.encoders.sentence_network import Dense, Normalize, SentenceNetwork, evaluating
+from protorynet.encoders.sentence_tokenizer import read_tokenizer
+from protorynet.errors import EncoderError, InputError
+from protorynet.files import check_replaceable, replaced_directory
+
+__all__ = ["TransformerEncoder", "choose_device", "quiet_transformers"]
+
+# Most tokens of one batch, padding included, and the padding that is cheaper than another batch.
+# On a CPU the time goes with the padded tokens, whatever the size of the batch, and vectors are
+# the same to the last bit in any company; a GPU wants few large batches.
+CPU_BATCH_TOKENS = (4_096, None)
+GPU_BATCH_TOKENS = (131_072, 32_768)
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+_MARKS = ("config.json", "model.safetensors", "modules.json")
+_OPTIONS = "sentence_bert_config.json"
+_OWN_FILE = re.compile(
+    "|".join(re.escape(name) for name in (*_MARKS, _OPTIONS, *_TOKENIZER_FILES))
+    + r"|[0-9]+_(Pooling|Dense)"
+)
+# The switch is one for the whole process: a thread must not restore what another one relies on.
+_OFFLINE_SWITCH = threading.RLock()
+
+
+class TransformerEncoder:
+    """A transformer with pooling, from a sentence-transformers folder.
+
+    Weights are read from safetensors only and computed with in float32. A folder without
+    modules.json is given mean pooling and normalisation.
+
+    Parameters
+    ----------
+    folder
+        Holds config.json, model.safetensors, tokenizer.json and, usually, modules.json.
+    name
+        What people call the encoder.
+    device
+        ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, …
+
+    Attributes
+    ----------
+    network
+        The torch module from token ids and attention mask to embeddings, for fine-tuning.
+    dimension, window, pad_token_id
+        Components of an embedding; most tokens read of one text; the id that fills short rows.
+    source
+        The file of the weights as they were loaded.
+
+    Examples
+    --------
+    >>> from protorynet.encoders import load_encoder
+    >>> encoder = load_encoder("minilm", device="cpu")
+    >>> encoder.encode(["A fine hotel.", "We left early."]).shape
+    (2, 384)
+    >>> encoder.count_tokens(["A fine hotel."]).tolist()
+    [6]
+    """
+
+    def __init__(self, folder: Path, *, name: str, device: str = "auto") -> None:
+        target = choose_device(device)
+        self.name = name
+        self._layout = read_layout(Path(folder))
+        inside = self._layout.transformer
+        self.source = inside / "model.safetensors"
+        self.network = _load_network(self._layout)
+        config: Any = self.network.backbone.config
+        self.tokenizer = read_tokenizer(self._layout, config)
+        self.pad_token_id = self.tokenizer.pad_token_id
+        dense = [head for head in self._layout.heads if isinstance(head, DenseLayer)]
+        pooled = config.hidden_size * len(self._layout.pooling)
+        self.dimension: int = dense[-1].out_features if dense else pooled
+        # Kept, so that the encoder can be saved after its folder was removed.
+        self._tokenizer_files = {
+            file: (inside / file).read_bytes()
+            for file in _TOKENIZER_FILES
+            if (inside / file).exists()
+        }
+        as_loaded = folder_fingerprint(self._layout, self.window)
+        self._fingerprints = {self._weights_version(): as_loaded}
+        self.network.to(target)
+
+    @property
+    def window(self) -> int:
+        """The most tokens read of one sentence, special tokens included."""
+        return self.tokenizer.window
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that decides the embeddings, the weights as they are now included."""
+        version = self._weights_version()
+        if version not in self._fingerprints:
+            digest = hashlib.sha256(next(iter(self._fingerprints.values())).encode())
+            for tensor in self.network.state_dict().values():
+                digest.update(tensor.detach().cpu().contiguous().numpy())
+            self._fingerprints[version] = digest.hexdigest()
+        return self._fingerprints[version]
+
+    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+        """Return one row per sentence; what lies beyond the window is not read."""
+        tokens = self.tokenize(sentences)
+        result = np.empty((len(tokens), self.dimension), dtype=np.float32)
+        if not tokens:
+            return result
+        device = next(self.network.parameters()).device
+        most, spare = CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS
+        order, batches = self.tokenizer.batches(tokens, most=most, spare=spare)
+        with evaluating(self.network):
+            vectors = [
+                self.network(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device))
+                for ids, mask in batches
+            ]
+        result[order] = torch.cat(vectors).float().cpu().numpy()
+        return result
+
+    def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of each text, special tokens included, cut at the window."""
+        return self.tokenizer.tokenize(sentences)
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of tokens of each text, special tokens included, nothing cut."""
+        return self.tokenizer.count(texts)
+
+    def save(self, folder: Path) -> None:
+        """Write a complete folder that gives the same outputs; an old one is replaced."""
+        check_replaceable(
+            Path(folder),
+            kind="the folder of an encoder",
+            marks=_MARKS,
+            is_own=lambda name: _OWN_FILE.fullmatch(name) is not None,
+        )
+        try:
+            with replaced_directory(Path(folder)) as fresh:
+                self._write(fresh)
+        except OSError as error:
+            raise EncoderError(f"the encoder cannot be saved to {folder}: {error}") from None
+
+    def _write(self, folder: Path) -> None:
+        backbone: Any = self.network.backbone
+        with quiet_transformers():
+            backbone.save_pretrained(folder, max_shard_size="1000GB")
+        for file, content in self._tokenizer_files.items():
+            (folder / file).write_bytes(content)
+        options = {"max_seq_length": self.window, "do_lower_case": self._layout.lower_case}
+        _write_json(folder / _OPTIONS, options)
+        pooling = _describe_pooling(self.network.pooling)
+        size = {"word_embedding_dimension": backbone.config.hidden_size}
+        _write_json(folder / "1_Pooling" / "config.json", size | pooling)
+        kinds = ["Transformer", "Pooling"]
+        for position, module in enumerate(self.network.heads, start=2):
+            kinds.append(type(module).__name__)
+            if isinstance(module, Dense):
+                _write_dense(folder / f"{position}_Dense", module)
+        modules = [
+            {
+                "idx": index,
+                "name": str(index),
+                "path": f"{index}_{kind}" if index else "",
+                "type": f"sentence_transformers.models.{kind}",
+            }
+            for index, kind in enumerate(kinds)
+        ]
+        _write_json(folder / "modules.json", modules)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TransformerEncoder:
+        copied = copy.copy(self)
+        copied.network = copy.deepcopy(self.network, memo)
+        copied._fingerprints = dict(self._fingerprints)
+        return copied
+
+    def _weights_version(self) -> tuple[int, ...]:
+        # torch counts the writes to each tensor, but not those of a fused optimiser. The sum of the
+        # bits, read as whole numbers, is quick and the same in every order and on every device.
+        whole = {2: torch.int16, 4: torch.int32}
+        sums = [
+            parameter.detach().view(whole[parameter.element_size()]).sum()
+            for parameter in self.network.parameters()
+        ]
+        return tuple(torch.stack(sums).tolist())
+
+
+def choose_device(device: str) -> torch.device:
+    """Return the device named; ``"auto"`` is a GPU where there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError) as error:
+        raise InputError(
+            f"the device {device!r} cannot be used ({first_line(error)}); try 'auto' or 'cpu'."
+        ) from None
+    return chosen
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Silence transformers' and the hub's bars, logging and warnings while the block runs."""
+    from transformers.utils import logging as transformers_logging
+
+    chatter: Any = transformers_logging
+    level, bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
+    hub = logging.getLogger("huggingface_hub")
+    hub_level = hub.level
+    chatter.set_verbosity(logging.CRITICAL)
+    hub.setLevel(logging.CRITICAL)
+    chatter.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        chatter.set_verbosity(level)
+        hub.setLevel(hub_level)
+        if bars:
+            chatter.enable_progress_bar()
+
+
+@contextmanager
+def _offline_hub() -> Iterator[None]:
+    """Make every request to the Hugging Face hub fail before it is sent, while the block runs."""
+    from huggingface_hub import constants
+
+    with _OFFLINE_SWITCH:
+        before = constants.HF_HUB_OFFLINE
+        constants.HF_HUB_OFFLINE = True
+        try:
+            yield
+        finally:
+            constants.HF_HUB_OFFLINE = before
+
+
+def _load_network(layout: FolderLayout) -> SentenceNetwork:
+    """Return the network in float32 on the CPU, in evaluation mode."""
+    from transformers import AutoConfig, AutoModel
+
+    folder = layout.transformer
+    # Both are checked here because transformers' own errors would suggest the network and pickles.
+    check_config(folder / "config.json")
+    safetensors_file(folder)
+    try:
+        # A configuration can ask the hub for more in ways that local_files_only does not cover.
+        with quiet_transformers(), _offline_hub():
+            options = {"local_files_only": True, "trust_remote_code": False}
+            config = AutoConfig.from_pretrained(folder, **options)
+            if config.is_encoder_decoder:
+                raise EncoderError(f"{folder} holds an encoder-decoder model: not supported.")
+            backbone, report = AutoModel.from_pretrained(
+                folder,
+                config=config,
+                dtype=torch.float32,
+                use_safetensors=True,
+                output_loading_info=True,
+                **options,
+            )
+    except EncoderError:
+        raise
+    except Exception as error:
+        # The libraries raise nearly every type there is for a damaged folder.
+        raise EncoderError(
+            f"the encoder in {folder} cannot be loaded ({first_line(error)}); copy or fetch it "
+            "again."
+        ) from None
+    missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
+    if missing:
+        raise EncoderError(
+            f"{folder / 'model.safetensors'} lacks {len(missing)} weight(s), such as "
+            f"{missing[0]!r}; copy or fetch it again."
+        )
+    return SentenceNetwork(backbone, layout.pooling, _load_heads(layout, config.hidden_size)).eval()
+
+
+def _load_heads(layout: FolderLayout, hidden_size: int) -> Iterator[nn.Module]:
+    width = hidden_size * len(layout.pooling)
+    for head in layout.heads:
+        if not isinstance(head, DenseLayer):
+            yield Normalize()
+            continue
+        if head.in_features != width:
+            raise EncoderError(
+                f"{head.folder} expects {head.in_features} components but gets {width}; "
+                "the folder's parts do not belong together."
+            )
+        width = head.out_features
+        yield _load_dense(head)
+
+
+def _load_dense(layer: DenseLayer) -> Dense:
+    path = safetensors_file(layer.folder)
+    try:
+        # Without memory of its own until the weights have proved to be of the sizes it claims.
+        with torch.device("meta"):
+            module = Dense(layer.in_features, layer.out_features, layer.bias, layer.activation)
+        # Copied, for the file's own pages would change with the file.
+        weights = {
+            name: tensor.to(torch.float32, copy=True) for name, tensor in load_file(path).items()
+        }
+        module.load_state_dict(weights, assign=True)
+    except Exception as error:
+        raise EncoderError(
+            f"{path} is damaged ({first_line(error)}); copy or fetch it again."
+        ) from None
+    return module
+
+
+def _describe_pooling(modes: tuple[str, ...]) -> dict[str, Any]:
+    # The old style is read by every version of sentence-transformers, but knows one order only.
+    if modes == tuple(mode for mode in POOLING_KEYS if mode in modes):
+        return {key: mode in modes for mode, key in POOLING_KEYS.items()}
+    names = {"mean_sqrt_len": "mean_sqrt_len_tokens"}
+    return {"pooling_mode": [names.get(mode, mode) for mode in modes]}
+
+
+def _write_dense(folder: Path, module: Dense) -> None:
+    linear, activation = module.linear, module.activation
+    _write_json(
+        folder / "config.json",
+        {
+            "in_features": linear.in_features,
+            "out_features": linear.out_features,
+            "bias": linear.bias is not None,
+            "activation_function": f"{type(activation).__module__}.{type(activation).__name__}",
+        },
+    )
+    tensors = {key: value.contiguous().cpu() for key, value in module.state_dict().items()}
+    save_file(tensors, folder / "model.safetensors")
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
