@@ -42,10 +42,11 @@ def read_limited(path: Path, largest: int) -> bytes:
     return content
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes, *, is_private: bool = False) -> None:
     """Write a file under a temporary name beside it, then move it into place.
 
-    A link stays one: what it points to is written. A device or a pipe is written into.
+    A link stays one: what it points to is written. A device or a pipe is written into. A private
+    file is readable by its owner alone, at every moment.
     """
     path = path.resolve()
     data = content.encode() if isinstance(content, str) else content
@@ -59,7 +60,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
+        if not is_private:
+            Path(name).chmod(0o666 & ~_umask())
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -62,7 +64,7 @@ _LARGEST_JSON = 64 * 2**20
 _LARGEST_WEIGHTS = 4 * 2**30
 
 
-def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | None = None) -> None:
+def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | None = None) -> None:
     """Write a model directory; one that exists is replaced only when the new one is complete.
 
     Parameters
@@ -72,7 +74,8 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | None = N
     path
         The directory. One that exists must be a model directory and hold nothing else.
     tuned
-        The fine-tuned encoder, where training changed it.
+        The fine-tuned encoder, where training changed it; or the folder of one that was saved
+        before, whose files are shared.
     """
     check_free(path)
     weights = save_tensors(_tensors(model))
@@ -100,9 +103,19 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | None = N
         checksums = {name: _sha256(content) for name, content in files.items()}
         checksums[_CONFIG] = _config_sha256(config)
         if tuned is not None:
-            tuned.save(fresh / _ENCODER)
+            if isinstance(tuned, Path):
+                shutil.copytree(tuned, fresh / _ENCODER, copy_function=_link)
+            else:
+                tuned.save(fresh / _ENCODER)
             checksums[_ENCODER] = _folder_sha256(fresh / _ENCODER)
         (fresh / _CONFIG).write_bytes(_json({**config, "sha256": checksums}))
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without links
+        shutil.copy2(source, target)
 
 
 def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:

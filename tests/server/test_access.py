@@ -14,8 +14,8 @@ from server_scene import TEXTS, Running, error_code, running
 
 from protorynet.errors import InputError
 from protorynet.server import KeyFile, ServerConfig, create_app
-from protorynet.server.description import route_scopes
-from protorynet.server.keyfile import SCOPES, Scope
+from protorynet.server.api_keys import SCOPES, Scope
+from protorynet.server.api_pages import route_scopes
 
 
 @pytest.fixture(scope="module")

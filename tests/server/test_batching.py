@@ -14,11 +14,15 @@ import pytest
 from server_scene import TEXTS, Running, error_code, running
 
 from protorynet import ProtoryNetClassifier
-from protorynet.server import ApiError, Limits, ServerConfig, batching
-from protorynet.server.answering import Answer, Question, answer_together
-from protorynet.server.batching import Batcher
-from protorynet.server.metrics import Metrics
-from protorynet.server.store import ModelStore
+from protorynet.server import ApiError, Limits, ServerConfig, served_models
+from protorynet.server.guard import Metrics
+from protorynet.server.served_models import (
+    Answer,
+    Batcher,
+    ModelStore,
+    Question,
+    answer_together,
+)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +88,7 @@ def test_a_question_that_breaks_the_work_harms_no_other(
             raise RuntimeError("a message with the text: poison")
         return list(answer_together(served, questions, **limits))
 
-    monkeypatch.setattr(batching, "answer_together", breaking)
+    monkeypatch.setattr(served_models, "answer_together", breaking)
     questions = [Question("predict", (text,)) for text in (TEXTS[0], "poison", TEXTS[1])]
     first, broken, last = _ask_all(store, questions)
     assert isinstance(broken, RuntimeError)
@@ -149,7 +153,7 @@ def _watched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(len(questions))
         return list(answer_together(served, questions, **limits))
 
-    monkeypatch.setattr(batching, "answer_together", watching)
+    monkeypatch.setattr(served_models, "answer_together", watching)
     return sizes
 
 

@@ -13,7 +13,7 @@ from server_scene import TEXTS, Running, error_code, running
 
 from protorynet import ProtoryNetClassifier
 from protorynet.server import ServerConfig
-from protorynet.server.running import reload_models
+from protorynet.server.app import reload_models
 
 RELOAD = "/v1/models/hotel/reload"
 

@@ -15,9 +15,9 @@ import pytest
 from server_scene import TEXTS, Running, error_code, running
 
 from protorynet.errors import InputError
-from protorynet.server import KeyFile, Limits, ServerConfig, answering
-from protorynet.server.jobs import Job, Jobs
-from protorynet.server.logs import log_to
+from protorynet.server import KeyFile, Limits, ServerConfig, served_models
+from protorynet.server.background import Job, Jobs
+from protorynet.server.guard import log_to
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_neither_texts_nor_keys_are_logged(
         server.predict(["Unspeakable thing."], headers=headers)
         server.predict(["Unspeakable\0 thing."], headers=headers)
         server.client.get("/v1/models/Unspeakable", params={"Unspeakable": "1"}, headers=headers)
-        monkeypatch.setattr(answering, "split_documents", _fail_with_the_text)
+        monkeypatch.setattr(served_models, "split_documents", _fail_with_the_text)
         broken = server.predict(["Unspeakable thing."], headers=headers)
     assert (broken.status_code, error_code(broken)) == (500, "unexpected")
     assert "Unspeakable" not in broken.text
@@ -66,7 +66,7 @@ def test_neither_texts_nor_keys_are_logged(
 def test_an_unexpected_error_is_logged_with_its_place(
     hotel: Path, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answering, "split_documents", _fail_with_the_text)
+    monkeypatch.setattr(served_models, "split_documents", _fail_with_the_text)
     with running(_config(hotel)) as server:
         response = server.predict(TEXTS)
     failed = [line for line in _lines(log) if line["event"] == "request failed"]

@@ -21,6 +21,7 @@ from .predictor import (
     Backend as Backend,
     Predictor as Predictor,
     TorchBackend as TorchBackend,
+    column_texts as column_texts,
     prediction_names as prediction_names,
 )
 from .ray_cluster import (
@@ -39,5 +40,6 @@ from .running import (
 from .table_writers import (
     ENDINGS as ENDINGS,
     check_columns as check_columns,
+    values as values,
     writer_for as writer_for,
 )

@@ -21,7 +21,14 @@ from protorynet.reading import Reading
 if TYPE_CHECKING:
     from protorynet.model import Model
 
-__all__ = ["Backend", "Predictor", "TorchBackend", "prediction_names", "torch_model"]
+__all__ = [
+    "Backend",
+    "Predictor",
+    "TorchBackend",
+    "column_texts",
+    "prediction_names",
+    "torch_model",
+]
 
 _DECIMALS = 6  # of the probabilities in tables
 
@@ -229,10 +236,15 @@ class Predictor:
         EmptyDocumentError
             With the positions in the batch, where a text holds no sentence and may not be skipped.
         """
-        schema = self.output_schema(batch.schema, text=text)
-        reading = self.read(_texts(batch.column(text), text))
+        self.output_schema(batch.schema, text=text)
+        reading = self.read(column_texts(batch.column(text), text))
         if len(reading.empty) and not skip_empty:
             raise EmptyDocumentError(reading.empty.tolist())
+        return self.label_batch(batch, reading, text=text)
+
+    def label_batch(self, batch: pa.RecordBatch, reading: Reading, *, text: str) -> pa.RecordBatch:
+        """Return the rows of a batch whose texts hold a sentence, with what was read in them."""
+        schema = self.output_schema(batch.schema, text=text)
         kept = batch.filter(pa.array(reading.filled)) if len(reading.empty) else batch
         columns = [*kept.columns, *self._prediction_columns(reading)]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -296,7 +308,8 @@ def prediction_names(classes: Sequence[str]) -> list[str]:
     return ["prediction", "probability", *(f"p_{name}" for name in classes), "trajectory"]
 
 
-def _texts(column: pa.Array, name: str) -> list[str]:
+def column_texts(column: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
+    """Return the texts of a column, "" for missing ones; a column of other values is refused."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     if not (is_text or pa.types.is_string_view(kind) or pa.types.is_null(kind)):

@@ -1,31 +1,36 @@
-"""The application: its parts put together, and their start and end."""
+"""The application: its parts put together, their start and end, and running it as a server."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import contextlib
+import logging
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from importlib.metadata import entry_points
 from typing import Any
 
+import uvicorn
 from fastapi import FastAPI
 
 from protorynet import __version__
-from protorynet.errors import MissingExtraError
-from protorynet.server import description, health, jobs, models, workbench
-from protorynet.server.batching import Batcher
+from protorynet.errors import EncoderError, InputError, MissingExtraError, ModelFormatError
+from protorynet.server import api_pages, background, model_routes, workbench
+from protorynet.server.api_keys import KeyFile
+from protorynet.server.api_shapes import ERROR_ANSWERS, handle_errors
+from protorynet.server.background import InProgress, Jobs, WorkPool, answer_in_progress
 from protorynet.server.config import ServerConfig
-from protorynet.server.failures import ERROR_ANSWERS, handle_errors
-from protorynet.server.guard import Guard
-from protorynet.server.jobs import Jobs
-from protorynet.server.keyfile import KeyFile
-from protorynet.server.metrics import Metrics
-from protorynet.server.pages import pages_router
-from protorynet.server.store import ModelStore
-from protorynet.server.work import WorkPool
+from protorynet.server.guard import Guard, Metrics, log_to
+from protorynet.server.served_models import Batcher, ModelStore
 
-__all__ = ["create_app"]
+__all__ = ["address_of", "create_app", "listen", "reload_models", "serve"]
 
+_LOG = logging.getLogger("protorynet.server")
+_GRACE_SECONDS = 5
+_IDLE_SECONDS = 15
+_BACKLOG = 2048
 _DESCRIPTION = (
     "Text classification that shows its reasons: every sentence is matched to a prototype, a real "
     "sentence of the training data, and the sequence of prototypes decides the label. Texts are "
@@ -56,31 +61,26 @@ def create_app(config: ServerConfig) -> FastAPI:
     state.pool = WorkPool(max_waiting=limits.max_waiting, seconds=limits.seconds)
     state.jobs = Jobs(max_jobs=limits.max_jobs)
     handle_errors(app)
+    app.add_exception_handler(InProgress, answer_in_progress)
     app.add_middleware(Guard, keys=state.keys, limits=limits, metrics=state.metrics)
-    for part in (models, workbench, jobs, health, description):
+    for part in (model_routes, workbench, background, api_pages):
         app.include_router(part.router)
     if config.database is not None:
-        state.surveys = _surveys()
+        state.surveys = _load_surveys()
         app.include_router(state.surveys.router)
-    app.include_router(pages_router())
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    app.include_router(api_pages.page_routes())
+    app.openapi = lambda: api_pages.describe(app)  # type: ignore[method-assign]
     return app
 
 
-def _surveys() -> Any:
+def _load_surveys() -> Any:
     """Return the laboratory's surveys: their `router`, and `attach` for their database."""
     for entry in entry_points(group="protorynet.server", name="surveys"):
         return entry.load()
     raise MissingExtraError("Serving surveys", "protorynet-lab", extra="lab")
 
 
-def _described(app: FastAPI) -> dict[str, object]:
-    if app.openapi_schema is None:
-        app.openapi_schema = description.describe(app)
-    return app.openapi_schema
-
-
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state = app.state
     # One thread: two batches at once would only take each other's cores.
@@ -109,3 +109,86 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         threads.shutdown(wait=True, cancel_futures=True)
         state.jobs.close()
         state.pool.close()
+
+
+def serve(config: ServerConfig, *, announce: Callable[[str], None] = _LOG.info) -> None:
+    """Serve models until SIGTERM or Ctrl-C; SIGHUP reads all model directories again.
+
+    Requests under way are answered before the server ends.
+
+    Parameters
+    ----------
+    config
+        Which models, where, for whom.
+    announce
+        Called with the server's address when it is about to answer.
+    """
+    # First the port, which fails at once if it is taken; loading models takes a while.
+    with listen(config.host, config.port) as listener:
+        app = create_app(config)
+        settings = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            lifespan="on",
+            timeout_graceful_shutdown=int(config.limits.seconds) + _GRACE_SECONDS,
+            timeout_keep_alive=_IDLE_SECONDS,
+        )
+        log_to()
+        announce(address_of(config.host, listener))
+        with _reloading_on_hangup(app):
+            uvicorn.Server(settings).run(sockets=[listener])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Listen on a port, or say why that cannot be; 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host.strip("[]"), port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise InputError(
+            f"{host} port {port} cannot be listened on: {error.strerror or error}. Choose others "
+            "with --host and --port."
+        ) from None
+
+
+def address_of(host: str, listener: socket.socket) -> str:
+    """Return the address of a server that listens.
+
+    Examples
+    --------
+    >>> with listen("127.0.0.1", 0) as listener:
+    ...     address_of("::1", listener).rpartition(":")[0]
+    'http://[::1]'
+    """
+    port = listener.getsockname()[1]
+    return f"http://[{host.strip('[]')}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def reload_models(app: FastAPI) -> None:
+    """Read every model's directory again; one that cannot be read stays as it was."""
+    for name in app.state.store.names():
+        try:
+            served = app.state.store.replace(name)
+        except (EncoderError, InputError, ModelFormatError) as error:
+            _LOG.error("not reloaded", extra={"model": name, "reason": str(error)})
+        else:
+            app.state.metrics.reloads.labels(name).inc()
+            _LOG.info("reloaded", extra={"model": name, "version": served.version})
+
+
+@contextlib.contextmanager
+def _reloading_on_hangup(app: FastAPI) -> Iterator[None]:
+    def reload(*_: object) -> None:
+        threading.Thread(target=reload_models, args=(app,), name="reload", daemon=True).start()
+
+    if not hasattr(signal, "SIGHUP"):  # Windows has none
+        yield
+        return
+    before = signal.signal(signal.SIGHUP, reload)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -1,31 +1,37 @@
-"""What every request passes first and every answer last: checks, headers, counting and the log."""
+"""What every request passes first and every answer last: checks, headers, metrics and the log."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import secrets
+import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
 from urllib.parse import urlsplit
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from protorynet.server.api_keys import KeyFile, known_key
+from protorynet.server.api_shapes import ApiError, error_response
 from protorynet.server.config import Limits, is_loopback
-from protorynet.server.failures import ApiError, error_response
-from protorynet.server.keyfile import KeyFile
-from protorynet.server.keys import known_key
-from protorynet.server.logs import origin
-from protorynet.server.metrics import Metrics
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "JsonLines", "Metrics", "log_to", "origin"]
 
 _LOG = logging.getLogger("protorynet.server")
+_FIELDS_OF_RECORDS = {*vars(logging.makeLogRecord({})), "message", "asctime", "color_message"}
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_METHODS = _SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 _UPLOADS = ("/batches", "/batches/preview")
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; "
@@ -37,6 +43,90 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+_BUCKETS_OF_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_BUCKETS_OF_REQUESTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class JsonLines(logging.Formatter):
+    """Writes each record as one JSON object; what was given as `extra` becomes its fields.
+
+    Examples
+    --------
+    >>> record = logging.makeLogRecord({"msg": "request", "levelname": "INFO", "status": 200})
+    >>> JsonLines().format(record)
+    '{"time": "...", "level": "info", "event": "request", "status": 200}'
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line; of an exception only its kind and where it happened."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+        }
+        line |= {k: value for k, value in vars(record).items() if k not in _FIELDS_OF_RECORDS}
+        if record.exc_info and record.exc_info[1]:
+            line |= origin(record.exc_info[1])
+        return json.dumps(line, default=str)
+
+
+def origin(error: BaseException) -> dict[str, str]:
+    """Say what kind an error is and where it happened; its message may hold a client's text.
+
+    Examples
+    --------
+    >>> try:
+    ...     int("a client's text")
+    ... except ValueError as error:
+    ...     origin(error)["error"]
+    'ValueError'
+    """
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    calls = (f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
+    return {"error": type(error).__name__, "where": " > ".join(calls)}
+
+
+def log_to(stream: TextIO | None = None) -> None:
+    """Write the server's and uvicorn's records as JSON lines, to standard error by default."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name in ("protorynet.server", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+
+
+class Metrics:
+    """What is counted for Prometheus; no label is ever taken from what a client sent."""
+
+    def __init__(self) -> None:
+        own = self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "protorynet_requests",
+            "Requests answered.",
+            ["method", "route", "status"],
+            registry=own,
+        )
+        self.seconds = Histogram(
+            "protorynet_request_seconds",
+            "Seconds from a request's first byte to the last of its answer.",
+            ["route"],
+            buckets=_BUCKETS_OF_SECONDS,
+            registry=own,
+        )
+        self.batches = Histogram(
+            "protorynet_batch_requests",
+            "Requests answered by one call of the encoder.",
+            ["model"],
+            buckets=_BUCKETS_OF_REQUESTS,
+            registry=own,
+        )
+        self.texts = Counter("protorynet_texts", "Texts read.", ["model"], registry=own)
+        self.waiting = Gauge(
+            "protorynet_waiting_requests", "Requests that wait to be read.", ["model"], registry=own
+        )
+        self.reloads = Counter("protorynet_reloads", "Models reloaded.", ["model"], registry=own)
 
 
 @dataclass
@@ -55,19 +145,7 @@ class _Exchange:
 
 
 class Guard:
-    """Middleware around all routes.
-
-    Parameters
-    ----------
-    app
-        What is guarded.
-    keys
-        The API keys; None where everybody on this machine may do everything.
-    limits
-        Sizes and times.
-    metrics
-        Where requests are counted.
-    """
+    """Middleware around all routes; without keys, everybody on this machine may do everything."""
 
     def __init__(
         self, app: ASGIApp, *, keys: KeyFile | None, limits: Limits, metrics: Metrics
@@ -87,7 +165,7 @@ class Guard:
             return
         headers = Headers(scope=scope)
         exchange = _Exchange(_request_id(headers))
-        sending = self._sending(send, scope, exchange)
+        sending = self._sending(send, exchange)
         try:
             self._check(scope, headers)
             await self._app(scope, self._receiving(receive, scope, exchange), sending)
@@ -97,14 +175,21 @@ class Guard:
             extra = {"request_id": exchange.id, "route": _route(scope)} | origin(error)
             _LOG.error("request failed", extra=extra)
             if not exchange.status:
-                await error_response(_unexpected(exchange.id))(scope, receive, sending)
+                unexpected = ApiError(
+                    500,
+                    "unexpected",
+                    f"something unexpected went wrong. Tell whoever runs the server the request "
+                    f"id {exchange.id}.",
+                )
+                await error_response(unexpected)(scope, receive, sending)
         finally:
-            self._tell(scope, exchange)
+            self._record(scope, exchange)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         """Refuse, before anything is read, what comes from elsewhere or without a key."""
         path: str = scope["path"]
-        if self._keys is None and not is_loopback(_host(headers)):
+        host = _parse_url(f"//{headers.get('host', '')}", lambda parts: parts.hostname or "")
+        if self._keys is None and not is_loopback(host):
             raise ApiError(
                 400,
                 "unknown_host",
@@ -147,7 +232,7 @@ class Guard:
 
         return limited
 
-    def _sending(self, send: Send, scope: Scope, exchange: _Exchange) -> Send:
+    def _sending(self, send: Send, exchange: _Exchange) -> Send:
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 exchange.status = message["status"]
@@ -161,14 +246,16 @@ class Guard:
 
         return counted
 
-    def _tell(self, scope: Scope, exchange: _Exchange) -> None:
-        route, status = _route(scope), exchange.status or 499
-        self._metrics.request(scope["method"], route, status, exchange.seconds)
+    def _record(self, scope: Scope, exchange: _Exchange) -> None:
+        route, status, given = _route(scope), exchange.status or 499, scope["method"]
+        method = given if given in _METHODS else "other"
+        self._metrics.requests.labels(method, route, str(status)).inc()
+        self._metrics.seconds.labels(route).observe(exchange.seconds)
         _LOG.info(
             "request",
             extra={
                 "request_id": exchange.id,
-                "method": scope["method"],
+                "method": given,
                 "route": route,
                 "status": status,
                 "ms": round(exchange.seconds * 1000, 1),
@@ -188,10 +275,6 @@ def _route(scope: Scope) -> str:
     return str(getattr(scope.get("route"), "path", "unmatched"))
 
 
-def _host(headers: Headers) -> str:
-    return _parsed(f"//{headers.get('host', '')}", lambda parts: parts.hostname or "")
-
-
 def _is_foreign(headers: Headers) -> bool:
     """Say whether a browser sends this for a page of another site."""
     if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
@@ -199,10 +282,10 @@ def _is_foreign(headers: Headers) -> bool:
     given = headers.get("origin")
     if given is None:
         return False
-    return _parsed(given, lambda parts: parts.netloc) != headers.get("host", "")
+    return _parse_url(given, lambda parts: parts.netloc) != headers.get("host", "")
 
 
-def _parsed(address: str, part: Callable[..., str]) -> str:
+def _parse_url(address: str, part: Callable[..., str]) -> str:
     try:
         return part(urlsplit(address))
     except ValueError:
@@ -215,13 +298,4 @@ def _too_large(most: int) -> ApiError:
         "body_too_large",
         f"the body is larger than the {most:,} bytes allowed. Send less at a time.",
         headers={"Connection": "close"},
-    )
-
-
-def _unexpected(request_id: str) -> ApiError:
-    return ApiError(
-        500,
-        "unexpected",
-        f"something unexpected went wrong. Tell whoever runs the server the request id "
-        f"{request_id}.",
     )

@@ -21,10 +21,10 @@ from workbench_scene import FORMULA, SCRIPT, Bench
 from protorynet import ProtoryNetClassifier
 from protorynet.errors import InputError, TableError
 from protorynet.server import ApiError, Limits, ServerConfig, csv_lines
-from protorynet.server.spreadsheet import safe_cell
+from protorynet.server.api_shapes import safe_cell
 from protorynet.server.workbench import uploads
-from protorynet.server.workbench.batches import BatchFolder
-from protorynet.server.workbench.tallies import group_keys, time_keys
+from protorynet.server.workbench.batch_overview import group_keys, time_keys
+from protorynet.server.workbench.batch_store import BatchFolder
 
 ROWS = [
     {"complaint": SCRIPT, "city": "Rome", "date": "2026-01-05"},
@@ -68,7 +68,7 @@ def test_a_file_that_is_no_table_is_refused_without_telling_paths(
     assert "/" not in answer.json()["error"]["message"].replace(" / ", "")
 
 
-@given(st.binary(max_size=300), st.sampled_from(uploads.ENDINGS))
+@given(st.binary(max_size=300), st.sampled_from(uploads.UPLOAD_ENDINGS))
 def test_any_file_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, ending: str
 ) -> None:

@@ -10,7 +10,7 @@ from server_scene import error_code
 from workbench_scene import FORMULA, SCRIPT, Bench
 
 from protorynet import ProtoryNetClassifier
-from protorynet.server.spreadsheet import safe_cell
+from protorynet.server.api_shapes import safe_cell
 
 
 def test_documents_come_in_pages(reading: Bench) -> None:

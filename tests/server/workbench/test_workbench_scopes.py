@@ -12,7 +12,7 @@ import pytest
 from server_scene import Running, error_code, running
 
 from protorynet.server import KeyFile, ServerConfig
-from protorynet.server.description import route_scopes
+from protorynet.server.api_pages import route_scopes
 
 READING = [
     ("GET", "/documents"),

@@ -15,7 +15,7 @@ from workbench_scene import Bench
 
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.server import ServerConfig
-from protorynet.server.workbench.table import read_data
+from protorynet.server.workbench.labelled_table import read_data
 from protorynet.training import validation_documents
 
 
@@ -77,7 +77,7 @@ def test_without_training_rows_the_reader_cannot_be_retrained(
 def test_of_very_many_rows_some_are_read_spread_over_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("protorynet.server.workbench.table._MOST_TRAINING", 5)
+    monkeypatch.setattr("protorynet.server.workbench.labelled_table._MOST_TRAINING", 5)
     rows = [(f"Text {n}.", "a" if n % 2 else "b") for n in range(50)]
     table = read_data(_written(tmp_path / "t.csv", rows))
     assert len(table) == 50

@@ -2,43 +2,62 @@
 
 from __future__ import annotations
 
-import shutil
+import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, File, Form, Path, Request, Response, UploadFile
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fastapi import File, Form, Path, UploadFile
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 
 from protorynet.errors import InputError
-from protorynet.server.failures import ApiError
-from protorynet.server.jobs import Job, JobView
-from protorynet.server.work import run_in_pool
-from protorynet.server.workbench.batches import Batch
-from protorynet.server.workbench.bodies import PREDICT, REFUSALS
-from protorynet.server.workbench.desk import AtDesk, Desk, writing
-from protorynet.server.workbench.scoring import check_columns, result_csv, score_batch
+from protorynet.files import write_atomically
+from protorynet.inference import Predictor, check_columns, column_texts, values, writer_for
+from protorynet.server.api_shapes import ApiError, csv_download
+from protorynet.server.background import Progress
+from protorynet.server.workbench.batch_overview import Keys, Tally, group_keys, time_keys
+from protorynet.server.workbench.batch_store import Batch, BatchFolder
+from protorynet.server.workbench.desk import (
+    PREDICT,
+    AtDesk,
+    Desk,
+    in_pool,
+    make_router,
+    writing,
+)
 from protorynet.server.workbench.uploads import ending_of, preview, read_upload
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/v1/models/{name}", tags=["workbench"], responses=REFUSALS)
-
+_ROWS_PER_STEP = 16  # between two reports of progress
+_CSV_ROWS_AT_ONCE = 256
 _Id = Annotated[str, Path(max_length=64, description="Id of the batch.")]
 _Column = Annotated[str | None, Form(max_length=1_000)]
 
+router = make_router()
+
 
 @router.post("/batches/preview", dependencies=PREDICT)
-async def batch_preview(
-    desk: AtDesk, request: Request, file: Annotated[UploadFile, File()]
-) -> dict[str, Any]:
+@in_pool
+def batch_preview(desk: AtDesk, file: Annotated[UploadFile, File()]) -> dict[str, Any]:
     """Describe a table before it is predicted; it is kept for an hour."""
-    return await run_in_pool(request.app, _previewed, desk, file)
+    upload_id, path = _receive(desk, file)
+    try:
+        described = preview(read_upload(path))
+    except InputError:
+        desk.batches.forget_upload(path)
+        raise
+    return {"upload": upload_id, "filename": desk.batches.filename(path), **described}
 
 
 @router.post("/batches", dependencies=PREDICT, status_code=202)
-async def batch_begin(
+@in_pool
+def batch_begin(
     desk: AtDesk,
-    request: Request,
     text: Annotated[str, Form(min_length=1, max_length=1_000, description="Column of texts.")],
     upload: Annotated[str | None, Form(max_length=64, description="Id from a preview.")] = None,
     file: Annotated[UploadFile | None, File()] = None,
@@ -49,10 +68,34 @@ async def batch_begin(
 
     The table and the results are kept for seven days, or until the batch is removed.
     """
-    columns = (text, group or None, time or None)
-    batch, job = await run_in_pool(request.app, _begun, desk, upload, file, columns)
-    view = JobView.model_validate(job, from_attributes=True).model_dump()
-    return JSONResponse({"batch": batch.id, "job": view}, 202)
+    if upload is not None and file is None:
+        path = desk.batches.upload(upload)
+    elif file is not None and upload is None:
+        path = _receive(desk, file)[1]
+    else:
+        raise ApiError(422, "one_table", "send either `file` or `upload`, the id from a preview.")
+    served, folder = desk.served, desk.batches
+    predictor = served.classifier.predictor  # it keeps nothing of what clients send in its cache
+    about = {"text": text, "group": group or None, "time": time or None, "version": served.version}
+    try:
+        table = read_upload(path)
+        _check_table(table, predictor, about)
+    except InputError:
+        if upload is None:  # nobody knows its id, so nobody could use it again
+            folder.forget_upload(path)
+        raise
+    with writing("the batch"):
+        batch = folder.begin(path, n_rows=table.num_rows, **about)
+    most = desk.app.state.config.limits.max_characters
+    try:
+        job = desk.app.state.jobs.start(
+            "batch", lambda progress: _score_batch(folder, batch, predictor, progress, most)
+        )
+    except ApiError:
+        folder.delete(batch.id)
+        raise
+    folder.watch(batch, job)
+    return JSONResponse({"batch": batch.id, "job": job.view()}, 202)
 
 
 @router.get("/batches/{batch}", dependencies=PREDICT)
@@ -62,21 +105,17 @@ def batch_state(desk: AtDesk, batch: _Id) -> dict[str, Any]:
 
 
 @router.get("/batches/{batch}/result.csv", dependencies=PREDICT)
-def batch_csv(desk: AtDesk, batch: _Id) -> Response:
+def batch_csv(desk: AtDesk, batch: _Id) -> StreamingResponse:
     """Give the rows with their predictions and trajectories as CSV."""
-    path = _result(desk, batch)
-    return StreamingResponse(
-        result_csv(path),
-        media_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": 'attachment; filename="predictions.csv"'},
-    )
+    path = _find_result(desk, batch)
+    return csv_download("predictions.csv", pq.read_schema(path).names, _read_rows(path))
 
 
 @router.get("/batches/{batch}/result.parquet", dependencies=PREDICT)
-def batch_parquet(desk: AtDesk, batch: _Id) -> Response:
+def batch_parquet(desk: AtDesk, batch: _Id) -> FileResponse:
     """Give the rows with their predictions and trajectories as Parquet."""
     return FileResponse(
-        _result(desk, batch),
+        _find_result(desk, batch),
         media_type="application/vnd.apache.parquet",
         filename="predictions.parquet",
     )
@@ -85,9 +124,9 @@ def batch_parquet(desk: AtDesk, batch: _Id) -> Response:
 @router.get("/batches/{batch}/overview", dependencies=PREDICT)
 def batch_overview(
     desk: AtDesk, batch: _Id, by: Literal["all", "group", "time"] = "all"
-) -> Response:
+) -> JSONResponse:
     """Tell what a batch is about: the prototypes by frequency, by group or over time."""
-    return JSONResponse(desk.batches.overview(desk.batches.read(batch), by))
+    return JSONResponse(desk.batches.overview(batch, by))
 
 
 @router.delete("/batches/{batch}", dependencies=PREDICT, status_code=204)
@@ -96,67 +135,102 @@ def batch_forget(desk: AtDesk, batch: _Id) -> None:
     desk.batches.delete(batch)
 
 
-def _previewed(desk: Desk, file: UploadFile) -> dict[str, Any]:
-    upload_id, path = _received(desk, file)
-    try:
-        described = preview(read_upload(path))
-    except InputError:
-        desk.batches.forget_upload(path)
-        raise
-    return {"upload": upload_id, "filename": desk.batches.filename(path), **described}
-
-
-def _begun(
-    desk: Desk,
-    upload: str | None,
-    file: UploadFile | None,
-    columns: tuple[str, str | None, str | None],
-) -> tuple[Batch, Job]:
-    if (upload is None) == (file is None):
-        raise ApiError(422, "one_table", "send either `file` or `upload`, the id from a preview.")
-    folder, served = desk.batches, desk.served
-    path = folder.upload(upload) if upload is not None else None
-    if path is None:
-        assert file is not None
-        _, path = _received(desk, file)
-    try:
-        table = read_upload(path)
-        check_columns(table, *columns)
-    except InputError:
-        if upload is None:  # nobody knows its id, so nobody could use it again
-            folder.forget_upload(path)
-        raise
-    text, group, time = columns
-    with writing("the batch"):
-        batch = folder.begin(
-            path, text=text, group=group, time=time, n_rows=table.num_rows, version=served.version
-        )
-    state = desk.workbench.app.state
-    most = state.config.limits.max_characters
-    try:
-        job: Job = state.jobs.start(
-            "batch", lambda tell: score_batch(folder, batch, served, tell, max_characters=most)
-        )
-    except ApiError:
-        folder.delete(batch.id)
-        raise
-    folder.watch(batch, job)
-    return batch, job
-
-
-def _received(desk: Desk, file: UploadFile) -> tuple[str, FilePath]:
-    """Write what is sent to a file of our own name; the client's name is only shown."""
+def _receive(desk: Desk, file: UploadFile) -> tuple[str, FilePath]:
     filename = file.filename or ""
     ending = ending_of(filename)
     with writing("the file"):
-        upload_id, path = desk.batches.new_upload(ending)
-        with path.open("wb") as out:
-            shutil.copyfileobj(file.file, out, 2**20)
-        desk.batches.name_upload(path, filename)
-    return upload_id, path
+        return desk.batches.receive(file.file, filename, ending)
 
 
-def _result(desk: Desk, batch_id: str) -> FilePath:
-    batch = desk.batches.read(batch_id)
-    desk.batches.require_done(batch)
-    return desk.batches.file(batch.id, "result.parquet")
+def _check_table(table: pa.Table, predictor: Predictor, about: dict[str, Any]) -> None:
+    """Refuse a table that lacks a column, or whose rows with predictions cannot be written."""
+    for column in (about["text"], about["group"], about["time"]):
+        if column is not None and column not in table.column_names:
+            names = ", ".join(map(repr, table.column_names[:10]))
+            raise InputError(f"the file has no column {column[:100]!r}; it has {names}.")
+    check_columns(predictor.output_schema(table.schema, text=about["text"]), ".parquet")
+
+
+def _find_result(desk: Desk, batch_id: str) -> FilePath:
+    return desk.batches.path(desk.batches.read(batch_id, is_done=True).id, "result.parquet")
+
+
+def _read_rows(path: FilePath) -> Iterator[tuple[Any, ...]]:
+    with pq.ParquetFile(path) as file:
+        for rows in file.iter_batches(batch_size=_CSV_ROWS_AT_ONCE):
+            yield from zip(*map(values, rows.columns), strict=True)
+
+
+def _score_batch(
+    folder: BatchFolder, batch: Batch, predictor: Predictor, progress: Progress, most: int
+) -> dict[str, Any]:
+    """Predict every row of a batch, and keep the results; inside of a job."""
+    try:
+        with writing("the results"):
+            progress(0.0, "Reading the file")
+            table = read_upload(folder.table(batch.id))
+            n_documents = _score_table(folder, batch, table, predictor, progress, most)
+            skipped = table.num_rows - n_documents
+            folder.write(replace(batch, n_documents=n_documents, n_skipped=skipped))
+    except (InputError, ApiError) as error:
+        folder.fail(batch, str(error))
+        raise
+    return {"batch": batch.id, "n_documents": n_documents}
+
+
+def _score_table(
+    folder: BatchFolder,
+    batch: Batch,
+    table: pa.Table,
+    predictor: Predictor,
+    progress: Progress,
+    most: int,
+) -> int:
+    texts = column_texts(table.column(batch.text), batch.text)
+    _check_lengths(texts, most)
+    rows = np.flatnonzero([bool(text.strip()) for text in texts])
+    texts = [texts[row] for row in rows.tolist()]
+    table = table.take(rows).combine_chunks()
+    tally = Tally(predictor.facts, _make_keys(batch, table), rows, texts)
+    n_documents = 0
+    part = folder.path(batch.id, "result.part")
+    with part.open("wb") as file, writer_for(file, ".parquet") as writer:
+        for start in range(0, len(texts), _ROWS_PER_STEP):
+            progress(start / len(texts), f"Predicting: {start:,} of {len(texts):,} rows")
+            sentences, embeddings = predictor.prepare(texts[start : start + _ROWS_PER_STEP])
+            if not len(sentences):
+                continue
+            reading = predictor.read_prepared(sentences, embeddings)
+            (some,) = table.slice(start, _ROWS_PER_STEP).to_batches()
+            writer.write(predictor.label_batch(some, reading, text=batch.text))
+            tally.add(start + np.flatnonzero(reading.filled), reading, sentences.texts)
+            n_documents += len(reading.lengths)
+    if not n_documents:
+        raise InputError("no row of the file holds a sentence.")
+    for by in tally.keys:
+        overview = json.dumps(tally.view(by), ensure_ascii=False)
+        write_atomically(folder.path(batch.id, f"overview-{by}.json"), overview)
+    part.rename(part.with_suffix(".parquet"))
+    return n_documents
+
+
+def _make_keys(batch: Batch, table: pa.Table) -> dict[str, Keys]:
+    keys = {"all": Keys(("all",), np.zeros(table.num_rows, np.int64))}
+    if batch.group is not None:
+        keys["group"] = group_keys(values(_whole(table, batch.group)), batch.group)
+    if batch.time is not None:
+        keys["time"] = time_keys(values(_whole(table, batch.time)), batch.time)
+    return keys
+
+
+def _whole(table: pa.Table, name: str) -> pa.Array:
+    return table.column(name).combine_chunks()
+
+
+def _check_lengths(texts: list[str], most: int) -> None:
+    for row, text in enumerate(texts):
+        if len(text) > most:
+            raise InputError(
+                f"row {row} (counted from 0) has a text of {len(text):,} characters; at most "
+                f"{most:,} are allowed. Cut it, and send the file again."
+            )

@@ -1,88 +1,421 @@
-"""Routes of the draft and of published versions."""
+"""The draft: edited, undone, trained, compared with what is served, and published as a version."""
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request, Response
+import numpy as np
+from fastapi import Path
 from fastapi.responses import JSONResponse
+from pydantic import Field
 
-from protorynet.server.jobs import Job
-from protorynet.server.work import run_in_pool
-from protorynet.server.workbench import editing
-from protorynet.server.workbench.bodies import (
+from protorynet.errors import EncoderError, InputError, ModelFormatError
+from protorynet.explain import LabelledDocuments, class_figures
+from protorynet.inference import TorchBackend
+from protorynet.model import Model
+from protorynet.progress import progress_told
+from protorynet.prototypes import EditEntry, Edits
+from protorynet.reading import Reading
+from protorynet.server.api_shapes import ApiError, Body, Text
+from protorynet.server.background import Progress
+from protorynet.server.served_models import ServedModel, folder_version
+from protorynet.server.workbench.desk import (
     EDIT,
     MAY_WAIT,
     PREDICT,
-    REFUSALS,
-    EditsBody,
-    PublishBody,
+    AtDesk,
+    Desk,
     WorkingView,
+    in_pool,
+    make_router,
+    writing,
 )
-from protorynet.server.workbench.comparing import comparison_view
-from protorynet.server.workbench.desk import AtDesk
-from protorynet.server.workbench.paging import working
+from protorynet.server.workbench.desk_folders import Draft, Version, moment
+from protorynet.server.workbench.labelled_table import quiet_copy, shorten
+from protorynet.storage import save_model
+from protorynet.training import Labelled, edit_model, retrain_reader
 
-__all__ = ["router"]
+__all__ = ["present_draft", "router"]
 
-router = APIRouter(prefix="/v1/models/{name}", tags=["workbench"], responses=REFUSALS)
+_MOST_EDITS = 1_000
+_MOST_CHANGED_SHOWN = 50
+_RETRAINING = (
+    "accuracy_before",
+    "accuracy_edited",
+    "accuracy_after",
+    "n_documents",
+    "n_held_out",
+    "seconds",
+)
+_Id = Annotated[int, Field(ge=0, le=2**53)]
+_Key = Annotated[int, Field(ge=0, le=2**53, strict=False)]  # keys of JSON objects are texts
+_Sentence = Annotated[Text, Field(max_length=10_000)]
+
+router = make_router()
+
+
+class EditsBody(Body):
+    """Edits to be made together."""
+
+    drop: list[_Id] = Field(default=[], max_length=_MOST_EDITS, examples=[[7]])
+    merge: list[Annotated[list[_Id], Field(min_length=2, max_length=2)]] = Field(
+        default=[],
+        max_length=_MOST_EDITS,
+        description="Pairs of ids: the first stays and speaks for both, the second is removed.",
+        examples=[[[3, 5]]],
+    )
+    replace: dict[_Key, _Sentence] = Field(
+        default={}, max_length=_MOST_EDITS, examples=[{"4": "The room was cold."}]
+    )
+    rename: dict[_Key, _Sentence] = Field(
+        default={}, max_length=_MOST_EDITS, examples=[{"3": "slow service"}]
+    )
+    revision: int | None = Field(
+        default=None,
+        ge=0,
+        description="The revision that was seen; another one is refused.",
+        examples=[0],
+    )
+
+    def edits(self) -> Edits:
+        """Return the edits in the package's own form."""
+        groups: dict[int, list[int]] = {}
+        for kept, removed in self.merge:
+            groups.setdefault(kept, [kept]).append(removed)
+        return Edits.of(self.drop, groups.values(), self.replace, self.rename)
+
+
+class PublishBody(Body):
+    """What to say of a new version."""
+
+    note: Annotated[Text, Field(max_length=500)] = Field(
+        default="", examples=["Names for all prototypes."]
+    )
 
 
 @router.get("/draft", dependencies=PREDICT)
-async def draft(desk: AtDesk, request: Request) -> dict[str, Any]:
+@in_pool
+def draft(desk: AtDesk) -> dict[str, Any]:
     """Show the draft: what was edited since the model was last published."""
-    return await run_in_pool(request.app, editing.draft_view, desk)
+    return _view_draft(desk)
 
 
 @router.post("/draft/edits", dependencies=EDIT)
-async def draft_edits(desk: AtDesk, request: Request, body: EditsBody) -> dict[str, Any]:
+@in_pool
+def draft_edits(desk: AtDesk, body: EditsBody) -> dict[str, Any]:
     """Edit prototypes in the draft; the edit is on disk before the answer."""
-    return await run_in_pool(request.app, editing.edit, desk, body.edits(), body.revision)
+    edits = body.edits()
+    if not edits:
+        raise InputError("there is nothing to do: name at least one edit.")
+    with desk.lock:
+        found = _open_draft(desk)
+        if body.revision not in (None, found.revision):
+            raise ApiError(
+                409,
+                "draft_changed",
+                f"the draft is at revision {found.revision}, not {body.revision}: somebody edited "
+                "it meanwhile. Load it again.",
+            )
+        return _keep(desk, found, edit_model(found.model, edits, desk.served.classifier.encoder_))
 
 
 @router.post("/draft/undo", dependencies=EDIT)
-async def draft_undo(desk: AtDesk, request: Request) -> dict[str, Any]:
+@in_pool
+def draft_undo(desk: AtDesk) -> dict[str, Any]:
     """Undo the last edit of the draft, exactly."""
-    return await run_in_pool(request.app, editing.undo, desk)
+    with desk.lock:
+        found = _open_draft(desk)
+        if not found.can_undo:
+            raise ApiError(409, "nothing_to_undo", "the draft has no edit that can be undone.")
+        return _keep(desk, found, found.model.undone())
 
 
 @router.post("/draft/retrain", dependencies=EDIT, status_code=202, response_model=WorkingView)
-async def draft_retrain(desk: AtDesk, request: Request) -> Response:
+@in_pool
+def draft_retrain(desk: AtDesk) -> JSONResponse:
     """Train the reader of the draft again, on the training documents of the table."""
-    return working(await run_in_pool(request.app, editing.retrain, desk))
+    if not len(desk.table().training):
+        raise ApiError(
+            409,
+            "no_training_rows",
+            "no row of --data has split 'train', so there is nothing to train the reader on.",
+        )
+    with desk.lock:
+        found = _open_draft(desk)
+        desk.retraining = desk.app.state.jobs.start(
+            "retrain", lambda progress: _retrain(desk, found, progress), scope="edit"
+        )
+        return JSONResponse({"job": desk.retraining.view()}, 202)
 
 
 @router.get("/draft/comparison", dependencies=PREDICT, responses=MAY_WAIT)
-async def draft_comparison(desk: AtDesk, request: Request) -> Response:
+@in_pool
+def draft_comparison(desk: AtDesk) -> JSONResponse:
     """Compare the draft with the published model on documents held out."""
-    found = await run_in_pool(request.app, comparison_view, desk)
-    return working(found) if isinstance(found, Job) else JSONResponse(found)
+    desk.table()
+    found, served = present_draft(desk), desk.served
+    if found is None:
+        raise ApiError(404, "no_draft", "there is no draft to compare. Make an edit first.")
+
+    def work(progress: Progress) -> dict[str, Any]:
+        split, documents = desk.prepared(served, progress).of_split("validation", "test")
+        return {"split": split, **_compare(served.classifier.model_, found.model, documents)}
+
+    state = (served.version, found.id, found.revision)
+    return JSONResponse(desk.ask("comparison", state, work))
 
 
 @router.post("/draft/publish", dependencies=EDIT)
-async def draft_publish(
-    desk: AtDesk, request: Request, body: PublishBody | None = None
-) -> dict[str, Any]:
+@in_pool
+def draft_publish(desk: AtDesk, body: PublishBody | None = None) -> dict[str, Any]:
     """Make the draft the version that is served; older ones are kept."""
     note = body.note.strip() if body else ""
-    return await run_in_pool(request.app, editing.publish, desk, note)
+    with desk.lock:
+        found = _open_draft(desk)
+        if all(entry.undone is not None for entry in found.entries):
+            raise ApiError(
+                409, "nothing_to_publish", "the draft has no edits. Edit or retrain it first."
+            )
+        served, ledger = desk.served, desk.versions.read()
+        if served.version not in (ledger.base, *(each.version for each in ledger.versions)):
+            raise ApiError(
+                409,
+                "model_changed",
+                "the model directory has changed on disk since the server read it. Restore "
+                "version 1 to serve what it holds now, or start the server again.",
+            )
+        number = desk.versions.next_number()
+        path = desk.versions.path(number)
+        with writing("the new version"):
+            save_model(found.model, path, tuned=_encoder_folder(served))
+            version = folder_version(path)
+            fresh = Version(number, version, moment(), note, len(found.model.prototypes), found.id)
+            # From here on it is the version that a restart serves.
+            desk.versions.write(replace(ledger, current=number, versions=(*ledger.versions, fresh)))
+        for name in desk.names:
+            classifier = copy.copy(desk.store.get(name).classifier)
+            classifier.model_ = found.model
+            desk.store.replace(name, path, classifier=classifier)
+            desk.app.state.metrics.reloads.labels(name).inc()
+        desk.drafts.delete()
+        return {
+            "number": number,
+            "version": version,
+            "folder": f"{desk.home.name}/versions/{number}",
+            "draft": _view_draft(desk),
+        }
 
 
 @router.delete("/draft", dependencies=EDIT, status_code=204)
-async def draft_discard(desk: AtDesk, request: Request) -> None:
+@in_pool
+def draft_discard(desk: AtDesk) -> None:
     """Forget the draft."""
-    await run_in_pool(request.app, editing.discard, desk)
+    with desk.lock:
+        _refuse_if_busy(desk)
+        with writing("the end of the draft"):
+            desk.drafts.delete()
 
 
 @router.get("/versions", dependencies=PREDICT)
-async def versions(desk: AtDesk, request: Request) -> dict[str, Any]:
+@in_pool
+def versions(desk: AtDesk) -> dict[str, Any]:
     """List the versions of the model; the first one is the directory as given."""
-    return await run_in_pool(request.app, editing.versions_view, desk)
+    return _view_versions(desk)
 
 
 @router.post("/versions/{number}/restore", dependencies=EDIT)
-async def version_restore(
-    desk: AtDesk, request: Request, number: Annotated[int, Path(ge=1, le=10**9)]
-) -> dict[str, Any]:
+@in_pool
+def version_restore(desk: AtDesk, number: Annotated[int, Path(ge=1, le=10**9)]) -> dict[str, Any]:
     """Serve an older version again."""
-    return await run_in_pool(request.app, editing.restore, desk, number)
+    with desk.lock:
+        _refuse_if_busy(desk)
+        ledger = desk.versions.read()
+        known = [1, *(each.number for each in ledger.versions)]
+        if number not in known:
+            raise ApiError(
+                404,
+                "unknown_version",
+                f"there is no such version; there are {', '.join(map(str, known))}.",
+            )
+        try:
+            for name in desk.names:
+                desk.store.replace(name, desk.versions.path(number))
+        except (EncoderError, InputError, ModelFormatError) as error:
+            message = str(error).replace(f"{desk.home.parent}/", "")
+            raise ApiError(409, "version_damaged", f"it cannot be served: {message}") from None
+        with writing("the choice of the version"):
+            desk.versions.write(replace(ledger, current=number))
+        return _view_versions(desk)
+
+
+def present_draft(desk: Desk) -> Draft | None:
+    """Return the draft, if there is one."""
+    with desk.lock:
+        served = desk.served
+        try:
+            found = desk.drafts.read(device=str(served.classifier.model_.device))
+        except ModelFormatError:
+            raise ApiError(
+                409,
+                "draft_damaged",
+                "the draft on disk is damaged. Discard it (DELETE /draft) and begin again.",
+            ) from None
+        if found is None or found.base_version == served.version:
+            return found
+        # Killed after it was published and before it was removed.
+        if any(version.draft == found.id for version in desk.versions.read().versions):
+            desk.drafts.delete()
+            return None
+        return found
+
+
+def _open_draft(desk: Desk) -> Draft:
+    """Return the draft for changing it, begun if there is none."""
+    _refuse_if_busy(desk)
+    found, served = present_draft(desk), desk.served
+    if found is None:
+        return Draft.begin(served.version, served.classifier.model_)
+    if found.base_version != served.version:
+        raise ApiError(
+            409,
+            "draft_stale",
+            "another version of the model is served since the draft was begun. Discard the draft "
+            "(DELETE /draft), or restore the version it was begun from.",
+        )
+    return found
+
+
+def _refuse_if_busy(desk: Desk) -> None:
+    if desk.retraining is not None and not desk.retraining.ended:
+        raise ApiError(
+            409,
+            "draft_busy",
+            "the reader of the draft is being trained. Wait until that has ended.",
+            headers={"Retry-After": "5"},
+        )
+
+
+def _keep(desk: Desk, found: Draft, model: Model) -> dict[str, Any]:
+    """Keep the draft's next revision, and return what clients see of it."""
+    with writing("the draft"):
+        desk.drafts.write(found.change(model), encoder=_encoder_folder(desk.served))
+    return _view_draft(desk)
+
+
+def _encoder_folder(served: ServedModel) -> FilePath | None:
+    return served.folder / "encoder" if served.classifier.model_.encoder.tuned else None
+
+
+def _retrain(desk: Desk, found: Draft, progress: Progress) -> dict[str, Any]:
+    served = desk.served
+    documents = desk.prepared(served, progress, share=0.5).train
+    labelled = Labelled(documents.sentences, documents.embeddings, documents.targets)
+    progress(0.5, "Training the reader")
+    with progress_told(lambda _, share: progress(0.5 + 0.3 * share, "Training the reader")):
+        trained = retrain_reader(found.model, edit_model(found.model, Edits(), None), labelled)
+    progress(0.8, "Summarising what the model does")
+    model = quiet_copy(served.classifier)._summarised(trained)
+    progress(0.95, "Saving the draft")
+    with desk.lock:
+        return {**_keep(desk, found, model), "job": None}
+
+
+def _compare(before: Model, after: Model, documents: LabelledDocuments) -> dict[str, Any]:
+    """Say how right two models are, and which documents they judge differently."""
+    truth, names = documents.targets > 0.5, before.labels.name_of
+    readings = [
+        TorchBackend(model).read(documents.embeddings, documents.sentences.lengths)
+        for model in (before, after)
+    ]
+    was, now = (before.labels.decide(reading.probabilities) for reading in readings)
+    was_right, is_right = (was == truth).all(axis=1), (now == truth).all(axis=1)
+    changed = np.flatnonzero((was != now).any(axis=1))
+    # First what the draft broke, then what stays wrong, then what it mended.
+    broken_first = changed[np.lexsort((is_right[changed], ~was_right[changed]))]
+    return {
+        "n_documents": len(truth),
+        "before": _measure(before, documents, readings[0]),
+        "after": _measure(after, documents, readings[1]),
+        "n_changed": len(changed),
+        "n_fixed": int((is_right & ~was_right).sum()),
+        "n_broken": int((was_right & ~is_right).sum()),
+        "changed": [
+            {
+                "row": int(documents.rows[position]),
+                "text": shorten(documents.texts[position]),
+                "truth": names(documents.targets[position]),
+                "before": names(readings[0].probabilities[position]),
+                "after": names(readings[1].probabilities[position]),
+            }
+            for position in broken_first[:_MOST_CHANGED_SHOWN].tolist()
+        ],
+    }
+
+
+def _measure(model: Model, documents: LabelledDocuments, reading: Reading) -> dict[str, Any]:
+    from sklearn.metrics import f1_score
+
+    labels, targets, said = model.labels, documents.targets, reading.probabilities
+    given = labels.decode(targets), labels.decode(said)
+    return {
+        "accuracy": labels.share_equal(targets, said),
+        "macro_f1": float(f1_score(*given, average="macro", zero_division=0)),
+        "n_prototypes": len(model.prototypes),
+        "classes": [
+            {
+                "name": each.name,
+                "n_true": each.n_true,
+                "n_predicted": each.n_predicted,
+                "precision": each.precision,
+                "recall": each.recall,
+                "f1": 2 * each.n_both / total
+                if (total := each.n_true + each.n_predicted)
+                else None,
+            }
+            for each in class_figures(labels.names, targets > 0.5, labels.decide(said))
+        ],
+    }
+
+
+def _view_draft(desk: Desk) -> dict[str, Any]:
+    found, served = present_draft(desk), desk.served
+    model = served.classifier.model_ if found is None else found.model
+    job = desk.retraining if desk.retraining and not desk.retraining.ended else None
+    return {
+        "exists": found is not None,
+        "revision": found.revision if found else 0,
+        "base_version": found.base_version if found else served.version,
+        "stale": found is not None and found.base_version != served.version,
+        "can_undo": found is not None and found.can_undo,
+        "reader_is_behind": model.edits.reader_is_behind,
+        "n_prototypes": len(model.prototypes),
+        "edits": [_view_entry(entry) for entry in found.entries] if found else [],
+        "job": job.view() if job else None,
+    }
+
+
+def _view_entry(entry: EditEntry) -> dict[str, Any]:
+    retraining = None
+    if entry.retraining is not None:
+        retraining = {name: getattr(entry.retraining, name) for name in _RETRAINING}
+    return {
+        "number": entry.number,
+        "when": entry.when,
+        "changes": [{**vars(change), "text": str(change)} for change in entry.changes],
+        "retraining": retraining,
+        "undone": entry.undone is not None,
+    }
+
+
+def _view_versions(desk: Desk) -> dict[str, Any]:
+    ledger = desk.versions.read()
+    first = {"number": 1, "version": ledger.base, "when": None, "note": "", "n_prototypes": None}
+    others = [
+        {name: value for name, value in vars(each).items() if name != "draft"}
+        for each in ledger.versions
+    ]
+    items = [{**item, "current": item["number"] == ledger.current} for item in [first, *others]]
+    return {"current": ledger.current, "items": items}

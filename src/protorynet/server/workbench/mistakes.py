@@ -1,4 +1,4 @@
-"""Wrong predictions on documents held out, each with the sentence to blame."""
+"""Wrong predictions on documents held out, each with the sentence to blame, and marks on them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,33 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from fastapi import Depends, Query
+from fastapi import Depends, Path, Query
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import Field
 
-from protorynet.explain import (
-    DecidingPattern,
-    Mistake,
-    confident_mistakes,
-    documents_at,
-    explain_mistakes,
-)
+from protorynet.explain import Mistake, confident_mistakes, documents_at, explain_mistakes
+from protorynet.inference import TorchBackend
 from protorynet.model import Model
-from protorynet.server.jobs import Job, Progress
-from protorynet.server.workbench.desk import Desk
-from protorynet.server.workbench.marks import Mark, text_key
-from protorynet.server.workbench.prepared import Prepared
+from protorynet.server.api_shapes import ApiError, Body, Text, csv_download
+from protorynet.server.background import Progress, run_in_pool
+from protorynet.server.model_routes import Name
+from protorynet.server.workbench.desk import (
+    EDIT,
+    MAY_WAIT,
+    PREDICT,
+    AtDesk,
+    Desk,
+    Paged,
+    explain_text,
+    in_pool,
+    make_router,
+    writing,
+)
+from protorynet.server.workbench.labelled_table import Prepared
 
-__all__ = ["CSV_HEADER", "Filter", "Filters", "Found", "csv_rows", "find_mistakes", "found_view"]
+__all__ = ["router"]
 
-CSV_HEADER = (
+_CSV_HEADER = (
     "row",
     "split",
     "text",
@@ -40,13 +49,27 @@ CSV_HEADER = (
     "wrong_label",
     "note",
 )
-_STEP = 32  # documents explained at once
-_MOST_LISTED = 200  # patterns and prototypes to choose from
+_EXPLAINED_AT_ONCE = 32
+_MOST_CHOICES = 200  # patterns and prototypes to filter by
 
-Sort = Literal["confidence", "-confidence", "row", "-row", "sentences", "-sentences"]
+_Row = Annotated[int, Path(ge=0, le=2**53, description="Row of the table, counted from 0.")]
+_Sort = Literal["confidence", "-confidence", "row", "-row", "sentences", "-sentences"]
 _Share = Annotated[float | None, Query(ge=0, le=1, allow_inf_nan=False)]
 _Count = Annotated[int | None, Query(ge=0, le=1_000_000)]
 _Words = Annotated[str | None, Query(max_length=1_000)]
+
+router = make_router()
+
+
+class MarkBody(Body):
+    """What somebody says of a document's label."""
+
+    wrong_label: bool = Field(
+        description="Whether the label, not the model, is wrong.", examples=[True]
+    )
+    note: Annotated[Text, Field(max_length=2_000)] = Field(
+        default="", examples=["It praises the hotel."]
+    )
 
 
 @dataclass(frozen=True)
@@ -64,21 +87,18 @@ class Filter:
     max_sentences: _Count = None
     min_confidence: _Share = None
     max_confidence: _Share = None
-    sort: Sort = "-confidence"
+    sort: _Sort = "-confidence"
 
-    def chosen(self, items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    def choose(self, items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the mistakes that pass, in order."""
-        found = [item for item in items if self._passes(item)]
-        name = {"confidence": "confidence", "row": "row", "sentences": "n_sentences"}[
-            self.sort.removeprefix("-")
-        ]
+        name = self.sort.removeprefix("-").replace("sentences", "n_sentences")
         sign = -1 if self.sort.startswith("-") else 1
+        found = [item for item in items if self._passes(item)]
         return sorted(found, key=lambda item: (sign * item[name], item["row"]))
 
     def _passes(self, item: dict[str, Any]) -> bool:
-        pattern = item["pattern"]["key"] if item["pattern"] else "none"
         wanted = (
-            (self.pattern, pattern),
+            (self.pattern, item["pattern"]["key"] if item["pattern"] else "none"),
             (self.blamed, item["blamed"]["prototype"]),
             (self.truth, item["truth"]),
             (self.predicted, item["predicted"]),
@@ -88,110 +108,114 @@ class Filter:
         return (
             all(asked is None or asked == there for asked, there in wanted)
             and (self.prototype is None or self.prototype in item["trajectory"])
-            and _between(item["n_sentences"], self.min_sentences, self.max_sentences)
-            and _between(item["confidence"], self.min_confidence, self.max_confidence)
+            and _lies_between(item["n_sentences"], self.min_sentences, self.max_sentences)
+            and _lies_between(item["confidence"], self.min_confidence, self.max_confidence)
         )
+
+
+def _lies_between(value: float, low: float | None, high: float | None) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
 
 
 Filters = Annotated[Filter, Depends()]
 
 
 @dataclass(frozen=True)
-class Found:
-    """All mistakes of one version.
-
-    Parameters
-    ----------
-    version
-        The version.
-    n_documents
-        How many documents were read.
-    items
-        The mistakes, without marks.
-    filters
-        What there is to filter by.
-    """
+class _Found:
+    """All mistakes of one version, without marks, and what there is to filter them by."""
 
     version: str
     n_documents: int
     items: tuple[dict[str, Any], ...]
     filters: dict[str, Any]
 
-    def marked(self, marks: dict[str, Mark]) -> list[dict[str, Any]]:
-        """Return the mistakes with their marks."""
-        found = []
-        for item in self.items:
-            mark = marks.get(text_key(item["text"]))
-            found.append({**item, "mark": mark.to_dict() if mark else None})
-        return found
 
-
-def find_mistakes(desk: Desk) -> Found | Job:
-    """Return all mistakes of the present version, or the job that looks for them."""
-    desk.table()
-    served = desk.served
-    version, model = served.version, served.classifier.model_
-
-    def look(progress: Progress) -> Found:
-        def reading(share: float, message: str) -> None:
-            progress(0.6 * share, message)
-
-        prepared = desk.prepared(served, reading)
-        return _found(version, model, prepared, progress)
-
-    return desk.computed.ask(("mistakes", desk.home, version), "mistakes", look)
-
-
-def found_view(found: Found) -> dict[str, Any]:
-    """Return what is told beside a page of mistakes."""
-    return {
+@router.get("/mistakes", dependencies=PREDICT, responses=MAY_WAIT)
+@in_pool
+def mistakes(desk: AtDesk, filters: Filters, paged: Paged) -> JSONResponse:
+    """List the documents held out that the model labels wrongly."""
+    found = _find_mistakes(desk)
+    page = paged.of(filters.choose(desk.marks.add_to(found.items)))
+    about = {
         "version": found.version,
         "n_documents": found.n_documents,
         "n_mistakes": len(found.items),
         "filters": found.filters,
     }
+    return JSONResponse({**page, **about})
 
 
-def csv_rows(items: Iterable[dict[str, Any]]) -> Iterable[Sequence[Any]]:
-    """Return mistakes as rows of a table with the columns `CSV_HEADER`."""
-    for item in items:
-        blamed, pattern, mark = item["blamed"], item["pattern"], item["mark"]
-        yield (
-            item["row"],
-            item["split"],
-            item["text"],
-            item["truth"],
-            item["predicted"],
-            round(item["confidence"], 6),
-            item["n_sentences"],
-            blamed["text"],
-            blamed["prototype"],
-            blamed["prototype_sentence"],
-            " ".join(map(str, pattern["prototypes"])) if pattern else "",
-            bool(mark and mark["wrong_label"]),
-            mark["note"] if mark else "",
-        )
+@router.get("/mistakes.csv", dependencies=PREDICT, responses=MAY_WAIT)
+@in_pool
+def mistakes_csv(desk: AtDesk, filters: Filters) -> StreamingResponse:
+    """Give the mistakes as a table for a spreadsheet."""
+    items = filters.choose(desk.marks.add_to(_find_mistakes(desk).items))
+    return csv_download("mistakes.csv", _CSV_HEADER, map(_csv_row, items))
 
 
-def _found(version: str, model: Model, prepared: Prepared, progress: Progress) -> Found:
+@router.get("/mistakes/{row}", dependencies=PREDICT, responses=MAY_WAIT)
+async def mistake(name: Name, desk: AtDesk, row: _Row) -> JSONResponse:
+    """Show one mistake with all its reasons."""
+
+    def look() -> dict[str, Any]:
+        for item in desk.marks.add_to(_find_mistakes(desk).items):
+            if item["row"] == row:
+                return item
+        raise ApiError(404, "no_mistake", "the document of this row is no mistake.")
+
+    found = await run_in_pool(desk.app, look)
+    reasons = await explain_text(desk, name, found["text"])
+    return JSONResponse({**found, "explanation": reasons})
+
+
+@router.post("/mistakes/{row}/mark", dependencies=EDIT)
+@in_pool
+def mark(desk: AtDesk, row: _Row, body: MarkBody) -> dict[str, Any]:
+    """Say that a document's label is wrong, or leave a note; it is kept before the answer."""
+    table = desk.workbench.table()
+    text = table.texts[table.find(row)]
+    with writing("the mark"):
+        put = desk.marks.put(text, row, wrong_label=body.wrong_label, note=body.note.strip())
+    return {"row": row, "mark": put}
+
+
+def _find_mistakes(desk: Desk) -> _Found:
+    """Return all mistakes of the present version, which a job looks for."""
+    desk.table()
+    served = desk.served
+
+    def look(progress: Progress) -> _Found:
+        prepared = desk.prepared(served, progress, share=0.6)
+        items = _explain_all(served.classifier.model_, prepared, progress)
+        return _Found(served.version, len(prepared.splits), items, _list_choices(items))
+
+    return desk.ask("mistakes", served.version, look)
+
+
+def _explain_all(
+    model: Model, prepared: Prepared, progress: Progress
+) -> tuple[dict[str, Any], ...]:
     documents = prepared.held_out
+    if not len(documents.texts):
+        return ()
+    reading = TorchBackend(model).read(documents.embeddings, documents.sentences.lengths)
+    wrong = confident_mistakes(model, reading, documents.targets > 0.5, len(documents.texts))
     split_of = dict(zip(documents.rows.tolist(), prepared.splits, strict=True))
-    mistakes: list[Mistake] = []
-    if len(documents.texts):
-        trajectory = model.match(documents.embeddings, documents.sentences.lengths)
-        prediction, truth = model.read(trajectory), documents.targets > 0.5
-        places = confident_mistakes(model, prediction, truth, len(truth))
-        for start in range(0, len(places), _STEP):
-            told = f"Explaining mistakes: {start:,} of {len(places):,}"
-            progress(0.6 + 0.4 * start / len(places), told)
-            some = np.asarray(places[start : start + _STEP])
-            mistakes += explain_mistakes(model, documents_at(documents, some))
-    items = tuple(_item(mistake, split_of[mistake.row]) for mistake in mistakes)
-    return Found(version, len(documents.texts), items, _filters(items))
+    items: list[dict[str, Any]] = []
+    for start in range(0, len(wrong), _EXPLAINED_AT_ONCE):
+        told = f"Explaining mistakes: {start:,} of {len(wrong):,}"
+        progress(0.6 + 0.4 * start / len(wrong), told)
+        some = documents_at(documents, np.asarray(wrong[start : start + _EXPLAINED_AT_ONCE]))
+        items += [_view_mistake(each, split_of[each.row]) for each in explain_mistakes(model, some)]
+    return tuple(items)
 
 
-def _item(mistake: Mistake, split: str) -> dict[str, Any]:
-    explanation, sentence = mistake.explanation, mistake.sentence
+def _view_mistake(mistake: Mistake, split: str) -> dict[str, Any]:
+    explanation, sentence, pattern = mistake.explanation, mistake.sentence, None
+    if explanation.pattern is not None:
+        ids = "-".join(map(str, explanation.pattern.prototypes))
+        key = f"{explanation.pattern.label}:{ids}"
+        pattern = {"key": key, **explanation.pattern.to_dict()}
     return {
         "row": mistake.row,
         "split": split,
@@ -202,7 +226,7 @@ def _item(mistake: Mistake, split: str) -> dict[str, Any]:
         "probabilities": dict(explanation.probabilities),
         "n_sentences": len(explanation.sentences),
         "trajectory": [each.prototype for each in explanation.sentences],
-        "pattern": _pattern(explanation.pattern),
+        "pattern": pattern,
         "blamed": {
             "position": mistake.blamed,
             "text": sentence.text,
@@ -216,20 +240,13 @@ def _item(mistake: Mistake, split: str) -> dict[str, Any]:
     }
 
 
-def _pattern(pattern: DecidingPattern | None) -> dict[str, Any] | None:
-    if pattern is None:
-        return None
-    ids = "-".join(map(str, pattern.prototypes))
-    return {"key": f"{pattern.label}:{ids}", **pattern.to_dict()}
-
-
-def _filters(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _list_choices(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return what there is to filter by: the most frequent first."""
     patterns = {item["pattern"]["key"]: item["pattern"] for item in items if item["pattern"]}
     per_pattern = Counter(item["pattern"]["key"] for item in items if item["pattern"])
-    sentences = {
-        item["blamed"]["prototype"]: item["blamed"]["prototype_sentence"] for item in items
-    }
-    blamed = Counter(item["blamed"]["prototype"] for item in items)
+    blamed = Counter(
+        (item["blamed"]["prototype"], item["blamed"]["prototype_sentence"]) for item in items
+    )
     return {
         "patterns": [
             {
@@ -238,11 +255,11 @@ def _filters(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 "prototypes": patterns[key]["prototypes"],
                 "n": n,
             }
-            for key, n in per_pattern.most_common(_MOST_LISTED)
+            for key, n in per_pattern.most_common(_MOST_CHOICES)
         ],
         "prototypes": [
-            {"id": number, "sentence": sentences[number], "n": n}
-            for number, n in blamed.most_common(_MOST_LISTED)
+            {"id": number, "sentence": sentence, "n": n}
+            for (number, sentence), n in blamed.most_common(_MOST_CHOICES)
         ],
         "truths": sorted({item["truth"] for item in items}),
         "predicted": sorted({item["predicted"] for item in items}),
@@ -251,5 +268,20 @@ def _filters(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _between(value: float, low: float | None, high: float | None) -> bool:
-    return (low is None or value >= low) and (high is None or value <= high)
+def _csv_row(item: dict[str, Any]) -> Sequence[Any]:
+    blamed, pattern, mark = item["blamed"], item["pattern"], item["mark"]
+    return (
+        item["row"],
+        item["split"],
+        item["text"],
+        item["truth"],
+        item["predicted"],
+        round(item["confidence"], 6),
+        item["n_sentences"],
+        blamed["text"],
+        blamed["prototype"],
+        blamed["prototype_sentence"],
+        " ".join(map(str, pattern["prototypes"])) if pattern else "",
+        bool(mark and mark["wrong_label"]),
+        mark["note"] if mark else "",
+    )

@@ -1,212 +1,245 @@
-"""Routes that only look: documents, prototypes, mistakes and trust, and marks on documents."""
+"""Routes that only look: documents, prototypes with the sentences around each, and trust."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi import Path, Query
+from fastapi.responses import JSONResponse
 
-from protorynet.server.batching import ask
-from protorynet.server.failures import ApiError
-from protorynet.server.jobs import Job
-from protorynet.server.models import Name
-from protorynet.server.spreadsheet import csv_lines
-from protorynet.server.work import run_in_pool
-from protorynet.server.workbench.bodies import EDIT, MAY_WAIT, PREDICT, REFUSALS, MarkBody
-from protorynet.server.workbench.desk import AtDesk, Desk, writing
-from protorynet.server.workbench.mistakes import (
-    CSV_HEADER,
-    Filters,
-    csv_rows,
-    find_mistakes,
-    found_view,
+from protorynet.audit import audit_model
+from protorynet.explain import Neighbour, nearest_sentences
+from protorynet.files import read_limited, write_atomically
+from protorynet.inference import TorchBackend
+from protorynet.model import Model
+from protorynet.prototypes import Prototype
+from protorynet.server.api_shapes import ApiError
+from protorynet.server.background import Progress, run_in_pool
+from protorynet.server.model_routes import Name
+from protorynet.server.served_models import ServedModel
+from protorynet.server.workbench.desk import (
+    MAY_WAIT,
+    PREDICT,
+    AtDesk,
+    Desk,
+    Paged,
+    explain_text,
+    in_pool,
+    make_router,
 )
-from protorynet.server.workbench.paging import Page, Paged, beginning, working
-from protorynet.server.workbench.prototypes import MOST_NEAREST, listed_prototypes, nearest_view
-from protorynet.server.workbench.table import DataTable, label_text
-from protorynet.server.workbench.trust import trust_view
+from protorynet.server.workbench.desk_folders import Draft
+from protorynet.server.workbench.draft_routes import present_draft
+from protorynet.server.workbench.labelled_table import HELD_OUT, holds_words, quiet_copy
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/v1/models/{name}", tags=["workbench"], responses=REFUSALS)
+_MOST_NEAREST, _MOST_ROWS, _MOST_DOCUMENTS = 50, 100, 3
+_LARGEST_TRUST = 64 * 2**20
 
 _Row = Annotated[int, Path(ge=0, le=2**53, description="Row of the table, counted from 0.")]
 _Id = Annotated[int, Path(ge=0, le=2**53, description="Id of the prototype.")]
 _Words = Annotated[str, Query(max_length=200)]
-_NO_REASONS = ("empty_text", "too_many_sentences")
+
+router = make_router()
 
 
 @router.get("/documents", dependencies=PREDICT)
-async def documents(
+@in_pool
+def documents(
     desk: AtDesk,
-    request: Request,
     paged: Paged,
     search: _Words = "",
     split: Annotated[str | None, Query(max_length=20)] = None,
 ) -> dict[str, Any]:
     """List the documents of the table that the server was started with."""
-    return await run_in_pool(request.app, _documents, desk, paged, search, split)
+    table = desk.workbench.table()
+    positions: Sequence[int] = range(len(table))
+    if split is not None:
+        positions = [n for n in positions if table.splits[n] == split]
+    if search.strip():
+        positions = [n for n in positions if holds_words(table.texts[n], search)]
+    page = paged.of(positions)
+    page["items"] = [
+        {**table.view(n), "n_characters": len(table.texts[n]), "split": table.splits[n]}
+        for n in page["items"]
+    ]
+    return {**page, "splits": table.split_counts}
 
 
 @router.get("/documents/{row}", dependencies=PREDICT)
-async def document(name: Name, desk: AtDesk, request: Request, row: _Row) -> dict[str, Any]:
+async def document(name: Name, desk: AtDesk, row: _Row) -> dict[str, Any]:
     """Show one document of the table, with the model's reasons."""
-    table = await run_in_pool(request.app, desk.workbench.table)
-    place = _place(table, row)
-    return {
-        "row": row,
-        "text": table.texts[place],
-        "label": label_text(table.labels[place]),
-        "split": table.splits[place],
-        "explanation": await _reasons(request, name, table.texts[place]),
-    }
+    table = await run_in_pool(desk.app, desk.workbench.table)
+    position = table.find(row)
+    text = table.texts[position]
+    reasons = await explain_text(desk, name, text)
+    whole = {"text": text, "split": table.splits[position], "explanation": reasons}
+    return {**table.view(position), **whole}
 
 
 @router.get("/prototypes/page", dependencies=PREDICT)
-async def prototypes_page(
+@in_pool
+def prototypes_page(
     desk: AtDesk,
-    request: Request,
     paged: Paged,
     search: _Words = "",
     sort: Annotated[str, Query(max_length=1_000)] = "usage",
     draft: bool = False,
 ) -> dict[str, Any]:
     """List the prototypes, searched and ordered; those of the draft, if asked for."""
-    found = await run_in_pool(
-        request.app, listed_prototypes, desk, draft=draft, search=search, sort=sort
-    )
-    return {**found, **paged.of(found["items"])}
+    edited = present_draft(desk) if draft else None
+    base = desk.served.classifier.model_
+    model = base if edited is None else edited.model
+    classes = model.labels.names
+    found = [item for item in model.prototypes if holds_words(f"{item.id} {item.caption}", search)]
+    changes = {} if edited is None else _list_changes(base, edited)
+    items = [
+        {**item.to_dict(), "changed": changes.get(item.id)}
+        for item in _sort_prototypes(found, sort, classes)
+    ]
+    return {
+        **paged.of(items),
+        "classes": list(classes),
+        "draft": edited is not None,
+        "stale_figures": model.edits.reader_is_behind,
+    }
 
 
 @router.get("/prototypes/{prototype}/nearest", dependencies=PREDICT, responses=MAY_WAIT)
-async def nearest(
+@in_pool
+def nearest(
     desk: AtDesk,
-    request: Request,
     prototype: _Id,
-    n: Annotated[int, Query(ge=1, le=MOST_NEAREST)] = 10,
+    n: Annotated[int, Query(ge=1, le=_MOST_NEAREST)] = 10,
     draft: bool = False,
-) -> Response:
+) -> JSONResponse:
     """Show the training sentences most like a prototype, and where they stand."""
-    return _answer(await run_in_pool(request.app, nearest_view, desk, prototype, n, draft=draft))
+    table = desk.table()
+    served, edited = desk.served, present_draft(desk) if draft else None
+    model = served.classifier.model_ if edited is None else edited.model
+    state = served.version if edited is None else (edited.id, edited.revision)
+    columns = {item.id: column for column, item in enumerate(model.prototypes)}
+    if prototype not in columns:
+        raise ApiError(404, "unknown_prototype", "there is no prototype of this id.")
 
+    def look(progress: Progress) -> tuple[tuple[Neighbour, ...], ...]:
+        train = desk.prepared(served, progress).train
+        reading = TorchBackend(model).read(train.embeddings, train.sentences.lengths)
+        texts, k = train.sentences.texts, len(model.prototypes)
+        return nearest_sentences(reading, texts, train.rows, k, most=_MOST_NEAREST)
 
-@router.get("/mistakes", dependencies=PREDICT, responses=MAY_WAIT)
-async def mistakes(desk: AtDesk, request: Request, filters: Filters, paged: Paged) -> Response:
-    """List the documents held out that the model labels wrongly."""
-
-    def look() -> dict[str, Any] | Job:
-        found = find_mistakes(desk)
-        if isinstance(found, Job):
-            return found
-        chosen = filters.chosen(found.marked(desk.marks.all()))
-        return {**paged.of(chosen), **found_view(found)}
-
-    return _answer(await run_in_pool(request.app, look))
-
-
-@router.get("/mistakes.csv", dependencies=PREDICT, responses=MAY_WAIT)
-async def mistakes_csv(desk: AtDesk, request: Request, filters: Filters) -> Response:
-    """Give the mistakes as a table for a spreadsheet."""
-
-    def look() -> list[dict[str, Any]] | Job:
-        found = find_mistakes(desk)
-        if isinstance(found, Job):
-            return found
-        return filters.chosen(found.marked(desk.marks.all()))
-
-    found = await run_in_pool(request.app, look)
-    if isinstance(found, Job):
-        return working(found)
-    return StreamingResponse(
-        csv_lines(CSV_HEADER, csv_rows(found)),
-        media_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": 'attachment; filename="mistakes.csv"'},
-    )
-
-
-@router.get("/mistakes/{row}", dependencies=PREDICT, responses=MAY_WAIT)
-async def mistake(name: Name, desk: AtDesk, request: Request, row: _Row) -> Response:
-    """Show one mistake with all its reasons."""
-
-    def look() -> dict[str, Any] | Job:
-        found = find_mistakes(desk)
-        if isinstance(found, Job):
-            return found
-        for item in found.marked(desk.marks.all()):
-            if item["row"] == row:
-                return item
-        raise ApiError(404, "no_mistake", "the document of this row is no mistake.")
-
-    found = await run_in_pool(request.app, look)
-    if isinstance(found, Job):
-        return working(found)
-    return JSONResponse({**found, "explanation": await _reasons(request, name, found["text"])})
-
-
-@router.post("/mistakes/{row}/mark", dependencies=EDIT)
-async def mark(desk: AtDesk, request: Request, row: _Row, body: MarkBody) -> dict[str, Any]:
-    """Say that a document's label is wrong, or leave a note; it is kept before the answer."""
-    return await run_in_pool(request.app, _mark, desk, row, body)
+    found = desk.ask("nearest", state, look)[columns[prototype]]
+    items = [
+        {
+            "text": neighbour.text,
+            "similarity": neighbour.similarity,
+            "rows": list(neighbour.rows[:_MOST_ROWS]),
+            "n_documents": len(neighbour.rows),
+            "documents": [table.view(table.find(row)) for row in neighbour.rows[:_MOST_DOCUMENTS]],
+        }
+        for neighbour in found[:n]
+    ]
+    sentence = model.prototypes[columns[prototype]].sentence
+    return JSONResponse({"id": prototype, "sentence": sentence, "items": items})
 
 
 @router.get("/trust", dependencies=PREDICT, responses=MAY_WAIT)
-async def trust(desk: AtDesk, request: Request) -> Response:
+@in_pool
+def trust(desk: AtDesk) -> JSONResponse:
     """Tell how far to trust the model: measures with their meanings, and what to mend."""
-    return _answer(await run_in_pool(request.app, trust_view, desk))
+    table, served = desk.table(), desk.served
+    path = desk.home / "trust" / f"{served.version}-{table.digest}.json"
+
+    def work(progress: Progress) -> dict[str, Any]:
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            known = json.loads(read_limited(path, _LARGEST_TRUST))
+            if isinstance(known, dict) and "measures" in known:
+                return known
+        view = _measure_trust(desk, served, progress)
+        # Where nothing can be written, it is computed again after a restart.
+        with contextlib.suppress(OSError):
+            write_atomically(path, json.dumps(view, ensure_ascii=False))
+        return view
+
+    return JSONResponse(desk.ask("trust", (served.version, table.digest), work))
 
 
-async def _reasons(request: Request, name: str, text: str) -> dict[str, Any] | None:
-    """Explain a text; one that is too long for it, or holds no sentence, has no reasons."""
-    try:
-        answer = await ask(request.app, name, "explain", [text])
-    except ApiError as error:
-        if error.code not in _NO_REASONS:
-            raise
-        return None
-    return answer.results[0]
+def _measure_trust(desk: Desk, served: ServedModel, progress: Progress) -> dict[str, Any]:
+    prepared = desk.prepared(served, progress, share=0.4)
+    split, held_out = prepared.of_split("test", "validation")
+    progress(0.4, "Measuring how faithful the explanations are")
+    model = served.classifier.model_
+    truth = model.labels.decode(held_out.targets)
+    evaluation = quiet_copy(served.classifier).evaluate(list(held_out.texts), truth)
+    progress(0.7, "Looking for what would mislead")
+    audit, missing = None, None
+    if split == HELD_OUT or not len(prepared.train.texts):
+        missing = (
+            "An audit compares training texts with others, but the table given with --data does "
+            "not name both: add a column 'split' of 'train' and 'test'."
+        )
+    else:
+        audit = audit_model(model, prepared.train, held_out).to_dict()
+    return {
+        "version": served.version,
+        "split": split,
+        "accuracy": evaluation.accuracy,
+        "macro_f1": evaluation.macro_f1,
+        "n_documents": evaluation.n_documents,
+        "n_prototypes": evaluation.n_prototypes,
+        "measures": [vars(measure) for measure in evaluation.measures],
+        "audit": audit,
+        "audit_missing": missing,
+    }
 
 
-def _answer(found: dict[str, Any] | Job) -> Response:
-    return working(found) if isinstance(found, Job) else JSONResponse(found)
+def _sort_prototypes(
+    items: list[Prototype], sort: str, classes: tuple[str, ...]
+) -> list[Prototype]:
+    """Return prototypes in an order: shares fall and texts rise, unless ``-`` turns it round."""
+    kind, _, label = sort.removeprefix("-").partition(":")
+    reverse = sort.startswith("-")
+    if kind in ("score", "rate") and label in classes:
+        attribute = "scores" if kind == "score" else "class_rate"
+        return sorted(items, key=lambda p: (-getattr(p, attribute)[label], p.id), reverse=reverse)
+    keys: dict[str, Any] = {
+        "usage": lambda item: (-item.usage, item.id),
+        "id": lambda item: item.id,
+        "name": lambda item: (item.name is None, (item.name or "").casefold(), item.id),
+        "sentence": lambda item: (item.sentence.casefold(), item.id),
+    }
+    if label or kind not in keys:
+        raise ApiError(
+            422,
+            "bad_sort",
+            "sort should be usage, id, name, sentence, score:CLASS or rate:CLASS, with - before "
+            "it to turn it round.",
+        )
+    return sorted(items, key=keys[kind], reverse=reverse)
 
 
-def _documents(desk: Desk, page: Page, search: str, split: str | None) -> dict[str, Any]:
-    table, words = desk.workbench.table(), search.casefold().split()
-    places: Sequence[int] = range(len(table))
-    if split is not None:
-        places = [place for place in places if table.splits[place] == split]
-    if words:
-        places = [place for place in places if _holds(table.texts[place], words)]
-    found = page.of(places)
-    found["items"] = [
-        {
-            "row": int(table.rows[place]),
-            "text": beginning(table.texts[place]),
-            "n_characters": len(table.texts[place]),
-            "label": label_text(table.labels[place]),
-            "split": table.splits[place],
+def _list_changes(base: Model, draft: Draft) -> dict[int, str]:
+    """Return what the draft did to the prototypes that are left."""
+    before = {item.id: item for item in base.prototypes}
+    into = {
+        change.into
+        for entry in draft.entries
+        if entry.undone is None
+        for change in entry.changes
+        if change.kind == "merge"
+    }
+    found = {}
+    for item in draft.model.prototypes:
+        old = before.get(item.id)
+        if old is None:
+            continue
+        changes = {
+            "replaced": item.sentence != old.sentence,
+            "renamed": item.name != old.name,
+            "merged into": item.id in into,
         }
-        for place in found["items"]
-    ]
-    return {**found, "splits": table.split_counts}
-
-
-def _holds(text: str, words: list[str]) -> bool:
-    folded = text.casefold()
-    return all(word in folded for word in words)
-
-
-def _mark(desk: Desk, row: int, body: MarkBody) -> dict[str, Any]:
-    table = desk.workbench.table()
-    text = table.texts[_place(table, row)]
-    with writing("the mark"):
-        put = desk.marks.put(text, row, wrong_label=body.wrong_label, note=body.note.strip())
-    return {"row": row, "mark": put.to_dict() if put else None}
-
-
-def _place(table: DataTable, row: int) -> int:
-    if row not in table.place_of:
-        raise ApiError(404, "unknown_row", "the table has no document in this row.")
-    return table.place_of[row]
+        found[item.id] = " and ".join(word for word, holds in changes.items() if holds)
+    return {number: words for number, words in found.items() if words}

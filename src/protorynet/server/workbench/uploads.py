@@ -15,38 +15,29 @@ import pyarrow.parquet as pq
 
 from protorynet.data import read_columns, read_table
 from protorynet.errors import InputError, TableError
-from protorynet.server.workbench.times import looks_like_time
+from protorynet.inference import values
 
-__all__ = ["ENDINGS", "MOST_ROWS", "ending_of", "plain_values", "preview", "read_upload"]
+__all__ = ["UPLOAD_ENDINGS", "ending_of", "preview", "read_upload"]
 
-ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
-MOST_ROWS = 200_000
+UPLOAD_ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+_MOST_ROWS = 200_000
 _MOST_COLUMNS = 500
 _MOST_BYTES = 512 * 2**20
 _LONGEST_HEADER = 2**20
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_LOOKED_AT, _EXAMPLES, _EXAMPLE_LENGTH = 200, 3, 120
-_MOST_GROUPS, _REPEATED = 50, 0.6
+_ROWS_LOOKED_AT, _EXAMPLES, _EXAMPLE_LENGTH = 200, 3, 120
+_MOST_GROUPS, _MOST_DISTINCT = 50, 0.6
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
+_TIME = re.compile(r"\d{4}-\d{2}(-\d{2}.{0,25})?|\d{1,4}[./]\d{1,2}[./]\d{2,4}.{0,20}")
 
 
 def ending_of(filename: str) -> str:
-    """Return the ending of a file's name, or refuse it.
-
-    Examples
-    --------
-    >>> ending_of("My Complaints.CSV")
-    '.csv'
-    >>> ending_of("complaints.xlsx")
-    Traceback (most recent call last):
-    ...
-    protorynet.errors.InputError: the file should end in .csv, .tsv, .jsonl, .ndjson or .parquet...
-    """
+    """Return the ending of a file's name, or refuse it."""
     ending = Path(filename).suffix.lower()
-    if ending not in ENDINGS:
+    if ending not in UPLOAD_ENDINGS:
         raise InputError(
-            f"the file should end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, and not be "
-            "compressed. Save it so, and send it again."
+            f"the file should end in {', '.join(UPLOAD_ENDINGS[:-1])} or {UPLOAD_ENDINGS[-1]}, and "
+            "not be compressed. Save it so, and send it again."
         )
     return ending
 
@@ -54,7 +45,12 @@ def ending_of(filename: str) -> str:
 def read_upload(path: Path) -> pa.Table:
     """Read a file of unknown origin; errors call it "the file"."""
     try:
-        table = _read_parquet(path) if path.suffix == ".parquet" else _read_text(path)
+        if path.suffix == ".parquet":
+            table = _read_parquet(path)
+        else:
+            # A column takes kilobytes, and a mark in a line makes one more: so first a look.
+            _check_header(path) if path.suffix in _DELIMITERS else _check_records(path)
+            table = read_columns(path)[0]
     except TableError as error:
         raise TableError(str(error).replace(str(path), "the file")) from None
     except (pa.ArrowException, OSError, MemoryError, OverflowError):
@@ -63,41 +59,6 @@ def read_upload(path: Path) -> pa.Table:
     if not table.num_rows:
         raise TableError("the file holds no rows.")
     return table
-
-
-def preview(table: pa.Table) -> dict[str, Any]:
-    """Describe the columns of a table, and guess what they are for."""
-    columns = [_described(table, name) for name in table.column_names]
-    text = _text_column(table)
-    times = [each["name"] for each in columns if each["kind"] == "time"]
-    named = (n for n in times if re.search(r"date|time|day|created|when", n, re.IGNORECASE))
-    time = next(named, times[0] if times else None)
-    groups = (n for n in table.column_names if n not in (text, time) and _may_group(table, n))
-    return {
-        "n_rows": table.num_rows,
-        "columns": columns,
-        "guess": {"text": text, "group": next(groups, None), "time": time},
-    }
-
-
-def plain_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Return the values of a column; as texts where Python has no values for them.
-
-    Examples
-    --------
-    >>> plain_values(pa.array([1, None]))
-    [1, None]
-    >>> plain_values(pa.array([2**60], pa.timestamp("s")))[0] is not None
-    True
-    """
-    try:
-        values: list[Any] = column.to_pylist()
-    except (pa.ArrowException, OverflowError, ValueError):
-        try:
-            values = column.cast(pa.string()).to_pylist()
-        except (pa.ArrowException, ValueError):
-            values = [None] * len(column)
-    return values
 
 
 def _read_parquet(path: Path) -> pa.Table:
@@ -110,36 +71,33 @@ def _read_parquet(path: Path) -> pa.Table:
             for group in range(found.num_row_groups)
             for column in range(found.num_columns)
         ]
-        if sum(chunks) > _MOST_BYTES:
-            raise _too_large()
-        # One value may be as large as its chunk, and stand in every row.
-        at_once = max(1, min(4_096, _MOST_BYTES // (4 * max([1, *chunks]))))
-        batches, size = [], 0
-        for batch in file.iter_batches(batch_size=at_once):
-            size += batch.nbytes
-            if size > _MOST_BYTES:
-                raise _too_large()
-            batches.append(batch)
+        size, batches = sum(chunks), []
+        if size <= _MOST_BYTES:
+            # One value may be as large as its chunk, and stand in every row.
+            at_once = max(1, min(4_096, _MOST_BYTES // (4 * max([1, *chunks]))))
+            size = 0
+            for batch in file.iter_batches(batch_size=at_once):
+                batches.append(batch)
+                size += batch.nbytes
+                if size > _MOST_BYTES:
+                    break
+        if size > _MOST_BYTES:
+            raise TableError(
+                f"the file unfolds to more than {_MOST_BYTES // 2**20} MiB. Send it in parts, or "
+                "use `protorynet predict`."
+            )
         table = pa.Table.from_batches(batches, file.schema_arrow)
     if len(set(table.column_names)) < table.num_columns:
         raise TableError("the file has two columns of the same name; rename one.")
     return table
 
 
-def _read_text(path: Path) -> pa.Table:
-    """Read a file of lines, after a look at it: a column takes kilobytes, a mark makes one more."""
-    if path.suffix in _DELIMITERS:
-        _check_header(path, _DELIMITERS[path.suffix])
-    else:
-        _check_records(path)
-    return read_columns(path)[0]
-
-
-def _check_header(path: Path, delimiter: str) -> None:
+def _check_header(path: Path) -> None:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         head = io.StringIO(file.read(_LONGEST_HEADER), newline="")
     try:
-        header = next((row for row in csv.reader(head, delimiter=delimiter) if row), [])
+        lines = csv.reader(head, delimiter=_DELIMITERS[path.suffix])
+        header = next((line for line in lines if line), [])
     except csv.Error:
         return  # which the reader tells better
     _check_size(0, len(header))
@@ -161,58 +119,57 @@ def _check_records(path: Path) -> None:
             _check_size(0, len(names))
 
 
-def _check_size(rows: int, columns: int) -> None:
-    if rows > MOST_ROWS:
+def _check_size(n_rows: int, n_columns: int) -> None:
+    if n_rows > _MOST_ROWS:
         raise TableError(
-            f"the file has {rows:,} rows; at most {MOST_ROWS:,} are allowed. Send it in parts, or "
-            "use `protorynet predict`."
+            f"the file has {n_rows:,} rows; at most {_MOST_ROWS:,} are allowed. Send it in parts, "
+            "or use `protorynet predict`."
         )
-    if columns > _MOST_COLUMNS:
+    if n_columns > _MOST_COLUMNS:
         raise TableError(
             f"the file has more than the {_MOST_COLUMNS} columns allowed. Leave out those that are "
             "not needed."
         )
 
 
-def _too_large() -> TableError:
-    return TableError(
-        f"the file unfolds to more than {_MOST_BYTES // 2**20} MiB. Send it in parts, or use "
-        "`protorynet predict`."
-    )
-
-
-def _described(table: pa.Table, name: str) -> dict[str, Any]:
-    values = [value for value in _some(table, name) if value not in (None, "")]
-    kind = table.schema.field(name).type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
-        found = "time"
-    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        found = "number"
-    elif all(isinstance(value, str) for value in values):
-        found = _kind_of_texts([str(value).strip() for value in values])
-    else:
-        found = "other"
-    shown = [str(value)[:_EXAMPLE_LENGTH] for value in dict.fromkeys(map(str, values))]
-    return {"name": name, "kind": found, "examples": shown[:_EXAMPLES]}
-
-
-def _kind_of_texts(values: list[str]) -> str:
-    if values and all(_NUMBER.fullmatch(value[:50]) for value in values):
-        return "number"
-    return "time" if values and all(looks_like_time(value) for value in values) else "text"
-
-
-def _some(table: pa.Table, name: str) -> list[Any]:
-    return plain_values(table.column(name).slice(0, _LOOKED_AT))
-
-
-def _text_column(table: pa.Table) -> str | None:
+def preview(table: pa.Table) -> dict[str, Any]:
+    """Describe the columns of a table, and guess what they are for."""
+    columns = [_describe_column(table, name) for name in table.column_names]
     try:
-        return read_table(table, labelled=False, skip_empty=True).text_column
+        text = read_table(table, labelled=False, skip_empty=True).text_column
     except TableError:
-        return None
+        text = None
+    times = [each["name"] for each in columns if each["kind"] == "time"]
+    named = (n for n in times if re.search(r"date|time|day|created|when", n, re.IGNORECASE))
+    time = next(named, times[0] if times else None)
+    groups = (n for n in table.column_names if n not in (text, time) and _may_group(table, n))
+    return {
+        "n_rows": table.num_rows,
+        "columns": columns,
+        "guess": {"text": text, "group": next(groups, None), "time": time},
+    }
+
+
+def _describe_column(table: pa.Table, name: str) -> dict[str, Any]:
+    some = values(table.column(name).slice(0, _ROWS_LOOKED_AT).combine_chunks())
+    given = [value for value in some if value not in (None, "")]
+    shown = [text[:_EXAMPLE_LENGTH] for text in dict.fromkeys(map(str, given))]
+    kind = _kind_of_column(table.schema.field(name).type, given)
+    return {"name": name, "kind": kind, "examples": shown[:_EXAMPLES]}
+
+
+def _kind_of_column(kind: pa.DataType, given: list[Any]) -> str:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+        return "time"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "number"
+    if not all(isinstance(value, str) for value in given):
+        return "other"
+    texts = [value.strip() for value in given]
+    if texts and all(_NUMBER.fullmatch(text[:50]) for text in texts):
+        return "number"
+    return "time" if texts and all(_TIME.fullmatch(text) for text in texts) else "text"
 
 
 def _may_group(table: pa.Table, name: str) -> bool:
@@ -223,4 +180,4 @@ def _may_group(table: pa.Table, name: str) -> bool:
         distinct = int(pc.count_distinct(column).as_py())
     except pa.ArrowException:
         return False
-    return 2 <= distinct <= min(_MOST_GROUPS, int(table.num_rows * _REPEATED))
+    return 2 <= distinct <= min(_MOST_GROUPS, int(table.num_rows * _MOST_DISTINCT))

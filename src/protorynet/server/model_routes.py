@@ -8,46 +8,145 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
+from pydantic import BaseModel, FailFast, Field
 
 from protorynet.card import model_card
-from protorynet.data import split_documents
 from protorynet.errors import EncoderError, InputError, ModelFormatError
-from protorynet.server.answering import refusal
-from protorynet.server.batching import ask
-from protorynet.server.bodies import (
-    ExplainBody,
-    ExplainView,
-    ModelsView,
-    ModelView,
-    PredictBody,
-    PredictView,
-    PrototypesView,
-)
+from protorynet.server.api_keys import require
+from protorynet.server.api_shapes import ApiError, Body, Text
+from protorynet.server.background import run_in_pool
 from protorynet.server.config import Limits
-from protorynet.server.failures import ApiError
-from protorynet.server.keys import require
-from protorynet.server.store import ServedModel
-from protorynet.server.work import run_in_pool
+from protorynet.server.served_models import ServedModel, ask, refuse_texts
 
 __all__ = ["Name", "router"]
 
 Name = Annotated[str, Path(description="The model's name.", max_length=64, examples=["hotel"])]
+_Texts = Annotated[list[Text], FailFast()]
+_MODEL, _VERSION = Field(examples=["hotel"]), Field(examples=["3f0c9a52b71e"])
+_PROBABILITIES = {"negative": 0.02, "positive": 0.98}
+_TEXTS = ["The room was lovely. We will come again!", "Dirty, and nobody cared."]
+_SENTENCE = {
+    "text": "The room was lovely.",
+    "start": 0,
+    "end": 20,
+    "prototype": 12,
+    "prototype_sentence": "Our room was beautiful and clean.",
+    "similarity": 0.81,
+    "runner_up": 3,
+    "runner_up_similarity": 0.44,
+    "runner_up_sentence": "The pool is great.",
+    "scores": {"negative": 0.04, "positive": 0.96},
+    "running": {"negative": 0.05, "positive": 0.95},
+    "effect": 0.31,
+}
+_EXPLANATION = {
+    "label": "positive",
+    "probabilities": _PROBABILITIES,
+    "sentences": [_SENTENCE],
+    "automaton": None,
+    "pattern": None,
+}
+_PROTOTYPE = {
+    "id": 12,
+    "sentence": "Our room was beautiful and clean.",
+    "row": 840,
+    "usage": 0.07,
+    "scores": {"negative": 0.04, "positive": 0.96},
+    "class_rate": {"negative": 0.11, "positive": 0.89},
+    "name": None,
+}
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
 _predict, _admin = [Depends(require("predict"))], [Depends(require("admin"))]
 
 
+class PredictBody(Body):
+    """Texts to classify."""
+
+    texts: _Texts = Field(min_length=1, examples=[_TEXTS])
+
+
+class ExplainBody(PredictBody):
+    """Texts to classify with reasons."""
+
+    words: bool = Field(
+        default=False,
+        description="Also say which words make each sentence like its prototype; far slower, so "
+        "only few sentences are allowed.",
+        examples=[False],
+    )
+
+
+class PredictionView(BaseModel):
+    """What a model says of one text."""
+
+    label: str = Field(
+        description="The predicted class; several, joined by ', ', if the model gives several.",
+        examples=["positive"],
+    )
+    probabilities: dict[str, float] = Field(examples=[_PROBABILITIES])
+    trajectory: list[int] = Field(
+        description="Ids of the prototypes that the sentences are matched to, in reading order.",
+        examples=[[12, 3]],
+    )
+
+
+class PredictView(BaseModel):
+    """Predictions, in the order of the texts."""
+
+    model: str = _MODEL
+    version: str = _VERSION
+    predictions: list[PredictionView]
+
+
+class ExplainView(BaseModel):
+    """Explanations, in the order of the texts, each as `protorynet explain --json` prints it."""
+
+    model: str = _MODEL
+    version: str = _VERSION
+    explanations: list[dict[str, Any]] = Field(examples=[[_EXPLANATION]])
+
+
+class PrototypesView(BaseModel):
+    """The prototypes, as `protorynet prototypes --json` prints them."""
+
+    prototypes: list[dict[str, Any]] = Field(examples=[[_PROTOTYPE]])
+
+
+class ModelView(BaseModel):
+    """What is served under one name."""
+
+    name: str = _MODEL
+    version: str = Field(description="Changes whenever the model does.", examples=["3f0c9a52b71e"])
+    classes: list[str] = Field(examples=[["negative", "positive"]])
+    task: str = Field(description="'multiclass' or 'multilabel'.", examples=["multiclass"])
+    encoder: str = Field(examples=["minilm"])
+    n_prototypes: int = Field(examples=[20])
+    n_documents: int = Field(description="Documents it was trained on.", examples=[16000])
+    validation_accuracy: float = Field(examples=[0.94])
+    has_automata: bool = Field(examples=[True])
+    has_data: bool = Field(
+        description="Whether the server was given a labelled table.", examples=[True]
+    )
+
+
+class ModelsView(BaseModel):
+    """All models, by name."""
+
+    models: list[ModelView]
+
+
 @router.get("", dependencies=_predict)
 async def list_models(request: Request) -> ModelsView:
     """List the models."""
-    store = request.app.state.store
-    return ModelsView(models=[_view(store.get(name), request) for name in store.names()])
+    names = request.app.state.store.names()
+    return ModelsView(models=[_view_model(name, request) for name in names])
 
 
 @router.get("/{name}", dependencies=_predict)
 async def describe_model(name: Name, request: Request) -> ModelView:
     """Describe a model."""
-    return _view(request.app.state.store.get(name), request)
+    return _view_model(name, request)
 
 
 @router.post("/{name}/predict", dependencies=_predict, response_model=PredictView)
@@ -65,9 +164,8 @@ async def explain(name: Name, body: ExplainBody, request: Request) -> JSONRespon
     limits: Limits = request.app.state.config.limits
     _check_texts(body.texts, limits)
     if body.words:
-        _check_for_words(body.texts, limits)
         served = request.app.state.store.get(name)
-        work = run_in_pool(request.app, _with_words, served, body.texts, limits)
+        work = run_in_pool(request.app, _explain_words, served, body.texts, limits)
         version, results = served.version, await work
     else:
         answer = await ask(request.app, name, "explain", body.texts)
@@ -117,16 +215,16 @@ async def card(name: Name, request: Request) -> PlainTextResponse:
 async def reload(name: Name, request: Request) -> ModelView:
     """Read the model's directory again; requests under way end with the version they began with."""
     state = request.app.state
-    before: ServedModel = state.store.get(name)
+    folder = state.store.get(name).folder
     try:
-        served = await run_in_pool(request.app, state.store.replace, name)
+        await run_in_pool(request.app, state.store.replace, name)
     except (EncoderError, InputError, ModelFormatError) as error:
-        reason = str(error).replace(str(before.folder), before.folder.name)
+        reason = str(error).replace(str(folder), folder.name)
         raise ApiError(
             409, "not_reloaded", f"the version being served stays, because {reason}"
         ) from None
-    state.metrics.reload(name)
-    return _view(served, request)
+    state.metrics.reloads.labels(name).inc()
+    return _view_model(name, request)
 
 
 def _check_texts(texts: list[str], limits: Limits) -> None:
@@ -147,7 +245,7 @@ def _check_texts(texts: list[str], limits: Limits) -> None:
             )
 
 
-def _check_for_words(texts: list[str], limits: Limits) -> None:
+def _explain_words(served: ServedModel, texts: list[str], limits: Limits) -> list[dict[str, Any]]:
     if (given := sum(map(len, texts))) > limits.max_characters_with_words:
         raise ApiError(
             413,
@@ -155,29 +253,24 @@ def _check_for_words(texts: list[str], limits: Limits) -> None:
             f"the texts have {given:,} characters together; with `words`, at most "
             f"{limits.max_characters_with_words:,} are allowed. Send one sentence at a time.",
         )
-
-
-def _with_words(served: ServedModel, texts: list[str], limits: Limits) -> list[dict[str, Any]]:
-    lengths = split_documents(texts, splitter=served.classifier.splitter, on_empty="skip").lengths
-    if (refused := refusal(lengths, limits.max_sentences_with_words)) is not None:
+    classifier = served.classifier
+    refused = refuse_texts(classifier.predictor, texts, limits.max_sentences_with_words)
+    if refused is not None:
         raise refused
-    return [found.to_dict() for found in served.classifier.explain(texts, words=True)]
+    return [found.to_dict() for found in classifier.explain(texts, words=True)]
 
 
-def _encoder_name(name: str) -> str:
-    """Return an encoder's name; of a folder's path only the end, for clients need no more."""
-    return FilePath(name).name if FilePath(name).is_absolute() else name
-
-
-def _view(served: ServedModel, request: Request) -> ModelView:
+def _view_model(name: str, request: Request) -> ModelView:
+    served: ServedModel = request.app.state.store.get(name)
     model = served.classifier.model_
-    accuracy = model.training.validation_accuracy
+    accuracy, encoder = model.training.validation_accuracy, model.encoder.name
     return ModelView(
-        name=served.name,
+        name=name,
         version=served.version,
         classes=list(model.labels.names),
         task=model.labels.task,
-        encoder=_encoder_name(model.encoder.name),
+        # Of a folder's path only the end: clients need no more.
+        encoder=FilePath(encoder).name if FilePath(encoder).is_absolute() else encoder,
         n_prototypes=len(model.prototypes),
         n_documents=model.training.n_documents,
         validation_accuracy=accuracy if math.isfinite(accuracy) else 0.0,

@@ -1,28 +1,46 @@
-"""API keys in a file: only their digests are kept, and a key is shown once, when it is made."""
+"""Who may call what: API keys in a file, and the scope that every route declares."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
+import logging
 import secrets
-import tempfile
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, get_args
 
-from protorynet.errors import InputError
-from protorynet.records import read_record
+from fastapi import Request
+from fastapi.security.utils import get_authorization_scheme_param
+from starlette.datastructures import Headers
 
-__all__ = ["SCOPES", "Key", "KeyFile", "Scope", "checked_scope", "digest"]
+from protorynet.errors import InputError
+from protorynet.files import write_atomically
+from protorynet.records import read_record
+from protorynet.server.api_shapes import ApiError
+
+__all__ = [
+    "SCOPES",
+    "Key",
+    "KeyFile",
+    "Scope",
+    "check_scope",
+    "checked_scope",
+    "declared_scope",
+    "known_key",
+    "public",
+    "require",
+]
 
 Scope = Literal["predict", "edit", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 """What keys may allow, each scope with all before it."""
 
 _PREFIX = "protorynet_"
+_Dependency = Callable[[Request], Awaitable[None]]
+_LOG = logging.getLogger("protorynet.server")
 
 
 @dataclass(frozen=True)
@@ -55,7 +73,7 @@ class Key:
 
 
 class KeyFile:
-    """The keys in a file, read again whenever the file changes.
+    """The keys in a file, read again whenever the file changes; of a key only its digest is kept.
 
     Parameters
     ----------
@@ -64,6 +82,7 @@ class KeyFile:
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     keys = KeyFile(Path(folder) / "keys.json")
     ...     secret, key = keys.create("edit", name="alice")
@@ -84,13 +103,13 @@ class KeyFile:
     def find(self, secret: str) -> Key | None:
         """Return the key that a secret belongs to."""
         self._refresh()
-        return self._keys.get(digest(secret))
+        return self._keys.get(_digest(secret))
 
     def create(self, scope: Scope, *, name: str = "") -> tuple[str, Key]:
         """Add a key and return its secret, which is kept nowhere, and what is kept."""
         secret = _PREFIX + secrets.token_urlsafe(32)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        key = Key(secrets.token_hex(4), name, scope, digest(secret), now)
+        key = Key(secrets.token_hex(4), name, scope, _digest(secret), now)
         self._write([*self.keys(), key])
         return secret, key
 
@@ -128,19 +147,7 @@ class KeyFile:
 
     def _write(self, keys: list[Key]) -> None:
         content = json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n"
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Temporary files are made for their owner alone, and stay so.
-        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(self.path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
-            raise
+        write_atomically(self.path, content, is_private=True)
         self._stamp = None
 
 
@@ -160,6 +167,78 @@ def checked_scope(given: str) -> Scope:
     raise InputError(f"scope {given!r} is not one of {', '.join(SCOPES)}.")
 
 
-def digest(secret: str) -> str:
-    """Return what is kept of a secret."""
+def require(scope: Scope) -> _Dependency:
+    """Return a dependency that lets a request pass only with a key of a scope.
+
+    Where the server has no keys, which it may only on loopback, everything passes. Use it as
+    ``@router.post(…, dependencies=[Depends(require("edit"))])``.
+    """
+    return _REQUIRED[scope]
+
+
+async def public() -> None:
+    """Declare, as a dependency, that a route is for everybody."""
+
+
+def check_scope(request: Request, scope: Scope) -> None:
+    """Refuse a request whose key does not reach as far as a scope."""
+    keys: KeyFile | None = request.app.state.keys
+    if keys is None:
+        return
+    key = known_key(keys, request.headers)
+    if not key.allows(scope):
+        raise ApiError(
+            403,
+            "scope_too_small",
+            f"this needs a key of scope {scope!r}, but yours has {key.scope!r}.",
+        )
+
+
+def known_key(keys: KeyFile, headers: Headers) -> Key:
+    """Return the key that a request carries, or refuse with 401."""
+    scheme, secret = get_authorization_scheme_param(headers.get("authorization"))
+    try:
+        key = keys.find(secret) if scheme.lower() == "bearer" and secret else None
+    except InputError as error:
+        # The message names the file, which is for whoever runs the server.
+        _LOG.error("keys cannot be read", extra={"reason": str(error)})
+        raise ApiError(
+            503, "keys_unreadable", "the server cannot read its keys, so nobody may enter."
+        ) from None
+    if key is None:
+        given = "the key given is not known" if secret else "there is no key"
+        raise ApiError(
+            401,
+            "key_needed",
+            f"{given}; send a valid one as 'Authorization: Bearer KEY'.",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    return key
+
+
+def declared_scope(dependencies: list[Callable[..., object]]) -> Scope | None:
+    """Return the highest scope that a route's dependencies ask for; None where it is public.
+
+    Examples
+    --------
+    >>> declared_scope([require("edit")]), declared_scope([public])
+    ('edit', None)
+    """
+    asked = [scope for scope, dependency in _REQUIRED.items() if dependency in dependencies]
+    if not asked and public not in dependencies:
+        raise LookupError("the route declares no scope; add Depends(require(…)) or Depends(public)")
+    return max(asked, key=SCOPES.index, default=None)
+
+
+def _make_requirement(scope: Scope) -> _Dependency:
+    async def check(request: Request) -> None:
+        check_scope(request, scope)
+
+    return check
+
+
+_REQUIRED: dict[Scope, _Dependency] = {scope: _make_requirement(scope) for scope in SCOPES}
+
+
+def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -1,4 +1,4 @@
-"""Tables sent for prediction: kept for a while with their results."""
+"""Tables sent for prediction, kept for a while with their results."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import shutil
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from protorynet.files import write_atomically
+from protorynet.files import read_limited, write_atomically
 from protorynet.records import read_record
-from protorynet.server.failures import ApiError
-from protorynet.server.jobs import Job
-from protorynet.server.workbench.versions import moment
+from protorynet.server.api_shapes import ApiError
+from protorynet.server.background import Job
+from protorynet.server.workbench.desk_folders import moment
 
 __all__ = ["Batch", "BatchFolder"]
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
-_MOST_BATCHES, _SECONDS = 20, 7 * 24 * 3600
-_MOST_UPLOADS, _UPLOAD_SECONDS = 20, 3600
-_LARGEST = 64 * 2**20
+_MOST_BATCHES, _SECONDS_KEPT = 20, 7 * 24 * 3600
+_MOST_UPLOADS, _UPLOAD_SECONDS_KEPT = 20, 3600
+_LARGEST_OVERVIEW = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Batch:
     id
         An unguessable name: who knows it may read the results.
     filename
-        What the client calls the file.
+        What the client calls the file; it is only ever shown.
     text, group, time
         The columns of texts, of groups and of moments.
     n_rows
@@ -64,13 +64,7 @@ class Batch:
 
 
 class BatchFolder:
-    """The batches of one model on disk.
-
-    Parameters
-    ----------
-    home
-        The workbench's folder of the model.
-    """
+    """The batches of one model on disk, and uploads that may become batches."""
 
     def __init__(self, home: Path) -> None:
         self._batches = home / "batches"
@@ -80,14 +74,17 @@ class BatchFolder:
     def sweep(self) -> None:
         """Remove what is old, and the oldest of what is too many."""
         running = frozenset(name for name, job in self._jobs.items() if not job.ended)
-        _sweep(self._uploads, _MOST_UPLOADS, _UPLOAD_SECONDS, frozenset())
-        _sweep(self._batches, _MOST_BATCHES, _SECONDS, running)
+        _sweep(self._uploads, _MOST_UPLOADS, _UPLOAD_SECONDS_KEPT, frozenset())
+        _sweep(self._batches, _MOST_BATCHES, _SECONDS_KEPT, running)
 
-    def new_upload(self, ending: str) -> tuple[str, Path]:
-        """Return an id, and where to write the file that is sent."""
-        fresh = _fresh(self._uploads, f"table{ending}")
+    def receive(self, file: BinaryIO, filename: str, ending: str) -> tuple[str, Path]:
+        """Write what is sent to a file of our own name, and return its id and path."""
+        upload_id, path = _make_folder(self._uploads, f"table{ending}")
         self.sweep()
-        return fresh
+        with path.open("wb") as out:
+            shutil.copyfileobj(file, out, 2**20)
+        write_atomically(path.parent / "name.json", json.dumps(_clean_name(filename)))
+        return upload_id, path
 
     def upload(self, upload_id: str) -> Path:
         """Return the file of an upload, or refuse with 404."""
@@ -105,10 +102,6 @@ class BatchFolder:
         except (OSError, ValueError):
             return upload.name
 
-    def name_upload(self, upload: Path, filename: str) -> None:
-        """Keep what the client calls a file; it is only ever shown."""
-        write_atomically(upload.parent / "name.json", json.dumps(shown_name(filename)))
-
     def forget_upload(self, upload: Path) -> None:
         """Remove an upload."""
         shutil.rmtree(upload.parent, ignore_errors=True)
@@ -116,7 +109,7 @@ class BatchFolder:
     def begin(self, upload: Path, **about: Any) -> Batch:
         """Turn an upload into a batch."""
         filename = self.filename(upload)
-        batch_id, table = _fresh(self._batches, f"table{upload.suffix}")
+        batch_id, table = _make_folder(self._batches, f"table{upload.suffix}")
         try:
             upload.rename(table)
         except FileNotFoundError:  # two requests made use of it at the same time
@@ -129,36 +122,42 @@ class BatchFolder:
 
     def watch(self, batch: Batch, job: Job) -> None:
         """Remember the job that computes a batch."""
-        self._jobs = {name: job for name, job in self._jobs.items() if self._path(name).is_dir()}
+        self._jobs = {name: each for name, each in self._jobs.items() if self.path(name).is_dir()}
         self._jobs[batch.id] = job
 
-    def read(self, batch_id: str) -> Batch:
-        """Return a batch, or refuse with 404."""
+    def read(self, batch_id: str, *, is_done: bool = False) -> Batch:
+        """Return a batch, or refuse: with 404, or 409 if it must be done and is not."""
         try:
             self.sweep()
             if not _ID.fullmatch(batch_id):
                 raise ValueError("no id")
-            return read_record(Batch, json.loads(self.file(batch_id, "batch.json").read_bytes()))
+            found = read_record(Batch, json.loads(self.path(batch_id, "batch.json").read_bytes()))
         except (OSError, ValueError, TypeError, RecursionError):
             raise ApiError(
                 404, "unknown_batch", "there is no such batch, or it is over; send it again."
             ) from None
+        if is_done and found.n_documents is None:
+            state = self.view(found)["state"]
+            raise ApiError(
+                409, "batch_not_done", f"the batch is {state}; it has no results to give."
+            )
+        return found
 
     def write(self, batch: Batch) -> None:
         """Keep what is known of a batch."""
-        write_atomically(self.file(batch.id, "batch.json"), json.dumps(asdict(batch)))
+        write_atomically(self.path(batch.id, "batch.json"), json.dumps(asdict(batch)))
 
     def fail(self, batch: Batch, why: str) -> None:
         """Keep why a batch failed."""
         self.write(replace(batch, failure=why))
 
-    def file(self, batch_id: str, name: str) -> Path:
-        """Return a file of a batch."""
-        return self._path(batch_id) / name
+    def path(self, batch_id: str, name: str = "") -> Path:
+        """Return the folder of a batch, or a file of it."""
+        return self._batches / batch_id / name
 
     def table(self, batch_id: str) -> Path:
         """Return the table that was sent."""
-        return next(self._path(batch_id).glob("table.*"))
+        return next(self.path(batch_id).glob("table.*"))
 
     def delete(self, batch_id: str) -> None:
         """Remove a batch."""
@@ -166,7 +165,7 @@ class BatchFolder:
         job = self._jobs.get(batch_id)
         if job is not None and not job.ended:
             raise ApiError(409, "batch_running", "the batch is being computed. Wait for its end.")
-        shutil.rmtree(self._path(batch_id), ignore_errors=True)
+        shutil.rmtree(self.path(batch_id), ignore_errors=True)
 
     def view(self, batch: Batch) -> dict[str, Any]:
         """Return what clients see of a batch."""
@@ -181,41 +180,25 @@ class BatchFolder:
         values = {name: value for name, value in asdict(batch).items() if name != "failure"}
         return {**values, "state": state, "progress": progress, "message": message}
 
-    def overview(self, batch: Batch, by: str) -> dict[str, Any]:
+    def overview(self, batch_id: str, by: str) -> dict[str, Any]:
         """Return the overview of a batch that is done."""
-        self.require_done(batch)
+        batch = self.read(batch_id, is_done=True)
         if by != "all" and getattr(batch, by) is None:
             raise ApiError(
                 409,
                 f"no_{by}",
                 f"the batch was sent without a column for {by}. Send it again and name one.",
             )
-        path = self.file(batch.id, f"overview-{by}.json")
-        if path.stat().st_size > _LARGEST:
-            raise ApiError(409, "too_large", "the overview is too large to show.")
-        overview: dict[str, Any] = json.loads(path.read_bytes())
+        try:
+            content = read_limited(self.path(batch_id, f"overview-{by}.json"), _LARGEST_OVERVIEW)
+        except OSError:
+            raise ApiError(409, "too_large", "the overview is too large to show.") from None
+        overview: dict[str, Any] = json.loads(content)
         return overview
 
-    def require_done(self, batch: Batch) -> None:
-        """Refuse a batch that has no results yet."""
-        if batch.n_documents is None:
-            state = self.view(batch)["state"]
-            raise ApiError(
-                409, "batch_not_done", f"the batch is {state}; it has no results to give."
-            )
 
-    def _path(self, batch_id: str) -> Path:
-        return self._batches / batch_id
-
-
-def shown_name(filename: str) -> str:
-    r"""Return a client's name of a file without folders and control characters.
-
-    Examples
-    --------
-    >>> shown_name("../../etc/passwd"), shown_name("C:\\my\\table.csv"), shown_name("")
-    ('passwd', 'table.csv', 'table')
-    """
+def _clean_name(filename: str) -> str:
+    """Return a client's name of a file without folders and control characters."""
     name = re.split(r"[/\\]", filename)[-1]
     return "".join(char for char in name if char.isprintable())[:120] or "table"
 
@@ -224,7 +207,7 @@ def _unknown_upload() -> ApiError:
     return ApiError(404, "unknown_upload", "there is no such upload, or it is over; send it again.")
 
 
-def _fresh(parent: Path, name: str) -> tuple[str, Path]:
+def _make_folder(parent: Path, name: str) -> tuple[str, Path]:
     new_id = secrets.token_urlsafe(16)
     parent.mkdir(parents=True, exist_ok=True)
     (parent / new_id).mkdir(mode=0o700)  # for the server alone: it holds people's texts
@@ -232,7 +215,6 @@ def _fresh(parent: Path, name: str) -> tuple[str, Path]:
 
 
 def _sweep(folder: Path, most: int, seconds: float, kept: frozenset[str]) -> None:
-    """Remove what is old, and the oldest of what is too many."""
     if not folder.is_dir():
         return
     ages: dict[Path, float] = {}

@@ -1,0 +1,346 @@
+"""The models being served, and the questions of several clients answered together."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from fastapi import FastAPI
+
+from protorynet.data import split_documents
+from protorynet.encoders import WindowedEncoder
+from protorynet.errors import InputError, ModelFormatError
+from protorynet.model import PRECOMPUTED
+from protorynet.server.api_shapes import ApiError
+from protorynet.server.background import too_busy, too_slow
+from protorynet.server.config import Limits
+from protorynet.server.guard import Metrics, origin
+
+if TYPE_CHECKING:
+    from protorynet.classifier import ProtoryNetClassifier
+    from protorynet.inference import Predictor
+
+__all__ = [
+    "Answer",
+    "Batcher",
+    "Kind",
+    "ModelStore",
+    "Question",
+    "ServedModel",
+    "answer_together",
+    "ask",
+    "folder_version",
+    "refuse_texts",
+]
+
+Kind = Literal["predict", "explain"]
+_NUMBERS_SHOWN = 5
+_LOG = logging.getLogger("protorynet.server")
+
+
+@dataclass(frozen=True, eq=False)
+class ServedModel:
+    """One version of a model, complete in memory, under the name it is served by.
+
+    It never changes: whoever took it from the store may go on with it while the store already
+    gives out the next version. So the classifier, which threads share, is read and never fitted
+    or edited. The lock is held by whoever prepares the next version, and is the same for all
+    versions of a name.
+    """
+
+    name: str
+    folder: Path
+    version: str
+    classifier: ProtoryNetClassifier
+    lock: threading.RLock = field(repr=False)
+
+
+class ModelStore:
+    """The models by name; one is swapped for another without a gap."""
+
+    def __init__(self, folders: Mapping[str, Path], *, device: str = "auto") -> None:
+        self._device = device
+        self._served = {
+            name: ServedModel(
+                name, folder, folder_version(folder), self._load(folder), threading.RLock()
+            )
+            for name, folder in folders.items()
+        }
+
+    def names(self) -> list[str]:
+        """Return the names, sorted."""
+        return sorted(self._served)
+
+    def get(self, name: str) -> ServedModel:
+        """Return the present version of a model, or refuse with 404."""
+        served = self._served.get(name)
+        if served is None:
+            # What was asked for is not told back: it may be anything.
+            raise ApiError(
+                404,
+                "unknown_model",
+                f"there is no model of this name; served are {', '.join(self.names())}.",
+            )
+        return served
+
+    def replace(
+        self,
+        name: str,
+        folder: Path | None = None,
+        *,
+        classifier: ProtoryNetClassifier | None = None,
+    ) -> ServedModel:
+        """Put another version in a model's place; requests under way end with the old one.
+
+        Without a folder it is the present one, which may have changed. Without a classifier the
+        folder is loaded here, which takes a while, so not on the event loop.
+        """
+        with self.get(name).lock:
+            served = self.get(name)
+            folder = served.folder if folder is None else folder
+            version = folder_version(folder)
+            classifier = self._load(folder) if classifier is None else classifier
+            fresh = replace(served, folder=folder, version=version, classifier=classifier)
+            self._served[name] = fresh
+        return fresh
+
+    def _load(self, folder: Path) -> ProtoryNetClassifier:
+        from protorynet.classifier import ProtoryNetClassifier
+
+        # Nothing of what clients send is kept on disk, not even as hashes.
+        classifier = ProtoryNetClassifier.load(folder, device=self._device, cache=False)
+        if classifier.model_.encoder.name == PRECOMPUTED:
+            raise InputError(
+                f"{folder} was trained on vectors, but clients send texts, so it cannot be served."
+            )
+        # The first text is slower than all others; no client should wait for that.
+        classifier.predict(["Ready."])
+        return classifier
+
+
+def folder_version(folder: Path) -> str:
+    """Return a digest of a model directory's configuration, which holds all its checksums."""
+    try:
+        return hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise ModelFormatError(
+            f"{folder} is no model directory: config.json cannot be read ({error.strerror}). "
+            "Give a directory made by `protorynet fit`."
+        ) from None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one request asks of a model: labels, or reasons too, for some texts."""
+
+    kind: Kind
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a version of a model says to one question: an object per text, ready for JSON."""
+
+    version: str
+    results: list[dict[str, Any]]
+
+
+def answer_together(
+    served: ServedModel, questions: Sequence[Question], *, max_sentences: int
+) -> list[Answer | ApiError]:
+    """Answer questions, each as if it were alone; one that cannot be answered harms no other."""
+    predictor = served.classifier.predictor
+    refusals = [refuse_texts(predictor, question.texts, max_sentences) for question in questions]
+    accepted = [q for q, refused in zip(questions, refusals, strict=True) if refused is None]
+    results = iter(_answer_accepted(predictor, accepted))
+    return [
+        Answer(served.version, next(results)) if refused is None else refused
+        for refused in refusals
+    ]
+
+
+def _answer_accepted(
+    predictor: Predictor, questions: Sequence[Question]
+) -> list[list[dict[str, Any]]]:
+    """Call the encoder once for all texts, and give each question the results of its own."""
+    texts = [text for question in questions for text in question.texts]
+    if not texts:
+        return []
+    prepared = predictor.prepare(texts)
+    explained: list[dict[str, Any]] = []
+    predicted: list[dict[str, Any]] = []
+    if any(question.kind == "explain" for question in questions):
+        explained = [each.to_dict() for each in predictor.explain_prepared(texts, *prepared)]
+    if any(question.kind == "predict" for question in questions):
+        reading = predictor.read_prepared(*prepared)
+        labels = predictor.labels
+        ids = [prototype.id for prototype in predictor.facts.prototypes]
+        predicted = [
+            {
+                "label": labels.name_of(row),
+                "probabilities": dict(zip(labels.names, row.tolist(), strict=True)),
+                "trajectory": path.tolist(),
+            }
+            for row, path in zip(reading.probabilities, reading.paths(ids), strict=True)
+        ]
+    ends = np.cumsum([len(question.texts) for question in questions]).tolist()
+    return [
+        (explained if question.kind == "explain" else predicted)[end - len(question.texts) : end]
+        for question, end in zip(questions, ends, strict=True)
+    ]
+
+
+def refuse_texts(predictor: Predictor, texts: Sequence[str], max_sentences: int) -> ApiError | None:
+    """Return why texts are not read; None if they are. Splitting costs little, encoding much."""
+    encoder = predictor.encoder
+    counter = encoder if isinstance(encoder, WindowedEncoder) else None
+    lengths = split_documents(
+        texts, splitter=predictor.facts.splitter, counter=counter, on_empty="skip"
+    ).lengths
+    if (empty := np.flatnonzero(lengths == 0)).size:
+        more = ", …" if len(empty) > _NUMBERS_SHOWN else ""
+        return ApiError(
+            422,
+            "empty_text",
+            f"{len(empty)} of the texts hold no sentence: number "
+            f"{', '.join(map(str, empty[:_NUMBERS_SHOWN]))}{more} (counted from 0). "
+            "Leave them out.",
+        )
+    if (count := int(lengths.sum())) > max_sentences:
+        return ApiError(
+            413,
+            "too_many_sentences",
+            f"the texts hold {count:,} sentences; at most {max_sentences:,} are allowed in one "
+            "request. Send fewer texts at a time.",
+        )
+    return None
+
+
+async def ask(app: FastAPI, name: str, kind: Kind, texts: Sequence[str]) -> Answer:
+    """Ask a model, by its name, together with whoever else asks at the moment."""
+    app.state.store.get(name)
+    batcher: Batcher = app.state.batchers[name]
+    return await batcher.ask(Question(kind, tuple(texts)))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    question: Question
+    answer: asyncio.Future[Answer]
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.question.texts))
+
+
+class Batcher:
+    """Gathers the questions to one model, and has them answered on a thread.
+
+    While some are being answered the next ones gather by themselves; only a question that finds
+    nobody working waits a few milliseconds for company. Each batch takes the version of the model
+    that is present when it begins.
+    """
+
+    def __init__(
+        self,
+        store: ModelStore,
+        name: str,
+        *,
+        limits: Limits,
+        threads: Executor,
+        metrics: Metrics,
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._limits = limits
+        self._threads = threads
+        self._metrics = metrics
+        self._waiting: asyncio.Queue[_Asked] = asyncio.Queue()
+        self._left_over: _Asked | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to answer; the event loop must be running."""
+        self._task = asyncio.create_task(self._work(), name=f"batches of {self._name}")
+
+    @property
+    def works(self) -> bool:
+        """Whether questions will be answered."""
+        return self._task is not None and not self._task.done()
+
+    async def stop(self) -> None:
+        """Stop answering; call it when no request is under way any more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def ask(self, question: Question) -> Answer:
+        """Wait for the answer, but no longer than allowed."""
+        if self._waiting.qsize() >= self._limits.max_waiting:
+            raise too_busy(self._waiting.qsize())
+        asked = _Asked(question, asyncio.get_running_loop().create_future())
+        self._waiting.put_nowait(asked)
+        self._count_waiting()
+        try:
+            return await asyncio.wait_for(asked.answer, self._limits.seconds)
+        except TimeoutError:
+            raise too_slow(self._limits.seconds) from None
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            batch = await self._gather()
+            self._count_waiting()
+            if not batch:
+                continue
+            questions = [asked.question for asked in batch]
+            answers = await loop.run_in_executor(self._threads, self._answer, questions)
+            for asked, answer in zip(batch, answers, strict=True):
+                if asked.answer.done():  # the client went away, or its time was over
+                    continue
+                if isinstance(answer, Exception):
+                    asked.answer.set_exception(answer)
+                else:
+                    asked.answer.set_result(answer)
+
+    async def _gather(self) -> list[_Asked]:
+        """Return what is to be answered together; whoever went away is left out."""
+        first, self._left_over = self._left_over, None
+        if first is None:
+            first = await self._waiting.get()
+            if self._waiting.empty():
+                await asyncio.sleep(self._limits.window_seconds)
+        batch, size = [first], first.size
+        while not self._waiting.empty():
+            following = self._waiting.get_nowait()
+            size += following.size
+            if size > self._limits.max_batch_characters:
+                self._left_over = following
+                break
+            batch.append(following)
+        return [asked for asked in batch if not asked.answer.done()]
+
+    def _answer(self, questions: Sequence[Question]) -> list[Answer | Exception]:
+        """Answer on a thread; if a batch fails, each of its questions is tried alone."""
+        served = self._store.get(self._name)
+        self._metrics.batches.labels(self._name).observe(len(questions))
+        self._metrics.texts.labels(self._name).inc(sum(len(q.texts) for q in questions))
+        try:
+            return [*answer_together(served, questions, max_sentences=self._limits.max_sentences)]
+        except Exception as error:
+            where = origin(error)
+            _LOG.error("batch failed", extra={"model": self._name, "size": len(questions)} | where)
+            if len(questions) == 1:
+                return [error]
+            return [answer for question in questions for answer in self._answer([question])]
+
+    def _count_waiting(self) -> None:
+        self._metrics.waiting.labels(self._name).set(self._waiting.qsize())

@@ -1,0 +1,230 @@
+"""The table of labelled texts that a server was started with, split and encoded for a model."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.data import Label, read_columns, read_table
+from protorynet.errors import TableError
+from protorynet.explain import LabelledDocuments, documents_at
+from protorynet.server.api_shapes import ApiError
+from protorynet.server.background import Progress
+from protorynet.training import validation_documents
+
+if TYPE_CHECKING:
+    from protorynet.classifier import ProtoryNetClassifier
+
+__all__ = [
+    "HELD_OUT",
+    "DataTable",
+    "Prepared",
+    "holds_words",
+    "prepare",
+    "quiet_copy",
+    "read_data",
+    "shorten",
+]
+
+HELD_OUT = "held out"
+_LARGEST_FILE = 2 * 2**30
+_MOST_TRAINING, _MOST_HELD_OUT = 20_000, 5_000
+_DOCUMENTS_PER_REPORT = 32
+_LONGEST_SHOWN = 300
+_SPLITS = {
+    "train": "train",
+    "training": "train",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "dev": "validation",
+    "test": "test",
+}
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """Labelled documents, and which of them models were trained on.
+
+    Parameters
+    ----------
+    texts, labels
+        The documents and their labels.
+    rows
+        Position of each in its file, counted from 0.
+    splits
+        ``"train"``, ``"validation"`` or ``"test"`` for each, None where it is none of these.
+    digest
+        Tells one state of the file from another.
+    """
+
+    texts: tuple[str, ...]
+    labels: tuple[Label, ...]
+    rows: NDArray[np.int64]
+    splits: tuple[str | None, ...]
+    digest: str
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def find(self, row: int) -> int:
+        """Return where the document of a row stands among those read, or refuse with 404."""
+        if row not in self._positions:
+            raise ApiError(404, "unknown_row", "the table has no document in this row.")
+        return self._positions[row]
+
+    def view(self, position: int) -> dict[str, object]:
+        """Return what lists show of a document."""
+        label, text = self.labels[position], self.texts[position]
+        return {
+            "row": int(self.rows[position]),
+            "label": ", ".join(label) or "(none)" if isinstance(label, tuple) else str(label),
+            "text": shorten(text),
+        }
+
+    @cached_property
+    def _positions(self) -> dict[int, int]:
+        return {row: position for position, row in enumerate(self.rows.tolist())}
+
+    @cached_property
+    def split_counts(self) -> dict[str, int]:
+        """How many documents each split has."""
+        return dict(Counter(split for split in self.splits if split is not None))
+
+    @cached_property
+    def training(self) -> NDArray[np.int64]:
+        """Positions of the documents to learn from: all of them where there are no splits."""
+        chosen = self._of("train") if self.split_counts else np.arange(len(self))
+        return _spread(chosen, _MOST_TRAINING)
+
+    @cached_property
+    def held_out(self) -> NDArray[np.int64]:
+        """Positions of the validation and test documents; none where the table names none."""
+        return _spread(self._of("validation", "test"), _MOST_HELD_OUT)
+
+    def _of(self, *splits: str) -> NDArray[np.int64]:
+        return np.array([n for n, name in enumerate(self.splits) if name in splits], np.int64)
+
+
+def read_data(path: Path) -> DataTable:
+    """Read a table of texts and labels, with the splits that its column ``split`` names.
+
+    Errors name the file without its folder, for clients may see them.
+    """
+    try:
+        size, changed = path.stat().st_size, path.stat().st_mtime_ns
+        if size > _LARGEST_FILE:
+            raise TableError(
+                f"{path} has {size:,} bytes; the workbench reads at most {_LARGEST_FILE:,}. Give "
+                "a sample of it with --data."
+            )
+        table = read_table(path, skip_empty=True)
+        splits = _read_splits(path, table.rows)
+    except OSError as error:
+        raise TableError(f"{path.name} cannot be read ({error.strerror}).") from None
+    except TableError as error:
+        raise TableError(str(error).replace(str(path), path.name)) from None
+    assert table.labels is not None
+    return DataTable(table.texts, table.labels, table.rows, splits, f"{size:x}-{changed:x}")
+
+
+def shorten(text: str) -> str:
+    """Return the beginning of a text."""
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def holds_words(text: str, search: str) -> bool:
+    """Say whether a text holds all words of a search, in any order and case."""
+    folded = text.casefold()
+    return all(word in folded for word in search.casefold().split())
+
+
+def _read_splits(path: Path, rows: NDArray[np.int64]) -> tuple[str | None, ...]:
+    columns, _ = read_columns(path)
+    name = next((name for name in columns.column_names if name.lower() == "split"), None)
+    if name is None:
+        return (None,) * len(rows)
+    values: Sequence[object] = columns.column(name).take(rows).to_pylist()
+    return tuple(_SPLITS.get(str(value).strip().lower()) for value in values)
+
+
+def _spread(positions: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Return so many of the positions that reading them stays quick, spread over all."""
+    if len(positions) <= most:
+        return positions
+    return positions[np.linspace(0, len(positions) - 1, most).round().astype(np.int64)]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The table's documents as a model's encoder sees them; none is without a sentence.
+
+    Parameters
+    ----------
+    train
+        Documents to learn from and to find sentences in.
+    held_out
+        Documents to measure on.
+    splits
+        The split of each of the latter: ``"validation"`` or ``"test"``; ``"held out"`` where the
+        table names none and training's own choice was made again.
+    """
+
+    train: LabelledDocuments
+    held_out: LabelledDocuments
+    splits: tuple[str, ...]
+
+    def of_split(self, *preferred: str) -> tuple[str, LabelledDocuments]:
+        """Return the held-out documents of the first of some splits that there is."""
+        name = next((name for name in (*preferred, HELD_OUT) if name in self.splits), HELD_OUT)
+        positions = np.array([n for n, split in enumerate(self.splits) if split == name], np.int64)
+        if not len(positions):
+            raise ApiError(409, "no_held_out_rows", "--data has no validation or test documents.")
+        return name, documents_at(self.held_out, positions)
+
+
+def quiet_copy(classifier: ProtoryNetClassifier) -> ProtoryNetClassifier:
+    """Return a copy that may be edited, and keeps embeddings on disk; for the table's texts."""
+    own: ProtoryNetClassifier = copy.copy(classifier).set_params(
+        cache=True, on_empty="skip", verbose=False
+    )
+    return own
+
+
+def prepare(classifier: ProtoryNetClassifier, table: DataTable, progress: Progress) -> Prepared:
+    """Split and encode the documents; a label that is no class of the model is refused."""
+    model = classifier.model_
+    targets = model.labels.encode(table.labels)
+    training, held_out = table.training, table.held_out
+    splits = [str(table.splits[position]) for position in held_out.tolist()]
+    if not len(held_out) and len(training):
+        fraction, seed = model.settings.validation_fraction, model.training.seed
+        chosen = validation_documents(targets[training], model.labels, fraction, seed)
+        held_out, splits = training[chosen], [HELD_OUT] * len(chosen)
+    predictor = quiet_copy(classifier).predictor
+    positions = np.concatenate([training, held_out])
+    texts = [table.texts[position] for position in positions.tolist()]
+    # In steps, so that progress shows and the server can stop; the cache keeps what is done.
+    for start in range(0, len(texts), _DOCUMENTS_PER_REPORT):
+        told = f"Reading the table: {start:,} of {len(texts):,} documents"
+        progress(start / len(texts), told)
+        predictor.prepare(texts[start : start + _DOCUMENTS_PER_REPORT])
+    sentences, embeddings = predictor.prepare(texts)
+    whole = LabelledDocuments(
+        texts, table.rows[positions], sentences, embeddings, targets[positions]
+    )
+    filled = np.flatnonzero(sentences.filled)
+    train, others = filled[filled < len(training)], filled[filled >= len(training)]
+    return Prepared(
+        documents_at(whole, train),
+        documents_at(whole, others),
+        tuple(splits[position - len(training)] for position in others.tolist()),
+    )
