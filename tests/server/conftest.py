@@ -1,22 +1,23 @@
-"""A small model made once, and a server of it that tests only read from."""
+"""A small model made once, servers of it, and workbenches with a table of labelled reviews."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from server_scene import Running, running
 
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.server import ServerConfig
+from server_scene import Bench, Running, running, write_table
 
 
 @pytest.fixture(scope="session")
 def hotel(
     tiny_bert_folder: Path,
-    reviews: object,
+    reviews: Any,
     quick: Settings,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
@@ -44,3 +45,32 @@ def server(hotel: Path) -> Iterator[Running]:
     """A server of one model, without keys."""
     with running(ServerConfig(models={"hotel": hotel}, device="cpu")) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def table(reviews: Any, unseen_reviews: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reviews with the columns text, label and split."""
+    return write_table(tmp_path_factory.mktemp("table") / "reviews.csv", reviews, unseen_reviews)
+
+
+@pytest.fixture(scope="session")
+def reading(hotel: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A workbench that tests only read from."""
+    model = Path(shutil.copytree(hotel, tmp_path_factory.mktemp("reading") / "hotel"))
+    with running(ServerConfig(models={"hotel": model}, data=table, device="cpu")) as server:
+        yield Bench(server)
+
+
+@pytest.fixture
+def bench(own_hotel: Path, table: Path) -> Iterator[Bench]:
+    """A workbench of the test's own."""
+    with running(ServerConfig(models={"hotel": own_hotel}, data=table, device="cpu")) as server:
+        yield Bench(server)
+
+
+@pytest.fixture(scope="session")
+def without_data(hotel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A workbench without a table; tests only read from it."""
+    model = Path(shutil.copytree(hotel, tmp_path_factory.mktemp("bare") / "hotel"))
+    with running(ServerConfig(models={"hotel": model}, device="cpu")) as server:
+        yield Bench(server)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import httpx
 import numpy as np
 import pytest
-from server_scene import TEXTS, Running, error_code
 
 from protorynet import ProtoryNetClassifier
 from protorynet.card import model_card
+from server_scene import TEXTS, Running, error_code
 
 
 def test_predictions_are_those_of_the_classifier(
@@ -19,15 +19,8 @@ def test_predictions_are_those_of_the_classifier(
     given = [list(entry["probabilities"].values()) for entry in answer["predictions"]]
     np.testing.assert_allclose(given, expected, atol=1e-6)
     assert [entry["label"] for entry in answer["predictions"]] == classifier.predict(TEXTS).tolist()
-
-
-def test_a_prediction_tells_its_trajectory(
-    server: Running, classifier: ProtoryNetClassifier
-) -> None:
-    answer = server.predict(TEXTS).json()
-    trajectory = classifier.read(TEXTS)
-    ids = classifier.prototypes_.ids[trajectory.columns].tolist()
-    assert [number for entry in answer["predictions"] for number in entry["trajectory"]] == ids
+    paths = classifier.read(TEXTS).paths(classifier.prototypes_.ids)
+    assert [entry["trajectory"] for entry in answer["predictions"]] == [p.tolist() for p in paths]
 
 
 def test_explanations_are_those_that_the_command_prints(

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from server_scene import Running, error_code, running
 
 from protorynet.server import Limits, ServerConfig
+from server_scene import Running, error_code, running
 
 with warnings.catch_warnings():
     # It asks packages for names that these are about to give up.
@@ -21,19 +21,10 @@ with warnings.catch_warnings():
     import schemathesis
 
 _WITHOUT_SHRINKING = (Phase.explicit, Phase.generate)
-_CORE = [
-    "/v1/models",
-    "/v1/models/{name}",
-    "/v1/models/{name}/predict",
-    "/v1/models/{name}/explain",
-    "/v1/models/{name}/prototypes",
-    "/v1/models/{name}/automaton",
-    "/v1/models/{name}/card",
-    "/v1/jobs/{job_id}",
-    "/healthz",
-    "/readyz",
-    "/metrics",
-]
+_CORE = (
+    r"/v1/models(/\{name\}(/(predict|explain|prototypes|automaton|card))?)?"
+    r"|/v1/jobs/\{job_id\}|/healthz|/readyz|/metrics"
+)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +49,7 @@ def whole(hotel: Path, reviews: Any, tmp_path_factory: pytest.TempPathFactory) -
 
 def test_no_described_request_makes_the_core_fail(whole: Running) -> None:
     described = schemathesis.openapi.from_url(f"{whole.url}/openapi.json")
-    _try_all(described.include(path=_CORE), whole, examples=10)
+    _try_all(described.include(path_regex=f"^({_CORE})$"), whole, examples=10)
 
 
 @pytest.mark.slow
@@ -69,7 +60,7 @@ def test_no_described_request_makes_any_route_fail(whole: Running) -> None:
 
 def _try_all(described: Any, whole: Running, *, examples: int) -> None:
     operations = [found.ok() for found in described.get_all_operations()]
-    assert len(operations) >= len(_CORE)
+    assert len(operations) >= 11
     for operation in operations:
         given(operation.as_strategy())(
             settings(

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from server_scene import TEXTS, Running, error_code, running
 
 from protorynet.server import Limits, ServerConfig
+from server_scene import Running, error_code, running
 
 PREDICT = "/v1/models/hotel/predict"
 
@@ -26,7 +26,6 @@ def small(hotel: Path) -> Iterator[Running]:
         max_texts=3,
         max_characters=100,
         max_sentences=6,
-        max_sentences_with_words=2,
         seconds=0.5,
     )
     config = ServerConfig(models={"hotel": hotel}, device="cpu", limits=limits)
@@ -83,18 +82,6 @@ def test_what_was_sent_is_not_told_back(small: Running) -> None:
     assert "secret" not in small.predict(["secret\0"]).text
 
 
-def test_few_sentences_are_allowed_with_words(small: Running) -> None:
-    body = {"texts": ["Bad. Good! Fine."], "words": True}
-    response = small.client.post("/v1/models/hotel/explain", json=body)
-    assert (response.status_code, error_code(response)) == (413, "too_many_sentences")
-
-
-def test_few_characters_are_allowed_with_words(server: Running) -> None:
-    texts = [" ".join(f"w{number}" for number in range(1_200))]
-    response = server.client.post("/v1/models/hotel/explain", json={"texts": texts, "words": True})
-    assert (response.status_code, error_code(response)) == (413, "too_long_for_words")
-
-
 def test_a_body_of_unknown_size_is_cut_off_at_the_limit(small: Running) -> None:
     def chunks() -> Iterator[bytes]:
         yield b'{"texts": ["'
@@ -120,16 +107,6 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(small: Running) -> None:
     assert b" 408 " in _raw(small, head)
 
 
-def test_a_path_that_is_not_there_has_the_same_kind_of_error(small: Running) -> None:
-    response = small.client.get("/v2/nothing/here")
-    assert (response.status_code, error_code(response)) == (404, "not_found")
-
-
-def test_a_method_that_is_not_allowed_has_the_same_kind_of_error(small: Running) -> None:
-    response = small.client.delete(PREDICT)
-    assert (response.status_code, error_code(response)) == (405, "method_not_allowed")
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -148,8 +125,30 @@ def test_errors_without_number_do_not_hold_up_others(server: Running, body: Any)
     assert time.perf_counter() - began < 1
 
 
-def test_a_text_within_the_limits_is_read(small: Running) -> None:
-    assert small.predict(TEXTS[:1]).status_code == 200
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [("GET", "/v2/nothing/here", 404, "not_found"), ("DELETE", PREDICT, 405, "method_not_allowed")],
+)
+def test_what_is_not_there_has_the_same_kind_of_error(
+    small: Running, method: str, path: str, status: int, code: str
+) -> None:
+    response = small.client.request(method, path)
+    assert (response.status_code, error_code(response)) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Bad. Good! " * 30, "too_many_sentences"),
+        (" ".join(f"w{number}" for number in range(1_200)), "too_long_for_words"),
+    ],
+)
+def test_few_sentences_and_characters_are_allowed_with_words(
+    server: Running, text: str, code: str
+) -> None:
+    body = {"texts": [text], "words": True}
+    response = server.client.post("/v1/models/hotel/explain", json=body)
+    assert (response.status_code, error_code(response)) == (413, code)
 
 
 def _post(server: Running, content: bytes) -> Any:

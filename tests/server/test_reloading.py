@@ -9,11 +9,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from server_scene import TEXTS, Running, error_code, running
 
 from protorynet import ProtoryNetClassifier
 from protorynet.server import ServerConfig
-from protorynet.server.app import reload_models
+from server_scene import TEXTS, Running, error_code, running
 
 RELOAD = "/v1/models/hotel/reload"
 
@@ -62,23 +61,6 @@ def test_a_broken_directory_leaves_the_version_being_served(
         response = server.client.post(RELOAD)
         assert (response.status_code, error_code(response)) == (409, "not_reloaded")
         assert server.predict(TEXTS).status_code == 200
-
-
-def test_all_models_are_reloaded_on_a_signal(config: ServerConfig, own_hotel: Path) -> None:
-    with running(config) as server:
-        _rename_a_prototype(own_hotel, "renamed")
-        reload_models(server.app)
-        assert "renamed" in server.client.get("/v1/models/hotel/prototypes").text
-
-
-def test_whoever_holds_a_version_keeps_it(config: ServerConfig, own_hotel: Path) -> None:
-    with running(config) as server:
-        store = server.app.state.store
-        held = store.get("hotel")
-        fresh = store.replace("hotel")
-        assert store.get("hotel") is fresh
-        assert held.classifier is not fresh.classifier
-        assert held.lock is fresh.lock
 
 
 def _rename_a_prototype(folder: Path, name: str) -> None:

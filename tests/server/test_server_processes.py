@@ -13,17 +13,16 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
 import typer
-from server_scene import TEXTS
 
 from protorynet.cli.output import end_badly
 from protorynet.cli.serve_command import keys, serve
 from protorynet.server import KeyFile
+from server_scene import TEXTS
 
 # The two commands alone, as a program.
 _PROGRAM = """
@@ -36,41 +35,23 @@ app(sys.argv[1:])
 """
 
 
-@dataclass(frozen=True)
-class Story:
-    """What happened to a server from its start to its end."""
-
-    reloads: str
-    answer: int
-    log: list[str]
-
-
-@pytest.fixture(scope="module")
-def story(hotel: Path) -> Story:
-    """Start a server, let it reload, and end it while it computes an answer."""
+def test_a_server_reloads_on_a_hangup_and_answers_what_is_under_way_before_it_ends(
+    hotel: Path,
+) -> None:
     with _serving(hotel) as (process, url), ThreadPoolExecutor(1) as threads:
+
+        def counts() -> str:
+            return httpx.get(f"{url}/metrics").text
+
         process.send_signal(signal.SIGHUP)
-        _wait_until(lambda: "reloads_total{" in httpx.get(f"{url}/metrics").text, process)
-        reloads = httpx.get(f"{url}/metrics").text
+        _wait_until(lambda: 'protorynet_reloads_total{model="hotel"} 1.0' in counts(), process)
         body = {"texts": TEXTS * 30}
         asked = threads.submit(httpx.post, f"{url}/v1/models/hotel/explain", json=body, timeout=60)
-        _wait_until(lambda: 'waiting_requests{model="hotel"}' in _metrics(url), process)
+        _wait_until(lambda: 'waiting_requests{model="hotel"}' in counts(), process)
         process.send_signal(signal.SIGTERM)
-        answer = asked.result().status_code
+        assert asked.result().status_code == 200
         _, err = process.communicate(timeout=60)
-    return Story(reloads, answer, err.splitlines())
-
-
-def test_a_hangup_signal_reloads_the_models(story: Story) -> None:
-    assert 'protorynet_reloads_total{model="hotel"} 1.0' in story.reloads
-
-
-def test_a_request_under_way_is_answered_before_the_server_ends(story: Story) -> None:
-    assert story.answer == 200
-
-
-def test_the_log_is_lines_of_json(story: Story) -> None:
-    events = [json.loads(line) for line in story.log]
+    events = [json.loads(line) for line in err.splitlines()]
     assert any(event.get("route") == "/v1/models/{name}/explain" for event in events)
 
 
@@ -156,10 +137,6 @@ def _wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -
             if condition():
                 return
         time.sleep(0.05)
-
-
-def _metrics(url: str) -> str:
-    return httpx.get(f"{url}/metrics").text
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from server_scene import TEXTS, Running, error_code, running
 
 from protorynet.errors import InputError
-from protorynet.server import KeyFile, Limits, ServerConfig, served_models
+from protorynet.server import KeyFile, ServerConfig, served_models
 from protorynet.server.background import Job, Jobs
 from protorynet.server.guard import log_to
+from server_scene import TEXTS, Running, error_code, running
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_request_is_logged_as_a_line_of_json(server: Running, log: io.StringIO
     assert line["ms"] > 0
 
 
-def test_neither_texts_nor_keys_are_logged(
+def test_errors_are_logged_with_their_place_but_neither_texts_nor_keys_are(
     hotel: Path, tmp_path: Path, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "keys.json"
@@ -58,21 +58,13 @@ def test_neither_texts_nor_keys_are_logged(
         broken = server.predict(["Unspeakable thing."], headers=headers)
     assert (broken.status_code, error_code(broken)) == (500, "unexpected")
     assert "Unspeakable" not in broken.text
-    assert len(_lines(log)) >= 4
-    assert "Unspeakable" not in log.getvalue()
-    assert secret not in log.getvalue()
-
-
-def test_an_unexpected_error_is_logged_with_its_place(
-    hotel: Path, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(served_models, "split_documents", _fail_with_the_text)
-    with running(_config(hotel)) as server:
-        response = server.predict(TEXTS)
     failed = [line for line in _lines(log) if line["event"] == "request failed"]
     assert failed[0]["error"] == "RuntimeError"
     assert "_fail_with_the_text" in failed[0]["where"]
-    assert failed[0]["request_id"] in response.text
+    assert failed[0]["request_id"] in broken.text
+    assert len(_lines(log)) >= 4
+    assert "Unspeakable" not in log.getvalue()
+    assert secret not in log.getvalue()
 
 
 def test_metrics_count_requests_by_route_and_texts_by_model(server: Running) -> None:
@@ -178,10 +170,6 @@ def test_the_description_has_examples_that_the_server_accepts(server: Running) -
     example = schemas["PredictBody"]["properties"]["texts"]["examples"][0]
     assert server.predict(example).status_code == 200
     assert described["paths"]["/v1/models/{name}/reload"]["post"]["x-scope"] == "admin"
-
-
-def _config(hotel: Path) -> ServerConfig:
-    return ServerConfig(models={"hotel": hotel}, device="cpu", limits=Limits())
 
 
 def _fail_with_the_text(texts: list[str], **options: object) -> None:

@@ -21,19 +21,6 @@ from protorynet.files import write_atomically
 from protorynet.records import read_record
 from protorynet.server.api_shapes import ApiError
 
-__all__ = [
-    "SCOPES",
-    "Key",
-    "KeyFile",
-    "Scope",
-    "check_scope",
-    "checked_scope",
-    "declared_scope",
-    "known_key",
-    "public",
-    "require",
-]
-
 Scope = Literal["predict", "edit", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 """What keys may allow, each scope with all before it."""
@@ -45,20 +32,9 @@ _LOG = logging.getLogger("protorynet.server")
 
 @dataclass(frozen=True)
 class Key:
-    """What is known of a key.
+    """What is known of a key: a public id to revoke it by, whose it is, and its digest.
 
-    Parameters
-    ----------
-    id
-        A short public number, to revoke it by.
-    name
-        Whose it is.
-    scope
-        What it allows: ``"predict"``, ``"edit"`` (and predict) or ``"admin"`` (everything).
-    sha256
-        Its digest. Keys are 256 random bits, so a slow hash would add nothing.
-    created
-        When it was made, in UTC.
+    Keys are 256 random bits, so a slow hash would add nothing.
     """
 
     id: str
@@ -217,13 +193,7 @@ def known_key(keys: KeyFile, headers: Headers) -> Key:
 
 
 def declared_scope(dependencies: list[Callable[..., object]]) -> Scope | None:
-    """Return the highest scope that a route's dependencies ask for; None where it is public.
-
-    Examples
-    --------
-    >>> declared_scope([require("edit")]), declared_scope([public])
-    ('edit', None)
-    """
+    """Return the highest scope that a route's dependencies ask for; None where it is public."""
     asked = [scope for scope, dependency in _REQUIRED.items() if dependency in dependencies]
     if not asked and public not in dependencies:
         raise LookupError("the route declares no scope; add Depends(require(…)) or Depends(public)")

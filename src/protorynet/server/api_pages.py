@@ -18,8 +18,6 @@ from pydantic import BaseModel, Field
 from protorynet.server.api_keys import declared_scope, public, require
 from protorynet.server.api_shapes import ERROR_ANSWERS, ApiError
 
-__all__ = ["describe", "page_routes", "route_scopes", "router"]
-
 _TEMPLATES = resources.files("protorynet.server") / "templates"
 _STATIC = Path(__file__).parent / "static"
 _USUAL_ANSWERS = frozenset(answer["description"] for answer in ERROR_ANSWERS.values())

@@ -18,19 +18,6 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from protorynet.errors import InputError
 
-__all__ = [
-    "ERROR_ANSWERS",
-    "ApiError",
-    "Body",
-    "ErrorView",
-    "Text",
-    "csv_download",
-    "csv_lines",
-    "error_response",
-    "handle_errors",
-    "safe_cell",
-]
-
 _LONGEST_NAME = 60
 _MOST_FIELDS, _MOST_ENTRIES = 50, 1_000
 _FORMULA_SIGNS = frozenset("=+-@＝＋－＠")  # East Asian spreadsheets take the wide ones too

@@ -25,8 +25,6 @@ from protorynet.server.config import ServerConfig
 from protorynet.server.guard import Guard, Metrics, log_to
 from protorynet.server.served_models import Batcher, ModelStore
 
-__all__ = ["address_of", "create_app", "listen", "reload_models", "serve"]
-
 _LOG = logging.getLogger("protorynet.server")
 _GRACE_SECONDS = 5
 _IDLE_SECONDS = 15

@@ -20,21 +20,6 @@ from protorynet.errors import ProtoryNetError
 from protorynet.server.api_keys import Scope, check_scope, require
 from protorynet.server.api_shapes import ApiError
 
-__all__ = [
-    "Computed",
-    "InProgress",
-    "Job",
-    "JobView",
-    "Jobs",
-    "Progress",
-    "WorkPool",
-    "answer_in_progress",
-    "router",
-    "run_in_pool",
-    "too_busy",
-    "too_slow",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 Progress = Callable[[float, str], None]

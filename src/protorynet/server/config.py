@@ -10,8 +10,6 @@ from pathlib import Path
 
 from protorynet.errors import InputError
 
-__all__ = ["Limits", "ServerConfig", "is_loopback", "model_name"]
-
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?", re.ASCII)
 
 

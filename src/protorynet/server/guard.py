@@ -25,8 +25,6 @@ from protorynet.server.api_keys import KeyFile, known_key
 from protorynet.server.api_shapes import ApiError, error_response
 from protorynet.server.config import Limits, is_loopback
 
-__all__ = ["Guard", "JsonLines", "Metrics", "log_to", "origin"]
-
 _LOG = logging.getLogger("protorynet.server")
 _FIELDS_OF_RECORDS = {*vars(logging.makeLogRecord({})), "message", "asctime", "color_message"}
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -48,14 +46,7 @@ _BUCKETS_OF_REQUESTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class JsonLines(logging.Formatter):
-    """Writes each record as one JSON object; what was given as `extra` becomes its fields.
-
-    Examples
-    --------
-    >>> record = logging.makeLogRecord({"msg": "request", "levelname": "INFO", "status": 200})
-    >>> JsonLines().format(record)
-    '{"time": "...", "level": "info", "event": "request", "status": 200}'
-    """
+    """Writes each record as one JSON object; what was given as `extra` becomes its fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; of an exception only its kind and where it happened."""
@@ -102,12 +93,8 @@ class Metrics:
 
     def __init__(self) -> None:
         own = self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "protorynet_requests",
-            "Requests answered.",
-            ["method", "route", "status"],
-            registry=own,
-        )
+        labels = ["method", "route", "status"]
+        self.requests = Counter("protorynet_requests", "Requests answered.", labels, registry=own)
         self.seconds = Histogram(
             "protorynet_request_seconds",
             "Seconds from a request's first byte to the last of its answer.",

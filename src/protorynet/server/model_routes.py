@@ -18,8 +18,6 @@ from protorynet.server.background import run_in_pool
 from protorynet.server.config import Limits
 from protorynet.server.served_models import ServedModel, ask, refuse_texts
 
-__all__ = ["Name", "router"]
-
 Name = Annotated[str, Path(description="The model's name.", max_length=64, examples=["hotel"])]
 _Texts = Annotated[list[Text], FailFast()]
 _MODEL, _VERSION = Field(examples=["hotel"]), Field(examples=["3f0c9a52b71e"])

@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
     from protorynet.inference import Predictor
 
-__all__ = [
-    "Answer",
-    "Batcher",
-    "Kind",
-    "ModelStore",
-    "Question",
-    "ServedModel",
-    "answer_together",
-    "ask",
-    "folder_version",
-    "refuse_texts",
-]
 
 Kind = Literal["predict", "explain"]
 _NUMBERS_SHOWN = 5

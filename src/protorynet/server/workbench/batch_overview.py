@@ -16,8 +16,6 @@ from protorynet.explain import ModelFacts, Neighbour, nearest_sentences
 from protorynet.reading import Reading
 from protorynet.server.workbench.labelled_table import shorten
 
-__all__ = ["Keys", "Tally", "group_keys", "time_keys"]
-
 _MOST_GROUPS, _LONGEST_GROUP = 20, 200
 _OTHER, _NONE = "(other)", "(none)"
 _SENTENCES_SHOWN = 5
@@ -28,22 +26,10 @@ _MOST_DAYS = {"day": 31, "week": 7 * 30, "month": 366 * 5}
 
 @dataclass(frozen=True)
 class Keys:
-    """What documents are counted by.
+    """What documents are counted by: keys of a column, or buckets of the moments in it."""
 
-    Parameters
-    ----------
-    names
-        The keys, in the order they are shown.
-    of
-        Which of these each document has.
-    column
-        The column that the keys come from.
-    bucket
-        What moments are gathered into.
-    """
-
-    names: tuple[str, ...]
-    of: NDArray[np.int64]
+    names: tuple[str, ...]  # in the order they are shown
+    of: NDArray[np.int64]  # which of these each document has
     column: str | None = None
     bucket: str | None = None
 
@@ -127,17 +113,7 @@ def _write_moment(value: Any) -> str | None:
 
 
 class Tally:
-    """What is counted while a batch is read.
-
-    Parameters
-    ----------
-    model
-        The model.
-    keys
-        By name (``"all"``, ``"group"``, ``"time"``), what is counted by.
-    rows, texts
-        Of all documents of the batch: rows in the file, in ascending order, and texts.
-    """
+    """What is counted of documents, of which rows in the file and texts are known."""
 
     def __init__(
         self,
@@ -147,9 +123,7 @@ class Tally:
         texts: Sequence[str],
     ) -> None:
         self.keys = keys
-        self._model = model
-        self._rows = rows
-        self._texts = texts
+        self._model, self._rows, self._texts = model, rows, texts
         self._documents: list[NDArray[np.int64]] = []
         self._labels: dict[int, str] = {}
         self._owners: list[NDArray[np.int64]] = []
@@ -166,11 +140,12 @@ class Tally:
         k = len(self._top)
         found = nearest_sentences(reading, sentences, documents, k, most=_SENTENCES_SHOWN)
         for column, new in enumerate(found):
-            if new:
-                best = sorted((*self._top[column], *new), key=lambda n: (-n.similarity, n.rows[0]))
-                distinct = {neighbour.text: neighbour for neighbour in reversed(best)}
-                kept = [neighbour for neighbour in best if distinct[neighbour.text] is neighbour]
-                self._top[column] = kept[:_SENTENCES_SHOWN]
+            worst_first = sorted(
+                (*self._top[column], *new), key=lambda near: (near.similarity, -near.rows[0])
+            )
+            best = {near.text: near for near in worst_first}.values()
+            best_first = sorted(best, key=lambda near: (-near.similarity, near.rows[0]))
+            self._top[column] = best_first[:_SENTENCES_SHOWN]
 
     def view(self, by: str) -> dict[str, Any]:
         """Return the overview by one kind of key."""

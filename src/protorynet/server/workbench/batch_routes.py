@@ -20,7 +20,13 @@ from protorynet.inference import Predictor, check_columns, column_texts, values,
 from protorynet.server.api_shapes import ApiError, csv_download
 from protorynet.server.background import Progress
 from protorynet.server.workbench.batch_overview import Keys, Tally, group_keys, time_keys
-from protorynet.server.workbench.batch_store import Batch, BatchFolder
+from protorynet.server.workbench.batch_store import (
+    Batch,
+    BatchFolder,
+    ending_of,
+    preview,
+    read_upload,
+)
 from protorynet.server.workbench.desk import (
     PREDICT,
     AtDesk,
@@ -29,9 +35,6 @@ from protorynet.server.workbench.desk import (
     make_router,
     writing,
 )
-from protorynet.server.workbench.uploads import ending_of, preview, read_upload
-
-__all__ = ["router"]
 
 _ROWS_PER_STEP = 16  # between two reports of progress
 _CSV_ROWS_AT_ONCE = 256

@@ -25,22 +25,6 @@ from protorynet.server.workbench.batch_store import BatchFolder
 from protorynet.server.workbench.desk_folders import DraftFolder, Marks, VersionFolder
 from protorynet.server.workbench.labelled_table import DataTable, Prepared, prepare, read_data
 
-__all__ = [
-    "EDIT",
-    "MAY_WAIT",
-    "PREDICT",
-    "AtDesk",
-    "Desk",
-    "Paged",
-    "Workbench",
-    "WorkingView",
-    "explain_text",
-    "in_pool",
-    "make_router",
-    "workbench_of",
-    "writing",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 PREDICT = [Depends(require("predict"))]

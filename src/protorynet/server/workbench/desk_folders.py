@@ -41,8 +41,6 @@ from protorynet.server.api_shapes import ApiError
 from protorynet.server.served_models import folder_version
 from protorynet.storage import is_model_directory, load_model, save_model
 
-__all__ = ["Draft", "DraftFolder", "Ledger", "Marks", "Version", "VersionFolder", "moment"]
-
 _Record = TypeVar("_Record")
 _LARGEST_JSON = 16 * 2**20
 _MARKS_TABLE = """
@@ -142,28 +140,14 @@ class _DraftRecord:
     """What ``draft.json`` says."""
 
     id: str
-    base_version: str
-    n_base_edits: int
+    base_version: str  # that it was begun from
+    n_base_edits: int  # in that one's log; those that follow are the draft's own
     revision: int
 
 
 @dataclass(frozen=True)
 class Draft(_DraftRecord):
-    """A model being edited.
-
-    Parameters
-    ----------
-    id
-        Tells this draft from earlier ones.
-    base_version
-        The version that it was begun from.
-    n_base_edits
-        How many edits that one's log held; those that follow are the draft's own.
-    revision
-        Counts the changes of the draft.
-    model
-        The model as edited.
-    """
+    """A model being edited; its undo is that of the model's own log of edits."""
 
     model: Model
 

@@ -38,8 +38,6 @@ from protorynet.server.workbench.labelled_table import quiet_copy, shorten
 from protorynet.storage import save_model
 from protorynet.training import Labelled, edit_model, retrain_reader
 
-__all__ = ["present_draft", "router"]
-
 _MOST_EDITS = 1_000
 _MOST_CHANGED_SHOWN = 50
 _RETRAINING = (

@@ -23,16 +23,6 @@ from protorynet.training import validation_documents
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
 
-__all__ = [
-    "HELD_OUT",
-    "DataTable",
-    "Prepared",
-    "holds_words",
-    "prepare",
-    "quiet_copy",
-    "read_data",
-    "shorten",
-]
 
 HELD_OUT = "held out"
 _LARGEST_FILE = 2 * 2**30
@@ -52,25 +42,13 @@ _SPLITS = {
 
 @dataclass(frozen=True)
 class DataTable:
-    """Labelled documents, and which of them models were trained on.
-
-    Parameters
-    ----------
-    texts, labels
-        The documents and their labels.
-    rows
-        Position of each in its file, counted from 0.
-    splits
-        ``"train"``, ``"validation"`` or ``"test"`` for each, None where it is none of these.
-    digest
-        Tells one state of the file from another.
-    """
+    """Labelled documents, and which of them models were trained on."""
 
     texts: tuple[str, ...]
     labels: tuple[Label, ...]
-    rows: NDArray[np.int64]
-    splits: tuple[str | None, ...]
-    digest: str
+    rows: NDArray[np.int64]  # position of each in its file, counted from 0
+    splits: tuple[str | None, ...]  # "train", "validation", "test", or none of these
+    digest: str  # tells one state of the file from another
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -167,15 +145,8 @@ def _spread(positions: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 class Prepared:
     """The table's documents as a model's encoder sees them; none is without a sentence.
 
-    Parameters
-    ----------
-    train
-        Documents to learn from and to find sentences in.
-    held_out
-        Documents to measure on.
-    splits
-        The split of each of the latter: ``"validation"`` or ``"test"``; ``"held out"`` where the
-        table names none and training's own choice was made again.
+    `splits` are those of the documents held out: ``"validation"`` or ``"test"``, or ``"held out"``
+    where the table names none and training's own choice was made again.
     """
 
     train: LabelledDocuments

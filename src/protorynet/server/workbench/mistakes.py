@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -32,23 +32,6 @@ from protorynet.server.workbench.desk import (
 )
 from protorynet.server.workbench.labelled_table import Prepared
 
-__all__ = ["router"]
-
-_CSV_HEADER = (
-    "row",
-    "split",
-    "text",
-    "truth",
-    "predicted",
-    "confidence",
-    "n_sentences",
-    "blamed_sentence",
-    "blamed_prototype",
-    "prototype_sentence",
-    "pattern",
-    "wrong_label",
-    "note",
-)
 _EXPLAINED_AT_ONCE = 32
 _MOST_CHOICES = 200  # patterns and prototypes to filter by
 
@@ -150,7 +133,8 @@ def mistakes(desk: AtDesk, filters: Filters, paged: Paged) -> JSONResponse:
 def mistakes_csv(desk: AtDesk, filters: Filters) -> StreamingResponse:
     """Give the mistakes as a table for a spreadsheet."""
     items = filters.choose(desk.marks.add_to(_find_mistakes(desk).items))
-    return csv_download("mistakes.csv", _CSV_HEADER, map(_csv_row, items))
+    rows = ([cell(item) for cell in _CSV_CELLS.values()] for item in items)
+    return csv_download("mistakes.csv", list(_CSV_CELLS), rows)
 
 
 @router.get("/mistakes/{row}", dependencies=PREDICT, responses=MAY_WAIT)
@@ -268,20 +252,18 @@ def _list_choices(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _csv_row(item: dict[str, Any]) -> Sequence[Any]:
-    blamed, pattern, mark = item["blamed"], item["pattern"], item["mark"]
-    return (
-        item["row"],
-        item["split"],
-        item["text"],
-        item["truth"],
-        item["predicted"],
-        round(item["confidence"], 6),
-        item["n_sentences"],
-        blamed["text"],
-        blamed["prototype"],
-        blamed["prototype_sentence"],
-        " ".join(map(str, pattern["prototypes"])) if pattern else "",
-        bool(mark and mark["wrong_label"]),
-        mark["note"] if mark else "",
-    )
+_CSV_CELLS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "row": lambda item: item["row"],
+    "split": lambda item: item["split"],
+    "text": lambda item: item["text"],
+    "truth": lambda item: item["truth"],
+    "predicted": lambda item: item["predicted"],
+    "confidence": lambda item: round(item["confidence"], 6),
+    "n_sentences": lambda item: item["n_sentences"],
+    "blamed_sentence": lambda item: item["blamed"]["text"],
+    "blamed_prototype": lambda item: item["blamed"]["prototype"],
+    "prototype_sentence": lambda item: item["blamed"]["prototype_sentence"],
+    "pattern": lambda item: " ".join(map(str, (item["pattern"] or {}).get("prototypes", ()))),
+    "wrong_label": lambda item: bool(item["mark"] and item["mark"]["wrong_label"]),
+    "note": lambda item: item["mark"]["note"] if item["mark"] else "",
+}

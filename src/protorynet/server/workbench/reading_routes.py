@@ -34,8 +34,6 @@ from protorynet.server.workbench.desk_folders import Draft
 from protorynet.server.workbench.draft_routes import present_draft
 from protorynet.server.workbench.labelled_table import HELD_OUT, holds_words, quiet_copy
 
-__all__ = ["router"]
-
 _MOST_NEAREST, _MOST_ROWS, _MOST_DOCUMENTS = 50, 100, 3
 _LARGEST_TRUST = 64 * 2**20
 

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -15,10 +16,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from server_scene import Running, error_code, running
-from workbench_scene import SCRIPT, Bench
 
 from protorynet.server import ServerConfig
+from server_scene import SCRIPT, Bench, Running, error_code, running
 
 _SERVE = """
 import sys, threading, torch, uvicorn
@@ -40,27 +40,18 @@ server.run()
 """
 
 
-def test_a_mark_is_shown_beside_the_mistake(bench: Bench) -> None:
+def test_a_mark_is_shown_exported_and_taken_away(bench: Bench) -> None:
     row = bench.computed("/mistakes").json()["items"][0]["row"]
     answer = bench.post(f"/mistakes/{row}/mark", {"wrong_label": True, "note": SCRIPT})
     assert answer.json()["mark"]["note"] == SCRIPT
     marked = bench.get("/mistakes", marked=True).json()["items"]
     assert [(item["row"], item["mark"]["note"]) for item in marked] == [(row, SCRIPT)]
-
-
-def test_a_mark_can_be_taken_away(bench: Bench) -> None:
-    row = bench.computed("/mistakes").json()["items"][0]["row"]
-    bench.post(f"/mistakes/{row}/mark", {"wrong_label": True, "note": ""})
-    answer = bench.post(f"/mistakes/{row}/mark", {"wrong_label": False, "note": " "})
-    assert answer.json() == {"row": row, "mark": None}
-    assert bench.get("/mistakes", marked=True).json()["total"] == 0
-
-
-def test_marks_are_exported(bench: Bench) -> None:
-    row = bench.computed("/mistakes").json()["items"][0]["row"]
     bench.post(f"/mistakes/{row}/mark", {"wrong_label": True, "note": "=danger"})
     lines = csv.DictReader(io.StringIO(bench.get("/mistakes.csv", marked=True).text))
     assert [(line["wrong_label"], line["note"]) for line in lines] == [("True", "'=danger")]
+    answer = bench.post(f"/mistakes/{row}/mark", {"wrong_label": False, "note": " "})
+    assert answer.json() == {"row": row, "mark": None}
+    assert bench.get("/mistakes", marked=True).json()["total"] == 0
 
 
 @pytest.mark.parametrize(
@@ -103,8 +94,10 @@ def test_confirmed_edits_and_marks_outlive_a_kill(own_hotel: Path, table: Path) 
         items = after.get("/prototypes/page", draft=True).json()["items"]
         named = next(item for item in items if item["id"] == int(number))
         assert named["name"] == f"name {draft['revision']}"
-        marks = after.server.app.state.workbench.desk("hotel").marks.all().values()
-        assert {mark.note for mark in marks} >= {"sure", str(confirmed)}
+        with sqlite3.connect(own_hotel.with_name("hotel.workbench") / "marks.db") as marks:
+            notes = {note for (note,) in marks.execute("SELECT note FROM marks")}
+        marks.close()
+        assert notes >= {"sure", str(confirmed)}
 
 
 @pytest.mark.parametrize("leftover", ["draft.json", "versions.json"])

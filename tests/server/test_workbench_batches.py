@@ -7,6 +7,7 @@ import io
 import json
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
-from server_scene import error_code, running
-from workbench_scene import FORMULA, SCRIPT, Bench
 
 from protorynet import ProtoryNetClassifier
 from protorynet.errors import InputError, TableError
-from protorynet.server import ApiError, Limits, ServerConfig, csv_lines
+from protorynet.server import Limits, ServerConfig, csv_lines
 from protorynet.server.api_shapes import safe_cell
-from protorynet.server.workbench import uploads
+from protorynet.server.workbench import batch_store
 from protorynet.server.workbench.batch_overview import group_keys, time_keys
-from protorynet.server.workbench.batch_store import BatchFolder
+from protorynet.server.workbench.batch_store import preview, read_upload
+from server_scene import FORMULA, SCRIPT, Bench, error_code, running
 
 ROWS = [
     {"complaint": SCRIPT, "city": "Rome", "date": "2026-01-05"},
@@ -68,90 +68,22 @@ def test_a_file_that_is_no_table_is_refused_without_telling_paths(
     assert "/" not in answer.json()["error"]["message"].replace(" / ", "")
 
 
-@given(st.binary(max_size=300), st.sampled_from(uploads.UPLOAD_ENDINGS))
-def test_any_file_is_read_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes, ending: str
-) -> None:
-    path = tmp_path_factory.getbasetemp() / f"any{ending}"
-    path.write_bytes(content)
-    told = ""
-    try:
-        uploads.preview(uploads.read_upload(path))
-    except InputError as error:
-        told = str(error)
-    assert str(path) not in told
-
-
-def test_a_small_file_that_unfolds_to_a_large_table_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(uploads, "_MOST_BYTES", 2**20)
-    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2000, np.int32)), ["long " * 20_000])
-    path = tmp_path / "bomb.parquet"
-    pq.write_table(pa.table({"text": column.cast(pa.string())}), path)
-    assert path.stat().st_size < 2**20
-    with pytest.raises(TableError, match="unfolds"):
-        uploads.read_upload(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("t.csv", ",".join(map(str, range(100_000))) + "\na\n"),
-        ("t.tsv", "\t".join(map(str, range(100_000))) + "\na\n"),
-        ("t.csv", "\n" + ",".join(str(n) * 33_333 for n in range(100, 112)) + "\na\n"),
-        ("t.jsonl", "\n".join(f'{{"{number}": 1}}' for number in range(20_000))),
-        ("t.jsonl", "{}\n" * 200_001),
-    ],
-    ids=["csv", "tsv", "long header", "jsonl", "many records"],
-)
-def test_a_small_file_of_very_many_columns_or_rows_is_refused_at_once(
-    tmp_path: Path, name: str, content: str
-) -> None:
-    (tmp_path / name).write_text(content, encoding="utf-8")
-    began = time.perf_counter()
-    with pytest.raises(TableError, match=r"columns allowed|first line|rows; at most"):
-        uploads.read_upload(tmp_path / name)
-    assert time.perf_counter() - began < 2
-
-
-def test_a_table_that_is_refused_is_not_kept(bench: Bench, own_hotel: Path) -> None:
-    files = {"file": ("complaints.csv", _table("csv"))}
-    answer = bench.post("/batches", files=files, data={"text": "no such column"})
-    assert answer.status_code == 422
-    assert not list((own_hotel.with_name("hotel.workbench") / "uploads").iterdir())
-
-
-def test_an_upload_is_used_once_even_by_two_at_the_same_time(tmp_path: Path) -> None:
-    folder = BatchFolder(tmp_path)
-    _, path = folder.new_upload(".csv")
-    about = {"text": "t", "group": None, "time": None, "n_rows": 1, "version": "v"}
-    path.write_text("t\nGood.\n", encoding="utf-8")
-    folder.begin(path, **about)
-    with pytest.raises(ApiError, match="no such upload"):
-        folder.begin(path, **about)
-    assert len(list((tmp_path / "batches").iterdir())) == 1
-
-
-def test_an_upload_is_predicted_without_being_sent_again(bench: Bench) -> None:
+def test_an_upload_is_predicted_once_even_if_two_ask_at_the_same_time(bench: Bench) -> None:
     upload = _preview(bench, _table("csv"), "complaints.csv").json()["upload"]
     columns = {"upload": upload, "text": "complaint", "group": "city", "time": "date"}
-    answer = bench.client.post("/v1/models/hotel/batches", data=columns)
-    assert bench.wait(answer.json()["job"])["state"] == "done"
-    again = bench.client.post("/v1/models/hotel/batches", data=columns)
-    assert error_code(again) == "unknown_upload"
-
-
-def test_a_batch_tells_how_it_went(reading: Bench) -> None:
-    found = reading.send_table(_table("csv"), "../../etc/complaints.csv", text="complaint")
-    assert (found["state"], found["progress"], found["filename"]) == ("done", 1.0, "complaints.csv")
-    assert (found["n_rows"], found["n_documents"], found["n_skipped"]) == (5, 4, 1)
+    with ThreadPoolExecutor(2) as threads:
+        sent = [threads.submit(bench.post, "/batches", data=columns) for _ in range(2)]
+    answers = sorted((each.result() for each in sent), key=lambda each: each.status_code)
+    assert bench.wait(answers[0].json()["job"])["state"] == "done"
+    assert error_code(answers[1]) in ("unknown_upload", "bad_input")
 
 
 def test_the_result_holds_the_rows_and_what_the_model_says(
     reading: Bench, classifier: ProtoryNetClassifier
 ) -> None:
-    batch = reading.send_table(_table("parquet"), "complaints.parquet", text="complaint")
+    batch = reading.send_table(_table("parquet"), "../../etc/t.parquet", text="complaint")
+    assert (batch["state"], batch["progress"], batch["filename"]) == ("done", 1.0, "t.parquet")
+    assert (batch["n_rows"], batch["n_documents"], batch["n_skipped"]) == (5, 4, 1)
     answer = reading.get(f"/batches/{batch['id']}/result.parquet")
     table = pq.read_table(io.BytesIO(answer.content))
     texts = [row["complaint"] for row in ROWS if row["complaint"]]
@@ -159,9 +91,9 @@ def test_the_result_holds_the_rows_and_what_the_model_says(
     assert table.column("prediction").to_pylist() == classifier.predict(texts).tolist()
     given = np.stack([table.column(f"p_{name}").to_numpy() for name in ("bad", "good")], axis=1)
     np.testing.assert_allclose(given, classifier.predict_proba(texts), atol=1e-5)
-    trajectory = classifier.read(texts)
-    ids = classifier.prototypes_.ids[trajectory.columns].tolist()
-    assert " ".join(table.column("trajectory").to_pylist()) == " ".join(map(str, ids))
+    paths = classifier.read(texts).paths(classifier.prototypes_.ids)
+    expected = [" ".join(map(str, path)) for path in paths]
+    assert table.column("trajectory").to_pylist() == expected
 
 
 def test_the_result_as_csv_holds_no_formula(reading: Bench) -> None:
@@ -204,16 +136,6 @@ def test_columns_of_any_kind_come_through(reading: Bench) -> None:
         assert len(list(csv.DictReader(io.StringIO(answer.text)))) == 2
 
 
-def test_columns_of_the_input_are_never_overwritten(reading: Bench) -> None:
-    content = b"text,prediction\nThe bed was broken.,mine\n"
-    batch = reading.send_table(content, "t.csv", text="text")
-    lines = list(
-        csv.DictReader(io.StringIO(reading.get(f"/batches/{batch['id']}/result.csv").text))
-    )
-    assert lines[0]["prediction"] == "mine"
-    assert lines[0]["prediction_new"] in ("good", "bad")
-
-
 def test_the_overview_counts_the_documents_of_each_prototype(
     reading: Bench, classifier: ProtoryNetClassifier
 ) -> None:
@@ -230,11 +152,6 @@ def test_the_overview_counts_the_documents_of_each_prototype(
     assert {number: n for number, n in counted.items() if n} == expected
     assert (found["n_documents"], found["keys"]) == (4, ["all"])
     assert list(counted.values()) == sorted(counted.values(), reverse=True)
-
-
-def test_the_overview_shows_sentences_of_the_batch(reading: Bench) -> None:
-    batch = reading.send_table(_table("csv"), "complaints.csv", text="complaint")
-    found = reading.get(f"/batches/{batch['id']}/overview").json()
     shown = [top for item in found["prototypes"] for top in item["top"]]
     assert shown
     assert all(top["sentence"] in ROWS[top["row"]]["complaint"] for top in shown)
@@ -263,24 +180,6 @@ def test_an_overview_by_a_column_that_was_not_named_is_refused(reading: Bench) -
         answer = reading.get(f"/batches/{batch['id']}/overview", by=by)
         assert (answer.status_code, error_code(answer)) == (409, f"no_{by}")
     assert reading.get(f"/batches/{batch['id']}/overview", by="x").status_code == 422
-
-
-@pytest.mark.parametrize(
-    ("data", "code"),
-    [
-        ({"text": "nothing"}, "bad_input"),
-        ({"text": "complaint", "group": "nothing"}, "bad_input"),
-        ({"text": ""}, "invalid_request"),
-        ({}, "invalid_request"),
-        ({"text": "complaint", "upload": "x"}, "one_table"),
-    ],
-)
-def test_columns_that_are_not_there_are_refused(
-    reading: Bench, data: dict[str, str], code: str
-) -> None:
-    files = {"file": ("t.csv", _table("csv"))}
-    answer = reading.client.post("/v1/models/hotel/batches", files=files, data=data)
-    assert (answer.status_code, error_code(answer)) == (422, code)
 
 
 def test_a_column_without_dates_fails_the_batch_with_a_reason(reading: Bench) -> None:
@@ -329,50 +228,11 @@ def test_tricks_in_the_id_of_an_upload_fail(reading: Bench, upload: str) -> None
     assert error_code(answer) in ("unknown_upload", "one_table")
 
 
-def test_a_removed_batch_is_gone(bench: Bench) -> None:
-    batch = bench.send_table(_table("csv"), "complaints.csv", text="complaint")
-    assert bench.delete(f"/batches/{batch['id']}").status_code == 204
-    assert error_code(bench.get(f"/batches/{batch['id']}")) == "unknown_batch"
-
-
-def test_results_are_there_after_a_restart(bench: Bench, own_hotel: Path) -> None:
-    batch = bench.send_table(_table("csv"), "complaints.csv", text="complaint")
-    with running(ServerConfig(models={"hotel": own_hotel}, device="cpu")) as server:
-        assert Bench(server).get(f"/batches/{batch['id']}").json() == batch
-
-
-def test_old_batches_and_uploads_are_removed(bench: Bench, own_hotel: Path) -> None:
-    home = own_hotel.with_name("hotel.workbench")
-    old = bench.send_table(_table("csv"), "complaints.csv", text="complaint")["id"]
-    upload = _preview(bench, _table("csv"), "complaints.csv").json()["upload"]
-    long_ago = time.time() - 8 * 24 * 3600
-    for folder in (home / "batches" / old, home / "uploads" / upload):
-        os.utime(folder, (long_ago, long_ago))
-    bench.send_table(_table("csv"), "complaints.csv", text="complaint")
-    assert not (home / "batches" / old).exists()
-    assert not (home / "uploads" / upload).exists()
-
-
-def test_what_is_too_old_is_not_given_even_if_nothing_new_was_sent(
-    bench: Bench, own_hotel: Path
-) -> None:
-    batch = bench.send_table(_table("csv"), "complaints.csv", text="complaint")["id"]
-    folder = own_hotel.with_name("hotel.workbench") / "batches" / batch
-    os.utime(folder, (0, 0))
-    assert bench.get(f"/batches/{batch}/result.csv").status_code == 404
-    assert not folder.exists()
-
-
 def test_a_dangling_link_among_the_batches_harms_nobody(bench: Bench, own_hotel: Path) -> None:
     folder = own_hotel.with_name("hotel.workbench") / "batches"
     folder.mkdir(parents=True)
     (folder / "link").symlink_to("nowhere")
     assert bench.send_table(_table("csv"), "complaints.csv", text="complaint")["n_rows"] == 5
-
-
-@pytest.mark.parametrize("cell", ["\ufeff=1+1", "\u200b@a", "\0=1", "＝1+1", "\u3000-1"])
-def test_a_formula_behind_what_cannot_be_seen_is_quoted(cell: str) -> None:
-    assert safe_cell(cell) == f"'{cell}"
 
 
 def test_nothing_that_is_sent_stays_in_the_cache_of_embeddings(
@@ -407,6 +267,106 @@ def test_every_document_lies_in_the_bucket_of_its_day(days: list[Any]) -> None:
     for day, place in zip(days, keys.of.tolist(), strict=True):
         assert keys.names[place] <= day.isoformat()
         assert place + 1 == len(keys.names) or day.isoformat() < keys.names[place + 1]
+
+
+@given(st.binary(max_size=300), st.sampled_from(batch_store.UPLOAD_ENDINGS))
+def test_any_file_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, ending: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"any{ending}"
+    path.write_bytes(content)
+    told = ""
+    try:
+        preview(read_upload(path))
+    except InputError as error:
+        told = str(error)
+    assert str(path) not in told
+
+
+def test_a_small_file_that_unfolds_to_a_large_table_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_store, "_MOST_BYTES", 2**20)
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2000, np.int32)), ["long " * 20_000])
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(pa.table({"text": column.cast(pa.string())}), path)
+    assert path.stat().st_size < 2**20
+    with pytest.raises(TableError, match="unfolds"):
+        read_upload(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", ",".join(map(str, range(100_000))) + "\na\n"),
+        ("t.tsv", "\t".join(map(str, range(100_000))) + "\na\n"),
+        ("t.csv", "\n" + ",".join(str(n) * 33_333 for n in range(100, 112)) + "\na\n"),
+        ("t.jsonl", "\n".join(f'{{"{number}": 1}}' for number in range(20_000))),
+        ("t.jsonl", "{}\n" * 200_001),
+    ],
+    ids=["csv", "tsv", "long header", "jsonl", "many records"],
+)
+def test_a_small_file_of_very_many_columns_or_rows_is_refused_at_once(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    began = time.perf_counter()
+    with pytest.raises(TableError, match=r"columns allowed|first line|rows; at most"):
+        read_upload(tmp_path / name)
+    assert time.perf_counter() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        ({"text": "nothing"}, "bad_input"),
+        ({"text": "complaint", "group": "nothing"}, "bad_input"),
+        ({"text": ""}, "invalid_request"),
+        ({}, "invalid_request"),
+        ({"text": "complaint", "upload": "x"}, "one_table"),
+    ],
+)
+def test_columns_that_are_not_there_are_refused_and_the_table_is_not_kept(
+    bench: Bench, own_hotel: Path, data: dict[str, str], code: str
+) -> None:
+    files = {"file": ("t.csv", _table("csv"))}
+    answer = bench.client.post("/v1/models/hotel/batches", files=files, data=data)
+    assert (answer.status_code, error_code(answer)) == (422, code)
+    assert not list((own_hotel.with_name("hotel.workbench")).glob("uploads/*"))
+
+
+def test_a_column_that_a_prediction_would_overwrite_is_refused(reading: Bench) -> None:
+    files = {"file": ("t.csv", b"text,prediction,p_bad\nThe bed was broken.,mine,1\n")}
+    answer = reading.client.post("/v1/models/hotel/batches", files=files, data={"text": "text"})
+    assert (answer.status_code, error_code(answer)) == (422, "bad_input")
+    assert "column(s) 'prediction', 'p_bad' already" in answer.json()["error"]["message"]
+
+
+def test_results_outlive_a_restart_until_they_are_removed(bench: Bench, own_hotel: Path) -> None:
+    batch = bench.send_table(_table("csv"), "complaints.csv", text="complaint")
+    with running(ServerConfig(models={"hotel": own_hotel}, device="cpu")) as server:
+        assert Bench(server).get(f"/batches/{batch['id']}").json() == batch
+    assert bench.delete(f"/batches/{batch['id']}").status_code == 204
+    assert error_code(bench.get(f"/batches/{batch['id']}")) == "unknown_batch"
+
+
+def test_what_is_too_old_is_removed_and_not_given(bench: Bench, own_hotel: Path) -> None:
+    home = own_hotel.with_name("hotel.workbench")
+    batch = bench.send_table(_table("csv"), "complaints.csv", text="complaint")["id"]
+    upload = _preview(bench, _table("csv"), "complaints.csv").json()["upload"]
+    folders = (home / "batches" / batch, home / "uploads" / upload)
+    for folder in folders:
+        os.utime(folder, (0, 0))
+    assert bench.get(f"/batches/{batch}/result.csv").status_code == 404
+    assert not any(folder.exists() for folder in folders)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["=1+1", "+1", "-1", "@A1", "\t=1", " =1", "\r=1", "\ufeff=1+1", "\u200b@a", "\0=1", "＝1+1"],
+)
+def test_what_looks_like_a_formula_is_quoted(cell: str) -> None:
+    assert safe_cell(cell) == f"'{cell}"
 
 
 def _preview(bench: Bench, content: bytes, filename: str) -> Any:

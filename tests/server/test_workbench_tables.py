@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from server_scene import TEXTS, error_code, running
-from workbench_scene import Bench
 
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.server import ServerConfig
 from protorynet.server.workbench.labelled_table import read_data
 from protorynet.training import validation_documents
+from server_scene import TEXTS, Bench, error_code, running
 
 
 def test_without_splits_the_documents_held_out_in_training_are_held_out_again(
@@ -132,27 +131,6 @@ def test_two_names_of_one_model_share_its_draft_and_versions(own_hotel: Path) ->
         assert server.client.get("/v1/models/b/draft").json()["exists"]
         version = bench.post("/draft/publish").json()["version"]
         assert server.client.get("/v1/models/b").json()["version"] == version
-
-
-def test_no_request_is_dropped_while_a_version_is_published(bench: Bench) -> None:
-    statuses: list[int] = []
-    ended = threading.Event()
-
-    def ask() -> None:
-        while not ended.is_set():
-            statuses.append(bench.server.predict(TEXTS).status_code)
-
-    asking = [threading.Thread(target=ask) for _ in range(2)]
-    for thread in asking:
-        thread.start()
-    number = str(bench.ids()[0])
-    for turn in range(4):
-        bench.edit(rename={number: f"turn {turn}"})
-        assert bench.post("/draft/publish").status_code == 200
-    ended.set()
-    for thread in asking:
-        thread.join()
-    assert set(statuses) == {200}
 
 
 def test_batches_edits_and_predictions_do_not_disturb_each_other(bench: Bench) -> None:
