@@ -302,7 +302,7 @@ def test_a_small_file_that_unfolds_to_a_large_table_is_refused(
         ("t.tsv", "\t".join(map(str, range(100_000))) + "\na\n"),
         ("t.csv", "\n" + ",".join(str(n) * 33_333 for n in range(100, 112)) + "\na\n"),
         ("t.jsonl", "\n".join(f'{{"{number}": 1}}' for number in range(20_000))),
-        ("t.jsonl", "{}\n" * 200_001),
+        ("t.jsonl", '{"a": 1}\n' * 200_001),
     ],
     ids=["csv", "tsv", "long header", "jsonl", "many records"],
 )
@@ -311,7 +311,7 @@ def test_a_small_file_of_very_many_columns_or_rows_is_refused_at_once(
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     began = time.perf_counter()
-    with pytest.raises(TableError, match=r"columns allowed|first line|rows; at most"):
+    with pytest.raises(TableError, match=r"columns|header|unfolds"):
         read_upload(tmp_path / name)
     assert time.perf_counter() - began < 2
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import re
 import secrets
@@ -16,9 +14,8 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from protorynet.data import read_columns, read_table
+from protorynet.data import open_table, read_table
 from protorynet.errors import InputError, TableError
 from protorynet.files import read_limited, write_atomically
 from protorynet.inference import values
@@ -35,8 +32,6 @@ UPLOAD_ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _MOST_ROWS = 200_000
 _MOST_COLUMNS = 500
 _MOST_BYTES = 512 * 2**20
-_LONGEST_HEADER = 2**20
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _ROWS_LOOKED_AT, _EXAMPLES, _EXAMPLE_LENGTH = 200, 3, 120
 _MOST_GROUPS, _MOST_DISTINCT = 50, 0.6
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
@@ -241,93 +236,31 @@ def ending_of(filename: str) -> str:
 
 
 def read_upload(path: Path) -> pa.Table:
-    """Read a file of unknown origin; errors call it "the file"."""
+    """Read a file of unknown origin, which may unfold into far more; errors call it "the file"."""
+    batches: list[pa.RecordBatch] = []
+    n_rows = n_bytes = 0
     try:
-        if path.suffix == ".parquet":
-            table = _read_parquet(path)
-        else:
-            # A column takes kilobytes, and a mark in a line makes one more: so first a look.
-            _check_header(path) if path.suffix in _DELIMITERS else _check_records(path)
-            table = read_columns(path)[0]
+        reader = open_table(path)
+        if len(reader.schema) > _MOST_COLUMNS:
+            raise TableError(
+                f"the file has more than the {_MOST_COLUMNS} columns allowed. Leave out those that "
+                "are not needed."
+            )
+        for batch in reader.batches(0):
+            batches.append(batch)
+            n_rows, n_bytes = n_rows + batch.num_rows, n_bytes + batch.nbytes
+            if n_rows > _MOST_ROWS or n_bytes > _MOST_BYTES:
+                raise TableError(
+                    f"the file unfolds to more than {_MOST_ROWS:,} rows or "
+                    f"{_MOST_BYTES // 2**20} MiB. Send it in parts, or use `protorynet predict`."
+                )
     except TableError as error:
         raise TableError(str(error).replace(str(path), "the file")) from None
     except (pa.ArrowException, OSError, MemoryError, OverflowError):
         raise TableError("the file cannot be read; it may be damaged.") from None
-    _check_size(table.num_rows, table.num_columns)
-    if not table.num_rows:
+    if not n_rows:
         raise TableError("the file holds no rows.")
-    return table
-
-
-def _read_parquet(path: Path) -> pa.Table:
-    """Read piece by piece, for a small file may unfold into more than memory holds."""
-    with pq.ParquetFile(path) as file:
-        found = file.metadata
-        _check_size(found.num_rows, found.num_columns)
-        chunks = [
-            found.row_group(group).column(column).total_uncompressed_size
-            for group in range(found.num_row_groups)
-            for column in range(found.num_columns)
-        ]
-        size, batches = sum(chunks), []
-        if size <= _MOST_BYTES:
-            # One value may be as large as its chunk, and stand in every row.
-            at_once = max(1, min(4_096, _MOST_BYTES // (4 * max([1, *chunks]))))
-            size = 0
-            for batch in file.iter_batches(batch_size=at_once):
-                batches.append(batch)
-                size += batch.nbytes
-                if size > _MOST_BYTES:
-                    break
-        if size > _MOST_BYTES:
-            raise TableError(
-                f"the file unfolds to more than {_MOST_BYTES // 2**20} MiB. Send it in parts, or "
-                "use `protorynet predict`."
-            )
-        table = pa.Table.from_batches(batches, file.schema_arrow)
-    if len(set(table.column_names)) < table.num_columns:
-        raise TableError("the file has two columns of the same name; rename one.")
-    return table
-
-
-def _check_header(path: Path) -> None:
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        head = io.StringIO(file.read(_LONGEST_HEADER), newline="")
-    try:
-        lines = csv.reader(head, delimiter=_DELIMITERS[path.suffix])
-        header = next((line for line in lines if line), [])
-    except csv.Error:
-        return  # which the reader tells better
-    _check_size(0, len(header))
-    if head.tell() == _LONGEST_HEADER:
-        raise TableError("the file's first line is too long; it should hold the columns' names.")
-
-
-def _check_records(path: Path) -> None:
-    names: set[str] = set()
-    with path.open("rb") as file:
-        _check_size(sum(not line.isspace() for line in file), 0)
-        file.seek(0)
-        for line in file:
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                continue  # which the reader tells better
-            names.update(record if isinstance(record, dict) else ())
-            _check_size(0, len(names))
-
-
-def _check_size(n_rows: int, n_columns: int) -> None:
-    if n_rows > _MOST_ROWS:
-        raise TableError(
-            f"the file has {n_rows:,} rows; at most {_MOST_ROWS:,} are allowed. Send it in parts, "
-            "or use `protorynet predict`."
-        )
-    if n_columns > _MOST_COLUMNS:
-        raise TableError(
-            f"the file has more than the {_MOST_COLUMNS} columns allowed. Leave out those that are "
-            "not needed."
-        )
+    return pa.Table.from_batches(batches, reader.schema)
 
 
 def preview(table: pa.Table) -> dict[str, Any]:
