@@ -9,16 +9,19 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from itertools import compress, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from fastapi import FastAPI
+from numpy.typing import NDArray
 
-from protorynet.data import split_documents
-from protorynet.encoders import WindowedEncoder
+from protorynet.data import Sentences
+from protorynet.encoders import Embeddings
 from protorynet.errors import InputError, ModelFormatError
 from protorynet.model import PRECOMPUTED
+from protorynet.reading import Reading
 from protorynet.server.api_shapes import ApiError
 from protorynet.server.background import too_busy, too_slow
 from protorynet.server.config import Limits
@@ -144,55 +147,66 @@ class Answer:
 def answer_together(
     served: ServedModel, questions: Sequence[Question], *, max_sentences: int
 ) -> list[Answer | ApiError]:
-    """Answer questions, each as if it were alone; one that cannot be answered harms no other."""
+    """Answer questions, each as if it were alone; one that cannot be answered harms no other.
+
+    The encoder is called once for all of them.
+    """
     predictor = served.classifier.predictor
-    refusals = [refuse_texts(predictor, question.texts, max_sentences) for question in questions]
-    accepted = [q for q, refused in zip(questions, refusals, strict=True) if refused is None]
-    results = iter(_answer_accepted(predictor, accepted))
+    texts = [text for question in questions for text in question.texts]
+    sizes = [len(question.texts) for question in questions]
+    sentences = predictor.split(texts)
+    per_question = np.split(sentences.lengths, np.cumsum(sizes)[:-1])
+    refusals = [_refuse_lengths(lengths, max_sentences) for lengths in per_question]
+    accepted = np.repeat([refused is None for refused in refusals], sizes)
+    kinds = np.repeat([question.kind for question in questions], sizes)[accepted]
+    results = iter(
+        _answer_texts(predictor, list(compress(texts, accepted)), sentences.part(accepted), kinds)
+    )
     return [
-        Answer(served.version, next(results)) if refused is None else refused
-        for refused in refusals
+        Answer(served.version, list(islice(results, size))) if refused is None else refused
+        for refused, size in zip(refusals, sizes, strict=True)
     ]
 
 
-def _answer_accepted(
-    predictor: Predictor, questions: Sequence[Question]
-) -> list[list[dict[str, Any]]]:
-    """Call the encoder once for all texts, and give each question the results of its own."""
-    texts = [text for question in questions for text in question.texts]
-    if not texts:
-        return []
-    prepared = predictor.prepare(texts)
-    explained: list[dict[str, Any]] = []
-    predicted: list[dict[str, Any]] = []
-    if any(question.kind == "explain" for question in questions):
-        explained = [each.to_dict() for each in predictor.explain_prepared(texts, *prepared)]
-    if any(question.kind == "predict" for question in questions):
-        reading = predictor.read_prepared(*prepared)
-        labels = predictor.labels
-        ids = [prototype.id for prototype in predictor.facts.prototypes]
-        predicted = [
-            {
-                "label": labels.name_of(row),
-                "probabilities": dict(zip(labels.names, row.tolist(), strict=True)),
-                "trajectory": path.tolist(),
-            }
-            for row, path in zip(reading.probabilities, reading.paths(ids), strict=True)
-        ]
-    ends = np.cumsum([len(question.texts) for question in questions]).tolist()
+def _answer_texts(
+    predictor: Predictor, texts: list[str], sentences: Sentences, kinds: NDArray[np.str_]
+) -> list[dict[str, Any]]:
+    """Return the result of each text, those of one kind computed together."""
+    embeddings = predictor.encode(sentences)
+    results: list[dict[str, Any]] = [{} for _ in texts]
+    for kind in np.unique(kinds).tolist():
+        chosen = kinds == kind
+        rows = embeddings.rows[chosen[sentences.documents]]
+        prepared = sentences.part(chosen), Embeddings(embeddings.vectors, rows)
+        if kind == "explain":
+            some = predictor.explain_prepared(list(compress(texts, chosen)), *prepared)
+            found = [explanation.to_dict() for explanation in some]
+        else:
+            found = _predictions(predictor, predictor.read_prepared(*prepared))
+        for place, result in zip(np.flatnonzero(chosen).tolist(), found, strict=True):
+            results[place] = result
+    return results
+
+
+def _predictions(predictor: Predictor, reading: Reading) -> list[dict[str, Any]]:
+    labels = predictor.labels
+    ids = [prototype.id for prototype in predictor.facts.prototypes]
     return [
-        (explained if question.kind == "explain" else predicted)[end - len(question.texts) : end]
-        for question, end in zip(questions, ends, strict=True)
+        {
+            "label": labels.name_of(row),
+            "probabilities": dict(zip(labels.names, row.tolist(), strict=True)),
+            "trajectory": path.tolist(),
+        }
+        for row, path in zip(reading.probabilities, reading.paths(ids), strict=True)
     ]
 
 
 def refuse_texts(predictor: Predictor, texts: Sequence[str], max_sentences: int) -> ApiError | None:
-    """Return why texts are not read; None if they are. Splitting costs little, encoding much."""
-    encoder = predictor.encoder
-    counter = encoder if isinstance(encoder, WindowedEncoder) else None
-    lengths = split_documents(
-        texts, splitter=predictor.facts.splitter, counter=counter, on_empty="skip"
-    ).lengths
+    """Return why texts are not read; None if they are."""
+    return _refuse_lengths(predictor.split(texts).lengths, max_sentences)
+
+
+def _refuse_lengths(lengths: NDArray[np.int64], max_sentences: int) -> ApiError | None:
     if (empty := np.flatnonzero(lengths == 0)).size:
         more = ", …" if len(empty) > _NUMBERS_SHOWN else ""
         return ApiError(

@@ -193,7 +193,7 @@ function Details({ model, item, edit, busy, others, isDraft, frozen }: RowProps)
           </label>
           <button disabled={off || !sentence.trim() || sentence.trim() === item.sentence}>Replace</button>
         </form>
-        <form onSubmit={(event) => { event.preventDefault(); edit({ merge: [[item.id, Number(into)]] }, "Merged in the draft."); }}>
+        <form onSubmit={(event) => { event.preventDefault(); edit({ merge: [[Number(into), item.id]] }, "Merged in the draft."); }}>
           <label class="field grow">
             <span>Merge into</span>
             <select value={into} onChange={(event) => setInto(event.currentTarget.value)}>
