@@ -94,6 +94,12 @@ class Reading:
             return part
         return replace(part, probabilities=self.probabilities[chosen], running=self.running[kept])
 
+    def shuffle(self, seed: int) -> Reading:
+        """Return the same documents, not read, with the sentences of each in random order."""
+        document = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        values = np.random.default_rng(seed).random(len(document))
+        return self.take(np.lexsort((values, document)), self.lengths)
+
     def columns_used(self, k: int) -> NDArray[np.bool_]:
         """Say for each of `k` prototypes whether it is active anywhere."""
         return np.bincount(self.columns, minlength=k) > 0

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from protorynet import ProtoryNetClassifier, Settings
-from protorynet.explain import erasure
-from protorynet.explain.erasure import erasure_measures, most_important
+from protorynet.explain import evaluation
+from protorynet.explain.evaluation import _most_important
 from protorynet.reading import Reading
 
 Steps = list[tuple[int, float]]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from protorynet import ProtoryNetClassifier, Settings
-from protorynet.explain import Explanation, Pattern, leaving_out
+from protorynet.explain import Explanation, Pattern, leave_one_out
 
 _TEXT = (
     "  The room was clean.<br />We stayed for two nights!\n\n"
@@ -87,7 +87,7 @@ def test_effects_do_not_depend_on_how_documents_are_grouped(
     texts = ["Yes.", *unseen_reviews.texts[:10], "No.", " ".join(unseen_reviews.texts)]
     expected = [step.effect for e in clf.explain(texts) for step in e.sentences]
     for rows in (1, 7, 40):
-        monkeypatch.setattr(leaving_out, "_ROWS", rows)
+        monkeypatch.setattr(leave_one_out, "_VARIANTS_PER_BATCH", rows)
         found = [step.effect for e in clf.explain(texts) for step in e.sentences]
         assert found == pytest.approx(expected, abs=1e-5)
 

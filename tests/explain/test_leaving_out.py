@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from protorynet.explain import leaving_out
-from protorynet.explain.leaving_out import read_without_each
+from protorynet.explain import leave_one_out
+from protorynet.explain.leave_one_out import read_without_each
 from protorynet.labels import Task
 from protorynet.network import Reader, read_matches
 from protorynet.reading import Reading
@@ -26,7 +26,7 @@ def make_trajectory(lengths: list[int], *, is_dense: bool = False) -> Reading:
     columns = draw.integers(0, _K, n)
     similarities = draw.random(n, np.float32)
     dense = draw.random((n, _K), np.float32) if is_dense else None
-    return Reading(columns, similarities, columns, similarities, np.array(lengths), dense)
+    return Reading(columns, similarities, columns, similarities, np.array(lengths), dense=dense)
 
 
 def without(reader: Reader, trajectory: Reading, task: Task, document: int, gone: set[int]):
@@ -44,8 +44,8 @@ def without(reader: Reader, trajectory: Reading, task: Task, document: int, gone
 def test_every_variant_is_read_as_if_it_were_a_document(
     layers: int, is_dense: bool, most_runs: int, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leaving_out, "_MOST_RUNS", most_runs)
-    monkeypatch.setattr(leaving_out, "_ROWS", rows)
+    monkeypatch.setattr(leave_one_out, "_VARIANTS_PER_DOCUMENT", most_runs)
+    monkeypatch.setattr(leave_one_out, "_VARIANTS_PER_BATCH", rows)
     reader, trajectory = make_reader(layers), make_trajectory([4, 1, 9, 2, 4], is_dense=is_dense)
     task: Task = "multilabel" if is_dense else "multiclass"
     left_out = []

@@ -20,7 +20,7 @@ from protorynet.explain import (
     nearest_sentences,
     overview_model,
 )
-from protorynet.explain.figures import reliability_bins, transition_counts
+from protorynet.explain.overview import reliability_bins
 from protorynet.reading import Reading
 
 _MOST = 1000

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from protorynet import ProtoryNetClassifier
 from protorynet.errors import InputError
 from protorynet.explain import explain_match, explain_matches, explain_words
-from protorynet.explain.words import left_out, word_spans
+from protorynet.explain.rationale import leave_out, word_spans
 
 SENTENCE = "The room was clean, but the breakfast was awful."
 
@@ -211,7 +211,7 @@ def test_words_of_many_languages_are_found(text: str, words: list[str]) -> None:
 def test_a_word_left_out_leaves_no_gap(word: str, rest: str) -> None:
     text = "The room, however, was fine."
     start = text.index(word)
-    assert left_out(text, (start, start + len(word))) == rest
+    assert leave_out(text, (start, start + len(word))) == rest
 
 
 @given(st.text(max_size=60), st.integers(1, 12))
@@ -228,5 +228,5 @@ def test_words_are_in_order_within_bounds_and_hold_something(text: str, most: in
 @given(st.text(max_size=40))
 def test_leaving_a_word_out_takes_nothing_else_but_space(text: str) -> None:
     for start, end in word_spans(text, 40):
-        rest = left_out(text, (start, end))
+        rest = leave_out(text, (start, end))
         assert "".join(rest.split()) == "".join((text[:start] + " " + text[end:]).split())

@@ -1,15 +1,15 @@
-"""All trajectories in one tree, and the beginnings that give a class away."""
+"""Many trajectories at once: all their beginnings in a tree, and all their ends in an automaton."""
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.reading import Reading
-
-__all__ = ["PrefixTree", "grow_tree", "pure_prefixes"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class PrefixTree:
             states[level] = table[states[self.parents[level]], self.columns[level]]
         return states
 
-    def judged(self, members: NDArray[np.bool_], lengths: NDArray[np.int64]) -> PrefixTree:
+    def for_class(self, members: NDArray[np.bool_], lengths: NDArray[np.int64]) -> PrefixTree:
         """Return the tree for another class, which these documents of these lengths have."""
         inside = np.bincount(self.places[np.repeat(members, lengths)], minlength=len(self))
         inside[0] = members.sum()
@@ -63,36 +63,17 @@ class PrefixTree:
         return tuple(reversed(columns))
 
 
-def grow_tree(trajectory: Reading, members: NDArray[np.bool_]) -> PrefixTree:
-    """Put documents into a tree, a sentence of all documents at a time.
-
-    Parameters
-    ----------
-    trajectory
-        The documents.
-    members
-        Which of them the model gives the class.
-
-    Examples
-    --------
-    >>> from protorynet.reading import Reading
-    >>> columns, ones = np.array([7, 4, 7, 5]), np.ones(4, np.float32)
-    >>> two = Reading(columns, ones, columns, ones, np.array([2, 2]))
-    >>> tree = grow_tree(two, np.array([True, False]))
-    >>> [tree.prefix(node) for node in range(len(tree))]
-    [(), (7,), (7, 4), (7, 5)]
-    >>> tree.members.tolist()
-    [1, 1, 1, 0]
-    """
-    lengths, offsets = trajectory.lengths, trajectory.offsets
-    width = int(trajectory.columns.max(initial=0)) + 1
-    ends, places = np.zeros(len(lengths), np.int64), np.zeros_like(trajectory.columns)
+def grow_tree(reading: Reading, members: NDArray[np.bool_]) -> PrefixTree:
+    """Put documents, some of which have a class, into a tree, one sentence of each at a time."""
+    lengths, offsets = reading.lengths, reading.offsets
+    width = int(reading.columns.max(initial=0)) + 1
+    ends, places = np.zeros(len(lengths), np.int64), np.zeros_like(reading.columns)
     parts = [tuple(np.array([value]) for value in (-1, -1, len(lengths), members.sum()))]
     levels = [0, 1]
     for depth in range(int(lengths.max(initial=0))):
         longer = np.flatnonzero(lengths > depth)
         here = offsets[longer] + depth
-        steps = ends[longer] * width + trajectory.columns[here]
+        steps = ends[longer] * width + reading.columns[here]
         distinct, place = np.unique(steps, return_inverse=True)
         counts = np.bincount(place, minlength=len(distinct))
         chosen = np.bincount(place[members[longer]], minlength=len(distinct))
@@ -108,14 +89,7 @@ def grow_tree(trajectory: Reading, members: NDArray[np.bool_]) -> PrefixTree:
 def pure_prefixes(tree: PrefixTree, *, purity: float, support: int) -> list[int]:
     """Return the nodes of the shortest beginnings that give the class away, most frequent first.
 
-    Parameters
-    ----------
-    tree
-        The trajectories.
-    purity
-        Least share of the class among the documents that begin so.
-    support
-        Least number of these documents.
+    At least this share of so many documents that begin so have the class.
     """
     pure = (tree.members >= purity * tree.documents) & (tree.documents >= support)
     pure[0] = False
@@ -125,3 +99,50 @@ def pure_prefixes(tree: PrefixTree, *, purity: float, support: int) -> list[int]
         below[start:stop] = below[parents] | pure[parents]
     found = np.flatnonzero(pure & ~below).tolist()
     return sorted(found, key=lambda node: (-int(tree.documents[node]), tree.prefix(node)))
+
+
+class Walk:
+    """Documents, some of which have a class, laid out so that an automaton reads all at once.
+
+    Documents of the same prototypes are read once.
+    """
+
+    def __init__(self, reading: Reading, members: NDArray[np.bool_]) -> None:
+        paths = [reading.columns[a:b].tobytes() for a, b in pairwise(reading.offsets)]
+        numbers: dict[bytes, int] = {}
+        number = np.array([numbers.setdefault(path, len(numbers)) for path in paths], np.int64)
+        first = np.unique(number, return_index=True)[1]
+        longest_first = np.argsort(-reading.lengths[first], kind="stable")
+        # The place of each document among the distinct ones, the longest of these first.
+        self._places = np.argsort(longest_first, kind="stable")[number]
+        lengths = reading.lengths[first][longest_first]
+        starts = reading.offsets[first][longest_first]
+        self._steps = []
+        for depth in range(int(lengths.max(initial=0))):
+            longer = int(np.searchsorted(-lengths, -depth))
+            self._steps.append(reading.columns[starts[:longer] + depth])
+        self._count(members)
+
+    def for_class(self, members: NDArray[np.bool_]) -> Walk:
+        """Return the same documents for another class, which these of them have."""
+        other = copy.copy(self)
+        other._count(members)
+        return other
+
+    def fidelity(self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]) -> float:
+        """Return the share of documents accepted if, and only if, they have the class."""
+        # A state is given by where its row starts, so that a step is one sum and one look-up.
+        width = table.shape[1]
+        flat = (table * width).ravel()
+        states = np.full(len(self._with), start * width, np.int64)
+        for columns in self._steps:
+            part = states[: len(columns)]
+            np.take(flat, part + columns, out=part, mode="clip")
+        accepted = accepting[states // width]
+        return float(np.where(accepted, self._with, self._without).sum() / len(self._places))
+
+    def _count(self, members: NDArray[np.bool_]) -> None:
+        """Count the documents with and without the class that are the same sequence."""
+        distinct = int(self._places.max(initial=-1)) + 1
+        self._with = np.bincount(self._places[members], minlength=distinct)
+        self._without = np.bincount(self._places[~members], minlength=distinct)
