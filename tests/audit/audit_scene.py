@@ -11,7 +11,7 @@ import numpy as np
 from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.audit import Audit, Finding, LabelledDocuments, audit_model
-from protorynet.audit.corpus import AuditCorpus, read_corpus
+from protorynet.audit.audit_corpus import AuditCorpus, read_corpus
 
 Labelled = list[tuple[str, str]]
 

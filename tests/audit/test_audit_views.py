@@ -13,7 +13,7 @@ from rich.console import Console
 
 import protorynet.audit
 from protorynet.audit import Audit, Finding
-from protorynet.audit.findings import quoted
+from protorynet.audit.findings import quote
 from protorynet.report import audit_fragment, audit_views, print_audit
 
 _EVIL = "<script>alert(1)</script>\x1b[31m"
@@ -97,9 +97,9 @@ def test_a_notebook_shows_the_fragment() -> None:
     assert clean_audit()._repr_html_() == audit_fragment(clean_audit())
 
 
-def test_a_very_long_text_is_quoted_by_its_beginning() -> None:
-    assert len(quoted("word " * 100_000)) <= 120
+def test_a_very_long_text_is_quote_by_its_beginning() -> None:
+    assert len(quote("word " * 100_000)) <= 120
 
 
 def test_a_long_word_is_cut() -> None:
-    assert len(quoted("w" * 5000)) <= 120
+    assert len(quote("w" * 5000)) <= 120

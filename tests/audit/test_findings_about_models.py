@@ -21,12 +21,10 @@ from audit_scene import (
 
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.audit import Finding, LabelledDocuments, audit_model
-from protorynet.audit.corpus import AuditCorpus
-from protorynet.audit.evidence import WordEvidence
-from protorynet.audit.meanings import meaning_findings
-from protorynet.audit.predictions import prediction_findings
-from protorynet.audit.shift import unfamiliar_sentences
-from protorynet.audit.usage import usage_findings
+from protorynet.audit.audit_corpus import AuditCorpus
+from protorynet.audit.leftovers import WordEvidence
+from protorynet.audit.prediction_findings import prediction_findings, unfamiliar_sentences
+from protorynet.audit.prototype_findings import meaning_findings, usage_findings
 from protorynet.errors import InputError
 from protorynet.prototypes import Prototypes
 

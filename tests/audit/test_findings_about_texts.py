@@ -20,14 +20,16 @@ from audit_scene import (
 )
 
 from protorynet.audit import Finding
-from protorynet.audit.additions import copied_passages, fixed_sentences
-from protorynet.audit.artefacts import artefact_sentences
-from protorynet.audit.copies import copy_findings
-from protorynet.audit.evidence import WordEvidence
-from protorynet.audit.marks import mark_findings
-from protorynet.audit.near_copies import near_copies
-from protorynet.audit.shift import worded_shift_findings
-from protorynet.audit.words import in_documents, read_words, shingles
+from protorynet.audit.audit_corpus import in_documents, read_words, shingles
+from protorynet.audit.copied_documents import copy_findings, near_copies
+from protorynet.audit.leftovers import (
+    WordEvidence,
+    artefact_sentences,
+    copied_passages,
+    fixed_sentences,
+    sign_findings,
+)
+from protorynet.audit.prediction_findings import worded_shift_findings
 
 _LONG = (
     "We thank every guest for the kind comments and hope to welcome all of them again very soon "
@@ -210,7 +212,7 @@ def test_a_sentence_that_stands_anywhere_is_no_remark() -> None:
 )
 def test_what_no_author_wrote_is_named(sign: str, name: str) -> None:
     train = [(f"{text} Then {sign} it was.", label) for text, label in TRAIN]
-    (finding,) = (f for f in mark_findings(corpus_of(train)) if f.kind == "unclean_texts")
+    (finding,) = (f for f in sign_findings(corpus_of(train)) if f.kind == "unclean_texts")
     assert list(finding.evidence["shares_of_documents"]) == [name]
     assert sign in finding.evidence["examples"][0]["text"]
 
@@ -218,12 +220,12 @@ def test_what_no_author_wrote_is_named(sign: str, name: str) -> None:
 @pytest.mark.parametrize("sign", ["<br />", "<3", "AT&T", "a < b", "xx", "XX"])
 def test_what_authors_write_is_no_markup(sign: str) -> None:
     both = ([(f"{text} Then {sign} it was.", y) for text, y in split] for split in (TRAIN, TEST))
-    assert mark_findings(corpus_of(*both)) == []
+    assert sign_findings(corpus_of(*both)) == []
 
 
 def test_splits_prepared_in_different_ways_are_told() -> None:
     lower = [(text.lower().replace(".", ""), label) for text, label in TEST]
-    (finding,) = mark_findings(corpus_of(TRAIN, lower))
+    (finding,) = sign_findings(corpus_of(TRAIN, lower))
     assert finding.kind == "other_preparation"
     assert set(finding.evidence["shares"]) == {"capital letters", "full stops"}
 

@@ -1,0 +1,295 @@
+"""Findings about texts that stand in the data more than once, exactly or nearly."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.audit.audit_corpus import (
+    PASSAGE_WORDS,
+    AuditCorpus,
+    WordSequences,
+    in_documents,
+    shingles,
+)
+from protorynet.audit.findings import Finding, Severity, counted, quote, share_of
+
+_EXAMPLES = 50
+_SERIOUS_SHARE = 0.01
+_MANY_DUPLICATES = 0.05
+_RUN_WORDS = 5
+# As many runs as a passage holds: less may be a formula that people write by themselves.
+_LEAST_RUNS = PASSAGE_WORDS - _RUN_WORDS + 1
+_LEAST_LIKENESS = 0.6
+# With 16 bands of two, 999 of 1,000 pairs of that likeness and length are found.
+_MINHASH_BANDS = 16
+
+
+def copy_findings(corpus: AuditCorpus) -> list[Finding]:
+    """Look for texts in both splits, duplicates, and equal texts with different labels."""
+    near = near_copies(corpus.document_words, corpus.is_test, corpus.is_first)
+    return [
+        *_shared_texts(corpus),
+        *_near_shared_texts(corpus, [pair for pair in near if not pair.is_form]),
+        *_shared_forms(corpus, [pair for pair in near if pair.is_form]),
+        *_duplicates(corpus, is_test=False),
+        *_duplicates(corpus, is_test=True),
+        *_conflicting_labels(corpus),
+    ]
+
+
+def _shared_texts(corpus: AuditCorpus) -> list[Finding]:
+    trained = np.unique(corpus.same_document[~corpus.is_test])
+    shared = corpus.is_test & np.isin(corpus.same_document, trained)
+    count, whole = int(shared.sum()), int(corpus.is_test.sum())
+    if not count:
+        return []
+    evidence: dict[str, Any] = {
+        **_compare_accuracy(corpus, shared),
+        "examples": [
+            _describe_copies(corpus, number)
+            for number in dict.fromkeys(corpus.same_document[shared].tolist())
+        ][:_EXAMPLES],
+    }
+    message = (
+        f"{counted(count, 'test text')} ({share_of(count, whole)} of the test data) also "
+        f"{'stand' if count > 1 else 'stands'} in the training data, so the model has seen "
+        f"{'them' if count > 1 else 'it'} with the answer. Remove "
+        f"{'them' if count > 1 else 'it'} from one of the two before quoting any accuracy."
+    )
+    serious = count / whole >= _SERIOUS_SHARE
+    return [Finding("shared_texts", "serious" if serious else "warning", message, evidence)]
+
+
+def _near_shared_texts(corpus: AuditCorpus, pairs: list[NearCopy]) -> list[Finding]:
+    if not pairs:
+        return []
+    count, whole = len(pairs), int(corpus.is_test.sum())
+    message = (
+        f"{counted(count, 'test text')} ({share_of(count, whole)} of the test data) "
+        f"{'hold' if count > 1 else 'holds'} most of a training text word for word, or the other "
+        "way round: copies with changes, longer or shorter versions, or a long passage put into "
+        f"both. Look at the pair{'s' if count > 1 else ''}; where they are copies, remove one "
+        "before quoting any accuracy."
+    )
+    evidence = _near_evidence(corpus, pairs)
+    severity: Severity = "warning" if count / whole >= _SERIOUS_SHARE else "note"
+    return [Finding("near_shared_texts", severity, message, evidence)]
+
+
+def _shared_forms(corpus: AuditCorpus, pairs: list[NearCopy]) -> list[Finding]:
+    """Report test texts that differ from several others by what was filled in."""
+    if not pairs:
+        return []
+    count, whole = len(pairs), int(corpus.is_test.sum())
+    evidence = _near_evidence(corpus, pairs)
+    others = evidence["accuracy_on_the_others"]
+    compared = "" if others is None else f", and on {share_of(others, 1)} of the others"
+    message = (
+        f"{counted(count, 'test text')} ({share_of(count, whole)} of the test data) "
+        f"{'follow' if count > 1 else 'follows'} a form that several texts share, some of them in "
+        "training: most of the words are the same. The model is right on "
+        f"{share_of(evidence['accuracy_on_these'], 1)} of {'them' if count > 1 else 'such'}"
+        f"{compared}. If new texts will not follow the same forms, expect the latter."
+    )
+    return [Finding("shared_forms", "note", message, evidence)]
+
+
+def _near_evidence(corpus: AuditCorpus, pairs: list[NearCopy]) -> dict[str, Any]:
+    chosen = np.zeros(len(corpus.texts), np.bool_)
+    chosen[[pair.test for pair in pairs]] = True
+    examples = [
+        {
+            **corpus.example(pair.test),
+            "likeness": pair.likeness,
+            "train_row": int(corpus.rows[pair.train]),
+            "train_text": quote(corpus.texts[pair.train]),
+        }
+        for pair in pairs[:_EXAMPLES]
+    ]
+    return {**_compare_accuracy(corpus, chosen), "examples": examples}
+
+
+def _compare_accuracy(corpus: AuditCorpus, chosen: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return how many test documents are chosen, and the accuracy on these and on the others."""
+    others = corpus.is_test & ~chosen
+    return {
+        "n_test_documents": int(chosen.sum()),
+        "share_of_test": float(chosen.sum() / corpus.is_test.sum()),
+        "accuracy_on_these": float(corpus.right[chosen].mean()),
+        "accuracy_on_the_others": float(corpus.right[others].mean()) if others.any() else None,
+    }
+
+
+def _duplicates(corpus: AuditCorpus, *, is_test: bool) -> list[Finding]:
+    chosen = corpus.is_test == is_test
+    numbers, counts = np.unique(corpus.same_document[chosen], return_counts=True)
+    surplus, whole = int((counts - 1).sum()), int(chosen.sum())
+    if not surplus:
+        return []
+    split = "test" if is_test else "training"
+    harm = (
+        "Each counts several times in every figure."
+        if is_test
+        else "The model learns them by heart, and its validation accuracy looks better than it is."
+    )
+    message = (
+        f"{counted(surplus, f'{split} text')} ({share_of(surplus, whole)}) "
+        f"{'repeat' if surplus > 1 else 'repeats'} another text of the same split. {harm} "
+        "Keep one of each."
+    )
+    most = numbers[np.argsort(-counts, kind="stable")][: min(10, int((counts > 1).sum()))]
+    evidence = {
+        "split": "test" if is_test else "train",
+        "n_surplus": surplus,
+        "examples": [_describe_copies(corpus, int(number)) for number in most],
+    }
+    many = surplus / whole >= _MANY_DUPLICATES
+    return [Finding("duplicates", "warning" if many else "note", message, evidence)]
+
+
+def _conflicting_labels(corpus: AuditCorpus) -> list[Finding]:
+    labels = np.unique(corpus.truth, axis=0, return_inverse=True)[1].reshape(-1)
+    pairs = np.unique(np.stack([corpus.same_document, labels]), axis=1)
+    numbers, counts = np.unique(pairs[0], return_counts=True)
+    conflicting = numbers[counts > 1]
+    if not len(conflicting):
+        return []
+    message = (
+        f"{counted(len(conflicting), 'text')} "
+        f"{'stand' if len(conflicting) > 1 else 'stands'} in the data several times with different "
+        "labels, so at least one label is wrong. Decide which, or drop the text."
+    )
+    examples = [_describe_copies(corpus, int(number)) for number in conflicting[:_EXAMPLES]]
+    evidence = {"n_texts": len(conflicting), "examples": examples}
+    serious = len(conflicting) / len(corpus.texts) >= _SERIOUS_SHARE
+    return [Finding("conflicting_labels", "serious" if serious else "warning", message, evidence)]
+
+
+def _describe_copies(corpus: AuditCorpus, number: int) -> dict[str, Any]:
+    """Return a text with all its rows and labels."""
+    places = np.flatnonzero(corpus.same_document == number)
+    return {
+        "text": quote(corpus.texts[places[0]]),
+        "train_rows": corpus.rows[places[~corpus.is_test[places]]].tolist(),
+        "test_rows": corpus.rows[places[corpus.is_test[places]]].tolist(),
+        "labels": sorted({corpus.label(int(place)) for place in places}),
+    }
+
+
+class NearCopy(NamedTuple):
+    """A test document and the training document that it is like.
+
+    The likeness is the share of the shorter one's runs of five words that the other holds. Where
+    other documents hold the same passages, both follow a form.
+    """
+
+    test: int
+    train: int
+    likeness: float
+    is_form: bool
+
+
+def near_copies(
+    documents: WordSequences, is_test: NDArray[np.bool_], counted: NDArray[np.bool_]
+) -> list[NearCopy]:
+    """Find, for test documents, a training document that holds most of its runs of five words.
+
+    The work grows with the number of words: documents are compared that share a passage with
+    no third, and each test document with the first training document of each group that its
+    MinHash falls into. Only documents `counted` are looked at: no exact copies of others.
+
+    Returns
+    -------
+    One pair per test document that has any, copies before forms and the likest first.
+    """
+    hashes, starts = shingles(documents, _RUN_WORDS)
+    owners = documents.owners[starts]
+    hashes, owners = hashes[counted[owners]], owners[counted[owners]]
+    if not len(hashes):
+        return []
+    own = _pairs_of_two(hashes, owners, is_test)
+    runs = _Runs(hashes, owners)
+    best: dict[int, NearCopy] = {}
+    for test, train in sorted(own | runs.alike(is_test)):
+        common, likeness = runs.common(test, train)
+        if common < _LEAST_RUNS or likeness < _LEAST_LIKENESS:
+            continue
+        pair = NearCopy(test, train, likeness, is_form=(test, train) not in own)
+        best[test] = min(best.get(test, pair), pair, key=_order)
+    return sorted(best.values(), key=_order)
+
+
+def _order(pair: NearCopy) -> tuple[bool, float, int]:
+    return pair.is_form, -pair.likeness, pair.test
+
+
+def _pairs_of_two(
+    hashes: NDArray[np.uint64], owners: NDArray[np.int64], is_test: NDArray[np.bool_]
+) -> set[tuple[int, int]]:
+    """Return the pairs of test and training document with a passage that no third one holds."""
+    shared = in_documents(hashes, owners, 2)
+    hashes, owners = hashes[shared], owners[shared]
+    order = np.lexsort((owners, hashes))
+    hashes, owners = hashes[order], owners[order]
+    is_new = np.ones(len(hashes), np.bool_)
+    is_new[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])
+    hashes, owners = hashes[is_new], owners[is_new]
+    _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+    first = first[counts == 2]
+    pairs = np.stack([owners[first], owners[first + 1]], axis=1)
+    pairs = pairs[is_test[pairs[:, 0]] != is_test[pairs[:, 1]]]
+    pairs = np.where(is_test[pairs[:, :1]], pairs, pairs[:, ::-1])
+    found, times = np.unique(pairs, axis=0, return_counts=True)
+    return {(test, train) for test, train in found[times >= _LEAST_RUNS].tolist()}
+
+
+class _Runs:
+    """The runs of five words of each document; documents without any are left out."""
+
+    def __init__(self, hashes: NDArray[np.uint64], owners: NDArray[np.int64]) -> None:
+        self._hashes = hashes
+        self._present, self._begins = np.unique(owners, return_index=True)
+        self._ends = np.append(self._begins[1:], len(hashes))
+        self._sets: dict[int, NDArray[np.uint64]] = {}
+
+    def common(self, one: int, other: int) -> tuple[int, float]:
+        """Return how many runs two documents share, and which share of the shorter's that is."""
+        a, b = self._of(one), self._of(other)
+        common = len(np.intersect1d(a, b, assume_unique=True))
+        return common, common / min(len(a), len(b))
+
+    def alike(self, is_test: NDArray[np.bool_]) -> set[tuple[int, int]]:
+        """Pair test documents with training documents of the same MinHash."""
+        random = np.random.default_rng(0)
+        pairs: set[tuple[int, int]] = set()
+        for _ in range(_MINHASH_BANDS):
+            first, second = (
+                np.minimum.reduceat(self._hashes * odd, self._begins)
+                for odd in random.integers(0, 2**62, 2, dtype=np.uint64) * np.uint64(2)
+                + np.uint64(1)
+            )
+            pairs |= self._same_band(first * np.uint64(31) ^ second, is_test[self._present])
+        return pairs
+
+    def _same_band(
+        self, keys: NDArray[np.uint64], is_test: NDArray[np.bool_]
+    ) -> set[tuple[int, int]]:
+        """Pair each test document with the first training document of the same key."""
+        train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
+        known, first = np.unique(keys[train], return_index=True)
+        if not len(known) or not len(test):
+            return set()
+        place = np.minimum(np.searchsorted(known, keys[test]), len(known) - 1)
+        hit = known[place] == keys[test]
+        tests, trains = self._present[test[hit]], self._present[train[first[place[hit]]]]
+        return set(zip(tests.tolist(), trains.tolist(), strict=True))
+
+    def _of(self, document: int) -> NDArray[np.uint64]:
+        if document not in self._sets:
+            place = int(np.searchsorted(self._present, document))
+            runs = self._hashes[self._begins[place] : self._ends[place]]
+            self._sets[document] = np.unique(runs)
+        return self._sets[document]
