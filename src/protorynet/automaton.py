@@ -23,10 +23,8 @@ class Pattern:
     ----------
     prototypes
         Ids of the prototypes of the first sentences; anything may follow.
-    support
-        How many of the training documents begin so.
-    purity
-        Share of the class among the model's predictions for these.
+    support, purity
+        How many of the training documents begin so, and the share of these given the class.
     """
 
     prototypes: tuple[int, ...]
@@ -49,10 +47,9 @@ class State:
     belief
         The model's mean running probability of the class here; what the reader says when asked
         where no sentence leads here.
-    accepting
-        Whether documents that end here are given the class.
-    visits
-        How often training documents are here, before or after a sentence.
+    accepting, visits
+        Whether documents that end here are given the class, and how often training documents are
+        here, before or after a sentence.
     """
 
     number: int
@@ -73,10 +70,9 @@ class Edge:
     ----------
     source, target
         Numbers of the states.
-    prototypes
-        Ids of the prototypes that lead this way, most frequent first.
-    traffic
-        How many sentences of the training documents went each of these ways.
+    prototypes, traffic
+        Ids of the prototypes that lead this way, most frequent first, and how many sentences of
+        the training documents went each of these ways.
     """
 
     source: int
@@ -99,18 +95,13 @@ class Automaton:
 
     Parameters
     ----------
-    label
-        The class.
-    prototypes
-        Ids of the prototypes, in the order of the model's columns.
-    states
-        The states, numbered by rising belief in the class.
-    start
-        Number of the state before the first sentence.
-    transitions
-        By state and column, the number of the next state.
-    traffic
-        By state and column, how many sentences of the training documents went this way.
+    label, prototypes
+        The class, and the ids of the prototypes in the order of the model's columns.
+    states, start
+        The states, numbered by rising belief in the class; which one is before any sentence.
+    transitions, traffic
+        By state and column, the number of the next state, and how many sentences of the training
+        documents went this way.
     patterns
         Beginnings that give the class away, most frequent first.
     fidelity_train, fidelity_held_out
@@ -216,13 +207,6 @@ class Automaton:
         """Build an automaton from what `to_dict` gave, perhaps by way of a file.
 
         What follows from the rest, such as the edges, is not read.
-
-        Examples
-        --------
-        >>> Automaton.from_dict({"label": "yes"})
-        Traceback (most recent call last):
-        ...
-        protorynet.errors.ModelFormatError: the automaton is not valid: prototypes is missing.
         """
         try:
             if not isinstance(values, dict):

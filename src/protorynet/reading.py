@@ -100,6 +100,18 @@ class Reading:
         values = np.random.default_rng(seed).random(len(document))
         return self.take(np.lexsort((values, document)), self.lengths)
 
+    def class_rates(
+        self, targets: NDArray[Any], k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return how often each of `k` prototypes is active, and its documents' shares of labels.
+
+        Each document counts once for every sentence; a prototype without any has rates of 0.
+        """
+        counts = np.bincount(self.columns, minlength=k)
+        sums = np.zeros((k, targets.shape[1]))
+        np.add.at(sums, self.columns, np.repeat(targets, self.lengths, axis=0))
+        return counts, sums / np.maximum(counts, 1)[:, None]
+
     def columns_used(self, k: int) -> NDArray[np.bool_]:
         """Say for each of `k` prototypes whether it is active anywhere."""
         return np.bincount(self.columns, minlength=k) > 0

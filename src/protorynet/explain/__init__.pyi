@@ -61,7 +61,6 @@ from .overview import (
     overview_model as overview_model,
 )
 from .rationale import (
-    explain_match as explain_match,
     explain_matches as explain_matches,
     explain_words as explain_words,
 )

@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from protorynet.automaton import Automaton, Pattern, State
 from protorynet.errors import EmptyDocumentError, InputError
-from protorynet.explain.prefixes import PrefixTree, Walk, grow_tree, pure_prefixes
 from protorynet.explain.quotient import (
     BeliefReader,
+    PrefixTree,
     Quotient,
+    Walk,
     form_quotient,
+    grow_tree,
     merge_while_faithful,
+    pure_prefixes,
     retarget,
 )
 from protorynet.model import Model
@@ -25,7 +28,6 @@ from protorynet.training import evenly_chosen
 
 _FIRST_STATES = 32  # clusters of the reader's states before any are merged
 _MOST_STATES = 20
-_FIDELITY_TOLERANCE = 0.005  # fidelity that may be given up for fewer states
 _PATTERN_PURITY = 0.95
 _PATTERN_DOCUMENTS, _PATTERN_SHARE = 5, 0.005  # a pattern needs both
 
@@ -50,12 +52,8 @@ def learn_automaton(
 
     Parameters
     ----------
-    model
-        The model.
-    train
-        Documents to learn from; best those that the model was trained on.
-    label
-        The class.
+    model, train, label
+        The model, the documents to learn from (best those it was trained on), and the class.
     held_out
         Other documents, on which only the fidelity is measured.
     max_states
@@ -67,15 +65,7 @@ def learn_automaton(
 def learn_automata(
     model: Model, train: Reading, *, held_out: Reading | None = None, progress: bool = False
 ) -> tuple[Automaton, ...]:
-    """Summarise what a model does for each of its classes, reading the documents only once.
-
-    Parameters
-    ----------
-    model, train, held_out
-        As for `learn_automaton`.
-    progress
-        Show a progress bar.
-    """
+    """Summarise what a model does for each of its classes, reading the documents only once."""
     places = range(len(model.labels.names))
     automata = []
     with progress_bar("Automata", len(places), enabled=progress) as advance:
@@ -162,11 +152,7 @@ class _Machine:
 
 
 def _learn(
-    model: Model,
-    train: Reading,
-    places: Sequence[int],
-    held_out: Reading | None,
-    max_states: int,
+    model: Model, train: Reading, places: Sequence[int], held_out: Reading | None, max_states: int
 ) -> Iterator[Automaton]:
     """Learn the automata of some classes in turn; what they share is computed once."""
     if max_states < 1:
@@ -178,9 +164,8 @@ def _learn(
     ids_only = _judge(model, (held_out or train).with_full_similarity())
     part = _take_some(model, trained)
     tree = grow_tree(part.reading, part.members[:, 0])
-    for place, machine in zip(
-        places, _find_machines(model, part, tree, places, max_states), strict=True
-    ):
+    machines = _find_machines(model, part, tree, places, max_states)
+    for place, machine in zip(places, machines, strict=True):
         nodes = tree.states(machine.table, machine.start)
         traffic = np.zeros_like(machine.table)
         np.add.at(traffic, (nodes[tree.parents[1:]], tree.columns[1:]), tree.documents[1:])
@@ -227,9 +212,7 @@ def _find_machines(
         members = part.members[:, beliefs.label]
         walk = part.walk.for_class(members)
         quotient = form_quotient(tree, members, beliefs, reader, most=first_states)
-        quotient = merge_while_faithful(
-            quotient, walk, most=max_states, tolerance=_FIDELITY_TOLERANCE
-        )
+        quotient = merge_while_faithful(quotient, walk, most=max_states)
         machine = _reachable_machine(quotient, retarget(quotient, walk, len(members)))
         machine = machine.sort_by_belief(tree, part.reading.running[:, beliefs.label])
         if either:
@@ -248,7 +231,7 @@ def _reachable_machine(quotient: Quotient, table: NDArray[np.int64]) -> _Machine
     return whole.take(np.flatnonzero(reached))
 
 
-def _describe_states(machine: _Machine, visits: NDArray[np.float64]) -> tuple[State, ...]:
+def _describe_states(machine: _Machine, visits: NDArray[np.int64]) -> tuple[State, ...]:
     columns = (machine.belief.tolist(), machine.accepting.tolist(), visits.astype(int).tolist())
     return tuple(State(number, *values) for number, values in enumerate(zip(*columns, strict=True)))
 

@@ -15,12 +15,11 @@ from protorynet.explain.likeness import (
     Encode,
     Judge,
     compare_before_training,
-    draw_judged_sentences,
     measure_duplicates,
     measure_match_quality,
     measure_semantics,
 )
-from protorynet.explain.prefixes import Walk
+from protorynet.explain.quotient import Walk
 from protorynet.model import Model
 from protorynet.reading import Reading
 
@@ -171,10 +170,8 @@ def evaluate_model(
 
     Parameters
     ----------
-    model
-        The model.
-    sentences, embeddings, targets
-        The documents, none empty, with one-hot or multi-hot labels.
+    model, sentences, embeddings, targets
+        The model, and the documents, none empty, with one-hot or multi-hot labels.
     encode
         The model's encoder, to encode the prototypes' sentences again; None for vectors that the
         user gave, whose prototypes cannot be encoded again.
@@ -197,9 +194,8 @@ def evaluate_model(
     found["ids_only_accuracy"] = _agreement(model, reading.with_full_similarity(), truth)
     if encode is not None:
         shown = encode([item.sentence for item in model.prototypes])
-        judged = draw_judged_sentences(np.random.default_rng(seed), len(sentences))
         space = compare_before_training(
-            model, sentences, embeddings, shown, judged=judged, pretrained=pretrained, seed=seed
+            model, sentences, embeddings, shown, pretrained=pretrained, seed=seed
         )
         again = model.match(Embeddings(shown, np.arange(len(shown))), np.ones(len(shown), np.int64))
         replaced = again.take(reading.columns, reading.lengths)
@@ -247,14 +243,10 @@ def _projection_drop(model: Model) -> float | str:
 
 
 def _calibration(model: Model, reading: Reading, targets: NDArray[np.float32]) -> float | str:
-    counts = np.bincount(reading.columns, minlength=len(model.prototypes))
-    sums = np.zeros((len(counts), targets.shape[1]))
-    np.add.at(sums, reading.columns, np.repeat(targets, reading.lengths, axis=0))
-    live = counts > 0
-    rates = sums[live] / counts[live][:, None]
-    scores = np.array([list(item.scores.values()) for item in model.prototypes])[live]
+    counts, rates = reading.class_rates(targets, len(model.prototypes))
+    scores = np.array([list(item.scores.values()) for item in model.prototypes])
     first = 1 if rates.shape[1] == 2 and model.labels.task == "multiclass" else 0
-    rates, scores = rates[:, first:].ravel(), scores[:, first:].ravel()
+    rates, scores = rates[counts > 0, first:].ravel(), scores[counts > 0, first:].ravel()
     if len(rates) < 3 or rates.std() == 0 or scores.std() == 0:
         return ""
     return float(np.corrcoef(rates, scores)[0, 1])

@@ -29,10 +29,9 @@ class LabelledDocuments:
 
     Parameters
     ----------
-    texts
-        The original texts, those without a sentence included.
-    rows
-        Where each stands in its table, counted from 0.
+    texts, rows
+        The original texts, those without a sentence included, and where each stands in its table,
+        counted from 0.
     sentences, embeddings
         Their sentences, and the encoder's vectors of these.
     targets
@@ -61,20 +60,17 @@ class Mistake(Example):
 
     Parameters
     ----------
-    row, truth
-        Where it stands in its table, counted from 0, and its true label in words.
-    explanation
-        The model's prediction and trajectory.
-    wrong_class
-        The class that the model is most wrong about.
-    given
-        Whether the model gives it that class, and should not; else it should, and does not.
+    row, truth, explanation
+        Where it stands in its table, counted from 0, its true label in words, and the model's
+        prediction and trajectory.
+    wrong_class, given
+        The class that the model is most wrong about, and whether it gives it, and should not;
+        else it should, and does not.
     certainty
         The probability with which it is wrong about it.
-    blamed
-        Position, among the sentences, of the one that pushed most towards the mistake.
-    blamed_effect
-        By how much that certainty falls without that sentence.
+    blamed, blamed_effect
+        Position, among the sentences, of the one that pushed most towards the mistake, and by how
+        much that certainty falls without it.
     """
 
     wrong_class: str
@@ -95,18 +91,15 @@ class Misled:
 
     Parameters
     ----------
-    label
-        The class given.
-    pattern
-        The beginning that decides for it; None where no beginning alone does.
+    label, pattern
+        The class given, and the beginning that decides for it; None where none alone does.
     followed
         Whether the automaton gives the class, too; else it cannot tell why the model does.
     n_given
         How many documents are given the class for this reason, correctly or not.
-    truths
-        The true labels of the mistakes, and how many have each, most frequent first.
-    rows
-        Where the mistakes stand in their table, the surest ones first.
+    truths, rows
+        The true labels of the mistakes with how many have each, most frequent first; and where
+        the mistakes stand in their table, the surest ones first.
     """
 
     label: str
@@ -210,15 +203,10 @@ def explain_examples(model: Model, documents: LabelledDocuments) -> tuple[Exampl
     """Explain documents, each beside its true label."""
     if not len(documents.texts):
         return ()
-    explanations = explain_documents(
-        model, documents.texts, documents.sentences, documents.embeddings
-    )
-    return tuple(
-        Example(int(row), model.labels.name_of(target), explanation)
-        for row, target, explanation in zip(
-            documents.rows, documents.targets, explanations, strict=True
-        )
-    )
+    texts = documents.texts
+    found = explain_documents(model, texts, documents.sentences, documents.embeddings)
+    truths = map(model.labels.name_of, documents.targets)
+    return tuple(map(Example, documents.rows.tolist(), truths, found))
 
 
 def explain_mistakes(model: Model, documents: LabelledDocuments) -> tuple[Mistake, ...]:
@@ -266,18 +254,8 @@ def misled_documents(
 ) -> tuple[Misled, ...]:
     """Group the wrong answers by what decides for them.
 
-    Parameters
-    ----------
-    model
-        The model.
-    automata
-        Automata of some of its classes; wrong answers of the other classes are left out.
-    documents
-        Labelled documents; those without a sentence are left out.
-
-    Returns
-    -------
-    The reasons: beginnings first, and those first that misled the model most often.
+    Beginnings come first, and those first that misled the model most often. Wrong answers of
+    classes without an automaton and documents without a sentence are left out.
     """
     documents = documents_at(documents, np.flatnonzero(documents.sentences.filled))
     if not len(documents.texts):

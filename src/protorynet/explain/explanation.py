@@ -56,10 +56,8 @@ class Rationale:
 
     Parameters
     ----------
-    sentence
-        The sentence.
-    prototype, prototype_sentence, similarity
-        The prototype's id and sentence, and how similar the model finds the two.
+    sentence, prototype, prototype_sentence, similarity
+        The sentence, the prototype's id and sentence, and how similar the model finds the two.
     words, prototype_words
         The words of either one with their effects, in reading order.
     """
@@ -98,10 +96,9 @@ class SentenceExplanation:
         The active prototype's id and sentence, and exp(−d/ψ²) between the two.
     runner_up, runner_up_similarity, runner_up_sentence
         The same of the second-nearest prototype; None where there is only one prototype.
-    scores
-        The active prototype's score for each class.
-    running
-        The model's probabilities after reading up to and including this sentence.
+    scores, running
+        The active prototype's score for each class, and the model's probabilities after reading up
+        to and including this sentence.
     effect
         How much the predicted class's probability falls when this sentence is left out.
     words, prototype_words
@@ -161,10 +158,9 @@ class DecidingPattern:
     prototypes, sentences
         Ids and sentences of the prototypes of the first sentences; anything may follow. A
         prototype that has a name is shown by both.
-    support
-        How many of the training documents looked at begin so.
-    purity
-        Share of these to which the model gives the class.
+    support, purity
+        How many of the training documents looked at begin so, and to which share of these the
+        model gives the class.
     """
 
     label: str
@@ -185,14 +181,11 @@ class AutomatonReading:
 
     Parameters
     ----------
-    label
-        The class.
-    states
-        Numbers of the states it goes through: the start, and one after each sentence.
-    accepts
-        Whether it gives the class.
-    agrees
-        Whether it decides as the model does. If not, it explains nothing of this document.
+    label, states
+        The class, and the numbers of the states: the start, and one after each sentence.
+    accepts, agrees
+        Whether it gives the class, and whether it decides as the model does. If not, it explains
+        nothing of this document.
     fidelity
         Share of the held-out documents on which the two agree.
     pattern
@@ -219,14 +212,10 @@ class Explanation:
 
     Parameters
     ----------
-    document
-        The original text.
-    label
-        The predicted class; for multi-label models the predicted classes joined by ``", "``.
-    probabilities
-        Probability of each class.
-    sentences
-        The steps of the trajectory, in reading order.
+    document, label
+        The original text, and the predicted class; several of them are joined by ``", "``.
+    probabilities, sentences
+        Probability of each class, and the steps of the trajectory, in reading order.
     automaton
         How the automaton of the most probable class reads it; None where the model holds none.
     reader_is_behind
@@ -364,10 +353,8 @@ def explain_documents(
 
     Parameters
     ----------
-    model
-        The model.
-    documents
-        The original texts.
+    model, documents
+        The model, and the original texts.
     sentences, embeddings
         Their sentences, at least one each, and the encoder's vectors of these.
     """
@@ -389,10 +376,8 @@ def explain_reading(
 
     Parameters
     ----------
-    facts
-        The model.
-    documents, sentences
-        The original texts, and their sentences, at least one each.
+    facts, documents, sentences
+        The model, the original texts, and their sentences, at least one each.
     reading
         What the model did with them.
     effects
@@ -400,18 +385,17 @@ def explain_reading(
     """
     steps = _explain_sentences(facts, documents, sentences, reading, effects)
     automata = _automaton_readings(facts, reading)
-    names, rows = facts.labels.names, reading.probabilities.tolist()
     return [
         Explanation(
             document=text,
-            label=facts.labels.name_of(reading.probabilities[document]),
-            probabilities=dict(zip(names, rows[document], strict=True)),
+            label=facts.labels.name_of(said),
+            probabilities=dict(zip(facts.labels.names, said.tolist(), strict=True)),
             sentences=tuple(islice(steps, length)),
             automaton=next(automata, None),
             reader_is_behind=facts.reader_is_behind,
         )
-        for document, (text, length) in enumerate(
-            zip(documents, reading.lengths.tolist(), strict=True)
+        for text, said, length in zip(
+            documents, reading.probabilities, reading.lengths.tolist(), strict=True
         )
     ]
 

@@ -62,10 +62,9 @@ def choose_judge(
     ----------
     record
         The model's encoder. Vectors that the user gives cannot be judged.
-    judge
-        The encoder to ask; by default the embedded one, or word pieces for a model made with it.
-    device
-        Where that encoder computes.
+    judge, device
+        The encoder to ask, and where it computes; by default the embedded one, or word pieces for
+        a model made with it.
     """
     if record.name == PRECOMPUTED:
         return None, ""
@@ -83,21 +82,17 @@ def choose_judge(
 def pretrained_encode(
     record: EncoderRecord, encoder: str | Path | Encoder, *, device: str = "auto"
 ) -> Encode | None:
-    """Return a fine-tuned encoder as it was before training; nothing is fetched for it.
+    """Return how a fine-tuned encoder encoded before training; nothing is fetched for it.
+
+    None where it cannot be loaded or is another one, and where training did not change the
+    encoder, so that the model's own is the one asked for.
 
     Parameters
     ----------
     record
         Which encoder the model was made with.
-    encoder
-        Where it may be found: its name, its folder or itself.
-    device
-        Where it is to compute.
-
-    Returns
-    -------
-    How it encodes; None where it cannot be loaded or is another one, and where training did not
-    change the encoder, so that the model's own is the one asked for.
+    encoder, device
+        Where it may be found (its name, its folder or itself), and where it is to compute.
     """
     if not record.tuned:
         return None
@@ -108,7 +103,7 @@ def pretrained_encode(
     return found.encode if found.fingerprint == record.fingerprint else None
 
 
-def draw_judged_sentences(random: np.random.Generator, count: int) -> NDArray[np.int64]:
+def _draw_judged(random: np.random.Generator, count: int) -> NDArray[np.int64]:
     """Draw the sentences, of so many, that a judge is asked about."""
     return np.sort(random.choice(count, min(_JUDGED_SENTENCES, count), replace=False))
 
@@ -117,15 +112,8 @@ def draw_judged_sentences(random: np.random.Generator, count: int) -> NDArray[np
 class PretrainedSpace:
     """A sample of sentences beside the prototypes' sentences, as the encoder was before training.
 
-    Parameters
-    ----------
-    places
-        Which sentences were sampled, in rising order.
-    cosines
-        One row per sampled sentence, one column per prototype; vectors are centred on the mean of
-        the training sentences.
-    prototypes
-        The prototypes' sentences as centred vectors of length one, (K, d).
+    `cosines` has a row per sampled sentence, whose `places` rise, and a column per prototype.
+    Vectors are centred on the mean of the training sentences; `prototypes` are of length one.
     """
 
     places: NDArray[np.int64]
@@ -139,7 +127,6 @@ def compare_before_training(
     embeddings: Embeddings,
     prototypes: NDArray[np.float32],
     *,
-    judged: NDArray[np.int64],
     pretrained: Encode | None,
     seed: int,
 ) -> PretrainedSpace | None:
@@ -149,7 +136,7 @@ def compare_before_training(
     """
     count = min(_COMPARED_SENTENCES, len(sentences))
     drawn = np.random.default_rng([seed, 1]).choice(len(sentences), count, replace=False)
-    places = np.union1d(judged, drawn)
+    places = np.union1d(_draw_judged(np.random.default_rng(seed), len(sentences)), drawn)
     if not model.encoder.tuned:
         vectors = embeddings.vectors[embeddings.rows[places]]
     elif pretrained is not None:
@@ -207,7 +194,7 @@ def measure_match_quality(
         needs = " Needs three prototypes in use."
         return {"match_quality": needs, "match_quality_untrained": needs}
     random = np.random.default_rng(seed)
-    sample = draw_judged_sentences(random, len(sentences))
+    sample = _draw_judged(random, len(sentences))
     likeness = judge(
         [sentences.texts[place] for place in sample],
         [model.prototypes[int(column)].sentence for column in live],

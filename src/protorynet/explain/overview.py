@@ -43,12 +43,6 @@ class ClassFigures:
         The class.
     n_true, n_predicted, n_both
         How many documents have it, how many are given it, and how many both.
-
-    Examples
-    --------
-    >>> figures = ClassFigures("good", n_true=4, n_predicted=5, n_both=3)
-    >>> figures.recall, figures.precision
-    (0.75, 0.6)
     """
 
     name: str
@@ -146,10 +140,9 @@ class PrototypeFigures:
     ----------
     prototype
         The prototype; its own usage and class rates are those of the training data.
-    usage
-        Share of the sentences matched to it.
-    class_rate
-        Share of each class among the documents of these; empty where there are none.
+    usage, class_rate
+        Share of the sentences matched to it, and of each class among the documents of these;
+        empty where there are none.
     nearest
         The sentences most like it.
     """
@@ -170,32 +163,26 @@ class Overview:
         The classes, and whether a document has one of them or any number.
     has_texts
         Whether the documents are texts, or sequences of vectors.
-    n_documents, n_sentences, n_right
-        How many documents and sentences were read, and how many predictions are correct.
-    n_sure, n_sure_right
-        How many predictions were sure (0.95 and up), and how many of these correct; 0 where a
-        document may have any number of classes.
+    n_documents, n_sentences, n_right, n_sure, n_sure_right
+        How many documents and sentences were read, how many predictions are correct, how many
+        are sure (0.95 and up), and both; none is sure where a document may have several classes.
     prototypes
         The prototypes by falling score: for the last class if there are two classes, else class
         after class by their strongest one.
     transitions
         How often a sentence of one prototype (row) is followed by one of another (column), in the
         order of `prototypes`.
-    curve
-        The pruning curve of the training.
-    class_figures
-        How well each class is found.
+    curve, class_figures
+        The pruning curve of the training, and how well each class is found.
     confusion
         Documents by true class (row) and predicted class (column); None where a document may
         have any number of classes.
-    lengths
-        Figures of short documents and of long ones; empty where the documents are no texts.
-    reliability
-        Predictions by probability, and how many came true.
-    mistakes
-        The most confident mistakes, the worst first.
-    examples
-        A document for each of the most frequent classes, predicted correctly.
+    lengths, reliability
+        Figures of short documents and of long ones, none where the documents are no texts; and
+        predictions by probability, with how many came true.
+    mistakes, examples
+        The most confident mistakes, the worst first; and a document for each of the most frequent
+        classes, predicted correctly.
     plainest
         A short document, predicted correctly, that shows a newcomer how the model reads; None
         where the documents are no texts, or no prediction is correct.
@@ -245,14 +232,12 @@ def overview_model(
 
     Parameters
     ----------
-    model
-        The model.
-    documents
-        Labelled documents, best unseen in training; those without a sentence are left out.
-    nearest
-        Most sentences shown for each prototype.
-    mistakes, examples
-        Most documents shown with wrong and with correct predictions.
+    model, documents
+        The model, and labelled documents, best unseen in training; those without a sentence are
+        left out.
+    nearest, mistakes, examples
+        Most sentences shown for each prototype, and most documents shown with wrong and with
+        correct predictions.
     """
     filled = np.flatnonzero(documents.sentences.filled)
     if not len(filled):
@@ -269,7 +254,6 @@ def overview_model(
     order = _rank_prototypes(model)
     plainest = choose_plainest(reading, truth, predicted, documents.texts) if has_texts else None
     shown = [] if plainest is None else [plainest]
-    confusion = truth.T.astype(np.int64) @ predicted.astype(np.int64)
     return Overview(
         classes=names,
         task=task,
@@ -283,7 +267,7 @@ def overview_model(
         transitions=_count_transitions(reading, len(order))[np.ix_(order, order)],
         curve=model.training.curve,
         class_figures=class_figures(names, truth, predicted),
-        confusion=None if task == "multilabel" else confusion,
+        confusion=None if task == "multilabel" else truth.T.astype(np.int64) @ predicted,
         lengths=tuple(
             LengthFigures(kind, int((is_short == kind).sum()), int(right[is_short == kind].sum()))
             for kind in ((True, False) if has_texts else ())
@@ -319,14 +303,10 @@ def nearest_sentences(
 
     Parameters
     ----------
-    reading, texts
-        The matches, and the sentences.
-    rows
-        Row of each document.
-    k
-        Number of prototypes.
-    most
-        Most sentences per prototype.
+    reading, texts, rows
+        The matches, the sentences, and the row of each document.
+    k, most
+        Number of prototypes, and most sentences for each.
     """
     order = np.lexsort((np.arange(len(texts)), -reading.similarities, reading.columns))
     row_of = np.repeat(rows, reading.lengths)
@@ -366,14 +346,7 @@ def reliability_bins(
 
 
 def calibration_error(bins: Sequence[ReliabilityBin]) -> float:
-    """Return the expected calibration error: how far, on average, what is said is from the truth.
-
-    Examples
-    --------
-    >>> sure = ReliabilityBin(0.9, 1.0, count=10, said=0.95, n_true=8)
-    >>> round(calibration_error([sure]), 2)
-    0.15
-    """
+    """Return the expected calibration error: how far what is said is from the truth."""
     total = sum(each.count for each in bins)
     return sum(each.count * abs(each.said - each.observed) for each in bins) / total
 
@@ -410,11 +383,8 @@ def _prototype_figures(
     order: NDArray[np.int64],
     most: int,
 ) -> tuple[PrototypeFigures, ...]:
-    counts = np.bincount(reading.columns, minlength=len(order))
-    sums = np.zeros((len(order), documents.targets.shape[1]))
-    np.add.at(sums, reading.columns, np.repeat(documents.targets, reading.lengths, axis=0))
-    rates = (sums / np.maximum(counts, 1)[:, None]).tolist()
-    texts = documents.sentences.texts
+    counts, shares = reading.class_rates(documents.targets, len(order))
+    rates, texts = shares.tolist(), documents.sentences.texts
     near = nearest_sentences(reading, texts, documents.rows, len(order), most=most)
     return tuple(
         PrototypeFigures(

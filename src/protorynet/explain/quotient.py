@@ -1,17 +1,23 @@
-"""A small automaton out of the reader's many states: those that believe alike are one."""
+"""From trajectories to a small automaton.
+
+All beginnings of documents form a tree; the reader's states at its nodes that believe alike
+become one, as long as the automaton still decides as the model does.
+"""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protorynet.explain.prefixes import PrefixTree, Walk
 from protorynet.labels import Task
 from protorynet.network import Reader
+from protorynet.reading import Reading
 
 _PROBES = 32  # next sentences, by the most used prototypes, that tell two beliefs apart
 _OUTLOOK_NUMBERS_AT_ONCE = 2**26
@@ -19,24 +25,149 @@ _CLUSTER_ROUNDS = 50
 _SAME_POINT = 1e-9  # squared distance below which two points differ by rounding only
 # A vote of the reader itself, which decides only where no document has voted.
 _READER_VOTE = 1e-3
+_FIDELITY_TOLERANCE = 0.005  # fidelity that may be given up for fewer states
 _MERGE_PARTNERS = 3  # nearest states that are tried for each
 _LEAST_GAIN = 3  # documents that must be won for a transition to be changed
 _LEAST_TRAFFIC = 20
 
 
 @dataclass(frozen=True)
+class PrefixTree:
+    """Every beginning of every trajectory once: node 0 is the empty one.
+
+    A node has a parent, one sentence shorter, which always comes before it, and the column of
+    its last sentence's prototype; node 0 has -1 for both. `documents` and `members` count those
+    that begin so, and those of them with the class. `ends` is the node of each document, `places`
+    that of each document up to each of its sentences; `levels` says where nodes of each length
+    start.
+    """
+
+    parents: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    documents: NDArray[np.int64]
+    members: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    places: NDArray[np.int64]
+    levels: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    def states(self, table: NDArray[np.int64], start: int) -> NDArray[np.int64]:
+        """Return the state that an automaton is in at each node."""
+        states = np.full(len(self), start, np.int64)
+        for first, stop in zip(self.levels[1:-1], self.levels[2:], strict=True):
+            level = slice(first, stop)
+            states[level] = table[states[self.parents[level]], self.columns[level]]
+        return states
+
+    def for_class(self, members: NDArray[np.bool_], lengths: NDArray[np.int64]) -> PrefixTree:
+        """Return the tree for another class, which these documents of these lengths have."""
+        inside = np.bincount(self.places[np.repeat(members, lengths)], minlength=len(self))
+        inside[0] = members.sum()
+        return replace(self, members=inside.astype(np.int64))
+
+    def prefix(self, node: int) -> tuple[int, ...]:
+        """Return the columns that lead to a node."""
+        columns = []
+        while node:
+            columns.append(int(self.columns[node]))
+            node = int(self.parents[node])
+        return tuple(reversed(columns))
+
+
+def grow_tree(reading: Reading, members: NDArray[np.bool_]) -> PrefixTree:
+    """Put documents, some of which have a class, into a tree, one sentence of each at a time."""
+    lengths, offsets = reading.lengths, reading.offsets
+    width = int(reading.columns.max(initial=0)) + 1
+    ends, places = np.zeros(len(lengths), np.int64), np.zeros_like(reading.columns)
+    parts = [tuple(np.array([value]) for value in (-1, -1, len(lengths), members.sum()))]
+    levels = [0, 1]
+    for depth in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > depth)
+        here = offsets[longer] + depth
+        steps = ends[longer] * width + reading.columns[here]
+        distinct, place = np.unique(steps, return_inverse=True)
+        counts = np.bincount(place, minlength=len(distinct))
+        chosen = np.bincount(place[members[longer]], minlength=len(distinct))
+        parts.append((distinct // width, distinct % width, counts, chosen))
+        ends[longer] = places[here] = levels[-1] + place
+        levels.append(levels[-1] + len(distinct))
+    parents, columns, documents, inside = (
+        np.concatenate(values).astype(np.int64) for values in zip(*parts, strict=True)
+    )
+    return PrefixTree(parents, columns, documents, inside, ends, places, tuple(levels))
+
+
+def pure_prefixes(tree: PrefixTree, *, purity: float, support: int) -> list[int]:
+    """Return the nodes of the shortest beginnings that give the class away, most frequent first.
+
+    At least this share of so many documents that begin so have the class.
+    """
+    pure = (tree.members >= purity * tree.documents) & (tree.documents >= support)
+    pure[0] = False
+    below = np.zeros(len(tree), np.bool_)
+    for start, stop in zip(tree.levels[1:-1], tree.levels[2:], strict=True):
+        parents = tree.parents[start:stop]
+        below[start:stop] = below[parents] | pure[parents]
+    found = np.flatnonzero(pure & ~below).tolist()
+    return sorted(found, key=lambda node: (-int(tree.documents[node]), tree.prefix(node)))
+
+
+class Walk:
+    """Documents, some of which have a class, laid out so that an automaton reads all at once.
+
+    Documents of the same prototypes are read once.
+    """
+
+    def __init__(self, reading: Reading, members: NDArray[np.bool_]) -> None:
+        paths = [reading.columns[a:b].tobytes() for a, b in pairwise(reading.offsets)]
+        numbers: dict[bytes, int] = {}
+        number = np.array([numbers.setdefault(path, len(numbers)) for path in paths], np.int64)
+        first = np.unique(number, return_index=True)[1]
+        longest_first = np.argsort(-reading.lengths[first], kind="stable")
+        # The place of each document among the distinct ones, the longest of these first.
+        self._places = np.argsort(longest_first, kind="stable")[number]
+        lengths = reading.lengths[first][longest_first]
+        starts = reading.offsets[first][longest_first]
+        self._steps = []
+        for depth in range(int(lengths.max(initial=0))):
+            longer = int(np.searchsorted(-lengths, -depth))
+            self._steps.append(reading.columns[starts[:longer] + depth])
+        self._count(members)
+
+    def for_class(self, members: NDArray[np.bool_]) -> Walk:
+        """Return the same documents for another class, which these of them have."""
+        other = copy.copy(self)
+        other._count(members)
+        return other
+
+    def fidelity(self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]) -> float:
+        """Return the share of documents accepted if, and only if, they have the class."""
+        # A state is given by where its row starts, so that a step is one sum and one look-up.
+        width = table.shape[1]
+        flat = (table * width).ravel()
+        states = np.full(len(self._with), start * width, np.int64)
+        for columns in self._steps:
+            part = states[: len(columns)]
+            np.take(flat, part + columns, out=part, mode="clip")
+        accepted = accepting[states // width]
+        return float(np.where(accepted, self._with, self._without).sum() / len(self._places))
+
+    def _count(self, members: NDArray[np.bool_]) -> None:
+        """Count the documents with and without the class that are the same sequence."""
+        distinct = int(self._places.max(initial=-1)) + 1
+        self._with = np.bincount(self._places[members], minlength=distinct)
+        self._without = np.bincount(self._places[~members], minlength=distinct)
+
+
+@dataclass(frozen=True)
 class Beliefs:
     """The reader's states for one class, as it reads prototype ids alone.
 
-    Parameters
-    ----------
-    label
-        Position of the class among the outputs.
-    memory
-        The LSTM's memory in each state, (states, 2 × layers, hidden).
-    outlook
-        What that memory comes to, (states, 1 + probes): the probability of the class now, and
-        after one more sentence of each of the probed prototypes.
+    `memory` is the LSTM's, (states, 2 × layers, hidden), and `outlook` what it comes to,
+    (states, 1 + probes): the probability of the class now, and after one more sentence of each
+    of the probed prototypes.
     """
 
     label: int
@@ -114,18 +245,9 @@ class BeliefReader:
 class Quotient:
     """Votes on how an automaton should move and accept.
 
-    Parameters
-    ----------
-    moves
-        Documents that went from a state by a column to a state, (n, K, n).
-    ends
-        Documents that ended in a state without and with the class, (n, 2).
-    outlook
-        What the reader believes in each state on average, (n, …).
-    weight
-        How many beginnings of documents that mean is over.
-    start
-        The state before the first sentence.
+    `moves` counts documents that went from a state by a column to a state, (n, K, n), `ends`
+    those that ended in a state without and with the class, (n, 2). `outlook` is what the reader
+    believes in each state on average, over so many beginnings as `weight` says.
     """
 
     moves: NDArray[np.float64]
@@ -206,14 +328,12 @@ def form_quotient(
     return Quotient(moves, ends, outlook, weight, int(states[0]))
 
 
-def merge_while_faithful(
-    quotient: Quotient, walk: Walk, *, most: int, tolerance: float
-) -> Quotient:
+def merge_while_faithful(quotient: Quotient, walk: Walk, *, most: int) -> Quotient:
     """Merge states that believe alike, and return the smallest automaton that is faithful enough.
 
     Of all merges of near states, the one after which most documents are read as the model reads
     them is made, until a single state is left; then the fewest states are taken whose fidelity
-    falls short of the best, among those of allowed size, by at most the tolerance.
+    falls short of the best, among those of allowed size, by little.
     """
     found = [(quotient, quotient.fidelity(walk))]
     while len(quotient) > 1:
@@ -222,7 +342,7 @@ def merge_while_faithful(
         quotient = tried[int(np.argmax(kept))]
         found.append((quotient, max(kept)))
     allowed = [(candidate, value) for candidate, value in found if len(candidate) <= most]
-    enough = max(value for _, value in allowed) - tolerance
+    enough = max(value for _, value in allowed) - _FIDELITY_TOLERANCE
     return [candidate for candidate, value in allowed if value >= enough][-1]
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,8 +19,7 @@ from protorynet.explain.likeness import Encode
 from protorynet.model import Model
 from protorynet.network import pairwise_distance, similarity
 
-Span = tuple[int, int]
-"""Start and end of a word, or of a group of words, in its text."""
+Span = tuple[int, int]  # start and end of a word, or of a group of words, in its text
 
 # Scripts written without spaces, and how many characters make about a word of each.
 _SPACELESS = (
@@ -40,12 +38,15 @@ _JOINERS = "\u200c\u200d"  # hold the parts of an emoji, or of a Persian word, t
 _MOST_WORDS = 40  # of one text; the words of a longer one are left out in groups
 
 
-def explain_match(model: Model, encode: Encode, sentence: str, prototype_id: int) -> Rationale:
-    """Find the words that make a sentence and a prototype alike.
+def explain_matches(
+    model: Model, encode: Encode, matches: Sequence[tuple[str, int]]
+) -> list[Rationale]:
+    """Find the words that make sentences and prototypes alike.
 
     Each word in turn is left out of the sentence, and of the prototype's sentence, and what
     remains is compared again. So the effects are the model's own, whatever the encoder; they need
-    not add up, since words that say the same can each be spared.
+    not add up, since words that say the same can each be spared. All texts go through the encoder
+    in one call, each distinct one once.
 
     Parameters
     ----------
@@ -53,41 +54,23 @@ def explain_match(model: Model, encode: Encode, sentence: str, prototype_id: int
         The model.
     encode
         Its encoder's function from texts to vectors.
-    sentence
-        Any text that holds more than space.
-    prototype_id
-        The id of one of the model's prototypes.
-
-    Examples
-    --------
-    >>> from protorynet import ProtoryNetClassifier
-    >>> from protorynet.encoders import load_encoder
-    >>> texts = ["I loved it. Great film!", "Awful. I hated every minute."] * 10
-    >>> clf = ProtoryNetClassifier().fit(texts, ["good", "bad"] * 10)
-    >>> nearest = clf.explain("A great film.").sentences[0].prototype
-    >>> why = explain_match(clf.model_, load_encoder("minilm").encode, "A great film.", nearest)
-    >>> [word.text for word in why.words]
-    ['A', 'great', 'film']
-    """
-    return explain_matches(model, encode, [(sentence, prototype_id)])[0]
-
-
-def explain_matches(
-    model: Model, encode: Encode, matches: Sequence[tuple[str, int]]
-) -> list[Rationale]:
-    """Find the words of many pairs of a sentence and a prototype's id at once.
-
-    All texts go through the encoder in one call, each distinct one once.
+    matches
+        Pairs of a text that holds more than space and the id of one of the model's prototypes.
     """
     columns = {item.id: column for column, item in enumerate(model.prototypes)}
     for sentence, prototype_id in matches:
         _check(model, sentence, prototype_id, columns)
-    shown = {item.id: _Variants.of(item.sentence) for item in model.prototypes}
-    pairs = [
-        (columns[number], _Variants.of(sentence), shown[number]) for sentence, number in matches
-    ]
-    space = _Space.holding(model, encode, [side for _, *both in pairs for side in both])
-    return [_rationale(model, space, *pair) for pair in pairs]
+    pairs = [(sentence, model.prototypes[columns[number]]) for sentence, number in matches]
+    space = _Space(model, encode, [text for one, other in pairs for text in (one, other.sentence)])
+    found = []
+    for sentence, prototype in pairs:
+        own = model.network.prototypes[columns[prototype.id]]
+        likeness, words = space.effects(sentence, own)
+        # The paper's variant shows sentences that are only near its prototypes, so the effects
+        # of their words are measured from the sentence shown.
+        _, others = space.effects(prototype.sentence, space.point(sentence))
+        found.append(Rationale(sentence, prototype.id, prototype.sentence, likeness, words, others))
+    return found
 
 
 def explain_words(
@@ -113,73 +96,41 @@ def explain_words(
     return explained
 
 
-class _Variants(NamedTuple):
-    """A text, the places of its words, and the text without each of them."""
+class _Space:
+    """Texts, and what is left of each without a word, as points that the model compares."""
 
-    text: str
-    spans: list[Span]
-    without: list[str]
-
-    @classmethod
-    def of(cls, text: str) -> _Variants:
-        spans = word_spans(text, _MOST_WORDS)
-        return cls(text, spans, [leave_out(text, span) for span in spans])
-
-
-class _Space(NamedTuple):
-    """Texts as points of the space in which the model compares; nothing to read has no point."""
-
-    model: Model
-    rows: dict[str, int]
-    points: Tensor
-
-    @classmethod
-    def holding(cls, model: Model, encode: Encode, sides: Iterable[_Variants]) -> _Space:
-        texts = [text for side in sides for text in (side.text, *side.without)]
-        read = list(dict.fromkeys(reading for text in texts if (reading := _read(model, text))))
+    def __init__(self, model: Model, encode: Encode, texts: list[str]) -> None:
+        self._model = model
+        self._spans = {text: word_spans(text, _MOST_WORDS) for text in texts}
+        variants = [
+            _read(model, variant)
+            for text, spans in self._spans.items()
+            for variant in (text, *(leave_out(text, span) for span in spans))
+        ]
+        # Where there is nothing to read, there is no point.
+        read = [text for text in dict.fromkeys(variants) if text]
+        self._rows = {text: row for row, text in enumerate(read)}
         points = model.embed(np.asarray(encode(read), np.float32)) if read else torch.empty(0, 0)
-        return cls(model, {text: row for row, text in enumerate(read)}, points.double())
+        self._points = points.double()
 
     def point(self, text: str) -> Tensor:
-        return self.points[self.rows[_read(self.model, text)]]
+        return self._points[self._rows[_read(self._model, text)]]
 
-    def similarities(self, texts: list[str], target: Tensor) -> list[float]:
-        """Compare texts with a point; where there is nothing to read, nothing is alike."""
-        rows = [self.rows.get(_read(self.model, text)) for text in texts]
-        settings = self.model.settings
-        known = self.points[[row for row in rows if row is not None]]
+    @torch.inference_mode()
+    def effects(self, text: str, target: Tensor) -> tuple[float, tuple[WordEffect, ...]]:
+        """Return how similar a text is to a point, and what each of its words does for that."""
+        spans, settings = self._spans[text], self._model.settings
+        variants = [text, *(leave_out(text, span) for span in spans)]
+        rows = [self._rows.get(_read(self._model, variant)) for variant in variants]
+        known = self._points[[row for row in rows if row is not None]]
         distances = pairwise_distance(known, target.double()[None], settings.distance)
         near = iter(similarity(distances[:, 0], settings.psi_squared).tolist())
-        return [0.0 if row is None else next(near) for row in rows]
-
-
-@torch.inference_mode()
-def _rationale(
-    model: Model, space: _Space, column: int, sentence: _Variants, prototype: _Variants
-) -> Rationale:
-    whole, *without = space.similarities(
-        [sentence.text, *sentence.without], model.network.prototypes[column]
-    )
-    # The paper's variant shows sentences that are only near its prototypes, so the effects of
-    # their words are measured from the sentence shown.
-    shown, *without_shown = space.similarities(
-        [prototype.text, *prototype.without], space.point(sentence.text)
-    )
-    return Rationale(
-        sentence=sentence.text,
-        prototype=model.prototypes[column].id,
-        prototype_sentence=prototype.text,
-        similarity=whole,
-        words=_effects(sentence, whole, without),
-        prototype_words=_effects(prototype, shown, without_shown),
-    )
-
-
-def _effects(variants: _Variants, whole: float, without: list[float]) -> tuple[WordEffect, ...]:
-    return tuple(
-        WordEffect(variants.text[start:end], start, end, whole - less)
-        for (start, end), less in zip(variants.spans, without, strict=True)
-    )
+        whole, *without = (0.0 if row is None else next(near) for row in rows)
+        words = (
+            WordEffect(text[start:end], start, end, whole - less)
+            for (start, end), less in zip(spans, without, strict=True)
+        )
+        return whole, tuple(words)
 
 
 def _read(model: Model, text: str) -> str:
@@ -203,14 +154,6 @@ def word_spans(text: str, most: int) -> list[Span]:
 
     Emoji and other symbols count as words, punctuation does not, unless there is nothing else.
     Text without spaces is cut into pieces of a few characters.
-
-    Examples
-    --------
-    >>> text = "It wasn't cheap, but 👍🏽!"
-    >>> [text[start:end] for start, end in word_spans(text, most=9)]
-    ['It', "wasn't", 'cheap', 'but', '👍🏽']
-    >>> [text[start:end] for start, end in word_spans(text, most=3)]
-    ["It wasn't", 'cheap, but', '👍🏽']
     """
     words = [piece for start, end in _runs(text) for piece in _pieces(text, start, end)]
     if not words:
@@ -222,15 +165,7 @@ def word_spans(text: str, most: int) -> list[Span]:
 
 
 def leave_out(text: str, span: Span) -> str:
-    """Return the text without a span, and without the gap that this would leave.
-
-    Examples
-    --------
-    >>> leave_out("A very good film.", (2, 6))
-    'A good film.'
-    >>> leave_out("It was fine, really.", (7, 11))
-    'It was, really.'
-    """
+    """Return the text without a span, and without the gap that this would leave."""
     before, after = text[: span[0]], text[span[1] :]
     if before[-1:].isspace():
         after = after.lstrip()
