@@ -94,6 +94,14 @@ class Reading:
             return part
         return replace(part, probabilities=self.probabilities[chosen], running=self.running[kept])
 
+    @classmethod
+    def join(cls, parts: Sequence[Reading]) -> Reading:
+        """Return the documents of several readings one after the other, not read."""
+        names = ("columns", "similarities", "runner_up", "runner_up_similarities", "lengths")
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        dense = [part.dense for part in parts if part.dense is not None]
+        return cls(**joined, dense=np.concatenate(dense) if dense else None)
+
     def shuffle(self, seed: int) -> Reading:
         """Return the same documents, not read, with the sentences of each in random order."""
         document = np.repeat(np.arange(len(self.lengths)), self.lengths)

@@ -18,11 +18,9 @@ from protorynet.model import Model
 from protorynet.reading import Reading
 
 # People write formulas of eight words ("one of the worst films I have ever seen"), seldom of
-# twelve: of film reviews one sentence in a thousand, of management replies one in five.
-FORMULA_WORDS = 8
-"""How many words in a row, shared by three documents, are a formula at least."""
-PASSAGE_WORDS = 12
-"""How many words in a row, shared by three documents, are more than a formula."""
+# twelve: of film reviews one sentence in a thousand, of management replies one in five. So many
+# words in a row, shared by three documents, are a formula at least, or more than one.
+FORMULA_WORDS, PASSAGE_WORDS = 8, 12
 
 # Scripts written without spaces: every character counts as a word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
@@ -247,7 +245,7 @@ def read_corpus(model: Model, train: LabelledDocuments, test: LabelledDocuments)
         model.match(split.embeddings, part.lengths)
         for split, part in zip(splits, parts, strict=True)
     ]
-    reading = model.read(_join(matches))
+    reading = model.read(Reading.join(matches))
     kept = [np.flatnonzero(full) for full in filled]
     pairs = list(zip(splits, kept, strict=True))
     return AuditCorpus(
@@ -260,18 +258,6 @@ def read_corpus(model: Model, train: LabelledDocuments, test: LabelledDocuments)
         reading=reading,
         truth=np.concatenate([split.targets[places] > 0.5 for split, places in pairs]),
         n_empty=(int((~filled[0]).sum()), int((~filled[1]).sum())),
-    )
-
-
-def _join(parts: list[Reading]) -> Reading:
-    dense = [part.dense for part in parts if part.dense is not None]
-    return Reading(
-        np.concatenate([part.columns for part in parts]),
-        np.concatenate([part.similarities for part in parts]),
-        np.concatenate([part.runner_up for part in parts]),
-        np.concatenate([part.runner_up_similarities for part in parts]),
-        np.concatenate([part.lengths for part in parts]),
-        dense=np.concatenate(dense) if dense else None,
     )
 
 

@@ -36,17 +36,10 @@ def audit_model(
 
     Parameters
     ----------
-    model
-        The model.
-    train, test
-        The documents that it was made from, and others.
+    model, train, test
+        The model, the documents that it was made from, and others.
     seed
         Seed of the sampling and shuffling.
-
-    Returns
-    -------
-    Audit
-        The findings, most serious first.
     """
     for name, split in (("training", train), ("test", test)):
         if not split.sentences.filled.any():

@@ -17,8 +17,7 @@ from protorynet.audit.audit_corpus import (
 from protorynet.audit.findings import Finding, Severity, counted, quote, share_of
 
 _EXAMPLES = 50
-_SERIOUS_SHARE = 0.01
-_MANY_DUPLICATES = 0.05
+_SERIOUS_SHARE, _MANY_DUPLICATES = 0.01, 0.05
 _RUN_WORDS = 5
 # As many runs as a passage holds: less may be a formula that people write by themselves.
 _LEAST_RUNS = PASSAGE_WORDS - _RUN_WORDS + 1
@@ -74,9 +73,8 @@ def _near_shared_texts(corpus: AuditCorpus, pairs: list[NearCopy]) -> list[Findi
         f"both. Look at the pair{'s' if count > 1 else ''}; where they are copies, remove one "
         "before quoting any accuracy."
     )
-    evidence = _near_evidence(corpus, pairs)
     severity: Severity = "warning" if count / whole >= _SERIOUS_SHARE else "note"
-    return [Finding("near_shared_texts", severity, message, evidence)]
+    return [Finding("near_shared_texts", severity, message, _near_evidence(corpus, pairs))]
 
 
 def _shared_forms(corpus: AuditCorpus, pairs: list[NearCopy]) -> list[Finding]:
@@ -169,7 +167,6 @@ def _conflicting_labels(corpus: AuditCorpus) -> list[Finding]:
 
 
 def _describe_copies(corpus: AuditCorpus, number: int) -> dict[str, Any]:
-    """Return a text with all its rows and labels."""
     places = np.flatnonzero(corpus.same_document == number)
     return {
         "text": quote(corpus.texts[places[0]]),
@@ -211,14 +208,16 @@ def near_copies(
     if not len(hashes):
         return []
     own = _pairs_of_two(hashes, owners, is_test)
-    runs = _Runs(hashes, owners)
+    present, begins = np.unique(owners, return_index=True)
+    runs = dict(zip(present.tolist(), np.split(hashes, begins[1:]), strict=True))
     best: dict[int, NearCopy] = {}
-    for test, train in sorted(own | runs.alike(is_test)):
-        common, likeness = runs.common(test, train)
-        if common < _LEAST_RUNS or likeness < _LEAST_LIKENESS:
-            continue
-        pair = NearCopy(test, train, likeness, is_form=(test, train) not in own)
-        best[test] = min(best.get(test, pair), pair, key=_order)
+    for test, train in sorted(own | _pairs_by_minhash(hashes, begins, present, is_test)):
+        a, b = np.unique(runs[test]), np.unique(runs[train])
+        common = len(np.intersect1d(a, b, assume_unique=True))
+        likeness = common / min(len(a), len(b))
+        if common >= _LEAST_RUNS and likeness >= _LEAST_LIKENESS:
+            pair = NearCopy(test, train, likeness, is_form=(test, train) not in own)
+            best[test] = min(best.get(test, pair), pair, key=_order)
     return sorted(best.values(), key=_order)
 
 
@@ -246,50 +245,25 @@ def _pairs_of_two(
     return {(test, train) for test, train in found[times >= _LEAST_RUNS].tolist()}
 
 
-class _Runs:
-    """The runs of five words of each document; documents without any are left out."""
-
-    def __init__(self, hashes: NDArray[np.uint64], owners: NDArray[np.int64]) -> None:
-        self._hashes = hashes
-        self._present, self._begins = np.unique(owners, return_index=True)
-        self._ends = np.append(self._begins[1:], len(hashes))
-        self._sets: dict[int, NDArray[np.uint64]] = {}
-
-    def common(self, one: int, other: int) -> tuple[int, float]:
-        """Return how many runs two documents share, and which share of the shorter's that is."""
-        a, b = self._of(one), self._of(other)
-        common = len(np.intersect1d(a, b, assume_unique=True))
-        return common, common / min(len(a), len(b))
-
-    def alike(self, is_test: NDArray[np.bool_]) -> set[tuple[int, int]]:
-        """Pair test documents with training documents of the same MinHash."""
-        random = np.random.default_rng(0)
-        pairs: set[tuple[int, int]] = set()
-        for _ in range(_MINHASH_BANDS):
-            first, second = (
-                np.minimum.reduceat(self._hashes * odd, self._begins)
-                for odd in random.integers(0, 2**62, 2, dtype=np.uint64) * np.uint64(2)
-                + np.uint64(1)
-            )
-            pairs |= self._same_band(first * np.uint64(31) ^ second, is_test[self._present])
+def _pairs_by_minhash(
+    hashes: NDArray[np.uint64],
+    begins: NDArray[np.int64],
+    present: NDArray[np.int64],
+    is_test: NDArray[np.bool_],
+) -> set[tuple[int, int]]:
+    """Pair each test document with the first training document of the same MinHash."""
+    random = np.random.default_rng(0)
+    train, test = (np.flatnonzero(is_test[present] == split) for split in (False, True))
+    pairs: set[tuple[int, int]] = set()
+    if not len(train) or not len(test):
         return pairs
-
-    def _same_band(
-        self, keys: NDArray[np.uint64], is_test: NDArray[np.bool_]
-    ) -> set[tuple[int, int]]:
-        """Pair each test document with the first training document of the same key."""
-        train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
+    for _ in range(_MINHASH_BANDS):
+        odd = random.integers(0, 2**62, 2, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        one, other = (np.minimum.reduceat(hashes * factor, begins) for factor in odd)
+        keys = one * np.uint64(31) ^ other
         known, first = np.unique(keys[train], return_index=True)
-        if not len(known) or not len(test):
-            return set()
         place = np.minimum(np.searchsorted(known, keys[test]), len(known) - 1)
         hit = known[place] == keys[test]
-        tests, trains = self._present[test[hit]], self._present[train[first[place[hit]]]]
-        return set(zip(tests.tolist(), trains.tolist(), strict=True))
-
-    def _of(self, document: int) -> NDArray[np.uint64]:
-        if document not in self._sets:
-            place = int(np.searchsorted(self._present, document))
-            runs = self._hashes[self._begins[place] : self._ends[place]]
-            self._sets[document] = np.unique(runs)
-        return self._sets[document]
+        tests, trains = present[test[hit]], present[train[first[place[hit]]]]
+        pairs |= set(zip(tests.tolist(), trains.tolist(), strict=True))
+    return pairs

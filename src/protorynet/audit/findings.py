@@ -57,25 +57,13 @@ class Audit:
 
     @classmethod
     def of(cls, findings: list[Finding], *, n_train: int, n_test: int) -> Audit:
-        """Return the findings ordered by how serious they are.
-
-        Examples
-        --------
-        >>> kinds = {"duplicates": "note", "shared_texts": "serious"}
-        >>> found = [Finding(kind, severity, "", {}) for kind, severity in kinds.items()]
-        >>> [f.kind for f in Audit.of(found, n_train=2, n_test=1).findings]
-        ['shared_texts', 'duplicates']
-        """
+        """Return the findings ordered by how serious they are."""
         ordered = sorted(findings, key=lambda finding: _RANK[finding.severity])
         return cls(tuple(ordered), n_train, n_test)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet audit --json` prints them."""
-        return {
-            "findings": [finding.to_dict() for finding in self.findings],
-            "n_train": self.n_train,
-            "n_test": self.n_test,
-        }
+        return {**vars(self), "findings": [finding.to_dict() for finding in self.findings]}
 
     def _repr_html_(self) -> str:
         from protorynet.report import audit_fragment

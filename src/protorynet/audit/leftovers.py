@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +11,8 @@ from numpy.typing import NDArray
 from protorynet.audit.audit_corpus import PASSAGE_WORDS, AuditCorpus
 from protorynet.audit.findings import Finding, Severity, counted, quote, share_of
 
-_EVIDENCE_FOLDS = 3
-_EVIDENCE_SENTENCES = 30_000
-_EVIDENCE_WORD = r"(?u)\w+|[?!]"
-
+_EVIDENCE_FOLDS, _EVIDENCE_SENTENCES = 3, 30_000
+_EVIDENCE_WORD = r"\w+|[?!]"
 _LEAST_DOCUMENTS = 8
 _LEAST_SHARE = 0.002
 _SIGNIFICANT = 0.001
@@ -26,10 +23,8 @@ _MOST_CLASSES = 6
 _FREQUENT, _MANY_DOCUMENTS = 0.01, 0.05
 # The number of an item: "3.", "(b)".
 _LIST_NUMBER = re.compile(r"\W*(?:\d{1,2}|[^\W\d_])\W*")
-
 _NOTABLE_SHARE = 0.02
 _NEARLY_ALWAYS = 0.9
-
 _NOTABLE_SIGNS = 0.01
 _ENOUGH_TO_COMPARE = 30
 _OTHER, _QUITE_OTHER = 0.2, 0.5
@@ -69,36 +64,34 @@ class WordEvidence:
         random = np.random.default_rng(seed)
         self._sample = np.sort(random.choice(count, min(_EVIDENCE_SENTENCES, count), replace=False))
         self._vectorizer = HashingVectorizer(
-            n_features=2**18,
-            ngram_range=(1, 2),
-            token_pattern=_EVIDENCE_WORD,
-            alternate_sign=False,
+            n_features=2**18, ngram_range=(1, 2), token_pattern=_EVIDENCE_WORD, alternate_sign=False
         )
         self._vectors = self._vectorizer.transform([corpus.sentences[p] for p in self._sample])
-        self._readers: dict[int, list[object]] = {}
+        self._readers: dict[int, list[Any]] = {}
 
     def rates(self, label: int, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the expected share of a class among documents with the sentences at places."""
         labels = self._corpus.model.labels
         if len(labels.names) == 2 and label == 0 and labels.task == "multiclass":
             return 1 - self.rates(1, places)
-        readers = self._readers.setdefault(label, self._fit(label))
+        if label not in self._readers:
+            self._readers[label] = self._fit(label)
         vectors = self._vectorizer.transform([self._corpus.sentences[p] for p in places])
         folds = self._corpus.same_sentence[places] % _EVIDENCE_FOLDS
         found = np.full(len(places), self._corpus.truth[:, label].mean(dtype=np.float64))
-        for fold, reader in enumerate(readers):
+        for fold, reader in enumerate(self._readers[label]):
             mine = np.flatnonzero(folds == fold)
             if reader is not None and len(mine):
-                found[mine] = reader.predict_proba(vectors[mine])[:, 1]  # type: ignore[attr-defined]
+                found[mine] = reader.predict_proba(vectors[mine])[:, 1]
         return found
 
-    def _fit(self, label: int) -> list[object]:
+    def _fit(self, label: int) -> list[Any]:
         """Fit one reader per fold; None where the other folds hold only one class."""
         from sklearn.linear_model import LogisticRegression
 
         truth = self._corpus.truth[self._corpus.documents[self._sample], label]
         folds = self._corpus.same_sentence[self._sample] % _EVIDENCE_FOLDS
-        readers: list[object] = []
+        readers: list[Any] = []
         for fold in range(_EVIDENCE_FOLDS):
             others = np.flatnonzero(folds != fold)
             if len(np.unique(truth[others])) < 2:
@@ -161,21 +154,19 @@ def _find_telling(corpus: AuditCorpus) -> tuple[list[_Repeated], int]:
     counts = np.bincount(numbers)
     whole = int(corpus.is_first.sum())
     often = np.flatnonzero(counts >= max(_LEAST_DOCUMENTS, _LEAST_SHARE * whole))
-    place_of = dict(zip(*np.unique(corpus.same_sentence, return_index=True), strict=True))
+    places = np.unique(corpus.same_sentence, return_index=True)[1]
     base = corpus.truth[corpus.is_first].mean(axis=0)
     tests = len(often) * len(base)
     found = []
     starts = np.searchsorted(numbers, often)
     for number, start in zip(often.tolist(), starts.tolist(), strict=True):
         rates = corpus.truth[documents[start : start + counts[number]]].mean(axis=0)
-        label = int((rates - base).argmax())
-        n = int(counts[number])
+        label, n = int((rates - base).argmax()), int(counts[number])
         chance = binom.sf(round(rates[label] * n) - 1, n, base[label])
         if rates[label] - base[label] >= _FAR_FROM_USUAL and chance * tests < _SIGNIFICANT:
-            place = int(place_of[number])
-            if _is_list_number(corpus, place):
-                continue
-            found.append(_Repeated(number, place, n, label, float(rates[label])))
+            place = int(places[number])
+            if not _is_list_number(corpus, place):
+                found.append(_Repeated(number, place, n, label, float(rates[label])))
     return found, tests
 
 
@@ -227,7 +218,6 @@ def _describe_artefact(
 
 
 def _describe_rare_artefacts(corpus: AuditCorpus, rare: list[_Repeated]) -> list[Finding]:
-    """Report all sentences that stand in few documents each at once."""
     if not rare:
         return []
     names = corpus.model.labels.names
@@ -252,7 +242,6 @@ def _describe_rare_artefacts(corpus: AuditCorpus, rare: list[_Repeated]) -> list
 
 
 def _show_in_place(corpus: AuditCorpus, place: int) -> dict[str, Any]:
-    """Return a sentence with the one before it, as evidence."""
     document = int(corpus.documents[place])
     is_first = place == corpus.reading.offsets[document]
     before = "" if is_first else f"… {quote(corpus.sentences[place - 1], 80)} "
@@ -356,7 +345,7 @@ def _unclean_texts(corpus: AuditCorpus) -> list[Finding]:
     held = [
         column
         for column, item in enumerate(corpus.model.prototypes)
-        if any(_pattern(name).search(item.sentence) for name in shares)
+        if any(re.search(_UNWRITTEN[name], item.sentence) for name in shares)
     ]
     several = len(held) > 1
     shown = (
@@ -375,8 +364,7 @@ def _unclean_texts(corpus: AuditCorpus) -> list[Finding]:
         "prototypes": sorted(corpus.model.prototypes[column].id for column in held),
         "examples": [_show_sign(corpus, name, *hit) for name in shares for hit in found[name][:2]],
     }
-    severity: Severity = "warning" if held else "note"
-    return [Finding("unclean_texts", severity, message, evidence)]
+    return [Finding("unclean_texts", "warning" if held else "note", message, evidence)]
 
 
 def _other_preparation(corpus: AuditCorpus) -> list[Finding]:
@@ -411,22 +399,17 @@ def _other_preparation(corpus: AuditCorpus) -> list[Finding]:
     return [Finding("other_preparation", severity, message, evidence)]
 
 
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile((_UNWRITTEN | _WRITTEN)[name])
-
-
 def _find_sign(corpus: AuditCorpus, name: str) -> list[tuple[int, int]]:
     """Return the documents that hold a sign, and where it first stands in each."""
+    pattern = re.compile((_UNWRITTEN | _WRITTEN)[name])
     return [
         (document, found.start())
         for document, text in enumerate(corpus.texts)
-        if (found := _pattern(name).search(text))
+        if (found := pattern.search(text))
     ]
 
 
 def _show_sign(corpus: AuditCorpus, name: str, document: int, start: int) -> dict[str, Any]:
-    """Return a sign with the words around it, as evidence."""
     begin = max(start - _CHARACTERS_AROUND, 0)
     shown = quote(corpus.texts[document][begin : start + 2 * _CHARACTERS_AROUND])
     return {**corpus.example(document), "sign": name, "text": "… " * (begin > 0) + shown}

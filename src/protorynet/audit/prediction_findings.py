@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.audit.audit_corpus import AuditCorpus, WordSequences
+from protorynet.audit.audit_corpus import AuditCorpus
 from protorynet.audit.findings import Finding, Severity, counted, quote, share_of
 from protorynet.data import split_documents
 from protorynet.explain import SURE, leave_one_out_effects
 
 _THROUGHOUT = 0.8
-_SHOWN_SUSPECTS = 20
-_MANY_SUSPECTS = 0.05
+_SHOWN_SUSPECTS, _MANY_SUSPECTS = 20, 0.05
 _ENOUGH_OF_A_CLASS = 5
 _ENOUGH_DOCUMENTS, _ENOUGH_SENTENCES = 30, 50
 _UNMOVED = 0.01
@@ -23,8 +22,7 @@ _FAR = 0.05
 _MANY_FAR, _MOST_FAR = 3 * _FAR, 8 * _FAR
 _MANY_UNKNOWN, _MORE_UNKNOWN = 0.1, 2.5
 _OTHER_LENGTH = 2.0
-_MANY_EMPTY = 0.05
-_MANY_CUT = 0.02
+_MANY_EMPTY, _MANY_CUT = 0.05, 0.02
 _RESPLIT_DOCUMENTS = 4_000
 
 
@@ -67,8 +65,7 @@ def _label_suspects(corpus: AuditCorpus) -> list[Finding]:
         "n_test_documents": int(corpus.is_test[suspects].sum()),
         "examples": _describe_suspects(corpus, np.sort(suspects[:_SHOWN_SUSPECTS]), label),
     }
-    severity: Severity = "warning" if many else "note"
-    return [Finding("label_suspects", severity, message, evidence)]
+    return [Finding("label_suspects", "warning" if many else "note", message, evidence)]
 
 
 def _describe_suspects(
@@ -79,22 +76,19 @@ def _describe_suspects(
     What it says is measured by the class, of every document, that model and label disagree most
     on; where one class holds, by the one that is given.
     """
-    chosen = np.zeros(len(corpus.texts), np.bool_)
-    chosen[documents] = True
-    part = corpus.reading.part(chosen)
+    part = corpus.reading.part(np.isin(np.arange(len(corpus.texts)), documents))
     said = part.probabilities
-    given = said.argmax(axis=1)
     several = corpus.model.labels.task == "multilabel"
-    places = (np.arange(len(documents)), disputed[documents] if several else given)
-    effects = leave_one_out_effects(corpus.model, part, places[1])
-    is_denied = corpus.truth[documents, places[1]] > 0
+    labels = disputed[documents] if several else said.argmax(axis=1)
+    places = (np.arange(len(documents)), labels)
+    effects = leave_one_out_effects(corpus.model, part, labels)
+    is_denied = corpus.truth[documents, labels] > 0
     effects = np.where(np.repeat(is_denied, part.lengths), -effects, effects)
     certainties = np.where(is_denied, 1 - said[places], said[places])
     found = []
     for place, document in enumerate(documents.tolist()):
         start, end = part.offsets[place], part.offsets[place + 1]
         step = int(effects[start:end].argmax())
-        column = int(part.columns[start + step])
         sentence = corpus.reading.offsets[document] + step
         found.append(
             {
@@ -104,7 +98,7 @@ def _describe_suspects(
                 "probability": float(certainties[place]),
                 "sentence": quote(corpus.sentences[sentence]),
                 "effect": float(effects[start + step]),
-                "prototype": corpus.model.prototypes[column].id,
+                "prototype": corpus.model.prototypes[int(part.columns[start + step])].id,
             }
         )
     return sorted(found, key=lambda suspect: -suspect["probability"])
@@ -180,11 +174,10 @@ def _misplaced_certainty(corpus: AuditCorpus) -> list[Finding]:
     gap = sure - right
     if abs(gap) < max(_CERTAINTY_GAP, 3 * np.sqrt(max(right * (1 - right), 1e-4) / count)):
         return []
-    how = "too sure of itself" if gap > 0 else "surer than it says"
-    advice = (
-        "Do not read its percentages as chances"
+    how, advice = (
+        ("too sure of itself", "Do not read its percentages as chances")
         if gap > 0
-        else "Its percentages are lower than the chances"
+        else ("surer than it says", "Its percentages are lower than the chances")
     )
     message = (
         f"The model is {how}: it gives its test predictions {share_of(sure, 1)} on average, and "
@@ -254,8 +247,7 @@ def empty_documents(corpus: AuditCorpus) -> list[Finding]:
 
 def _unknown_words(corpus: AuditCorpus) -> list[Finding]:
     """Compare the share of words unknown from training with what training itself would give."""
-    words = corpus.document_words
-    is_test = corpus.is_test
+    words, is_test = corpus.document_words, corpus.is_test
     if min(is_test.sum(), (~is_test).sum()) < _ENOUGH_DOCUMENTS:
         return []
     part = np.zeros(len(is_test), np.int64)
@@ -263,8 +255,8 @@ def _unknown_words(corpus: AuditCorpus) -> list[Finding]:
     # Copies would make training look more like itself than new texts are.
     part[np.flatnonzero(~is_test & corpus.is_first)[::5]] = 1
     of_word = part[words.owners]
-    unknown = ~_occur(words, of_word < 2)
-    held_out = ~_occur(words, of_word == 0)
+    unknown = ~np.isin(words.words, words.words[of_word < 2])
+    held_out = ~np.isin(words.words, words.words[of_word == 0])
     in_test, in_part = of_word == 2, of_word == 1
     if not in_test.any() or not in_part.any():
         return []
@@ -285,13 +277,6 @@ def _unknown_words(corpus: AuditCorpus) -> list[Finding]:
         "examples": [corpus.example(int(document)) for document in worst],
     }
     return [Finding("unknown_words", "warning", message, evidence)]
-
-
-def _occur(words: WordSequences, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Say of every word whether it is also among some."""
-    known = np.zeros(words.n_words, np.bool_)
-    known[words.words[chosen]] = True
-    return known[words.words]
 
 
 def _other_length(corpus: AuditCorpus) -> list[Finding]:

@@ -50,12 +50,16 @@ def _boilerplate(corpus: AuditCorpus) -> list[Finding]:
         return []
     ordered = sorted(shares, key=lambda column: -shares[column][1])
     taken = float(np.isin(columns, ordered).mean())
+    repeated = {
+        column: corpus.most_copied(near[column][corpus.formulas[near[column]]], 3)
+        for column in ordered
+    }
     examples = [
         {
             **prototype_evidence(corpus, column),
             "share_of_formulas": float(shares[column][0]),
             "share_of_copied_passages": float(shares[column][1]),
-            "repeated": _list_copied(corpus, near[column]),
+            "repeated": [quote(corpus.sentences[place]) for place, _ in repeated[column]],
         }
         for column in ordered
     ]
@@ -140,17 +144,13 @@ def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
             "nothing about it. Something other than the content may give the label away: look at "
             "its sentences, and drop the prototype or clean the texts."
         )
+        sentences = [quote(corpus.sentences[place]) for place in near[:5]]
         figures = {
             "class": name,
             "class_rate": float(rates[label]),
             "usual_class_rate": float(base[label]),
             "class_rate_expected_from_its_words": expected,
-            "examples": [
-                {
-                    **prototype_evidence(corpus, column),
-                    "sentences": [quote(corpus.sentences[place]) for place in near[:5]],
-                }
-            ],
+            "examples": [{**prototype_evidence(corpus, column), "sentences": sentences}],
         }
         findings.append(Finding("pure_prototype", "warning", message, figures))
     return findings
@@ -158,11 +158,7 @@ def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
 
 def _foreign(corpus: AuditCorpus) -> list[Finding]:
     """Check that the prototypes stand in the training documents given."""
-    known = {
-        text
-        for text, in_test in zip(corpus.sentences, corpus.in_test.tolist(), strict=True)
-        if not in_test
-    }
+    known = set(corpus.sentences[: int((~corpus.in_test).sum())])
     items = corpus.model.prototypes
     missing = [column for column, item in enumerate(items) if item.sentence not in known]
     # Prototypes may have been edited by hand; not most of them.
@@ -182,12 +178,6 @@ def _nearest(corpus: AuditCorpus, column: int, count: int) -> NDArray[np.int64]:
     places = np.flatnonzero(corpus.reading.columns == column)
     order = np.argsort(-corpus.reading.similarities[places], kind="stable")
     return places[order[:count]]
-
-
-def _list_copied(corpus: AuditCorpus, places: NDArray[np.int64]) -> list[str]:
-    """Return those of the copied sentences among some that make the most text."""
-    copied = corpus.most_copied(places[corpus.formulas[places]], 3)
-    return [quote(corpus.sentences[place]) for place, _ in copied]
 
 
 def usage_findings(corpus: AuditCorpus) -> list[Finding]:
@@ -223,15 +213,10 @@ def _few_prototypes(corpus: AuditCorpus) -> list[Finding]:
     counts = np.bincount(corpus.reading.columns, minlength=len(corpus.model.prototypes))
     order = np.argsort(-counts, kind="stable")
     shares = counts[order] / counts.sum()
-    if len(shares) < 3:
-        return []
-    if shares[0] >= _ONE_TAKES:
-        first = order[:1].tolist()
-    elif shares[:2].sum() >= _TWO_TAKE:
-        first = order[:2].tolist()
-    else:
-        return []
+    first = order[: 1 if shares[0] >= _ONE_TAKES else 2].tolist()
     taken = float(shares[: len(first)].sum())
+    if len(shares) < 3 or (len(first) == 2 and taken < _TWO_TAKE):
+        return []
     message = (
         f"{share_of(taken, 1)} of all sentences are matched to "
         f"{counted(len(first), 'prototype')} ({corpus.list_ids(first)}), so most explanations "
@@ -265,8 +250,8 @@ def _score_calibration(corpus: AuditCorpus) -> list[Finding]:
         return []
     columns = list(rates)
     observed, scores = np.array([rates[column] for column in columns]), _scores(corpus)[columns]
-    if len(base := corpus.truth.mean(axis=0)) == 2 and corpus.model.labels.task == "multiclass":
-        observed, scores, base = observed[:, 1:], scores[:, 1:], base[1:]
+    if scores.shape[1] == 2 and corpus.model.labels.task == "multiclass":
+        observed, scores = observed[:, 1:], scores[:, 1:]
     if observed.std() == 0 or scores.std() == 0:
         return []
     correlation = float(np.corrcoef(observed.ravel(), scores.ravel())[0, 1])
@@ -291,12 +276,9 @@ def _scores(corpus: AuditCorpus) -> NDArray[np.float64]:
 
 def _class_rates(corpus: AuditCorpus) -> dict[int, NDArray[np.float64]]:
     """Return the class rates of the documents of each prototype with enough sentences."""
-    found = {}
-    for column in range(len(corpus.model.prototypes)):
-        places = np.flatnonzero(corpus.reading.columns == column)
-        if len(places) >= _ENOUGH_SENTENCES:
-            found[column] = corpus.truth[corpus.documents[places]].mean(axis=0, dtype=np.float64)
-    return found
+    counts, rates = corpus.reading.class_rates(corpus.truth, len(corpus.model.prototypes))
+    enough = np.flatnonzero(counts >= _ENOUGH_SENTENCES).tolist()
+    return {column: rates[column] for column in enough}
 
 
 def prototype_evidence(corpus: AuditCorpus, column: int) -> dict[str, Any]:

@@ -54,10 +54,8 @@ def learn_automaton(
     ----------
     model, train, label
         The model, the documents to learn from (best those it was trained on), and the class.
-    held_out
-        Other documents, on which only the fidelity is measured.
-    max_states
-        Most states.
+    held_out, max_states
+        Other documents, on which only the fidelity is measured; and the most states.
     """
     return next(_learn(model, train, [class_place(model, label)], held_out, max_states))
 
@@ -202,7 +200,6 @@ def _take_some(model: Model, judged: _Judged) -> _Judged:
 def _find_machines(
     model: Model, part: _Judged, tree: PrefixTree, places: Sequence[int], max_states: int
 ) -> Iterator[_Machine]:
-    """Find the machine of each class."""
     labels = model.labels
     usage = np.bincount(part.reading.columns, minlength=len(model.prototypes))
     reader = BeliefReader(model.network.reader, labels.task, usage)

@@ -135,10 +135,8 @@ class Evaluation:
     ----------
     accuracy, macro_f1
         Share of documents labelled correctly; mean over classes of the F1 score.
-    n_documents, n_prototypes
-        How many documents were read, and with how many prototypes.
-    measures
-        The faithfulness measures.
+    n_documents, n_prototypes, measures
+        How many documents were read, with how many prototypes, and the faithfulness measures.
     """
 
     accuracy: float

@@ -32,10 +32,9 @@ class LabelledDocuments:
     texts, rows
         The original texts, those without a sentence included, and where each stands in its table,
         counted from 0.
-    sentences, embeddings
-        Their sentences, and the encoder's vectors of these.
-    targets
-        One-hot or multi-hot labels, a row per text.
+    sentences, embeddings, targets
+        Their sentences, the encoder's vectors of these, and one-hot or multi-hot labels, a row
+        per text.
     """
 
     texts: Sequence[str]

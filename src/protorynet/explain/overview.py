@@ -159,10 +159,9 @@ class Overview:
 
     Parameters
     ----------
-    classes, task
-        The classes, and whether a document has one of them or any number.
-    has_texts
-        Whether the documents are texts, or sequences of vectors.
+    classes, task, has_texts
+        The classes, whether a document has one of them or any number, and whether the documents
+        are texts, or sequences of vectors.
     n_documents, n_sentences, n_right, n_sure, n_sure_right
         How many documents and sentences were read, how many predictions are correct, how many
         are sure (0.95 and up), and both; none is sure where a document may have several classes.

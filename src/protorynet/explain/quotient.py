@@ -1,8 +1,4 @@
-"""From trajectories to a small automaton.
-
-All beginnings of documents form a tree; the reader's states at its nodes that believe alike
-become one, as long as the automaton still decides as the model does.
-"""
+"""From trajectories to a small automaton: states of the reader that believe alike become one."""
 
 from __future__ import annotations
 
