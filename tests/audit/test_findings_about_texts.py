@@ -12,9 +12,7 @@ from audit_scene import (
     TRAIN,
     Labelled,
     audit_of,
-    clean_audit,
     corpus_of,
-    found,
     only,
     reviews,
 )
@@ -51,12 +49,6 @@ def with_ending(labelled: Labelled, ending: str, label: str) -> Labelled:
     ]
 
 
-def artefacts(train: Labelled, test: Labelled = TEST) -> list[str]:
-    corpus = corpus_of(train, test)
-    findings = artefact_sentences(corpus, WordEvidence(corpus))
-    return [finding.evidence["sentence"] for finding in findings]
-
-
 def test_texts_in_both_splits_are_named_with_their_rows() -> None:
     (finding,) = copies(TRAIN, [*TEST, TRAIN[7]], "shared_texts")
     (example,) = finding.evidence["examples"]
@@ -68,13 +60,10 @@ def test_a_shared_text_is_found_whatever_its_case_and_punctuation() -> None:
     assert copies(TRAIN, [*TEST, (text.upper().replace(".", " !"), label)], "shared_texts")
 
 
-def test_one_shared_text_in_a_hundred_is_serious() -> None:
-    assert copies(TRAIN, [*TEST, TRAIN[7]], "shared_texts")[0].severity == "serious"
-
-
-def test_one_shared_text_in_two_hundred_is_a_warning() -> None:
-    test = [*reviews(200, seed=5), TRAIN[7]]
-    assert copies(TRAIN, test, "shared_texts")[0].severity == "warning"
+def test_shared_texts_are_serious_from_one_in_a_hundred_on() -> None:
+    tests = ([*TEST, TRAIN[7]], [*reviews(200, seed=5), TRAIN[7]])
+    severities = [copies(TRAIN, test, "shared_texts")[0].severity for test in tests]
+    assert severities == ["serious", "warning"]
 
 
 def test_accuracy_is_told_without_the_shared_texts() -> None:
@@ -84,14 +73,11 @@ def test_accuracy_is_told_without_the_shared_texts() -> None:
     assert finding.evidence["accuracy_on_the_others"] > 0.9
 
 
-def test_a_test_text_with_a_changed_word_is_nearly_shared() -> None:
+def test_a_test_text_with_a_changed_word_is_nearly_shared_and_an_equal_one_is_not() -> None:
     text, label = TRAIN[4]
     changed = text.replace(" was ", " is ", 1)
     (finding,) = copies(TRAIN, [*TEST, (changed, label)], _NEAR)
     assert finding.evidence["examples"][0]["train_row"] == 4
-
-
-def test_a_text_that_is_shared_exactly_is_not_named_as_nearly_shared() -> None:
     assert not copies(TRAIN, [*TEST, TRAIN[4]], _NEAR)
 
 
@@ -155,35 +141,43 @@ def test_many_duplicates_are_worth_a_warning() -> None:
     assert copies(TRAIN + TRAIN[:20], TEST, "duplicates")[0].severity == "warning"
 
 
-def test_the_same_text_with_two_labels_is_a_conflict() -> None:
+def test_the_same_text_with_two_labels_is_a_conflict_and_with_one_label_is_none() -> None:
     (finding,) = copies([*TRAIN, (TRAIN[0][0], "good")], TEST, "conflicting_labels")
     assert finding.evidence["examples"][0]["labels"] == ["bad", "good"]
-
-
-def test_the_same_text_with_the_same_label_is_no_conflict() -> None:
     assert not copies([*TRAIN, TRAIN[0]], TEST, "conflicting_labels")
 
 
-def test_a_leftover_at_the_end_of_one_class_is_named() -> None:
-    finding = only(audit_of(with_ending(TRAIN, "More", "bad")), "artefact_sentence")
+def test_a_leftover_at_the_end_of_one_class_is_named_with_the_predictions_that_hang_on_it() -> None:
+    test = with_ending(TEST, "More", "bad")
+    finding = only(audit_of(with_ending(TRAIN, "More", "bad"), test), "artefact_sentence")
     assert finding.evidence["sentence"] == "More"
     assert finding.evidence["share_at_the_end"] == 1
+    assert finding.evidence["n_test_documents_with_it"] == 20
 
 
-def test_a_leftover_of_both_classes_is_harmless() -> None:
-    train = with_ending(with_ending(TRAIN, "More", "bad"), "More", "good")
-    assert artefacts(train) == []
-
-
-def test_the_numbers_of_lists_are_no_leftovers() -> None:
-    train = [
-        (text.replace(". ", ". 2. ", 1) if label == "bad" else text, label) for text, label in TRAIN
-    ]
-    assert artefacts(train) == []
-
-
-def test_a_mark_at_the_end_is_a_leftover_though_it_is_a_number() -> None:
-    assert artefacts(with_ending(TRAIN, "5", "bad")) == ["5"]
+@pytest.mark.parametrize(
+    ("train", "expected"),
+    [
+        (with_ending(with_ending(TRAIN, "More", "bad"), "More", "good"), []),
+        ([(t.replace(". ", ". 2. ", 1) if y == "bad" else t, y) for t, y in TRAIN], []),
+        (with_ending(TRAIN, "5", "bad"), ["5"]),
+        (with_ending(TRAIN, "Horrible!", "bad"), []),
+        ([(f"{t} More", y) for t, y in TRAIN[:12] if y == "bad"] + TRAIN[12:], []),
+        (TRAIN + [TRAIN[0]] * 60, []),
+    ],
+    ids=[
+        "of both classes",
+        "numbers of lists",
+        "a mark at the end that is a number",
+        "words that say the class",
+        "of a few documents",
+        "copies of one document",
+    ],
+)
+def test_only_what_gives_the_class_away_is_a_leftover(train: Labelled, expected: list[str]) -> None:
+    corpus = corpus_of(train, TEST)
+    found = artefact_sentences(corpus, WordEvidence(corpus))
+    assert [finding.evidence["sentence"] for finding in found] == expected
 
 
 def test_a_remark_before_documents_of_all_classes_is_told() -> None:
@@ -230,15 +224,6 @@ def test_splits_prepared_in_different_ways_are_told() -> None:
     assert set(finding.evidence["shares"]) == {"capital letters", "full stops"}
 
 
-def test_a_short_sentence_whose_words_say_the_class_is_no_leftover() -> None:
-    assert artefacts(with_ending(TRAIN, "Horrible!", "bad")) == []
-
-
-def test_a_leftover_of_a_few_documents_is_no_evidence() -> None:
-    bad = [(f"{text} More", label) for text, label in TRAIN[:12] if label == "bad"]
-    assert artefacts(bad + TRAIN[12:]) == []
-
-
 def test_sentences_of_few_documents_are_told_together() -> None:
     train = reviews(3000, seed=3)
     for ending in ("Fin", "Zed"):
@@ -249,29 +234,19 @@ def test_sentences_of_few_documents_are_told_together() -> None:
     assert (finding.kind, finding.evidence["n_sentences"]) == ("telling_sentences", 2)
 
 
-def test_copies_of_one_document_do_not_make_its_sentences_leftovers() -> None:
-    assert artefacts(TRAIN + [TRAIN[0]] * 60) == []
-
-
-def test_a_leftover_tells_how_many_predictions_hang_on_it() -> None:
-    test = with_ending(TEST, "More", "bad")
-    finding = only(audit_of(with_ending(TRAIN, "More", "bad"), test), "artefact_sentence")
-    assert finding.evidence["n_test_documents_with_it"] == 20
-
-
 def test_passages_that_many_documents_share_are_named() -> None:
     finding = only(audit_of(with_ending(TRAIN, _LONG, "good")), "copied_passages")
     assert finding.evidence["n_documents"] == 40
     assert finding.evidence["examples"][0]["text"].startswith("We thank every guest")
 
 
-def test_short_formulas_are_no_copied_passages() -> None:
-    formula = "It was one of the best stays ever."
-    assert copied_passages(corpus_of(with_ending(TRAIN, formula, "good"))) == []
-
-
-def test_a_document_that_stands_in_the_data_often_is_no_boilerplate() -> None:
-    assert copied_passages(corpus_of(TRAIN + [TRAIN[0]] * 60)) == []
+@pytest.mark.parametrize(
+    "train",
+    [with_ending(TRAIN, "It was one of the best stays ever.", "good"), TRAIN + [TRAIN[0]] * 60],
+    ids=["a short formula", "a document that stands in the data often"],
+)
+def test_what_people_write_or_repeat_whole_is_no_copied_passage(train: Labelled) -> None:
+    assert copied_passages(corpus_of(train)) == []
 
 
 def test_words_in_another_language_are_told() -> None:
@@ -305,30 +280,6 @@ def test_a_handful_of_documents_tells_nothing_of_lengths() -> None:
 def test_empty_documents_are_counted_and_left_out() -> None:
     finding = only(audit_of(TRAIN, [*TEST, (" ", "good")]), "empty_documents")
     assert (finding.evidence["split"], finding.evidence["n_documents"]) == ("test", 1)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "artefact_sentence",
-        "conflicting_labels",
-        "copied_passages",
-        "cut_sentences",
-        "duplicates",
-        "empty_documents",
-        "fixed_sentence",
-        "near_shared_texts",
-        "other_length",
-        "other_preparation",
-        "shared_forms",
-        "shared_texts",
-        "telling_sentences",
-        "unclean_texts",
-        "unknown_words",
-    ],
-)
-def test_clean_texts_raise_no_alarm(kind: str) -> None:
-    assert found(clean_audit(), kind) == []
 
 
 def test_unspaced_scripts_are_read_by_characters() -> None:

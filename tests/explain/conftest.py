@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from protorynet import Evaluation, ProtoryNetClassifier, Settings
+from protorynet import Evaluation, ProtoryNetClassifier as Classifier, Settings
 
 
 @pytest.fixture(scope="module")
-def clf(reviews: Any, encoder: Any, quick: Settings) -> ProtoryNetClassifier:
+def clf(reviews: Any, encoder: Any, quick: Settings) -> Classifier:
     settings = quick.replace(epochs=8, retrain_epochs=8, min_prototypes=5, max_prototypes=8)
-    return ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False).fit(
+    return Classifier(encoder, settings=settings, device="cpu", cache=False).fit(
         reviews.texts, reviews.labels
     )
 
 
 @pytest.fixture(scope="module")
-def evaluation(clf: ProtoryNetClassifier, unseen_reviews: Any, encoder: Any) -> Evaluation:
+def evaluation(clf: Classifier, unseen_reviews: Any, encoder: Any) -> Evaluation:
     return clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
 
 
 @pytest.fixture(scope="module")
-def trajectories(clf: ProtoryNetClassifier, unseen_reviews: Any) -> list[list[tuple[int, float]]]:
+def trajectories(clf: Classifier, unseen_reviews: Any) -> list[list[tuple[int, float]]]:
     """Per document, its steps: column of the prototype, similarity."""
     columns = {item.id: column for column, item in enumerate(clf.prototypes_)}
     return [

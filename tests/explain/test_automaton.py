@@ -13,8 +13,7 @@ from hypothesis import given, strategies as st
 from protorynet.automaton import Automaton, Pattern, State
 from protorynet.errors import EmptyDocumentError, InputError
 from protorynet.explain import learn_automata, learn_automaton, quotient, stored_automaton
-from protorynet.explain.prefixes import Walk, grow_tree, pure_prefixes
-from protorynet.explain.quotient import cluster
+from protorynet.explain.quotient import Walk, cluster, grow_tree, pure_prefixes
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Centring, ProtoryNetwork, Reader
@@ -77,58 +76,52 @@ def reader(entry: list[float], keep: float, content: list[float], threshold: flo
     return made
 
 
-@pytest.fixture
-def contains_three() -> Model:
-    """Give "yes" to what holds prototype 3 anywhere."""
-    entry = [OPEN if column == 3 else SHUT for column in range(K)]
-    return made(reader(entry, OPEN, [OPEN] * K, threshold=0.4))
+CONTAINS_THREE = ([OPEN if column == 3 else SHUT for column in range(K)], OPEN, [OPEN] * K, 0.4)
+LAST_WINS = ([OPEN] * K, SHUT, [OPEN if column < 2 else SHUT for column in range(K)], 0.0)
 
 
 @pytest.fixture
 def last_wins() -> Model:
     """Give "yes" to what ends with prototype 0 or 1."""
-    content = [OPEN if column < 2 else SHUT for column in range(K)]
-    return made(reader([OPEN] * K, SHUT, content, threshold=0.0))
+    return made(reader(*LAST_WINS))
 
 
-@pytest.fixture
-def never_yes() -> Model:
-    return made(reader([OPEN] * K, SHUT, [OPEN] * K, threshold=2.0))
+def random_model(classes: tuple[str, ...], seed: int, layers: int = 1) -> Model:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        reader = Reader(K, len(classes), hidden=6, layers=layers, dropout=0.5 if layers > 1 else 0)
+        with torch.no_grad():
+            for weight in reader.parameters():
+                weight.mul_(4)
+    return made(reader, classes)
 
 
 @pytest.fixture
 def untrained() -> Model:
-    with torch.random.fork_rng():
-        torch.manual_seed(3)
-        reader = Reader(K, 2, hidden=6, layers=2, dropout=0.5)
-        with torch.no_grad():
-            for weight in reader.parameters():
-                weight.mul_(4)
-    return made(reader)
+    return random_model(("no", "yes"), seed=3, layers=2)
 
 
-def test_containing_a_prototype_takes_two_states(contains_three: Model) -> None:
-    automaton = learn_automaton(contains_three, trajectory(random_texts(200)), "yes")
-    assert automaton.start == 0
-    assert automaton.transitions == ((0, 0, 0, 1, 0), (1, 1, 1, 1, 1))
-    assert [state.accepting for state in automaton.states] == [False, True]
+@pytest.fixture
+def four_classes() -> Model:
+    return random_model(("a", "b", "c", "d"), seed=5)
 
 
-def test_the_last_prototype_winning_takes_two_states(last_wins: Model) -> None:
-    automaton = learn_automaton(last_wins, trajectory(random_texts(200)), "yes")
-    assert automaton.transitions == ((1, 1, 0, 0, 0), (1, 1, 0, 0, 0))
-
-
-@pytest.mark.parametrize("language", ["contains_three", "last_wins"])
-def test_a_known_language_is_read_exactly_on_new_documents(
-    language: str, request: pytest.FixtureRequest
+@pytest.mark.parametrize(
+    ("language", "transitions"),
+    [
+        (CONTAINS_THREE, ((0, 0, 0, 1, 0), (1, 1, 1, 1, 1))),
+        (LAST_WINS, ((1, 1, 0, 0, 0), (1, 1, 0, 0, 0))),
+    ],
+    ids=["holds prototype 3 anywhere", "ends with prototype 0 or 1"],
+)
+def test_a_known_language_takes_two_states_and_is_read_exactly(
+    language: Any, transitions: Any
 ) -> None:
-    automaton = learn_automaton(
-        request.getfixturevalue(language),
-        trajectory(random_texts(200)),
-        "yes",
-        held_out=trajectory(random_texts(500, seed=1, longest=20)),
-    )
+    others = trajectory(random_texts(500, seed=1, longest=20))
+    train = trajectory(random_texts(200))
+    automaton = learn_automaton(made(reader(*language)), train, "yes", held_out=others)
+    assert automaton.transitions == transitions
+    assert [state.accepting for state in automaton.states] == [False, True]
     assert (automaton.fidelity, automaton.fidelity_ids_only) == (1.0, 1.0)
 
 
@@ -139,19 +132,8 @@ def test_the_other_class_is_the_complement(last_wins: Model) -> None:
         assert yes.accepts(text) is not no.accepts(text)
 
 
-@pytest.fixture
-def four_classes() -> Model:
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        reader = Reader(K, 4, hidden=6, layers=1, dropout=0.0)
-        with torch.no_grad():
-            for weight in reader.parameters():
-                weight.mul_(4)
-    return made(reader, classes=("a", "b", "c", "d"))
-
-
 @pytest.mark.parametrize("model", ["untrained", "four_classes"])
-def test_all_at_once_are_those_learnt_one_by_one(
+def test_all_at_once_are_those_learned_one_by_one(
     model: str, request: pytest.FixtureRequest
 ) -> None:
     whole: Model = request.getfixturevalue(model)
@@ -161,7 +143,7 @@ def test_all_at_once_are_those_learnt_one_by_one(
     )
 
 
-def test_classes_in_groups_are_those_learnt_together(
+def test_classes_in_groups_are_those_learned_together(
     four_classes: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train = trajectory(random_texts(100))
@@ -196,39 +178,25 @@ def test_transitions_never_seen_are_those_of_the_reader(last_wins: Model) -> Non
     assert not automaton.accepts([0, 4])
 
 
-def test_a_class_never_predicted_takes_one_rejecting_state(never_yes: Model) -> None:
-    automaton = learn_automaton(never_yes, trajectory(random_texts(60)), "yes")
+def test_a_class_never_predicted_takes_one_rejecting_state() -> None:
+    never = made(reader([OPEN] * K, SHUT, [OPEN] * K, threshold=2.0))
+    automaton = learn_automaton(never, trajectory(random_texts(60)), "yes")
     assert [state.accepting for state in automaton.states] == [False]
     assert (automaton.fidelity, automaton.patterns) == (1.0, ())
 
 
-def test_one_document_of_one_sentence_is_enough(last_wins: Model) -> None:
-    automaton = learn_automaton(last_wins, trajectory([[0]]), "yes")
-    assert automaton.accepts([0])
-
-
-def test_never_more_states_than_allowed(untrained: Model) -> None:
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_never_more_states_than_allowed_by_rising_belief(untrained: Model, most: int) -> None:
     train = trajectory(random_texts(300))
-    for most in (1, 2, 5):
-        automaton = learn_automaton(untrained, train, "yes", max_states=most)
-        assert len(automaton.states) <= most
-
-
-def test_the_same_automaton_every_time(untrained: Model) -> None:
-    train = trajectory(random_texts(300))
-    assert learn_automaton(untrained, train, "yes") == learn_automaton(untrained, train, "yes")
+    states = learn_automaton(untrained, train, "yes", max_states=most).states
+    assert 1 <= len(states) <= most
+    assert [state.belief for state in states] == sorted(state.belief for state in states)
 
 
 def test_learning_leaves_the_reader_as_it_was(untrained: Model) -> None:
     untrained.network.reader.train()
     learn_automaton(untrained, trajectory(random_texts(50)), "yes")
     assert all(module.training for module in untrained.network.reader.modules())
-
-
-def test_states_are_numbered_by_rising_belief(untrained: Model) -> None:
-    automaton = learn_automaton(untrained, trajectory(random_texts(300)), "yes")
-    beliefs = [state.belief for state in automaton.states]
-    assert beliefs == sorted(beliefs)
 
 
 def test_fidelity_is_the_share_of_documents_judged_alike(untrained: Model) -> None:
@@ -273,12 +241,12 @@ def test_several_labels_have_an_automaton_each(last_wins: Model) -> None:
     assert automaton.fidelity == 1.0
 
 
-def test_the_pattern_that_a_document_begins_with_decides(contains_three: Model) -> None:
-    automaton = learn_automaton(contains_three, trajectory(random_texts(300)), "yes")
+def test_the_pattern_that_a_document_begins_with_decides() -> None:
+    model = made(reader(*CONTAINS_THREE))
+    automaton = learn_automaton(model, trajectory(random_texts(300)), "yes")
     decided = automaton.deciding_pattern([3, 0, 1])
     assert decided is not None
-    assert decided.prototypes == (13,)
-    assert decided.purity == 1.0
+    assert (decided.prototypes, decided.purity) == ((13,), 1.0)
 
 
 def test_no_pattern_decides_a_document_of_another_class() -> None:
@@ -292,38 +260,29 @@ def test_no_pattern_decides_a_document_of_another_class() -> None:
     assert automaton.deciding_pattern([]) is None
 
 
-def test_an_empty_document_ends_where_it_starts(contains_three: Model) -> None:
-    automaton = learn_automaton(contains_three, trajectory(random_texts(100)), "yes")
-    assert automaton.run([]) == (automaton.start,)
-    assert not automaton.accepts([])
-
-
-def test_json_has_the_promised_fields(contains_three: Model) -> None:
-    automaton = learn_automaton(contains_three, trajectory(random_texts(100)), "yes")
+def test_json_has_the_promised_fields() -> None:
+    model = made(reader(*CONTAINS_THREE))
+    automaton = learn_automaton(model, trajectory(random_texts(100)), "yes")
     values = json.loads(json.dumps(automaton.to_dict()))
     assert values["label"] == "yes"
     assert (values["n_states"], values["n_transitions"], values["fidelity"]) == (2, 10, 1.0)
     assert set(values["patterns"][0]) == {"prototypes", "support", "purity"}
 
 
-def test_an_unknown_class_is_refused_by_name(last_wins: Model) -> None:
-    with pytest.raises(InputError, match=r"'maybe' is none of the model's classes.*'no', 'yes'"):
-        learn_automaton(last_wins, trajectory([[0]]), "maybe")
-
-
-def test_no_documents_are_refused(last_wins: Model) -> None:
-    with pytest.raises(InputError, match="no documents"):
-        learn_automaton(last_wins, trajectory([]), "yes")
-
-
-def test_documents_without_sentences_are_refused_by_row(last_wins: Model) -> None:
-    with pytest.raises(EmptyDocumentError, match="row 1"):
-        learn_automaton(last_wins, trajectory([[0], [], [1]]), "yes")
-
-
-def test_no_states_are_refused(last_wins: Model) -> None:
-    with pytest.raises(InputError, match="max_states=0"):
-        learn_automaton(last_wins, trajectory([[0]]), "yes", max_states=0)
+@pytest.mark.parametrize(
+    ("texts", "asked", "error", "message"),
+    [
+        ([[0]], {"label": "maybe"}, InputError, "'maybe' is none of the model's classes.*'no', 'y"),
+        ([], {}, InputError, "no documents"),
+        ([[0], [], [1]], {}, EmptyDocumentError, "row 1"),
+        ([[0]], {"max_states": 0}, InputError, "max_states=0"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused_by_name(
+    last_wins: Model, texts: Any, asked: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        learn_automaton(last_wins, trajectory(texts), **({"label": "yes"} | asked))
 
 
 @pytest.mark.parametrize("column", [-1, K])
@@ -406,9 +365,7 @@ def test_equal_points_share_a_cluster_and_no_number_is_left_out(
 
 @given(documents)
 def test_any_documents_give_an_automaton_that_reads_any_document(texts: list[list[int]]) -> None:
-    content = [OPEN if column < 2 else SHUT for column in range(K)]
-    model = made(reader([OPEN] * K, SHUT, content, threshold=0.0))
-    automaton = learn_automaton(model, trajectory(texts), "yes")
+    automaton = learn_automaton(made(reader(*LAST_WINS)), trajectory(texts), "yes")
     assert automaton.fidelity_train >= 0.99
     assert all(0 <= t < len(automaton.states) for row in automaton.transitions for t in row)
     assert len(automaton.transitions) == len(automaton.states)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from protorynet import Explanation, ProtoryNetClassifier, Settings
+from protorynet import Explanation, ProtoryNetClassifier as Classifier, Settings
 from protorynet.data import sequence_text
 from protorynet.errors import InputError
 from protorynet.explain import (
@@ -17,6 +18,8 @@ from protorynet.explain import (
     Overview,
     calibration_error,
     documents_at,
+    learn_automata,
+    misled_documents,
     nearest_sentences,
     overview_model,
 )
@@ -26,7 +29,7 @@ from protorynet.reading import Reading
 _MOST = 1000
 
 
-def prepared(clf: ProtoryNetClassifier, documents: Any, labels: Any) -> LabelledDocuments:
+def prepared(clf: Classifier, documents: Any, labels: Any) -> LabelledDocuments:
     sentences, embeddings = clf.prepare(list(documents), on_empty="skip")
     targets = clf.model_.labels.encode(labels)
     texts = [each if isinstance(each, str) else sequence_text(len(each)) for each in documents]
@@ -43,19 +46,17 @@ def labels(unseen_reviews: Any) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def documents(
-    clf: ProtoryNetClassifier, unseen_reviews: Any, labels: list[str]
-) -> LabelledDocuments:
+def documents(clf: Classifier, unseen_reviews: Any, labels: list[str]) -> LabelledDocuments:
     return prepared(clf, unseen_reviews.texts, labels)
 
 
 @pytest.fixture(scope="module")
-def overview(clf: ProtoryNetClassifier, documents: LabelledDocuments) -> Overview:
+def overview(clf: Classifier, documents: LabelledDocuments) -> Overview:
     return overview_model(clf.model_, documents, nearest=3, mistakes=_MOST)
 
 
 @pytest.fixture(scope="module")
-def explained(clf: ProtoryNetClassifier, unseen_reviews: Any) -> list[Explanation]:
+def explained(clf: Classifier, unseen_reviews: Any) -> list[Explanation]:
     explanations: list[Explanation] = clf.explain(unseen_reviews.texts)
     return explanations
 
@@ -132,11 +133,9 @@ def test_the_nearest_sentences_are_the_most_similar_distinct_ones(
 
 
 def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_rows() -> None:
-    flat = np.ones(4, np.float32)
-    columns = np.zeros(4, np.int64)
+    flat, columns = np.ones(4, np.float32), np.zeros(4, np.int64)
     matches = Reading(columns, flat, columns, flat, np.array([1, 1, 2]))
-    texts = ["b", "a", "b", "c"]
-    near = nearest_sentences(matches, texts, np.array([7, 5, 9]), 2, most=2)
+    near = nearest_sentences(matches, ["b", "a", "b", "c"], np.array([7, 5, 9]), 2, most=2)
     assert [(each.text, each.rows) for each in near[0]] == [("b", (7, 9)), ("a", (5,))]
     assert near[1] == ()
 
@@ -207,54 +206,35 @@ def test_examples_are_right_and_of_different_classes(overview: Overview) -> None
     assert len(set(answers)) == len(answers)
 
 
-def test_an_overview_is_the_same_every_time(
-    clf: ProtoryNetClassifier, documents: LabelledDocuments, overview: Overview
-) -> None:
-    again = overview_model(clf.model_, documents, nearest=3, mistakes=_MOST)
-    assert again.prototypes == overview.prototypes
-    assert again.mistakes == overview.mistakes
-    assert again.examples == overview.examples
-
-
-def test_one_document_is_enough(clf: ProtoryNetClassifier, documents: LabelledDocuments) -> None:
+def test_one_document_is_enough(clf: Classifier, documents: LabelledDocuments) -> None:
     one = overview_model(clf.model_, documents_at(documents, np.array([3])))
     assert one.n_documents == 1
     assert len(one.mistakes) + len(one.examples) == 1
 
 
-def test_documents_without_a_sentence_are_left_out(clf: ProtoryNetClassifier) -> None:
+def test_documents_without_a_sentence_are_left_out(clf: Classifier) -> None:
     given = prepared(clf, ["\u200b", "The room was lovely."], ["bad", "good"])
     found = overview_model(clf.model_, given)
     assert (found.n_documents, found.n_sentences) == (1, 1)
     assert {row for each in found.prototypes for near in each.nearest for row in near.rows} == {101}
 
 
-def test_no_documents_are_refused(clf: ProtoryNetClassifier) -> None:
+def test_no_documents_are_refused(clf: Classifier) -> None:
     with pytest.raises(InputError, match="no documents with a sentence"):
         overview_model(clf.model_, prepared(clf, ["\u200b"], ["bad"]))
 
 
-def test_a_document_of_one_sentence_has_no_transitions() -> None:
-    ones = np.ones(2, np.float32)
-    columns = np.array([0, 1])
-    alone = Reading(columns, ones, columns, ones, np.array([1, 1]))
-    assert transition_counts(alone, 2).tolist() == [[0, 0], [0, 0]]
-
-
 @pytest.fixture(scope="module")
-def several(reviews: Any, encoder: Any, quick: Settings) -> ProtoryNetClassifier:
+def several(reviews: Any, encoder: Any, quick: Settings) -> Classifier:
     """A model of any number of labels per document."""
-    both = [("long", label) if len(text) > 70 else (label,) for text, label in _pairs(reviews)]
-    clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
+    pairs = zip(reviews.texts, reviews.labels, strict=True)
+    both = [("long", label) if len(text) > 70 else (label,) for text, label in pairs]
+    clf = Classifier(encoder, settings=quick, device="cpu", cache=False)
     return clf.fit(reviews.texts, both)
 
 
-def _pairs(reviews: Any) -> list[tuple[str, str]]:
-    return list(zip(reviews.texts, reviews.labels, strict=True))
-
-
 def test_several_labels_have_no_confusion_matrix_but_figures_per_class(
-    several: ProtoryNetClassifier, unseen_reviews: Any
+    several: Classifier, unseen_reviews: Any
 ) -> None:
     truth = [("long", label) for label in unseen_reviews.labels]
     found = overview_model(several.model_, prepared(several, unseen_reviews.texts, truth))
@@ -266,7 +246,7 @@ def test_several_labels_have_no_confusion_matrix_but_figures_per_class(
 
 
 def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
-    several: ProtoryNetClassifier, unseen_reviews: Any
+    several: Classifier, unseen_reviews: Any
 ) -> None:
     model = several.model_
     truth = [("bad", "good", "long")] * len(unseen_reviews.texts)
@@ -292,7 +272,45 @@ def test_sequences_of_vectors_have_no_words_to_count(quick: Settings) -> None:
     random = np.random.default_rng(0)
     sequences = [random.normal(size=(3, 4)).astype(np.float32) + i % 2 for i in range(40)]
     labels = [i % 2 for i in range(40)]
-    clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu").fit(sequences, labels)
+    clf = Classifier("precomputed", settings=quick, device="cpu").fit(sequences, labels)
     found = overview_model(clf.model_, prepared(clf, sequences, labels))
     assert (found.has_texts, found.lengths) == (False, ())
     assert found.n_sentences == 120
+
+
+@pytest.fixture(scope="module")
+def misled(clf: Classifier, reviews: Any) -> Any:
+    """Documents of which every label is wrong, the automata of the model, and what misled it."""
+    turned = ["good" if answer == "bad" else "bad" for answer in clf.predict(reviews.texts)]
+    documents = prepared(clf, reviews.texts, turned)
+    automata = learn_automata(clf.model_, clf.read(reviews.texts))
+    return documents, automata, misled_documents(clf.model_, automata, documents)
+
+
+def test_every_wrong_answer_is_in_one_group_the_most_misleading_beginnings_first(
+    misled: Any,
+) -> None:
+    documents, _, groups = misled
+    assert sorted(row for group in groups for row in group.rows) == documents.rows.tolist()
+    assert all(group.n_given == group.n_wrong for group in groups)
+    order = [(group.pattern is None, -group.n_wrong) for group in groups]
+    assert order == sorted(order)
+
+
+def test_documents_of_a_group_begin_with_its_pattern(
+    clf: Classifier, reviews: Any, misled: Any
+) -> None:
+    _, automata, groups = misled
+    paths = clf.read(reviews.texts).paths(range(len(clf.prototypes_)))
+    for group in groups:
+        automaton = next(each for each in automata if each.label == group.label)
+        for row in group.rows:
+            steps = paths[row - 100].tolist()
+            assert automaton.deciding_pattern(steps) == group.pattern
+            assert automaton.accepts(steps) is group.followed
+
+
+def test_right_answers_mislead_nobody(clf: Classifier, misled: Any) -> None:
+    documents, automata, _ = misled
+    right = replace(documents, targets=1 - documents.targets)
+    assert misled_documents(clf.model_, automata, right) == ()

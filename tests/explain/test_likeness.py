@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protorynet import Evaluation, ProtoryNetClassifier, Settings
+from protorynet import Evaluation, ProtoryNetClassifier as Classifier, Settings
 from protorynet.encoders import load_encoder
-from protorynet.explain import evaluate_model, judging, pretrained, pretrained_encode
-from protorynet.explain.pretrained import PretrainedSpace, duplicate_prototypes
-from protorynet.model import Model
+from protorynet.explain import encoder_judge, evaluate_model, likeness, pretrained_encode
+from protorynet.explain.likeness import PretrainedSpace, measure_duplicates
 
 LIKENESS = ("semantic_similarity", "semantic_limit", "match_quality_untrained")
 
@@ -23,13 +22,13 @@ LIKENESS = ("semantic_similarity", "semantic_limit", "match_quality_untrained")
 @pytest.fixture(scope="module")
 def tuned(
     reviews: Any, tiny_bert_folder: Path, quick: Settings, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[ProtoryNetClassifier, Path]:
+) -> tuple[Classifier, Path]:
     """A model with a fine-tuned encoder, and the folder of the encoder before training."""
     folder = Path(shutil.copytree(tiny_bert_folder, tmp_path_factory.mktemp("encoder") / "tiny"))
     settings = quick.replace(
         encoder_training="full", encoder_learning_rate=1e-3, min_prototypes=5, max_prototypes=8
     )
-    clf = ProtoryNetClassifier(folder, settings=settings, device="cpu", cache=False)
+    clf = Classifier(folder, settings=settings, device="cpu", cache=False)
     return clf.fit(reviews.texts, reviews.labels), folder
 
 
@@ -38,43 +37,38 @@ def values(evaluation: Evaluation) -> dict[str, float]:
     return found
 
 
-def cosine(a: list[float], b: list[float]) -> float:
-    product = sum(x * y for x, y in zip(a, b, strict=True))
-    return product / math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
-
-
-def cosines(clf: ProtoryNetClassifier, encoder: Any, texts: list[str]) -> list[list[float]]:
+def cosines(clf: Classifier, encoder: Any, texts: list[str]) -> list[list[float]]:
     """Return the cosine of each sentence with each prototype's sentence, one pair at a time."""
     mean = clf.model_.centring.mean.numpy()
     shown = encoder.encode([item.sentence for item in clf.prototypes_]) - mean
     vectors = encoder.encode(texts) - mean
-    return [[cosine(own, other) for other in shown.tolist()] for own in vectors.tolist()]
+    return [[float(a @ b / math.sqrt((a @ a) * (b @ b))) for b in shown] for a in vectors]
 
 
-def sentences_of(clf: ProtoryNetClassifier, documents: list[str]) -> list[str]:
+def sentences_of(clf: Classifier, documents: list[str]) -> list[str]:
     return [step.text for item in clf.explain(documents) for step in item.sentences]
 
 
 def check_semantics(
-    clf: ProtoryNetClassifier, encoder: Any, documents: list[str], found: dict[str, float]
+    clf: Classifier, encoder: Any, documents: list[str], found: dict[str, float]
 ) -> None:
     """Compare with means over all sentences, which are few enough to be sampled whole."""
     columns = clf.read(documents).columns.tolist()
-    likeness = cosines(clf, encoder, sentences_of(clf, documents))
-    own = [row[column] for row, column in zip(likeness, columns, strict=True)]
-    best = [max(row[column] for column in set(columns)) for row in likeness]
+    near = cosines(clf, encoder, sentences_of(clf, documents))
+    own = [row[column] for row, column in zip(near, columns, strict=True)]
+    best = [max(row[column] for column in set(columns)) for row in near]
     assert found["semantic_similarity"] == pytest.approx(sum(own) / len(own), abs=1e-5)
     assert found["semantic_limit"] == pytest.approx(sum(best) / len(best), abs=1e-5)
 
 
 def test_semantic_measures_are_means_of_cosines_of_untrained_vectors(
-    clf: ProtoryNetClassifier, evaluation: Evaluation, unseen_reviews: Any, encoder: Any
+    clf: Classifier, evaluation: Evaluation, unseen_reviews: Any, encoder: Any
 ) -> None:
     check_semantics(clf, encoder, unseen_reviews.texts, values(evaluation))
 
 
 def test_a_fine_tuned_model_is_measured_by_its_encoder_before_training(
-    tuned: tuple[ProtoryNetClassifier, Path], unseen_reviews: Any, encoder: Any
+    tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any
 ) -> None:
     clf, folder = tuned
     found = clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
@@ -82,25 +76,12 @@ def test_a_fine_tuned_model_is_measured_by_its_encoder_before_training(
     check_semantics(clf, before, unseen_reviews.texts, values(found))
 
 
-def test_a_loaded_fine_tuned_model_gives_the_same_figures(
-    tuned: tuple[ProtoryNetClassifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
-) -> None:
-    clf, _ = tuned
-    clf.save(tmp_path / "model")
-    again = ProtoryNetClassifier.load(tmp_path / "model", device="cpu", cache=False)
-    first, second = (
-        values(model.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder))
-        for model in (clf, again)
-    )
-    assert second == pytest.approx(first, abs=1e-5)
-
-
 def test_without_the_encoder_before_training_its_measures_are_unknown_and_say_so(
-    tuned: tuple[ProtoryNetClassifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
+    tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
 ) -> None:
     clf, _ = tuned
     clf.save(tmp_path / "model")
-    again = ProtoryNetClassifier.load(tmp_path / "model", device="cpu", cache=False)
+    again = Classifier.load(tmp_path / "model", device="cpu", cache=False)
     again.set_params(encoder=str(tmp_path / "gone"))
     found = again.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
     unknown = {m.name: m.meaning for m in found.measures if m.name in LIKENESS}
@@ -112,18 +93,21 @@ def test_without_the_encoder_before_training_its_measures_are_unknown_and_say_so
 
 
 def test_the_encoder_before_training_may_be_given_where_it_lies_elsewhere(
-    tuned: tuple[ProtoryNetClassifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
+    tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
 ) -> None:
     clf, folder = tuned
     clf.save(tmp_path / "model")
     moved = Path(shutil.copytree(folder, tmp_path / "moved"))
-    again = ProtoryNetClassifier.load(tmp_path / "model", encoder=moved, device="cpu", cache=False)
-    found = again.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
-    check_semantics(again, load_encoder(moved, device="cpu"), unseen_reviews.texts, values(found))
+    again = Classifier.load(tmp_path / "model", encoder=moved, device="cpu", cache=False)
+    first, second = (
+        values(model.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder))
+        for model in (clf, again)
+    )
+    assert second == pytest.approx(first, abs=1e-5)
 
 
 def test_another_encoder_is_not_taken_for_the_one_before_training(
-    tuned: tuple[ProtoryNetClassifier, Path], encoder: Any
+    tuned: tuple[Classifier, Path], encoder: Any
 ) -> None:
     clf, folder = tuned
     record = clf.model_.encoder
@@ -132,19 +116,14 @@ def test_another_encoder_is_not_taken_for_the_one_before_training(
     assert pretrained_encode(record, clf.encoder_) is None
 
 
-def test_an_encoder_that_training_left_alone_is_not_loaded_again() -> None:
-    record = pretrained.EncoderRecord("no such encoder", "")
-    assert pretrained_encode(record, "no such encoder") is None
-
-
 def test_only_a_sample_is_encoded_again(
-    tuned: tuple[ProtoryNetClassifier, Path],
+    tuned: tuple[Classifier, Path],
     unseen_reviews: Any,
     encoder: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pretrained, "_COMPARED_SENTENCES", 20)
-    monkeypatch.setattr(judging, "_JUDGED_SENTENCES", 10)
+    monkeypatch.setattr(likeness, "_COMPARED_SENTENCES", 20)
+    monkeypatch.setattr(likeness, "_JUDGED_SENTENCES", 10)
     clf, folder = tuned
     before, encoded = load_encoder(folder, device="cpu"), []
 
@@ -152,15 +131,14 @@ def test_only_a_sample_is_encoded_again(
         encoded.append(texts)
         return before.encode(texts)
 
-    sentences, embeddings = clf.prepare(unseen_reviews.texts)
+    labelled = clf.labelled(unseen_reviews.texts, unseen_reviews.labels)
+    documents = (labelled.sentences, labelled.embeddings, labelled.targets)
     found = evaluate_model(
         clf.model_,
-        sentences,
-        embeddings,
-        clf.model_.labels.encode(unseen_reviews.labels),
+        *documents,
         encode=clf.encoder_.encode,
         pretrained=encode,
-        judge=judging.encoder_judge(encoder.encode),
+        judge=encoder_judge(encoder.encode),
     )
     assert 20 <= len(encoded[0]) <= 30
     assert encoded[1:] == [[item.sentence for item in clf.prototypes_]]
@@ -168,29 +146,28 @@ def test_only_a_sample_is_encoded_again(
 
 
 def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
-    clf: ProtoryNetClassifier, unseen_reviews: Any, encoder: Any
+    clf: Classifier, unseen_reviews: Any, encoder: Any
 ) -> None:
     texts = sentences_of(clf, unseen_reviews.texts)
     columns = clf.read(unseen_reviews.texts).columns.tolist()
     live = sorted(set(columns))
     opinion = np.random.default_rng(7).random((len(texts), len(live)))
-    sentences, embeddings = clf.prepare(unseen_reviews.texts)
+    labelled = clf.labelled(unseen_reviews.texts, unseen_reviews.labels)
+    documents = (labelled.sentences, labelled.embeddings, labelled.targets)
     evaluation = evaluate_model(
         clf.model_,
-        sentences,
-        embeddings,
-        clf.model_.labels.encode(unseen_reviews.labels),
+        *documents,
         encode=encoder.encode,
         judge=lambda some, shown: opinion.astype(np.float32),
     )
     random = np.random.default_rng(0)
     random.choice(len(texts), len(texts), replace=False)
     order = random.random(opinion.shape).tolist()
-    likeness = cosines(clf, encoder, texts)
+    near = cosines(clf, encoder, texts)
     preferred: dict[str, list[bool]] = {"match_quality": [], "match_quality_untrained": []}
     for place in range(len(texts)):
-        near = max(range(len(live)), key=lambda at: likeness[place][live[at]])
-        matches = (live.index(columns[place]), near)
+        nearest = max(range(len(live)), key=lambda at: near[place][live[at]])
+        matches = (live.index(columns[place]), nearest)
         for name, match in zip(preferred, matches, strict=True):
             drawn = sorted(range(len(live)), key=lambda at: order[place][at])
             others = [at for at in drawn if at != match][:2]
@@ -204,22 +181,11 @@ def test_a_frozen_model_matches_as_before_training(
     reviews: Any, unseen_reviews: Any, encoder: Any, quick: Settings
 ) -> None:
     settings = quick.replace(encoder_training="none", min_prototypes=5)
-    clf = ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False)
+    clf = Classifier(encoder, settings=settings, device="cpu", cache=False)
     clf.fit(reviews.texts, reviews.labels)
     found = values(clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder))
     assert found["semantic_similarity"] == pytest.approx(found["semantic_limit"], abs=1e-6)
     assert found["match_quality"] == found["match_quality_untrained"]
-
-
-def duplicates(model: Model, sentences: list[str], vectors: list[list[float]]) -> float | None:
-    items = tuple(
-        replace(item, sentence=text)
-        for item, text in zip(model.prototypes, sentences, strict=False)
-    )
-    model = replace(model, prototypes=replace(model.prototypes, items=items))
-    rows = np.array(vectors, np.float32)
-    space = PretrainedSpace(np.arange(0), np.zeros((0, len(rows)), np.float32), rows)
-    return duplicate_prototypes(model, space).value
 
 
 @pytest.mark.parametrize(
@@ -234,13 +200,19 @@ def duplicates(model: Model, sentences: list[str], vectors: list[list[float]]) -
     ids=["words", "meaning", "neither", "both", "nothing to compare"],
 )
 def test_a_twin_has_the_same_words_or_almost_the_same_vector(
-    clf: ProtoryNetClassifier, sentences: list[str], vectors: list[list[float]], expected: float
+    clf: Classifier, sentences: list[str], vectors: list[list[float]], expected: float
 ) -> None:
-    assert duplicates(clf.model_, sentences, vectors) == pytest.approx(expected)
+    items = tuple(
+        replace(item, sentence=text)
+        for item, text in zip(clf.model_.prototypes, sentences, strict=False)
+    )
+    model = replace(clf.model_, prototypes=replace(clf.model_.prototypes, items=items))
+    space = PretrainedSpace(np.arange(0), np.zeros((0, 3)), np.array(vectors, np.float32))
+    assert measure_duplicates(model, space) == pytest.approx(expected)
 
 
 def test_duplicates_of_an_evaluation_are_those_of_every_pair(
-    clf: ProtoryNetClassifier, evaluation: Evaluation, encoder: Any
+    clf: Classifier, evaluation: Evaluation, encoder: Any
 ) -> None:
     shown = [item.sentence for item in clf.prototypes_]
     words = ["".join(filter(str.isalnum, text.lower())) for text in shown]
