@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -62,22 +61,6 @@ def test_the_texts_steer_neither_a_terminal_nor_a_page() -> None:
     for shown in (printed(evil), audit_fragment(evil)):
         assert "\x1b" not in shown
     assert "<script" not in audit_fragment(evil)
-
-
-def test_html_tags_are_balanced() -> None:
-    class Balance(HTMLParser):
-        open_tags: list[str]
-
-        def handle_starttag(self, tag: str, attrs: object) -> None:
-            self.open_tags.append(tag)
-
-        def handle_endtag(self, tag: str) -> None:
-            assert self.open_tags.pop() == tag
-
-    balance = Balance()
-    balance.open_tags = []
-    balance.feed(audit_fragment(audit_of(TRAIN + TRAIN[:3], TEST + TRAIN[:9])))
-    assert balance.open_tags == []
 
 
 def test_a_notebook_shows_the_fragment() -> None:

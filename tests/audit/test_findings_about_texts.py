@@ -109,14 +109,6 @@ def test_a_shorter_version_of_a_training_text_is_nearly_shared() -> None:
     assert finding.evidence["examples"][0]["train_row"] == 0
 
 
-def test_a_few_nearly_shared_texts_are_a_note_and_many_a_warning() -> None:
-    longest = sorted(TRAIN, key=lambda pair: -len(pair[0]))[:2]
-    changed = [(text.replace(" was ", " is ", 1), label) for text, label in longest]
-    few = [*reviews(300, seed=5), changed[0]]
-    severities = [copies(TRAIN, test, _NEAR)[0].severity for test in (few, TEST + changed)]
-    assert severities == ["note", "warning"]
-
-
 def test_a_formula_of_nine_words_is_no_near_copy() -> None:
     formula = "one of the best stays that I ever had"
     both = [*TRAIN, (formula, "good")], [*TEST, (f"{formula} Sam", "good")]
@@ -272,11 +264,6 @@ def test_sentences_cut_in_many_pieces_are_told() -> None:
     assert finding.evidence["share"] == 1
 
 
-def test_a_handful_of_documents_tells_nothing_of_lengths() -> None:
-    short = [(text.split(". ")[0] + ".", label) for text, label in TEST[:10]]
-    assert worded_shift_findings(corpus_of(TRAIN, short)) == []
-
-
 def test_empty_documents_are_counted_and_left_out() -> None:
     finding = only(audit_of(TRAIN, [*TEST, (" ", "good")]), "empty_documents")
     assert (finding.evidence["split"], finding.evidence["n_documents"]) == ("test", 1)
@@ -284,10 +271,6 @@ def test_empty_documents_are_counted_and_left_out() -> None:
 
 def test_unspaced_scripts_are_read_by_characters() -> None:
     assert read_words(["房间很干净。", "房间很脏"]).lengths.tolist() == [5, 4]
-
-
-def test_shingles_stay_within_their_text() -> None:
-    assert shingles(read_words(["a b", "c d e"]), 3)[1].tolist() == [2]
 
 
 def test_a_run_that_one_document_repeats_counts_once() -> None:

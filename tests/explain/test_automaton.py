@@ -12,8 +12,8 @@ from hypothesis import given, strategies as st
 
 from protorynet.automaton import Automaton, Pattern, State
 from protorynet.errors import EmptyDocumentError, InputError
-from protorynet.explain import learn_automata, learn_automaton, quotient, stored_automaton
-from protorynet.explain.quotient import Walk, cluster, grow_tree, pure_prefixes
+from protorynet.explain import learn_automata, learn_automaton, stored_automaton
+from protorynet.explain.quotient import cluster, grow_tree, pure_prefixes
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Centring, ProtoryNetwork, Reader
@@ -138,18 +138,11 @@ def test_all_at_once_are_those_learned_one_by_one(
 ) -> None:
     whole: Model = request.getfixturevalue(model)
     train, others = trajectory(random_texts(200)), trajectory(random_texts(60, seed=1))
+    whole.network.reader.train()
     assert learn_automata(whole, train, held_out=others) == tuple(
         learn_automaton(whole, train, label, held_out=others) for label in whole.labels.names
     )
-
-
-def test_classes_in_groups_are_those_learned_together(
-    four_classes: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    train = trajectory(random_texts(100))
-    together = learn_automata(four_classes, train)
-    monkeypatch.setattr(quotient, "_OUTLOOK_NUMBERS_AT_ONCE", 1)
-    assert learn_automata(four_classes, train) == together
+    assert all(module.training for module in whole.network.reader.modules())
 
 
 def test_patterns_are_counted_for_each_class(four_classes: Model) -> None:
@@ -193,12 +186,6 @@ def test_never_more_states_than_allowed_by_rising_belief(untrained: Model, most:
     assert [state.belief for state in states] == sorted(state.belief for state in states)
 
 
-def test_learning_leaves_the_reader_as_it_was(untrained: Model) -> None:
-    untrained.network.reader.train()
-    learn_automaton(untrained, trajectory(random_texts(50)), "yes")
-    assert all(module.training for module in untrained.network.reader.modules())
-
-
 def test_fidelity_is_the_share_of_documents_judged_alike(untrained: Model) -> None:
     texts = random_texts(120, seed=4)
     automaton = learn_automaton(
@@ -218,21 +205,6 @@ def test_traffic_counts_every_sentence_once(untrained: Model) -> None:
             counted[state, column] += 1
     assert np.array_equal(automaton.traffic, counted)
     assert sum(sum(edge.traffic) for edge in automaton.edges) == sum(map(len, texts))
-
-
-def test_every_transition_is_in_exactly_one_edge(untrained: Model) -> None:
-    automaton = learn_automaton(untrained, trajectory(random_texts(150)), "yes")
-    drawn = sorted(
-        (edge.source, prototype, edge.target)
-        for edge in automaton.edges
-        for prototype in edge.prototypes
-    )
-    table = sorted(
-        (state, 10 + column, target)
-        for state, row in enumerate(automaton.transitions)
-        for column, target in enumerate(row)
-    )
-    assert drawn == table
 
 
 def test_several_labels_have_an_automaton_each(last_wins: Model) -> None:
@@ -292,24 +264,6 @@ def test_a_column_that_is_no_prototype_is_refused(last_wins: Model, column: int)
         automaton.accepts([column])
 
 
-@given(documents)
-def test_the_tree_counts_as_a_plain_dictionary_does(texts: list[list[int]]) -> None:
-    members = np.array([text[-1] < 2 for text in texts])
-    tree = grow_tree(trajectory(texts), members)
-    plain: dict[tuple[int, ...], list[int]] = {}
-    for text, member in zip(texts, members, strict=True):
-        for length in range(len(text) + 1):
-            counts = plain.setdefault(tuple(text[:length]), [0, 0])
-            counts[0] += 1
-            counts[1] += int(member)
-    found = {
-        tree.prefix(node): [int(tree.documents[node]), int(tree.members[node])]
-        for node in range(len(tree))
-    }
-    assert found == plain
-    assert [tree.prefix(node) for node in tree.ends] == [tuple(text) for text in texts]
-
-
 @given(documents, st.integers(1, 4), st.sampled_from([0.5, 0.8, 1.0]))
 def test_pure_prefixes_are_the_shortest_ones(
     texts: list[list[int]], support: int, purity: float
@@ -333,24 +287,6 @@ def test_pure_prefixes_are_the_shortest_ones(
     }
     found = pure_prefixes(tree, purity=purity, support=support)
     assert {tree.prefix(node) for node in found} == shortest
-
-
-@given(documents, st.randoms(use_true_random=False))
-def test_all_documents_at_once_end_where_each_alone_does(
-    texts: list[list[int]], random: Any
-) -> None:
-    n = random.randint(1, 4)
-    table = np.array([[random.randrange(n) for _ in range(K)] for _ in range(n)])
-    expected = []
-    for text in texts:
-        state = 0
-        for column in text:
-            state = int(table[state, column])
-        expected.append(state)
-    accepting = np.array([random.random() < 0.5 for _ in range(n)])
-    members = np.array([random.random() < 0.5 for _ in texts])
-    walk = Walk(trajectory(texts), members)
-    assert walk.fidelity(table, 0, accepting) == np.mean(accepting[expected] == members)
 
 
 @given(st.lists(st.integers(0, 6), min_size=1), st.integers(1, 8))

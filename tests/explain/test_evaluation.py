@@ -17,6 +17,12 @@ from protorynet.explain import evaluate_model, tfidf_judge
 from protorynet.reading import Reading
 
 Steps = list[tuple[int, float]]
+NAMES = """
+ids_only_accuracy substitution_agreement prototype_error projection_drop duplicate_prototypes
+semantic_similarity semantic_limit match_quality match_quality_untrained score_calibration
+comprehensiveness sufficiency shuffled_accuracy top_usage usage_perplexity unused_prototypes
+automaton_fidelity automaton_states
+"""
 
 
 def measure(evaluation: Evaluation, name: str) -> float | None:
@@ -110,24 +116,6 @@ def test_shuffling_keeps_every_sentence_in_its_document(
     assert measure(evaluation, "shuffled_accuracy") == pytest.approx(right)
 
 
-def test_match_quality_is_one_for_a_judge_who_agrees_and_zero_for_one_who_does_not(
-    clf: Classifier, unseen_reviews: Any, trajectories: Any
-) -> None:
-    active = [clf.prototypes_[column].sentence for steps in trajectories for column, _ in steps]
-
-    def agreeing(sentences: list[str], prototypes: list[str]) -> Any:
-        assert len(sentences) == len(active)
-        return np.array([[float(p == own) for p in prototypes] for own in active], np.float32)
-
-    labelled = clf.labelled(unseen_reviews.texts, unseen_reviews.labels)
-    documents = (labelled.sentences, labelled.embeddings, labelled.targets)
-    values = []
-    for judge in (agreeing, lambda a, b: -agreeing(a, b), lambda a, b: 0 * agreeing(a, b)):
-        found = evaluate_model(clf.model_, *documents, encode=None, judge=judge)
-        values.append(measure(found, "match_quality"))
-    assert values == [1.0, 0.0, 0.0]
-
-
 def test_measures_that_cannot_be_computed_are_none_and_say_what_they_need(
     clf: Classifier, encoder: Any
 ) -> None:
@@ -183,26 +171,7 @@ def test_automaton_fidelity_is_the_share_of_documents_judged_alike(
 def test_json_has_the_keys_that_other_programs_read(evaluation: Evaluation) -> None:
     values = json.loads(json.dumps(evaluation.to_dict()))
     assert list(values) == ["accuracy", "macro_f1", "n_documents", "n_prototypes", "faithfulness"]
-    assert sorted(values["faithfulness"]) == [
-        "automaton_fidelity",
-        "automaton_states",
-        "comprehensiveness",
-        "duplicate_prototypes",
-        "ids_only_accuracy",
-        "match_quality",
-        "match_quality_untrained",
-        "projection_drop",
-        "prototype_error",
-        "score_calibration",
-        "semantic_limit",
-        "semantic_similarity",
-        "shuffled_accuracy",
-        "substitution_agreement",
-        "sufficiency",
-        "top_usage",
-        "unused_prototypes",
-        "usage_perplexity",
-    ]
+    assert set(values["faithfulness"]) == set(NAMES.split())
     assert all(m.meaning.endswith(".") and len(m.meaning) > 40 for m in evaluation.measures)
 
 
@@ -218,11 +187,6 @@ def test_the_word_piece_judge_finds_equal_sentences_alike() -> None:
     assert likeness.shape == (2, 3)
     assert likeness[0, 0] == pytest.approx(1, abs=1e-5)
     assert likeness[0, 2] > likeness[0, 1]
-
-
-def test_a_label_never_seen_in_training_is_refused(clf: Classifier) -> None:
-    with pytest.raises(InputError, match="'so-so' were not seen in training"):
-        clf.evaluate(["The room was clean."], ["so-so"])
 
 
 @pytest.fixture(scope="module")

@@ -33,43 +33,23 @@ def several(reviews: Any, encoder: Any, quick: Settings) -> Classifier:
     return Classifier(encoder, settings=quick, device="cpu", cache=False).fit(reviews.texts, tags)
 
 
-def slow_probabilities(clf: Classifier, columns: list[int], similarities: list[float]) -> Any:
-    """Read one trajectory step by step through the LSTM and the head."""
-    reader = clf.model_.network.reader
-    state = None
-    for column, value in zip(columns, similarities, strict=True):
-        step = torch.zeros(1, 1, len(clf.prototypes_))
-        step[0, 0, column] = value
-        hidden, state = reader.lstm(step, state)
-    logits = reader.head(hidden[0, -1])
-    several = clf.model_.labels.task == "multilabel"
-    return (torch.sigmoid(logits) if several else torch.softmax(logits, 0)).tolist()
-
-
-def steps_of(clf: Classifier, explanation: Explanation) -> tuple[list[int], list[float]]:
-    columns = {item.id: column for column, item in enumerate(clf.prototypes_)}
-    steps = explanation.sentences
-    return [columns[step.prototype] for step in steps], [step.similarity for step in steps]
-
-
 @pytest.mark.parametrize("which", ["clf", "several"])
 def test_the_effect_of_a_sentence_is_what_leaving_it_out_costs(
     which: str, unseen_reviews: Any, request: pytest.FixtureRequest
 ) -> None:
     clf = request.getfixturevalue(which)
-    for explanation in clf.explain(unseen_reviews.texts[:15]):
-        columns, values = steps_of(clf, explanation)
-        whole = slow_probabilities(clf, columns, values)
-        leading = whole.index(max(whole))
-        for place, step in enumerate(explanation.sentences):
-            if len(columns) == 1:
-                without = clf.model_.training.class_frequencies
-            else:
-                without = slow_probabilities(
-                    clf,
-                    columns[:place] + columns[place + 1 :],
-                    values[:place] + values[place + 1 :],
-                )
+    texts = [*unseen_reviews.texts[:15], "The room was clean."]
+    reading = clf.read(texts)
+    for document, explanation in enumerate(clf.explain(texts)):
+        whole = reading.probabilities[document]
+        leading = whole.argmax()
+        places = range(reading.offsets[document], reading.offsets[document + 1])
+        for gone, step in zip(places, explanation.sentences, strict=True):
+            rest = np.array([place for place in places if place != gone], np.int64)
+            without: Any = clf.model_.training.class_frequencies
+            if len(rest):
+                part = reading.take(rest, np.array([len(rest)]))
+                without = clf.model_.read(part).probabilities[0]
             assert step.effect == pytest.approx(whole[leading] - without[leading], abs=1e-5)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from protorynet import Evaluation, ProtoryNetClassifier as Classifier, Settings
 from protorynet.encoders import load_encoder
-from protorynet.explain import encoder_judge, evaluate_model, likeness, pretrained_encode
+from protorynet.explain import evaluate_model, pretrained_encode
 from protorynet.explain.likeness import PretrainedSpace, measure_duplicates
 
 LIKENESS = ("semantic_similarity", "semantic_limit", "match_quality_untrained")
@@ -116,35 +116,6 @@ def test_another_encoder_is_not_taken_for_the_one_before_training(
     assert pretrained_encode(record, clf.encoder_) is None
 
 
-def test_only_a_sample_is_encoded_again(
-    tuned: tuple[Classifier, Path],
-    unseen_reviews: Any,
-    encoder: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(likeness, "_COMPARED_SENTENCES", 20)
-    monkeypatch.setattr(likeness, "_JUDGED_SENTENCES", 10)
-    clf, folder = tuned
-    before, encoded = load_encoder(folder, device="cpu"), []
-
-    def encode(texts: list[str]) -> Any:
-        encoded.append(texts)
-        return before.encode(texts)
-
-    labelled = clf.labelled(unseen_reviews.texts, unseen_reviews.labels)
-    documents = (labelled.sentences, labelled.embeddings, labelled.targets)
-    found = evaluate_model(
-        clf.model_,
-        *documents,
-        encode=clf.encoder_.encode,
-        pretrained=encode,
-        judge=encoder_judge(encoder.encode),
-    )
-    assert 20 <= len(encoded[0]) <= 30
-    assert encoded[1:] == [[item.sentence for item in clf.prototypes_]]
-    assert values(found)["semantic_similarity"] <= values(found)["semantic_limit"]
-
-
 def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
     clf: Classifier, unseen_reviews: Any, encoder: Any
 ) -> None:
@@ -177,17 +148,6 @@ def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
         assert values(evaluation)[name] == pytest.approx(sum(answers) / len(answers))
 
 
-def test_a_frozen_model_matches_as_before_training(
-    reviews: Any, unseen_reviews: Any, encoder: Any, quick: Settings
-) -> None:
-    settings = quick.replace(encoder_training="none", min_prototypes=5)
-    clf = Classifier(encoder, settings=settings, device="cpu", cache=False)
-    clf.fit(reviews.texts, reviews.labels)
-    found = values(clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder))
-    assert found["semantic_similarity"] == pytest.approx(found["semantic_limit"], abs=1e-6)
-    assert found["match_quality"] == found["match_quality_untrained"]
-
-
 @pytest.mark.parametrize(
     ("sentences", "vectors", "expected"),
     [
@@ -209,16 +169,3 @@ def test_a_twin_has_the_same_words_or_almost_the_same_vector(
     model = replace(clf.model_, prototypes=replace(clf.model_.prototypes, items=items))
     space = PretrainedSpace(np.arange(0), np.zeros((0, 3)), np.array(vectors, np.float32))
     assert measure_duplicates(model, space) == pytest.approx(expected)
-
-
-def test_duplicates_of_an_evaluation_are_those_of_every_pair(
-    clf: Classifier, evaluation: Evaluation, encoder: Any
-) -> None:
-    shown = [item.sentence for item in clf.prototypes_]
-    words = ["".join(filter(str.isalnum, text.lower())) for text in shown]
-    near = cosines(clf, encoder, shown)
-    twins = [
-        any(words[a] == words[b] or near[a][b] >= 0.9 for b in range(len(shown)) if b != a)
-        for a in range(len(shown))
-    ]
-    assert values(evaluation)["duplicate_prototypes"] == pytest.approx(sum(twins) / len(twins))

@@ -56,16 +56,6 @@ def test_an_effect_is_the_similarity_with_the_word_minus_without_in_either_sente
             assert word.effect == pytest.approx(whole - less, abs=1e-5)
 
 
-def test_words_stand_where_they_say(clf: Classifier, encoder: Any) -> None:
-    why = explain_match(clf.model_, encoder.encode, SENTENCE, clf.prototypes_[0].id)
-    assert [word.text for word in why.words] == SENTENCE.replace(",", "").strip(".").split()
-    for text, words in (
-        (SENTENCE, why.words),
-        (why.prototype_sentence, why.prototype_words),
-    ):
-        assert all(text[word.start : word.end] == word.text for word in words)
-
-
 def test_many_matches_are_encoded_in_one_call_and_each_text_once(
     clf: Classifier, encoder: Any
 ) -> None:
