@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from protorynet import Evaluation, ProtoryNetClassifier as Classifier, Settings
+
+TAGS = ("room", "pool", "staff")
 
 
 @pytest.fixture(scope="module")
@@ -15,6 +18,24 @@ def clf(reviews: Any, encoder: Any, quick: Settings) -> Classifier:
     return Classifier(encoder, settings=settings, device="cpu", cache=False).fit(
         reviews.texts, reviews.labels
     )
+
+
+@pytest.fixture(scope="session")
+def several(reviews: Any, encoder: Any, quick: Settings) -> Classifier:
+    """A model for several labels at once, to be read only."""
+    tags = [tuple(tag for tag in TAGS if tag in text) for text in reviews.texts]
+    clf = Classifier(encoder, settings=quick, device="cpu", cache=False)
+    return clf.fit(reviews.texts, tags)
+
+
+@pytest.fixture(scope="session")
+def of_vectors(quick: Settings) -> tuple[Classifier, list[Any], list[int]]:
+    """A model of sequences of vectors in place of texts, with what it was trained on."""
+    random = np.random.default_rng(0)
+    sequences = [random.normal(size=(3, 4)).astype(np.float32) + i % 2 for i in range(40)]
+    labels = [i % 2 for i in range(40)]
+    clf = Classifier("precomputed", settings=quick, device="cpu", cache=False)
+    return clf.fit(sequences, labels), sequences, labels
 
 
 @pytest.fixture(scope="module")

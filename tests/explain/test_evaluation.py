@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protorynet import Evaluation, ProtoryNetClassifier as Classifier, Settings
-from protorynet.errors import InputError
-from protorynet.explain import evaluate_model, tfidf_judge
+from protorynet import Evaluation, ProtoryNetClassifier as Classifier
+from protorynet.explain import tfidf_judge
 from protorynet.reading import Reading
 
 Steps = list[tuple[int, float]]
@@ -143,13 +142,9 @@ def test_projection_drop_is_the_validation_accuracy_lost_since_the_prototypes_we
     assert values == [pytest.approx(0.05), None]
 
 
-def test_vectors_without_texts_leave_out_what_needs_texts(reviews: Any, quick: Settings) -> None:
-    random = np.random.default_rng(0)
-    signs = [1 if label == "good" else -1 for label in reviews.labels]
-    sequences = [random.normal(sign, 1, (3, 4)).astype(np.float32) for sign in signs]
-    clf = Classifier("precomputed", settings=quick, device="cpu", cache=False)
-    found = clf.fit(sequences, reviews.labels).evaluate(sequences, reviews.labels)
-    names = {m.name for m in found.measures}
+def test_vectors_without_texts_leave_out_what_needs_texts(of_vectors: Any) -> None:
+    clf, sequences, labels = of_vectors
+    names = {m.name for m in clf.evaluate(sequences, labels).measures}
     assert {"ids_only_accuracy", "comprehensiveness", "sufficiency"} <= names
     assert not {"match_quality", "semantic_similarity", "duplicate_prototypes"} & names
 
@@ -189,19 +184,11 @@ def test_the_word_piece_judge_finds_equal_sentences_alike() -> None:
     assert likeness[0, 2] > likeness[0, 1]
 
 
-@pytest.fixture(scope="module")
-def several(reviews: Any, encoder: Any, quick: Settings) -> Classifier:
-    """A model of two labels, of which a document may have both."""
-    tags = [[tag in text for tag in ("room", "pool")] for text in reviews.texts]
-    clf = Classifier(encoder, settings=quick, device="cpu", cache=False)
-    return clf.fit(reviews.texts, tags)
-
-
 def test_a_multilabel_document_is_right_only_if_all_its_labels_are(
     several: Classifier, reviews: Any, encoder: Any
 ) -> None:
-    tags = [["room" in text, "pool" in text] for text in reviews.texts]
-    right = (several.predict(reviews.texts) == np.array(tags)).all(axis=1).mean()
+    tags = np.array([[tag in text for tag in several.classes_] for text in reviews.texts])
+    right = (several.predict(reviews.texts) == tags).all(axis=1).mean()
     found = several.evaluate(reviews.texts, tags, judge=encoder)
     assert found.accuracy == pytest.approx(float(right))
 
@@ -215,7 +202,7 @@ def documents(unseen_reviews: Any) -> list[str]:
 
 def erasure(clf: Classifier, texts: list[str], encoder: Any) -> list[float | None]:
     several = clf.model_.labels.task == "multilabel"
-    truth: list[Any] = [[1, 0]] * len(texts) if several else ["good"] * len(texts)
+    truth: list[Any] = [["room"]] * len(texts) if several else ["good"] * len(texts)
     found = clf.evaluate(texts, truth, judge=encoder)
     return [measure(found, name) for name in ("comprehensiveness", "sufficiency")]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from protorynet import ProtoryNetClassifier as Classifier, Settings
+from protorynet import ProtoryNetClassifier as Classifier
 from protorynet.explain import Explanation, Pattern, leave_one_out
 from protorynet.explain.leave_one_out import read_without_each
 from protorynet.labels import Task
@@ -22,15 +22,6 @@ _TEXT = (
     "  The room was clean.<br />We stayed for two nights!\n\n"
     "What an awful bed… «Tolle Aussicht»? Yes."
 )
-
-
-@pytest.fixture(scope="module")
-def several(reviews: Any, encoder: Any, quick: Settings) -> Classifier:
-    """A model for several labels at once."""
-    tags = [
-        tuple(tag for tag in ("room", "pool", "staff") if tag in text) for text in reviews.texts
-    ]
-    return Classifier(encoder, settings=quick, device="cpu", cache=False).fit(reviews.texts, tags)
 
 
 @pytest.mark.parametrize("which", ["clf", "several"])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protorynet import Explanation, ProtoryNetClassifier as Classifier, Settings
+from protorynet import Explanation, ProtoryNetClassifier as Classifier
 from protorynet.data import sequence_text
 from protorynet.errors import InputError
 from protorynet.explain import (
@@ -202,19 +202,10 @@ def test_documents_without_a_sentence_are_left_out_and_some_must_be_left(clf: Cl
         overview_model(clf.model_, prepared(clf, ["\u200b"], ["bad"]))
 
 
-@pytest.fixture(scope="module")
-def several(reviews: Any, encoder: Any, quick: Settings) -> Classifier:
-    """A model of any number of labels per document."""
-    pairs = zip(reviews.texts, reviews.labels, strict=True)
-    both = [("long", label) if len(text) > 70 else (label,) for text, label in pairs]
-    clf = Classifier(encoder, settings=quick, device="cpu", cache=False)
-    return clf.fit(reviews.texts, both)
-
-
 def test_several_labels_have_no_confusion_matrix_but_figures_per_class(
     several: Classifier, unseen_reviews: Any
 ) -> None:
-    truth = [("long", label) for label in unseen_reviews.labels]
+    truth = [("room", "pool")] * len(unseen_reviews.texts)
     found = overview_model(several.model_, prepared(several, unseen_reviews.texts, truth))
     assert (found.confusion, found.baseline, found.n_sure) == (None, None, 0)
     answers = several.predict(unseen_reviews.texts)
@@ -227,7 +218,7 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
     several: Classifier, unseen_reviews: Any
 ) -> None:
     model = several.model_
-    truth = [("bad", "good", "long")] * len(unseen_reviews.texts)
+    truth = [("room", "pool", "staff")] * len(unseen_reviews.texts)
     given = prepared(several, unseen_reviews.texts, truth)
     mistake = next(
         each
@@ -246,14 +237,10 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
     assert mistake.blamed_effect == pytest.approx(max(rises), abs=1e-5)
 
 
-def test_sequences_of_vectors_have_no_words_to_count(quick: Settings) -> None:
-    random = np.random.default_rng(0)
-    sequences = [random.normal(size=(3, 4)).astype(np.float32) + i % 2 for i in range(40)]
-    labels = [i % 2 for i in range(40)]
-    clf = Classifier("precomputed", settings=quick, device="cpu").fit(sequences, labels)
+def test_sequences_of_vectors_have_no_words_to_count(of_vectors: Any) -> None:
+    clf, sequences, labels = of_vectors
     found = overview_model(clf.model_, prepared(clf, sequences, labels))
-    assert (found.has_texts, found.lengths) == (False, ())
-    assert found.n_sentences == 120
+    assert (found.has_texts, found.lengths, found.n_sentences) == (False, (), 120)
 
 
 @pytest.fixture(scope="module")

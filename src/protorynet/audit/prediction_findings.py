@@ -137,8 +137,7 @@ def _order_not_used(corpus: AuditCorpus, seed: int) -> list[Finding]:
     count = int(chosen.sum())
     if count < _ENOUGH_DOCUMENTS:
         return []
-    part = corpus.reading.part(chosen)
-    read = corpus.model.read(part.shuffle(seed))
+    read = corpus.model.read(corpus.reading.part(chosen).shuffle(seed))
     shuffled = corpus.model.labels.decide(read.probabilities)
     changed = int((shuffled != corpus.predicted[chosen]).any(axis=1).sum())
     if changed / count >= _UNMOVED:
