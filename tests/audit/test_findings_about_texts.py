@@ -81,9 +81,16 @@ def test_a_test_text_with_a_changed_word_is_nearly_shared_and_an_equal_one_is_no
     assert not copies(TRAIN, [*TEST, TRAIN[4]], _NEAR)
 
 
-def test_texts_that_share_one_sentence_are_no_near_copies() -> None:
-    texts = read_words([f"{TRAIN[0][0]} {_LONG}", f"{TEST[0][0]} {_LONG}"])
-    assert near_copies(texts, np.array([False, True]), np.ones(2, bool)) == []
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (f"{TRAIN[0][0]} {_LONG}", f"{TEST[0][0]} {_LONG}"),
+        ("one of the best stays that I ever had", "one of the best stays that I ever had Sam"),
+    ],
+    ids=["one sentence", "a formula of nine words"],
+)
+def test_texts_that_share_a_sentence_or_a_formula_are_no_near_copies(pair: tuple[str, str]) -> None:
+    assert near_copies(read_words(pair), np.array([False, True]), np.ones(2, bool)) == []
 
 
 def test_near_copies_are_those_of_a_slow_comparison() -> None:
@@ -107,12 +114,6 @@ def test_a_shorter_version_of_a_training_text_is_nearly_shared() -> None:
     (text, label), (other, _) = TRAIN[4], TRAIN[6]
     (finding,) = copies([(f"{text} {other}", label), *TRAIN[8:]], [*TEST, (text, label)], _NEAR)
     assert finding.evidence["examples"][0]["train_row"] == 0
-
-
-def test_a_formula_of_nine_words_is_no_near_copy() -> None:
-    formula = "one of the best stays that I ever had"
-    both = [*TRAIN, (formula, "good")], [*TEST, (f"{formula} Sam", "good")]
-    assert not copies(*both, _NEAR)
 
 
 def test_texts_that_several_authors_filled_in_alike_are_forms_and_no_copies() -> None:
@@ -172,18 +173,14 @@ def test_only_what_gives_the_class_away_is_a_leftover(train: Labelled, expected:
     assert [finding.evidence["sentence"] for finding in found] == expected
 
 
-def test_a_remark_before_documents_of_all_classes_is_told() -> None:
+def test_a_remark_before_documents_of_all_classes_is_told_unless_it_stands_anywhere() -> None:
     train = [(f"Sent for free. {text}", label) for text, label in TRAIN[:40]]
     (finding,) = fixed_sentences(corpus_of(train + TRAIN[40:]))
     assert (finding.evidence["sentence"], finding.evidence["place"]) == ("Sent for free.", "first")
-
-
-def test_a_sentence_that_stands_anywhere_is_no_remark() -> None:
-    train = [
-        (f"{text} So be it." if place % 2 else f"So be it. {text}", label)
-        for place, (text, label) in enumerate(TRAIN)
+    anywhere = [
+        (f"{t} So be it." if n % 2 else f"So be it. {t}", y) for n, (t, y) in enumerate(TRAIN)
     ]
-    assert fixed_sentences(corpus_of(train)) == []
+    assert fixed_sentences(corpus_of(anywhere)) == []
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,7 @@ def prepared(clf: Classifier, documents: Any, labels: Any) -> LabelledDocuments:
 def labels(unseen_reviews: Any) -> list[str]:
     """The labels with every seventh turned round, so that there are mistakes."""
     turned = {"good": "bad", "bad": "good"}
-    given = unseen_reviews.labels
-    return [turned[label] if place % 7 == 3 else label for place, label in enumerate(given)]
+    return [turned[y] if n % 7 == 3 else y for n, y in enumerate(unseen_reviews.labels)]
 
 
 @pytest.fixture(scope="module")
