@@ -12,7 +12,7 @@ from protorynet.records import read_record
 
 __all__ = ["Automaton", "Edge", "Pattern", "State"]
 
-_MOST_STATES = 1_000  # in a file; those learnt have a few dozen at most
+_MOST_STATES_IN_A_FILE = 1_000  # learning gives a few dozen at most
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,8 @@ class Pattern:
     ----------
     prototypes
         Ids of the prototypes of the first sentences; anything may follow.
-    support
-        How many of the documents learnt from begin so.
-    purity
-        Share of the class among the model's predictions for these.
+    support, purity
+        How many of the training documents begin so, and the share of these given the class.
     """
 
     prototypes: tuple[int, ...]
@@ -35,11 +33,7 @@ class Pattern:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet automaton --json` prints them."""
-        return {
-            "prototypes": list(self.prototypes),
-            "support": self.support,
-            "purity": self.purity,
-        }
+        return {**vars(self), "prototypes": list(self.prototypes)}
 
 
 @dataclass(frozen=True)
@@ -51,12 +45,11 @@ class State:
     number
         Its number, counted from 0; states are numbered by rising belief.
     belief
-        The model's mean running probability of the class when the automaton is here; where no
-        sentence leads here, what the reader says when asked.
-    accepting
-        Whether documents that end here are given the class.
-    visits
-        How often documents that were learnt from are here, before or after a sentence.
+        The model's mean running probability of the class here; what the reader says when asked
+        where no sentence leads here.
+    accepting, visits
+        Whether documents that end here are given the class, and how often training documents are
+        here, before or after a sentence.
     """
 
     number: int
@@ -77,10 +70,9 @@ class Edge:
     ----------
     source, target
         Numbers of the states.
-    prototypes
-        Ids of the prototypes that lead this way, most frequent first.
-    traffic
-        How many sentences of the documents learnt from went each of these ways.
+    prototypes, traffic
+        Ids of the prototypes that lead this way, most frequent first, and how many sentences of
+        the training documents went each of these ways.
     """
 
     source: int
@@ -90,12 +82,8 @@ class Edge:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet automaton --json` prints them."""
-        return {
-            "source": self.source,
-            "target": self.target,
-            "prototypes": list(self.prototypes),
-            "traffic": list(self.traffic),
-        }
+        both = {"prototypes": list(self.prototypes), "traffic": list(self.traffic)}
+        return {**vars(self), **both}
 
 
 @dataclass(frozen=True)
@@ -103,29 +91,24 @@ class Automaton:
     """A deterministic finite automaton over prototype ids, for one class of a model.
 
     Every state has a transition for every prototype, so it reads any document. Transitions that
-    no document took while it was learnt go where the model's reader itself would go.
+    no training document took go where the model's reader itself would go.
 
     Parameters
     ----------
-    label
-        The class.
-    prototypes
-        Ids of the prototypes, in the order of the model's columns.
-    states
-        The states, numbered by rising belief in the class.
-    start
-        Number of the state before the first sentence.
-    transitions
-        By state and column, the number of the next state.
-    traffic
-        By state and column, how many sentences of the documents learnt from went this way.
+    label, prototypes
+        The class, and the ids of the prototypes in the order of the model's columns.
+    states, start
+        The states, numbered by rising belief in the class; which one is before any sentence.
+    transitions, traffic
+        By state and column, the number of the next state, and how many sentences of the training
+        documents went this way.
     patterns
         Beginnings that give the class away, most frequent first.
     fidelity_train, fidelity_held_out
-        Share of documents that automaton and model judge alike: of those learnt from, and of
-        others; None where no others were given.
+        Share of the training documents, and of held-out documents, that automaton and model
+        judge alike; None where no others were given.
     fidelity_ids_only
-        The same against the reader when it sees prototype ids alone, on the others where given.
+        The same against the reader when it sees prototype ids alone, held-out if given.
     n_train, n_held_out
         How many documents these were.
     """
@@ -145,13 +128,13 @@ class Automaton:
 
     @property
     def fidelity(self) -> float:
-        """Fidelity on documents held out, or on those learnt from where there are no others."""
+        """Fidelity on held-out documents, or on the training documents without any."""
         held_out = self.fidelity_held_out
         return self.fidelity_train if held_out is None else held_out
 
     @property
     def n_transitions(self) -> int:
-        """How many transitions were taken by a document that was learnt from."""
+        """How many transitions were taken by a training document."""
         return sum(count > 0 for row in self.traffic for count in row)
 
     @cached_property
@@ -170,10 +153,7 @@ class Automaton:
     def run(self, columns: Iterable[int]) -> tuple[int, ...]:
         """Return the states a document goes through: the start, and one after each sentence.
 
-        Parameters
-        ----------
-        columns
-            Columns of the prototypes of its sentences, as in a `Reading`.
+        The document is given by the columns of its sentences' prototypes, as in a `Reading`.
         """
         states = [self.start]
         for column in columns:
@@ -192,10 +172,8 @@ class Automaton:
     def deciding_pattern(self, columns: Sequence[int]) -> Pattern | None:
         """Return the pattern that a document of the class begins with.
 
-        Returns
-        -------
-        None where the automaton does not give the class, or no pattern matches: then the
-        document is decided by the states it goes through.
+        None where the automaton does not give the class, or no pattern matches: then the states
+        that the document goes through decide.
         """
         if not self.accepts(columns):
             return None
@@ -229,13 +207,6 @@ class Automaton:
         """Build an automaton from what `to_dict` gave, perhaps by way of a file.
 
         What follows from the rest, such as the edges, is not read.
-
-        Examples
-        --------
-        >>> Automaton.from_dict({"label": "yes"})
-        Traceback (most recent call last):
-        ...
-        protorynet.errors.ModelFormatError: the automaton is not valid: prototypes is missing.
         """
         try:
             if not isinstance(values, dict):
@@ -252,7 +223,7 @@ class Automaton:
     def _check(self) -> None:
         """Refuse parts that are each of the right type but do not belong together."""
         n, known = len(self.states), set(self.prototypes)
-        if not 1 <= n <= _MOST_STATES or not 0 <= self.start < n:
+        if not 1 <= n <= _MOST_STATES_IN_A_FILE or not 0 <= self.start < n:
             raise ValueError(f"it has {n} states, of which {self.start} should be the start")
         if [state.number for state in self.states] != list(range(n)):
             raise ValueError("its states are not numbered from 0 on")
@@ -265,9 +236,6 @@ class Automaton:
             raise ValueError("a transition leads to no state")
         if any(not p.prototypes or not known.issuperset(p.prototypes) for p in self.patterns):
             raise ValueError("a pattern has other prototypes than the automaton")
-        self._check_figures()
-
-    def _check_figures(self) -> None:
         counts = [self.n_train, self.n_held_out, *(count for row in self.traffic for count in row)]
         counts += [*(s.visits for s in self.states), *(p.support for p in self.patterns)]
         shares = [self.fidelity_train, self.fidelity, self.fidelity_ids_only]

@@ -94,6 +94,32 @@ class Reading:
             return part
         return replace(part, probabilities=self.probabilities[chosen], running=self.running[kept])
 
+    @classmethod
+    def join(cls, parts: Sequence[Reading]) -> Reading:
+        """Return the documents of several readings one after the other, not read."""
+        names = ("columns", "similarities", "runner_up", "runner_up_similarities", "lengths")
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        dense = [part.dense for part in parts if part.dense is not None]
+        return cls(**joined, dense=np.concatenate(dense) if dense else None)
+
+    def shuffle(self, seed: int) -> Reading:
+        """Return the same documents, not read, with the sentences of each in random order."""
+        document = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        values = np.random.default_rng(seed).random(len(document))
+        return self.take(np.lexsort((values, document)), self.lengths)
+
+    def class_rates(
+        self, targets: NDArray[Any], k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return how often each of `k` prototypes is active, and its documents' shares of labels.
+
+        Each document counts once for every sentence; a prototype without any has rates of 0.
+        """
+        counts = np.bincount(self.columns, minlength=k)
+        sums = np.zeros((k, targets.shape[1]))
+        np.add.at(sums, self.columns, np.repeat(targets, self.lengths, axis=0))
+        return counts, sums / np.maximum(counts, 1)[:, None]
+
     def columns_used(self, k: int) -> NDArray[np.bool_]:
         """Say for each of `k` prototypes whether it is active anywhere."""
         return np.bincount(self.columns, minlength=k) > 0

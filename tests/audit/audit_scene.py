@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -11,52 +10,16 @@ import numpy as np
 from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.audit import Audit, Finding, LabelledDocuments, audit_model
-from protorynet.audit.corpus import AuditCorpus, read_corpus
+from protorynet.audit.audit_corpus import AuditCorpus, read_corpus
 
 Labelled = list[tuple[str, str]]
 
-_NOUNS = [
-    "room",
-    "bed",
-    "breakfast",
-    "pool",
-    "staff",
-    "view",
-    "lobby",
-    "shower",
-    "carpet",
-    "garden",
-    "lift",
-    "bar",
-]
-_GOOD = ["lovely", "clean", "wonderful", "perfect", "friendly", "superb", "cosy", "delicious"]
-_BAD = ["dirty", "awful", "broken", "noisy", "horrible", "rude", "filthy", "smelly"]
-_FRIENDS = [
-    "aunt",
-    "brother",
-    "cousin",
-    "daughter",
-    "friend",
-    "neighbour",
-    "sister",
-    "uncle",
-    "colleague",
-]
-_TOWNS = [
-    "Leeds",
-    "Turin",
-    "Porto",
-    "Ghent",
-    "Bergen",
-    "Lyon",
-    "Cork",
-    "Graz",
-    "Brno",
-    "Split",
-    "Basel",
-    "Malmo",
-]
-_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+_NOUNS = "room bed breakfast pool staff view lobby shower carpet garden lift bar"
+_GOOD = "lovely clean wonderful perfect friendly superb cosy delicious"
+_BAD = "dirty awful broken noisy horrible rude filthy smelly"
+_FRIENDS = "aunt brother cousin daughter friend neighbour sister uncle colleague"
+_TOWNS = "Leeds Turin Porto Ghent Bergen Lyon Cork Graz Brno Split Basel Malmo"
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 
 
 def reviews(count: int, *, seed: int) -> Labelled:
@@ -66,14 +29,16 @@ def reviews(count: int, *, seed: int) -> Labelled:
     return [(_review(draw, _GOOD if label == "good" else _BAD), label) for label in labels]
 
 
-def _review(draw: random.Random, words: Sequence[str]) -> str:
+def _review(draw: random.Random, words: str) -> str:
+    def one(of: str) -> str:
+        return draw.choice(of.split())
+
     sentences = [
-        f"The {draw.choice(_NOUNS)} was {draw.choice(words)} and the {draw.choice(_NOUNS)} "
-        f"{draw.choice(words)}."
+        f"The {one(_NOUNS)} was {one(words)} and the {one(_NOUNS)} {one(words)}."
         for _ in range(draw.randint(2, 4))
     ]
     sentences += [
-        f"My {draw.choice(_FRIENDS)} came from {draw.choice(_TOWNS)} on {draw.choice(_DAYS)} "
+        f"My {one(_FRIENDS)} came from {one(_TOWNS)} on {one(_DAYS)} "
         f"with {draw.randint(2, 60)} bags."
         for _ in range(draw.randint(1, 3))
     ]

@@ -12,22 +12,22 @@ from audit_scene import (
     TRAIN,
     Labelled,
     audit_of,
-    clean_audit,
     corpus_of,
-    found,
     only,
     reviews,
 )
 
 from protorynet.audit import Finding
-from protorynet.audit.additions import copied_passages, fixed_sentences
-from protorynet.audit.artefacts import artefact_sentences
-from protorynet.audit.copies import copy_findings
-from protorynet.audit.evidence import WordEvidence
-from protorynet.audit.marks import mark_findings
-from protorynet.audit.near_copies import near_copies
-from protorynet.audit.shift import worded_shift_findings
-from protorynet.audit.words import in_documents, read_words, shingles
+from protorynet.audit.audit_corpus import in_documents, read_words, shingles
+from protorynet.audit.copied_documents import copy_findings, near_copies
+from protorynet.audit.leftovers import (
+    WordEvidence,
+    artefact_sentences,
+    copied_passages,
+    fixed_sentences,
+    sign_findings,
+)
+from protorynet.audit.prediction_findings import worded_shift_findings
 
 _LONG = (
     "We thank every guest for the kind comments and hope to welcome all of them again very soon "
@@ -49,12 +49,6 @@ def with_ending(labelled: Labelled, ending: str, label: str) -> Labelled:
     ]
 
 
-def artefacts(train: Labelled, test: Labelled = TEST) -> list[str]:
-    corpus = corpus_of(train, test)
-    findings = artefact_sentences(corpus, WordEvidence(corpus))
-    return [finding.evidence["sentence"] for finding in findings]
-
-
 def test_texts_in_both_splits_are_named_with_their_rows() -> None:
     (finding,) = copies(TRAIN, [*TEST, TRAIN[7]], "shared_texts")
     (example,) = finding.evidence["examples"]
@@ -66,13 +60,10 @@ def test_a_shared_text_is_found_whatever_its_case_and_punctuation() -> None:
     assert copies(TRAIN, [*TEST, (text.upper().replace(".", " !"), label)], "shared_texts")
 
 
-def test_one_shared_text_in_a_hundred_is_serious() -> None:
-    assert copies(TRAIN, [*TEST, TRAIN[7]], "shared_texts")[0].severity == "serious"
-
-
-def test_one_shared_text_in_two_hundred_is_a_warning() -> None:
-    test = [*reviews(200, seed=5), TRAIN[7]]
-    assert copies(TRAIN, test, "shared_texts")[0].severity == "warning"
+def test_shared_texts_are_serious_from_one_in_a_hundred_on() -> None:
+    tests = ([*TEST, TRAIN[7]], [*reviews(200, seed=5), TRAIN[7]])
+    severities = [copies(TRAIN, test, "shared_texts")[0].severity for test in tests]
+    assert severities == ["serious", "warning"]
 
 
 def test_accuracy_is_told_without_the_shared_texts() -> None:
@@ -82,20 +73,24 @@ def test_accuracy_is_told_without_the_shared_texts() -> None:
     assert finding.evidence["accuracy_on_the_others"] > 0.9
 
 
-def test_a_test_text_with_a_changed_word_is_nearly_shared() -> None:
+def test_a_test_text_with_a_changed_word_is_nearly_shared_and_an_equal_one_is_not() -> None:
     text, label = TRAIN[4]
     changed = text.replace(" was ", " is ", 1)
     (finding,) = copies(TRAIN, [*TEST, (changed, label)], _NEAR)
     assert finding.evidence["examples"][0]["train_row"] == 4
-
-
-def test_a_text_that_is_shared_exactly_is_not_named_as_nearly_shared() -> None:
     assert not copies(TRAIN, [*TEST, TRAIN[4]], _NEAR)
 
 
-def test_texts_that_share_one_sentence_are_no_near_copies() -> None:
-    texts = read_words([f"{TRAIN[0][0]} {_LONG}", f"{TEST[0][0]} {_LONG}"])
-    assert near_copies(texts, np.array([False, True]), np.ones(2, bool)) == []
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (f"{TRAIN[0][0]} {_LONG}", f"{TEST[0][0]} {_LONG}"),
+        ("one of the best stays that I ever had", "one of the best stays that I ever had Sam"),
+    ],
+    ids=["one sentence", "a formula of nine words"],
+)
+def test_texts_that_share_a_sentence_or_a_formula_are_no_near_copies(pair: tuple[str, str]) -> None:
+    assert near_copies(read_words(pair), np.array([False, True]), np.ones(2, bool)) == []
 
 
 def test_near_copies_are_those_of_a_slow_comparison() -> None:
@@ -121,20 +116,6 @@ def test_a_shorter_version_of_a_training_text_is_nearly_shared() -> None:
     assert finding.evidence["examples"][0]["train_row"] == 0
 
 
-def test_a_few_nearly_shared_texts_are_a_note_and_many_a_warning() -> None:
-    longest = sorted(TRAIN, key=lambda pair: -len(pair[0]))[:2]
-    changed = [(text.replace(" was ", " is ", 1), label) for text, label in longest]
-    few = [*reviews(300, seed=5), changed[0]]
-    severities = [copies(TRAIN, test, _NEAR)[0].severity for test in (few, TEST + changed)]
-    assert severities == ["note", "warning"]
-
-
-def test_a_formula_of_nine_words_is_no_near_copy() -> None:
-    formula = "one of the best stays that I ever had"
-    both = [*TRAIN, (formula, "good")], [*TEST, (f"{formula} Sam", "good")]
-    assert not copies(*both, _NEAR)
-
-
 def test_texts_that_several_authors_filled_in_alike_are_forms_and_no_copies() -> None:
     forms = [(f"Guest {name}: {_LONG}", "good") for name in ("Ann", "Bob", "Cy", "Dee")]
     told = copies(TRAIN + forms[:3], TEST + forms[3:], "shared_forms")
@@ -153,49 +134,53 @@ def test_many_duplicates_are_worth_a_warning() -> None:
     assert copies(TRAIN + TRAIN[:20], TEST, "duplicates")[0].severity == "warning"
 
 
-def test_the_same_text_with_two_labels_is_a_conflict() -> None:
+def test_the_same_text_with_two_labels_is_a_conflict_and_with_one_label_is_none() -> None:
     (finding,) = copies([*TRAIN, (TRAIN[0][0], "good")], TEST, "conflicting_labels")
     assert finding.evidence["examples"][0]["labels"] == ["bad", "good"]
-
-
-def test_the_same_text_with_the_same_label_is_no_conflict() -> None:
     assert not copies([*TRAIN, TRAIN[0]], TEST, "conflicting_labels")
 
 
-def test_a_leftover_at_the_end_of_one_class_is_named() -> None:
-    finding = only(audit_of(with_ending(TRAIN, "More", "bad")), "artefact_sentence")
+def test_a_leftover_at_the_end_of_one_class_is_named_with_the_predictions_that_hang_on_it() -> None:
+    test = with_ending(TEST, "More", "bad")
+    finding = only(audit_of(with_ending(TRAIN, "More", "bad"), test), "artefact_sentence")
     assert finding.evidence["sentence"] == "More"
     assert finding.evidence["share_at_the_end"] == 1
+    assert finding.evidence["n_test_documents_with_it"] == 20
 
 
-def test_a_leftover_of_both_classes_is_harmless() -> None:
-    train = with_ending(with_ending(TRAIN, "More", "bad"), "More", "good")
-    assert artefacts(train) == []
+@pytest.mark.parametrize(
+    ("train", "expected"),
+    [
+        (with_ending(with_ending(TRAIN, "More", "bad"), "More", "good"), []),
+        ([(t.replace(". ", ". 2. ", 1) if y == "bad" else t, y) for t, y in TRAIN], []),
+        (with_ending(TRAIN, "5", "bad"), ["5"]),
+        (with_ending(TRAIN, "Horrible!", "bad"), []),
+        ([(f"{t} More", y) for t, y in TRAIN[:12] if y == "bad"] + TRAIN[12:], []),
+        (TRAIN + [TRAIN[0]] * 60, []),
+    ],
+    ids=[
+        "of both classes",
+        "numbers of lists",
+        "a mark at the end that is a number",
+        "words that say the class",
+        "of a few documents",
+        "copies of one document",
+    ],
+)
+def test_only_what_gives_the_class_away_is_a_leftover(train: Labelled, expected: list[str]) -> None:
+    corpus = corpus_of(train, TEST)
+    found = artefact_sentences(corpus, WordEvidence(corpus))
+    assert [finding.evidence["sentence"] for finding in found] == expected
 
 
-def test_the_numbers_of_lists_are_no_leftovers() -> None:
-    train = [
-        (text.replace(". ", ". 2. ", 1) if label == "bad" else text, label) for text, label in TRAIN
-    ]
-    assert artefacts(train) == []
-
-
-def test_a_mark_at_the_end_is_a_leftover_though_it_is_a_number() -> None:
-    assert artefacts(with_ending(TRAIN, "5", "bad")) == ["5"]
-
-
-def test_a_remark_before_documents_of_all_classes_is_told() -> None:
+def test_a_remark_before_documents_of_all_classes_is_told_unless_it_stands_anywhere() -> None:
     train = [(f"Sent for free. {text}", label) for text, label in TRAIN[:40]]
     (finding,) = fixed_sentences(corpus_of(train + TRAIN[40:]))
     assert (finding.evidence["sentence"], finding.evidence["place"]) == ("Sent for free.", "first")
-
-
-def test_a_sentence_that_stands_anywhere_is_no_remark() -> None:
-    train = [
-        (f"{text} So be it." if place % 2 else f"So be it. {text}", label)
-        for place, (text, label) in enumerate(TRAIN)
+    anywhere = [
+        (f"{t} So be it." if n % 2 else f"So be it. {t}", y) for n, (t, y) in enumerate(TRAIN)
     ]
-    assert fixed_sentences(corpus_of(train)) == []
+    assert fixed_sentences(corpus_of(anywhere)) == []
 
 
 @pytest.mark.parametrize(
@@ -210,7 +195,7 @@ def test_a_sentence_that_stands_anywhere_is_no_remark() -> None:
 )
 def test_what_no_author_wrote_is_named(sign: str, name: str) -> None:
     train = [(f"{text} Then {sign} it was.", label) for text, label in TRAIN]
-    (finding,) = (f for f in mark_findings(corpus_of(train)) if f.kind == "unclean_texts")
+    (finding,) = (f for f in sign_findings(corpus_of(train)) if f.kind == "unclean_texts")
     assert list(finding.evidence["shares_of_documents"]) == [name]
     assert sign in finding.evidence["examples"][0]["text"]
 
@@ -218,23 +203,14 @@ def test_what_no_author_wrote_is_named(sign: str, name: str) -> None:
 @pytest.mark.parametrize("sign", ["<br />", "<3", "AT&T", "a < b", "xx", "XX"])
 def test_what_authors_write_is_no_markup(sign: str) -> None:
     both = ([(f"{text} Then {sign} it was.", y) for text, y in split] for split in (TRAIN, TEST))
-    assert mark_findings(corpus_of(*both)) == []
+    assert sign_findings(corpus_of(*both)) == []
 
 
 def test_splits_prepared_in_different_ways_are_told() -> None:
     lower = [(text.lower().replace(".", ""), label) for text, label in TEST]
-    (finding,) = mark_findings(corpus_of(TRAIN, lower))
+    (finding,) = sign_findings(corpus_of(TRAIN, lower))
     assert finding.kind == "other_preparation"
     assert set(finding.evidence["shares"]) == {"capital letters", "full stops"}
-
-
-def test_a_short_sentence_whose_words_say_the_class_is_no_leftover() -> None:
-    assert artefacts(with_ending(TRAIN, "Horrible!", "bad")) == []
-
-
-def test_a_leftover_of_a_few_documents_is_no_evidence() -> None:
-    bad = [(f"{text} More", label) for text, label in TRAIN[:12] if label == "bad"]
-    assert artefacts(bad + TRAIN[12:]) == []
 
 
 def test_sentences_of_few_documents_are_told_together() -> None:
@@ -247,29 +223,19 @@ def test_sentences_of_few_documents_are_told_together() -> None:
     assert (finding.kind, finding.evidence["n_sentences"]) == ("telling_sentences", 2)
 
 
-def test_copies_of_one_document_do_not_make_its_sentences_leftovers() -> None:
-    assert artefacts(TRAIN + [TRAIN[0]] * 60) == []
-
-
-def test_a_leftover_tells_how_many_predictions_hang_on_it() -> None:
-    test = with_ending(TEST, "More", "bad")
-    finding = only(audit_of(with_ending(TRAIN, "More", "bad"), test), "artefact_sentence")
-    assert finding.evidence["n_test_documents_with_it"] == 20
-
-
 def test_passages_that_many_documents_share_are_named() -> None:
     finding = only(audit_of(with_ending(TRAIN, _LONG, "good")), "copied_passages")
     assert finding.evidence["n_documents"] == 40
     assert finding.evidence["examples"][0]["text"].startswith("We thank every guest")
 
 
-def test_short_formulas_are_no_copied_passages() -> None:
-    formula = "It was one of the best stays ever."
-    assert copied_passages(corpus_of(with_ending(TRAIN, formula, "good"))) == []
-
-
-def test_a_document_that_stands_in_the_data_often_is_no_boilerplate() -> None:
-    assert copied_passages(corpus_of(TRAIN + [TRAIN[0]] * 60)) == []
+@pytest.mark.parametrize(
+    "train",
+    [with_ending(TRAIN, "It was one of the best stays ever.", "good"), TRAIN + [TRAIN[0]] * 60],
+    ids=["a short formula", "a document that stands in the data often"],
+)
+def test_what_people_write_or_repeat_whole_is_no_copied_passage(train: Labelled) -> None:
+    assert copied_passages(corpus_of(train)) == []
 
 
 def test_words_in_another_language_are_told() -> None:
@@ -295,46 +261,13 @@ def test_sentences_cut_in_many_pieces_are_told() -> None:
     assert finding.evidence["share"] == 1
 
 
-def test_a_handful_of_documents_tells_nothing_of_lengths() -> None:
-    short = [(text.split(". ")[0] + ".", label) for text, label in TEST[:10]]
-    assert worded_shift_findings(corpus_of(TRAIN, short)) == []
-
-
 def test_empty_documents_are_counted_and_left_out() -> None:
     finding = only(audit_of(TRAIN, [*TEST, (" ", "good")]), "empty_documents")
     assert (finding.evidence["split"], finding.evidence["n_documents"]) == ("test", 1)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "artefact_sentence",
-        "conflicting_labels",
-        "copied_passages",
-        "cut_sentences",
-        "duplicates",
-        "empty_documents",
-        "fixed_sentence",
-        "near_shared_texts",
-        "other_length",
-        "other_preparation",
-        "shared_forms",
-        "shared_texts",
-        "telling_sentences",
-        "unclean_texts",
-        "unknown_words",
-    ],
-)
-def test_clean_texts_raise_no_alarm(kind: str) -> None:
-    assert found(clean_audit(), kind) == []
-
-
 def test_unspaced_scripts_are_read_by_characters() -> None:
     assert read_words(["房间很干净。", "房间很脏"]).lengths.tolist() == [5, 4]
-
-
-def test_shingles_stay_within_their_text() -> None:
-    assert shingles(read_words(["a b", "c d e"]), 3)[1].tolist() == [2]
 
 
 def test_a_run_that_one_document_repeats_counts_once() -> None:

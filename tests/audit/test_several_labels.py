@@ -28,14 +28,8 @@ def test_a_suspected_label_is_judged_by_the_class_in_dispute() -> None:
         texts.append(" ".join([first, *told, last]))
         labels.append(has.astype(float))
     truth = np.array(labels)
-    settings = Settings(
-        epochs=20,
-        retrain_epochs=20,
-        learning_rate=1e-2,
-        n_prototypes=6,
-        max_prototypes=6,
-        min_prototypes=6,
-    )
+    sizes = {"n_prototypes": 6, "max_prototypes": 6, "min_prototypes": 6}
+    settings = Settings(epochs=20, retrain_epochs=20, learning_rate=1e-2, **sizes)
     model = ProtoryNetClassifier(HashingEncoder(), settings=settings, device="cpu", cache=False)
     model.fit(texts, truth)
     only_food = next(row for row in range(300) if truth[row].tolist() == [1, 0])
@@ -43,11 +37,9 @@ def test_a_suspected_label_is_judged_by_the_class_in_dispute() -> None:
     given[only_food] = [1, 1]
 
     def documents(count: int, targets: np.ndarray) -> LabelledDocuments:
-        sentences, embeddings = model.prepare(texts[:count], on_empty="skip")
-        rows = np.arange(count)
-        return LabelledDocuments(
-            texts[:count], rows, sentences, embeddings, targets[:count].astype(np.float32)
-        )
+        sentences, embeddings = model.prepare(texts[:count])
+        labels = targets[:count].astype(np.float32)
+        return LabelledDocuments(texts[:count], np.arange(count), sentences, embeddings, labels)
 
     audit = audit_model(model.model_, documents(300, given), documents(40, truth))
     (finding,) = [found for found in audit.findings if found.kind == "label_suspects"]

@@ -12,10 +12,8 @@ from hypothesis import given, strategies as st
 
 from protorynet.automaton import Automaton, Pattern, State
 from protorynet.errors import EmptyDocumentError, InputError
-from protorynet.explain import beliefs, learn_automata, learn_automaton, stored_automaton
-from protorynet.explain.clusters import cluster
-from protorynet.explain.prefix_tree import grow_tree, pure_prefixes
-from protorynet.explain.walk import Walk
+from protorynet.explain import learn_automata, learn_automaton, stored_automaton
+from protorynet.explain.quotient import cluster, grow_tree, pure_prefixes
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Centring, ProtoryNetwork, Reader
@@ -78,58 +76,52 @@ def reader(entry: list[float], keep: float, content: list[float], threshold: flo
     return made
 
 
-@pytest.fixture
-def contains_three() -> Model:
-    """Give "yes" to what holds prototype 3 anywhere."""
-    entry = [OPEN if column == 3 else SHUT for column in range(K)]
-    return made(reader(entry, OPEN, [OPEN] * K, threshold=0.4))
+CONTAINS_THREE = ([OPEN if column == 3 else SHUT for column in range(K)], OPEN, [OPEN] * K, 0.4)
+LAST_WINS = ([OPEN] * K, SHUT, [OPEN if column < 2 else SHUT for column in range(K)], 0.0)
 
 
 @pytest.fixture
 def last_wins() -> Model:
     """Give "yes" to what ends with prototype 0 or 1."""
-    content = [OPEN if column < 2 else SHUT for column in range(K)]
-    return made(reader([OPEN] * K, SHUT, content, threshold=0.0))
+    return made(reader(*LAST_WINS))
 
 
-@pytest.fixture
-def never_yes() -> Model:
-    return made(reader([OPEN] * K, SHUT, [OPEN] * K, threshold=2.0))
+def random_model(classes: tuple[str, ...], seed: int, layers: int = 1) -> Model:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        reader = Reader(K, len(classes), hidden=6, layers=layers, dropout=0.5 if layers > 1 else 0)
+        with torch.no_grad():
+            for weight in reader.parameters():
+                weight.mul_(4)
+    return made(reader, classes)
 
 
 @pytest.fixture
 def untrained() -> Model:
-    with torch.random.fork_rng():
-        torch.manual_seed(3)
-        reader = Reader(K, 2, hidden=6, layers=2, dropout=0.5)
-        with torch.no_grad():
-            for weight in reader.parameters():
-                weight.mul_(4)
-    return made(reader)
+    return random_model(("no", "yes"), seed=3, layers=2)
 
 
-def test_containing_a_prototype_takes_two_states(contains_three: Model) -> None:
-    automaton = learn_automaton(contains_three, trajectory(random_texts(200)), "yes")
-    assert automaton.start == 0
-    assert automaton.transitions == ((0, 0, 0, 1, 0), (1, 1, 1, 1, 1))
-    assert [state.accepting for state in automaton.states] == [False, True]
+@pytest.fixture
+def four_classes() -> Model:
+    return random_model(("a", "b", "c", "d"), seed=5)
 
 
-def test_the_last_prototype_winning_takes_two_states(last_wins: Model) -> None:
-    automaton = learn_automaton(last_wins, trajectory(random_texts(200)), "yes")
-    assert automaton.transitions == ((1, 1, 0, 0, 0), (1, 1, 0, 0, 0))
-
-
-@pytest.mark.parametrize("language", ["contains_three", "last_wins"])
-def test_a_known_language_is_read_exactly_on_new_documents(
-    language: str, request: pytest.FixtureRequest
+@pytest.mark.parametrize(
+    ("language", "transitions"),
+    [
+        (CONTAINS_THREE, ((0, 0, 0, 1, 0), (1, 1, 1, 1, 1))),
+        (LAST_WINS, ((1, 1, 0, 0, 0), (1, 1, 0, 0, 0))),
+    ],
+    ids=["holds prototype 3 anywhere", "ends with prototype 0 or 1"],
+)
+def test_a_known_language_takes_two_states_and_is_read_exactly(
+    language: Any, transitions: Any
 ) -> None:
-    automaton = learn_automaton(
-        request.getfixturevalue(language),
-        trajectory(random_texts(200)),
-        "yes",
-        held_out=trajectory(random_texts(500, seed=1, longest=20)),
-    )
+    others = trajectory(random_texts(500, seed=1, longest=20))
+    train = trajectory(random_texts(200))
+    automaton = learn_automaton(made(reader(*language)), train, "yes", held_out=others)
+    assert automaton.transitions == transitions
+    assert [state.accepting for state in automaton.states] == [False, True]
     assert (automaton.fidelity, automaton.fidelity_ids_only) == (1.0, 1.0)
 
 
@@ -140,35 +132,17 @@ def test_the_other_class_is_the_complement(last_wins: Model) -> None:
         assert yes.accepts(text) is not no.accepts(text)
 
 
-@pytest.fixture
-def four_classes() -> Model:
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        reader = Reader(K, 4, hidden=6, layers=1, dropout=0.0)
-        with torch.no_grad():
-            for weight in reader.parameters():
-                weight.mul_(4)
-    return made(reader, classes=("a", "b", "c", "d"))
-
-
 @pytest.mark.parametrize("model", ["untrained", "four_classes"])
-def test_all_at_once_are_those_learnt_one_by_one(
+def test_all_at_once_are_those_learned_one_by_one(
     model: str, request: pytest.FixtureRequest
 ) -> None:
     whole: Model = request.getfixturevalue(model)
     train, others = trajectory(random_texts(200)), trajectory(random_texts(60, seed=1))
+    whole.network.reader.train()
     assert learn_automata(whole, train, held_out=others) == tuple(
         learn_automaton(whole, train, label, held_out=others) for label in whole.labels.names
     )
-
-
-def test_classes_in_groups_are_those_learnt_together(
-    four_classes: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    train = trajectory(random_texts(100))
-    together = learn_automata(four_classes, train)
-    monkeypatch.setattr(beliefs, "_NUMBERS_AT_ONCE", 1)
-    assert learn_automata(four_classes, train) == together
+    assert all(module.training for module in whole.network.reader.modules())
 
 
 def test_patterns_are_counted_for_each_class(four_classes: Model) -> None:
@@ -197,39 +171,19 @@ def test_transitions_never_seen_are_those_of_the_reader(last_wins: Model) -> Non
     assert not automaton.accepts([0, 4])
 
 
-def test_a_class_never_predicted_takes_one_rejecting_state(never_yes: Model) -> None:
-    automaton = learn_automaton(never_yes, trajectory(random_texts(60)), "yes")
+def test_a_class_never_predicted_takes_one_rejecting_state() -> None:
+    never = made(reader([OPEN] * K, SHUT, [OPEN] * K, threshold=2.0))
+    automaton = learn_automaton(never, trajectory(random_texts(60)), "yes")
     assert [state.accepting for state in automaton.states] == [False]
     assert (automaton.fidelity, automaton.patterns) == (1.0, ())
 
 
-def test_one_document_of_one_sentence_is_enough(last_wins: Model) -> None:
-    automaton = learn_automaton(last_wins, trajectory([[0]]), "yes")
-    assert automaton.accepts([0])
-
-
-def test_never_more_states_than_allowed(untrained: Model) -> None:
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_never_more_states_than_allowed_by_rising_belief(untrained: Model, most: int) -> None:
     train = trajectory(random_texts(300))
-    for most in (1, 2, 5):
-        automaton = learn_automaton(untrained, train, "yes", max_states=most, tolerance=0)
-        assert len(automaton.states) <= most
-
-
-def test_the_same_automaton_every_time(untrained: Model) -> None:
-    train = trajectory(random_texts(300))
-    assert learn_automaton(untrained, train, "yes") == learn_automaton(untrained, train, "yes")
-
-
-def test_learning_leaves_the_reader_as_it_was(untrained: Model) -> None:
-    untrained.network.reader.train()
-    learn_automaton(untrained, trajectory(random_texts(50)), "yes")
-    assert all(module.training for module in untrained.network.reader.modules())
-
-
-def test_states_are_numbered_by_rising_belief(untrained: Model) -> None:
-    automaton = learn_automaton(untrained, trajectory(random_texts(300)), "yes")
-    beliefs = [state.belief for state in automaton.states]
-    assert beliefs == sorted(beliefs)
+    states = learn_automaton(untrained, train, "yes", max_states=most).states
+    assert 1 <= len(states) <= most
+    assert [state.belief for state in states] == sorted(state.belief for state in states)
 
 
 def test_fidelity_is_the_share_of_documents_judged_alike(untrained: Model) -> None:
@@ -253,33 +207,18 @@ def test_traffic_counts_every_sentence_once(untrained: Model) -> None:
     assert sum(sum(edge.traffic) for edge in automaton.edges) == sum(map(len, texts))
 
 
-def test_every_transition_is_in_exactly_one_edge(untrained: Model) -> None:
-    automaton = learn_automaton(untrained, trajectory(random_texts(150)), "yes")
-    drawn = sorted(
-        (edge.source, prototype, edge.target)
-        for edge in automaton.edges
-        for prototype in edge.prototypes
-    )
-    table = sorted(
-        (state, 10 + column, target)
-        for state, row in enumerate(automaton.transitions)
-        for column, target in enumerate(row)
-    )
-    assert drawn == table
-
-
 def test_several_labels_have_an_automaton_each(last_wins: Model) -> None:
     model = made(last_wins.network.reader, task="multilabel")
     automaton = learn_automaton(model, trajectory(random_texts(200)), "yes")
     assert automaton.fidelity == 1.0
 
 
-def test_the_pattern_that_a_document_begins_with_decides(contains_three: Model) -> None:
-    automaton = learn_automaton(contains_three, trajectory(random_texts(300)), "yes")
+def test_the_pattern_that_a_document_begins_with_decides() -> None:
+    model = made(reader(*CONTAINS_THREE))
+    automaton = learn_automaton(model, trajectory(random_texts(300)), "yes")
     decided = automaton.deciding_pattern([3, 0, 1])
     assert decided is not None
-    assert decided.prototypes == (13,)
-    assert decided.purity == 1.0
+    assert (decided.prototypes, decided.purity) == ((13,), 1.0)
 
 
 def test_no_pattern_decides_a_document_of_another_class() -> None:
@@ -293,38 +232,29 @@ def test_no_pattern_decides_a_document_of_another_class() -> None:
     assert automaton.deciding_pattern([]) is None
 
 
-def test_an_empty_document_ends_where_it_starts(contains_three: Model) -> None:
-    automaton = learn_automaton(contains_three, trajectory(random_texts(100)), "yes")
-    assert automaton.run([]) == (automaton.start,)
-    assert not automaton.accepts([])
-
-
-def test_json_has_the_promised_fields(contains_three: Model) -> None:
-    automaton = learn_automaton(contains_three, trajectory(random_texts(100)), "yes")
+def test_json_has_the_promised_fields() -> None:
+    model = made(reader(*CONTAINS_THREE))
+    automaton = learn_automaton(model, trajectory(random_texts(100)), "yes")
     values = json.loads(json.dumps(automaton.to_dict()))
     assert values["label"] == "yes"
     assert (values["n_states"], values["n_transitions"], values["fidelity"]) == (2, 10, 1.0)
     assert set(values["patterns"][0]) == {"prototypes", "support", "purity"}
 
 
-def test_an_unknown_class_is_refused_by_name(last_wins: Model) -> None:
-    with pytest.raises(InputError, match=r"'maybe' is none of the model's classes.*'no', 'yes'"):
-        learn_automaton(last_wins, trajectory([[0]]), "maybe")
-
-
-def test_no_documents_are_refused(last_wins: Model) -> None:
-    with pytest.raises(InputError, match="no documents"):
-        learn_automaton(last_wins, trajectory([]), "yes")
-
-
-def test_documents_without_sentences_are_refused_by_row(last_wins: Model) -> None:
-    with pytest.raises(EmptyDocumentError, match="row 1"):
-        learn_automaton(last_wins, trajectory([[0], [], [1]]), "yes")
-
-
-def test_no_states_are_refused(last_wins: Model) -> None:
-    with pytest.raises(InputError, match="max_states=0"):
-        learn_automaton(last_wins, trajectory([[0]]), "yes", max_states=0)
+@pytest.mark.parametrize(
+    ("texts", "asked", "error", "message"),
+    [
+        ([[0]], {"label": "maybe"}, InputError, "'maybe' is none of the model's classes.*'no', 'y"),
+        ([], {}, InputError, "no documents"),
+        ([[0], [], [1]], {}, EmptyDocumentError, "row 1"),
+        ([[0]], {"max_states": 0}, InputError, "max_states=0"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused_by_name(
+    last_wins: Model, texts: Any, asked: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        learn_automaton(last_wins, trajectory(texts), **({"label": "yes"} | asked))
 
 
 @pytest.mark.parametrize("column", [-1, K])
@@ -332,24 +262,6 @@ def test_a_column_that_is_no_prototype_is_refused(last_wins: Model, column: int)
     automaton = learn_automaton(last_wins, trajectory([[0], [2]]), "yes")
     with pytest.raises(InputError, match=f"column {column} is no prototype"):
         automaton.accepts([column])
-
-
-@given(documents)
-def test_the_tree_counts_as_a_plain_dictionary_does(texts: list[list[int]]) -> None:
-    members = np.array([text[-1] < 2 for text in texts])
-    tree = grow_tree(trajectory(texts), members)
-    plain: dict[tuple[int, ...], list[int]] = {}
-    for text, member in zip(texts, members, strict=True):
-        for length in range(len(text) + 1):
-            counts = plain.setdefault(tuple(text[:length]), [0, 0])
-            counts[0] += 1
-            counts[1] += int(member)
-    found = {
-        tree.prefix(node): [int(tree.documents[node]), int(tree.members[node])]
-        for node in range(len(tree))
-    }
-    assert found == plain
-    assert [tree.prefix(node) for node in tree.ends] == [tuple(text) for text in texts]
 
 
 @given(documents, st.integers(1, 4), st.sampled_from([0.5, 0.8, 1.0]))
@@ -377,22 +289,6 @@ def test_pure_prefixes_are_the_shortest_ones(
     assert {tree.prefix(node) for node in found} == shortest
 
 
-@given(documents, st.randoms(use_true_random=False))
-def test_all_documents_at_once_end_where_each_alone_does(
-    texts: list[list[int]], random: Any
-) -> None:
-    n = random.randint(1, 4)
-    table = np.array([[random.randrange(n) for _ in range(K)] for _ in range(n)])
-    expected = []
-    for text in texts:
-        state = 0
-        for column in text:
-            state = int(table[state, column])
-        expected.append(state)
-    walk = Walk(trajectory(texts), np.zeros(len(texts), np.bool_))
-    assert walk.ends(table, 0).tolist() == expected
-
-
 @given(st.lists(st.integers(0, 6), min_size=1), st.integers(1, 8))
 def test_equal_points_share_a_cluster_and_no_number_is_left_out(
     values: list[int], most: int
@@ -405,9 +301,7 @@ def test_equal_points_share_a_cluster_and_no_number_is_left_out(
 
 @given(documents)
 def test_any_documents_give_an_automaton_that_reads_any_document(texts: list[list[int]]) -> None:
-    content = [OPEN if column < 2 else SHUT for column in range(K)]
-    model = made(reader([OPEN] * K, SHUT, content, threshold=0.0))
-    automaton = learn_automaton(model, trajectory(texts), "yes")
+    automaton = learn_automaton(made(reader(*LAST_WINS)), trajectory(texts), "yes")
     assert automaton.fidelity_train >= 0.99
     assert all(0 <= t < len(automaton.states) for row in automaton.transitions for t in row)
     assert len(automaton.transitions) == len(automaton.states)

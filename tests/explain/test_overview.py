@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from protorynet import Explanation, ProtoryNetClassifier, Settings
+from protorynet import Explanation, ProtoryNetClassifier as Classifier
 from protorynet.data import sequence_text
 from protorynet.errors import InputError
 from protorynet.explain import (
     LabelledDocuments,
     Overview,
     calibration_error,
-    documents_at,
+    learn_automata,
+    misled_documents,
     nearest_sentences,
     overview_model,
 )
-from protorynet.explain.figures import reliability_bins, transition_counts
+from protorynet.explain.overview import reliability_bins
 from protorynet.reading import Reading
 
 _MOST = 1000
 
 
-def prepared(clf: ProtoryNetClassifier, documents: Any, labels: Any) -> LabelledDocuments:
+def prepared(clf: Classifier, documents: Any, labels: Any) -> LabelledDocuments:
     sentences, embeddings = clf.prepare(list(documents), on_empty="skip")
     targets = clf.model_.labels.encode(labels)
     texts = [each if isinstance(each, str) else sequence_text(len(each)) for each in documents]
@@ -38,50 +40,44 @@ def prepared(clf: ProtoryNetClassifier, documents: Any, labels: Any) -> Labelled
 def labels(unseen_reviews: Any) -> list[str]:
     """The labels with every seventh turned round, so that there are mistakes."""
     turned = {"good": "bad", "bad": "good"}
-    given = unseen_reviews.labels
-    return [turned[label] if place % 7 == 3 else label for place, label in enumerate(given)]
+    return [turned[y] if n % 7 == 3 else y for n, y in enumerate(unseen_reviews.labels)]
 
 
 @pytest.fixture(scope="module")
-def documents(
-    clf: ProtoryNetClassifier, unseen_reviews: Any, labels: list[str]
-) -> LabelledDocuments:
+def documents(clf: Classifier, unseen_reviews: Any, labels: list[str]) -> LabelledDocuments:
     return prepared(clf, unseen_reviews.texts, labels)
 
 
 @pytest.fixture(scope="module")
-def overview(clf: ProtoryNetClassifier, documents: LabelledDocuments) -> Overview:
+def overview(clf: Classifier, documents: LabelledDocuments) -> Overview:
     return overview_model(clf.model_, documents, nearest=3, mistakes=_MOST)
 
 
 @pytest.fixture(scope="module")
-def explained(clf: ProtoryNetClassifier, unseen_reviews: Any) -> list[Explanation]:
+def explained(clf: Classifier, unseen_reviews: Any) -> list[Explanation]:
     explanations: list[Explanation] = clf.explain(unseen_reviews.texts)
     return explanations
 
 
-def test_accuracy_and_confusion_count_the_explanations(
+def test_accuracy_confusion_and_class_figures_are_those_of_scikit_learn(
     overview: Overview, explained: list[Explanation], labels: list[str]
 ) -> None:
-    pairs = Counter(zip(labels, (each.label for each in explained), strict=True))
-    names = overview.classes
-    assert overview.confusion is not None
-    assert overview.confusion.tolist() == [[pairs[t, p] for p in names] for t in names]
-    assert overview.n_right == sum(pairs[name, name] for name in names)
-    assert overview.accuracy == overview.n_right / len(labels)
-    assert overview.baseline == max(Counter(labels).values()) / len(labels)
-
-
-def test_class_figures_are_those_of_scikit_learn(
-    overview: Overview, explained: list[Explanation], labels: list[str]
-) -> None:
-    from sklearn.metrics import precision_score, recall_score
+    from sklearn.metrics import confusion_matrix, precision_score, recall_score
 
     predicted = [each.label for each in explained]
-    for figures in overview.class_figures:
-        how = {"labels": [figures.name], "average": "macro", "zero_division": 0}
-        assert figures.recall == pytest.approx(recall_score(labels, predicted, **how))
-        assert figures.precision == pytest.approx(precision_score(labels, predicted, **how))
+    names = list(overview.classes)
+    assert overview.confusion is not None
+    matrix = confusion_matrix(labels, predicted, labels=names)
+    assert overview.confusion.tolist() == matrix.tolist()
+    assert overview.n_right == int(matrix.trace())
+    assert overview.accuracy == overview.n_right / len(labels)
+    assert overview.baseline == max(Counter(labels).values()) / len(labels)
+    how = {"labels": names, "average": None, "zero_division": 0}
+    recalls, precisions = (
+        score(labels, predicted, **how) for score in (recall_score, precision_score)
+    )
+    assert [each.recall for each in overview.class_figures] == pytest.approx(recalls)
+    assert [each.precision for each in overview.class_figures] == pytest.approx(precisions)
 
 
 def test_transitions_count_pairs_of_neighbouring_sentences(
@@ -132,11 +128,9 @@ def test_the_nearest_sentences_are_the_most_similar_distinct_ones(
 
 
 def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_rows() -> None:
-    flat = np.ones(4, np.float32)
-    columns = np.zeros(4, np.int64)
+    flat, columns = np.ones(4, np.float32), np.zeros(4, np.int64)
     matches = Reading(columns, flat, columns, flat, np.array([1, 1, 2]))
-    texts = ["b", "a", "b", "c"]
-    near = nearest_sentences(matches, texts, np.array([7, 5, 9]), 2, most=2)
+    near = nearest_sentences(matches, ["b", "a", "b", "c"], np.array([7, 5, 9]), 2, most=2)
     assert [(each.text, each.rows) for each in near[0]] == [("b", (7, 9)), ("a", (5,))]
     assert near[1] == ()
 
@@ -178,7 +172,7 @@ def test_certainty_is_in_the_last_bin_and_errors_add_up() -> None:
     assert calibration_error(bins) == pytest.approx(1 / 3)
 
 
-def test_mistakes_come_with_the_surest_first(
+def test_mistakes_come_with_the_surest_first_and_blame_the_sentence_of_the_largest_effect(
     overview: Overview, explained: list[Explanation], labels: list[str]
 ) -> None:
     wrong = [
@@ -188,75 +182,29 @@ def test_mistakes_come_with_the_surest_first(
     ]
     assert wrong
     assert [each.row for each in overview.mistakes] == [row for _, row in sorted(wrong)]
-
-
-def test_the_blamed_sentence_is_the_one_with_the_largest_effect(
-    overview: Overview, explained: list[Explanation], labels: list[str]
-) -> None:
     for mistake in overview.mistakes:
         effects = [step.effect for step in explained[mistake.row - 100].sentences]
         assert mistake.truth == labels[mistake.row - 100]
         assert mistake.wrong_class == mistake.explanation.label
         assert mistake.blamed == int(np.argmax(effects))
         assert mistake.blamed_effect == pytest.approx(max(effects), abs=1e-6)
-
-
-def test_examples_are_right_and_of_different_classes(overview: Overview) -> None:
     answers = [each.explanation.label for each in overview.examples]
     assert answers == [each.truth for each in overview.examples]
-    assert len(set(answers)) == len(answers)
 
 
-def test_an_overview_is_the_same_every_time(
-    clf: ProtoryNetClassifier, documents: LabelledDocuments, overview: Overview
-) -> None:
-    again = overview_model(clf.model_, documents, nearest=3, mistakes=_MOST)
-    assert again.prototypes == overview.prototypes
-    assert again.mistakes == overview.mistakes
-    assert again.examples == overview.examples
-
-
-def test_one_document_is_enough(clf: ProtoryNetClassifier, documents: LabelledDocuments) -> None:
-    one = overview_model(clf.model_, documents_at(documents, np.array([3])))
-    assert one.n_documents == 1
-    assert len(one.mistakes) + len(one.examples) == 1
-
-
-def test_documents_without_a_sentence_are_left_out(clf: ProtoryNetClassifier) -> None:
+def test_documents_without_a_sentence_are_left_out_and_some_must_be_left(clf: Classifier) -> None:
     given = prepared(clf, ["\u200b", "The room was lovely."], ["bad", "good"])
     found = overview_model(clf.model_, given)
     assert (found.n_documents, found.n_sentences) == (1, 1)
     assert {row for each in found.prototypes for near in each.nearest for row in near.rows} == {101}
-
-
-def test_no_documents_are_refused(clf: ProtoryNetClassifier) -> None:
     with pytest.raises(InputError, match="no documents with a sentence"):
         overview_model(clf.model_, prepared(clf, ["\u200b"], ["bad"]))
 
 
-def test_a_document_of_one_sentence_has_no_transitions() -> None:
-    ones = np.ones(2, np.float32)
-    columns = np.array([0, 1])
-    alone = Reading(columns, ones, columns, ones, np.array([1, 1]))
-    assert transition_counts(alone, 2).tolist() == [[0, 0], [0, 0]]
-
-
-@pytest.fixture(scope="module")
-def several(reviews: Any, encoder: Any, quick: Settings) -> ProtoryNetClassifier:
-    """A model of any number of labels per document."""
-    both = [("long", label) if len(text) > 70 else (label,) for text, label in _pairs(reviews)]
-    clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
-    return clf.fit(reviews.texts, both)
-
-
-def _pairs(reviews: Any) -> list[tuple[str, str]]:
-    return list(zip(reviews.texts, reviews.labels, strict=True))
-
-
 def test_several_labels_have_no_confusion_matrix_but_figures_per_class(
-    several: ProtoryNetClassifier, unseen_reviews: Any
+    several: Classifier, unseen_reviews: Any
 ) -> None:
-    truth = [("long", label) for label in unseen_reviews.labels]
+    truth = [("room", "pool")] * len(unseen_reviews.texts)
     found = overview_model(several.model_, prepared(several, unseen_reviews.texts, truth))
     assert (found.confusion, found.baseline, found.n_sure) == (None, None, 0)
     answers = several.predict(unseen_reviews.texts)
@@ -266,10 +214,10 @@ def test_several_labels_have_no_confusion_matrix_but_figures_per_class(
 
 
 def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
-    several: ProtoryNetClassifier, unseen_reviews: Any
+    several: Classifier, unseen_reviews: Any
 ) -> None:
     model = several.model_
-    truth = [("bad", "good", "long")] * len(unseen_reviews.texts)
+    truth = [("room", "pool", "staff")] * len(unseen_reviews.texts)
     given = prepared(several, unseen_reviews.texts, truth)
     mistake = next(
         each
@@ -288,11 +236,45 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
     assert mistake.blamed_effect == pytest.approx(max(rises), abs=1e-5)
 
 
-def test_sequences_of_vectors_have_no_words_to_count(quick: Settings) -> None:
-    random = np.random.default_rng(0)
-    sequences = [random.normal(size=(3, 4)).astype(np.float32) + i % 2 for i in range(40)]
-    labels = [i % 2 for i in range(40)]
-    clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu").fit(sequences, labels)
+def test_sequences_of_vectors_have_no_words_to_count(of_vectors: Any) -> None:
+    clf, sequences, labels = of_vectors
     found = overview_model(clf.model_, prepared(clf, sequences, labels))
-    assert (found.has_texts, found.lengths) == (False, ())
-    assert found.n_sentences == 120
+    assert (found.has_texts, found.lengths, found.n_sentences) == (False, (), 120)
+
+
+@pytest.fixture(scope="module")
+def misled(clf: Classifier, reviews: Any) -> Any:
+    """Documents of which every label is wrong, the automata of the model, and what misled it."""
+    turned = ["good" if answer == "bad" else "bad" for answer in clf.predict(reviews.texts)]
+    documents = prepared(clf, reviews.texts, turned)
+    automata = learn_automata(clf.model_, clf.read(reviews.texts))
+    return documents, automata, misled_documents(clf.model_, automata, documents)
+
+
+def test_every_wrong_answer_is_in_one_group_the_most_misleading_beginnings_first(
+    misled: Any,
+) -> None:
+    documents, _, groups = misled
+    assert sorted(row for group in groups for row in group.rows) == documents.rows.tolist()
+    assert all(group.n_given == group.n_wrong for group in groups)
+    order = [(group.pattern is None, -group.n_wrong) for group in groups]
+    assert order == sorted(order)
+
+
+def test_documents_of_a_group_begin_with_its_pattern(
+    clf: Classifier, reviews: Any, misled: Any
+) -> None:
+    _, automata, groups = misled
+    paths = clf.read(reviews.texts).paths(range(len(clf.prototypes_)))
+    for group in groups:
+        automaton = next(each for each in automata if each.label == group.label)
+        for row in group.rows:
+            steps = paths[row - 100].tolist()
+            assert automaton.deciding_pattern(steps) == group.pattern
+            assert automaton.accepts(steps) is group.followed
+
+
+def test_right_answers_mislead_nobody(clf: Classifier, misled: Any) -> None:
+    documents, automata, _ = misled
+    right = replace(documents, targets=1 - documents.targets)
+    assert misled_documents(clf.model_, automata, right) == ()

@@ -1,6 +1,6 @@
 from protorynet.explain import LabelledDocuments as LabelledDocuments
 
-from .auditing import audit_model as audit_model
+from .checks import audit_model as audit_model
 from .findings import (
     Audit as Audit,
     Finding as Finding,

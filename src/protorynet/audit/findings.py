@@ -1,16 +1,14 @@
-"""What an audit tells: findings, each a plain sentence with its evidence."""
+"""What an audit finds: findings, each a plain sentence with its evidence."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["Audit", "Finding", "Severity", "counted", "quoted", "share_of"]
-
 Severity = Literal["note", "warning", "serious"]
 
 _RANK = {"serious": 0, "warning": 1, "note": 2}
-_QUOTED = 120
+_QUOTED_CHARACTERS = 120
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Finding:
     kind
         Its key in JSON, such as ``"shared_texts"``.
     severity
-        ``"serious"`` (figures cannot be trusted before it is mended), ``"warning"`` (look at it)
+        ``"serious"`` (figures cannot be trusted before it is repaired), ``"warning"`` (look at it)
         or ``"note"`` (good to know).
     message
         Plain sentences: what was found, why it matters and what to do.
@@ -38,12 +36,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet audit --json` prints them."""
-        return {
-            "kind": self.kind,
-            "severity": self.severity,
-            "message": self.message,
-            "evidence": self.evidence,
-        }
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -64,25 +57,13 @@ class Audit:
 
     @classmethod
     def of(cls, findings: list[Finding], *, n_train: int, n_test: int) -> Audit:
-        """Return the findings ordered by how serious they are.
-
-        Examples
-        --------
-        >>> kinds = {"duplicates": "note", "shared_texts": "serious"}
-        >>> found = [Finding(kind, severity, "", {}) for kind, severity in kinds.items()]
-        >>> [f.kind for f in Audit.of(found, n_train=2, n_test=1).findings]
-        ['shared_texts', 'duplicates']
-        """
+        """Return the findings ordered by how serious they are."""
         ordered = sorted(findings, key=lambda finding: _RANK[finding.severity])
         return cls(tuple(ordered), n_train, n_test)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet audit --json` prints them."""
-        return {
-            "findings": [finding.to_dict() for finding in self.findings],
-            "n_train": self.n_train,
-            "n_test": self.n_test,
-        }
+        return {**vars(self), "findings": [finding.to_dict() for finding in self.findings]}
 
     def _repr_html_(self) -> str:
         from protorynet.report import audit_fragment
@@ -117,12 +98,12 @@ def counted(count: int, thing: str, things: str | None = None) -> str:
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
-def quoted(text: str, limit: int = _QUOTED) -> str:
+def quote(text: str, limit: int = _QUOTED_CHARACTERS) -> str:
     """Return the beginning of a text on one line.
 
     Examples
     --------
-    >>> quoted("It was a long" + " way" * 9, 20)
+    >>> quote("It was a long" + " way" * 9, 20)
     'It was a long way…'
     """
     # A very long text is cut first, so that little of it is read.

@@ -5,71 +5,62 @@ from protorynet.automaton import (
     State as State,
 )
 
-from .chosen import (
-    Mistake as Mistake,
-    confident_mistakes as confident_mistakes,
-    documents_at as documents_at,
-    explain_mistakes as explain_mistakes,
-)
-from .documents import (
-    ModelFacts as ModelFacts,
-    explain_documents as explain_documents,
-    explain_reading as explain_reading,
+from .automaton_learning import (
+    class_place as class_place,
+    learn_automata as learn_automata,
+    learn_automaton as learn_automaton,
+    stored_automaton as stored_automaton,
 )
 from .evaluation import (
     Evaluation as Evaluation,
     Measure as Measure,
+    evaluate_model as evaluate_model,
+)
+from .examples import (
+    LabelledDocuments as LabelledDocuments,
+    Misled as Misled,
+    Mistake as Mistake,
+    confident_mistakes as confident_mistakes,
+    documents_at as documents_at,
+    explain_mistakes as explain_mistakes,
+    misled_documents as misled_documents,
 )
 from .explanation import (
     AutomatonReading as AutomatonReading,
     DecidingPattern as DecidingPattern,
     Explanation as Explanation,
+    ModelFacts as ModelFacts,
     Rationale as Rationale,
     SentenceExplanation as SentenceExplanation,
     WordEffect as WordEffect,
+    explain_documents as explain_documents,
+    explain_reading as explain_reading,
 )
-from .faithfulness import evaluate_model as evaluate_model
-from .figures import (
-    SHORT as SHORT,
-    ClassFigures as ClassFigures,
-    ReliabilityBin as ReliabilityBin,
-    calibration_error as calibration_error,
-    class_figures as class_figures,
+from .leave_one_out import (
+    leave_one_out_effects as leave_one_out_effects,
 )
-from .judging import (
+from .likeness import (
+    Encode as Encode,
     Judge as Judge,
     choose_judge as choose_judge,
     encoder_judge as encoder_judge,
+    pretrained_encode as pretrained_encode,
     tfidf_judge as tfidf_judge,
 )
-from .labelled import LabelledDocuments as LabelledDocuments
-from .leaving_out import leave_one_out_effects as leave_one_out_effects
-from .misleading import (
-    Misled as Misled,
-    misled_documents as misled_documents,
-)
-from .neighbours import (
-    Neighbour as Neighbour,
-    nearest_sentences as nearest_sentences,
-)
 from .overview import (
+    SHORT as SHORT,
     SURE as SURE,
+    ClassFigures as ClassFigures,
+    Neighbour as Neighbour,
     Overview as Overview,
     PrototypeFigures as PrototypeFigures,
+    ReliabilityBin as ReliabilityBin,
+    calibration_error as calibration_error,
+    class_figures as class_figures,
+    nearest_sentences as nearest_sentences,
     overview_model as overview_model,
 )
-from .pretrained import (
-    Encode as Encode,
-    pretrained_encode as pretrained_encode,
-)
 from .rationale import (
-    explain_match as explain_match,
     explain_matches as explain_matches,
     explain_words as explain_words,
-)
-from .summarising import (
-    class_place as class_place,
-    learn_automata as learn_automata,
-    learn_automaton as learn_automaton,
-    stored_automaton as stored_automaton,
 )

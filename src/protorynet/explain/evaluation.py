@@ -1,11 +1,111 @@
-"""How right a model is, and how faithful its explanations are: always told together."""
+"""How right a model is, and how far its explanations can be trusted: always reported together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Evaluation", "Measure"]
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.data import Sentences
+from protorynet.encoders import Embeddings
+from protorynet.explain.leave_one_out import leave_one_out_effects
+from protorynet.explain.likeness import (
+    Encode,
+    Judge,
+    compare_before_training,
+    measure_duplicates,
+    measure_match_quality,
+    measure_semantics,
+)
+from protorynet.explain.quotient import Walk
+from protorynet.model import Model
+from protorynet.reading import Reading
+
+# Each sentence is left out in turn, so the work grows with the square of a document's length.
+_ERASURE_DOCUMENTS = 500
+_ERASURE_SENTENCES = 60
+_IMPORTANT_ONE_IN = 5
+
+_MEANINGS = {
+    "ids_only_accuracy": (
+        "Accuracy when the reader sees only which prototype each sentence is matched to, not how "
+        "similar it is. Much lower than the accuracy: the shown matches are not the whole reason."
+    ),
+    "substitution_agreement": (
+        "Share of predictions that stay the same when every sentence is replaced by its "
+        "prototype's sentence and the whole model runs again. Low: the prototypes do not stand "
+        "for the sentences they are shown for."
+    ),
+    "prototype_error": (
+        "Largest difference between a prototype's vector and its sentence encoded again. Above "
+        "0.00001: the sentence shown is not what the model computes with."
+    ),
+    "duplicate_prototypes": (
+        "Share of the prototypes that have a twin: the same words, or a cosine of 0.9 or more "
+        "before training. High: there are fewer different prototypes than are shown."
+    ),
+    "semantic_similarity": (
+        "Mean cosine of a sentence and its prototype's sentence, by the encoder as it was before "
+        "training. Far below the semantic limit: sentences are matched by their class more than "
+        "by what they say."
+    ),
+    "semantic_limit": (
+        "The same if every sentence had the likest of the prototypes in use. Low: many sentences "
+        "have no prototype that is like them."
+    ),
+    "match_quality": (
+        "How often an independent judge{judge} finds the sentence more like its prototype than "
+        "like two random others. One third would be chance."
+    ),
+    "match_quality_untrained": (
+        "The same judge about the matches that the encoder would make before any training: a "
+        "yardstick, since judge and encoder never agree on everything. Match quality far below "
+        "it: training has pulled the matches away from what the sentences say."
+    ),
+    "projection_drop": (
+        "Validation accuracy lost when the prototypes that training had left free became real "
+        "sentences. Well above 0: the sentences shown say less than what the model had learnt."
+    ),
+    "score_calibration": (
+        "Correlation, over the prototypes, of the model's score with the share of the class among "
+        "the documents of the sentences matched to it. Near 0: the scores mean nothing."
+    ),
+    "comprehensiveness": (
+        "Mean probability that the predicted class loses when the most important fifth of the "
+        "sentences, at least one, is left out. Near 0: the sentences named as important do not "
+        "decide."
+    ),
+    "sufficiency": (
+        "Mean probability that the predicted class loses when only this fifth is read. High: the "
+        "sentences named as important are not enough to decide."
+    ),
+    "shuffled_accuracy": (
+        "Accuracy with the sentences of each document in random order. Equal to the accuracy: the "
+        "order of the sentences is not used."
+    ),
+    "top_usage": (
+        "Share of the sentences matched to the most used prototype. Near 1: the trajectories say "
+        "little."
+    ),
+    "usage_perplexity": (
+        "How many equally used prototypes would be as varied as these. Near 2: trajectories are "
+        "hardly more than yes and no."
+    ),
+    "unused_prototypes": (
+        "Share of the prototypes that no sentence of these documents is matched to."
+    ),
+    "automaton_fidelity": (
+        "Share of the documents on which the automaton of a class decides as the model does, "
+        "averaged over the classes. Much below 1: the patterns that explanations name are not how "
+        "the model decides."
+    ),
+    "automaton_states": (
+        "States of the largest automaton. More than about 20: it is no summary that a person could "
+        "follow."
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -34,11 +134,9 @@ class Evaluation:
     Parameters
     ----------
     accuracy, macro_f1
-        Share of documents labelled rightly; mean over classes of the F1 score.
-    n_documents, n_prototypes
-        How many documents were read, and with how many prototypes.
-    measures
-        The faithfulness measures.
+        Share of documents labelled correctly; mean over classes of the F1 score.
+    n_documents, n_prototypes, measures
+        How many documents were read, with how many prototypes, and the faithfulness measures.
     """
 
     accuracy: float
@@ -49,10 +147,170 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet evaluate --json` prints them."""
-        return {
-            "accuracy": self.accuracy,
-            "macro_f1": self.macro_f1,
-            "n_documents": self.n_documents,
-            "n_prototypes": self.n_prototypes,
-            "faithfulness": {measure.name: measure.value for measure in self.measures},
-        }
+        values = {**vars(self), "faithfulness": {each.name: each.value for each in self.measures}}
+        del values["measures"]
+        return values
+
+
+def evaluate_model(
+    model: Model,
+    sentences: Sentences,
+    embeddings: Embeddings,
+    targets: NDArray[np.float32],
+    *,
+    encode: Encode | None,
+    pretrained: Encode | None = None,
+    judge: Judge | None,
+    judge_name: str = "",
+    seed: int = 0,
+) -> Evaluation:
+    """Measure accuracy and faithfulness on labelled documents.
+
+    Parameters
+    ----------
+    model, sentences, embeddings, targets
+        The model, and the documents, none empty, with one-hot or multi-hot labels.
+    encode
+        The model's encoder, to encode the prototypes' sentences again; None for vectors that the
+        user gave, whose prototypes cannot be encoded again.
+    pretrained
+        A fine-tuned encoder as it was before training (see `pretrained_encode`); without it what
+        needs it is not known. For all other models `encode` is that already.
+    judge, judge_name
+        An independent judge of likeness, and what it is called in the report.
+    seed
+        Seed of the shuffling and sampling.
+    """
+    from sklearn.metrics import f1_score
+
+    reading = model.read(model.match(embeddings, sentences.lengths))
+    predicted = model.labels.decide(reading.probabilities)
+    truth = model.labels.decide(targets)
+    space = None
+    # A text in place of a figure says why there is none.
+    found: dict[str, float | str] = {}
+    found["ids_only_accuracy"] = _agreement(model, reading.with_full_similarity(), truth)
+    if encode is not None:
+        shown = encode([item.sentence for item in model.prototypes])
+        space = compare_before_training(
+            model, sentences, embeddings, shown, pretrained=pretrained, seed=seed
+        )
+        again = model.match(Embeddings(shown, np.arange(len(shown))), np.ones(len(shown), np.int64))
+        replaced = again.take(reading.columns, reading.lengths)
+        found["substitution_agreement"] = _agreement(model, replaced, predicted)
+        error = (model.embed(shown) - model.network.prototypes).abs().max()
+        found["prototype_error"] = float(error)
+        found["duplicate_prototypes"] = measure_duplicates(model, space)
+        found |= measure_semantics(space, reading)
+    if judge is not None:
+        found |= measure_match_quality(model, sentences, reading, space, judge, seed=seed)
+    found["projection_drop"] = _projection_drop(model)
+    found["score_calibration"] = _calibration(model, reading, targets)
+    found |= _erasure(model, reading, seed)
+    found["shuffled_accuracy"] = _agreement(model, reading.shuffle(seed), truth)
+    found |= _usage(model, reading)
+    found |= _automata(model, reading, predicted)
+    labels = (model.labels.decode(targets), model.labels.decode(reading.probabilities))
+    return Evaluation(
+        accuracy=float((predicted == truth).all(axis=1).mean()),
+        macro_f1=float(f1_score(*labels, average="macro", zero_division=0)),
+        n_documents=len(targets),
+        n_prototypes=len(model.prototypes),
+        measures=tuple(_measure(name, value, judge_name) for name, value in found.items()),
+    )
+
+
+def _measure(name: str, value: float | str, judge_name: str) -> Measure:
+    meaning = _MEANINGS[name].replace("{judge}", f" ({judge_name})" if judge_name else "")
+    if isinstance(value, str):
+        return Measure(name, None, meaning + value)
+    return Measure(name, value, meaning)
+
+
+def _agreement(model: Model, reading: Reading, labels: NDArray[np.bool_]) -> float:
+    """Read documents again, and return the share that are given exactly these labels."""
+    decided = model.labels.decide(model.read(reading).probabilities)
+    return float((decided == labels).all(axis=1).mean())
+
+
+def _projection_drop(model: Model) -> float | str:
+    free = model.training.free_accuracy
+    if free is None:
+        return " It was not recorded for this model."
+    return free - model.training.validation_accuracy
+
+
+def _calibration(model: Model, reading: Reading, targets: NDArray[np.float32]) -> float | str:
+    counts, rates = reading.class_rates(targets, len(model.prototypes))
+    scores = np.array([list(item.scores.values()) for item in model.prototypes])
+    first = 1 if rates.shape[1] == 2 and model.labels.task == "multiclass" else 0
+    rates, scores = rates[counts > 0, first:].ravel(), scores[counts > 0, first:].ravel()
+    if len(rates) < 3 or rates.std() == 0 or scores.std() == 0:
+        return ""
+    return float(np.corrcoef(rates, scores)[0, 1])
+
+
+def _erasure(model: Model, reading: Reading, seed: int) -> dict[str, float | str]:
+    """Measure comprehensiveness and sufficiency, as in the ERASER benchmark, on whole sentences.
+
+    A sentence is as important as the probability that its document's leading class loses when
+    that sentence alone is left out. Nothing is encoded again, since the matches of the other
+    sentences stay as they are.
+    """
+    chosen = np.flatnonzero((reading.lengths >= 2) & (reading.lengths <= _ERASURE_SENTENCES))
+    if not len(chosen):
+        needs = f" Needs documents of 2 to {_ERASURE_SENTENCES} sentences."
+        return {"comprehensiveness": needs, "sufficiency": needs}
+    if len(chosen) > _ERASURE_DOCUMENTS:
+        chosen = np.random.default_rng(seed).choice(chosen, _ERASURE_DOCUMENTS, replace=False)
+    # Read again: a document's probabilities depend, by rounding, on those beside it.
+    whole = model.read(reading.part(np.isin(np.arange(len(reading.lengths)), chosen)))
+    important = _most_important(leave_one_out_effects(model, whole), whole.lengths)
+    leading = whole.probabilities.argmax(axis=1)[:, None]
+
+    def lost(kept: NDArray[np.bool_]) -> float:
+        lengths = np.add.reduceat(kept, whole.offsets[:-1], dtype=np.int64)
+        rest = model.read(whole.take(np.flatnonzero(kept), lengths))
+        fall = whole.probabilities - rest.probabilities
+        return float(np.take_along_axis(fall, leading, axis=1).mean(dtype=np.float64))
+
+    return {"comprehensiveness": lost(~important), "sufficiency": lost(important)}
+
+
+def _most_important(effects: NDArray[np.float32], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark in each document the fifth of the sentences with the largest effects, at least one.
+
+    Of equal ones the earlier counts as more important.
+    """
+    document = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((-effects, document))
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    important = np.zeros(len(order), dtype=np.bool_)
+    important[order] = rank < np.repeat(np.maximum(1, lengths // _IMPORTANT_ONE_IN), lengths)
+    return important
+
+
+def _usage(model: Model, reading: Reading) -> dict[str, float | str]:
+    counts = np.bincount(reading.columns, minlength=len(model.prototypes))
+    share = counts / counts.sum()
+    used = share[share > 0]
+    return {
+        "top_usage": float(share.max()),
+        "usage_perplexity": float(np.exp(-(used * np.log(used)).sum())),
+        "unused_prototypes": float((counts == 0).mean()),
+    }
+
+
+def _automata(
+    model: Model, reading: Reading, predicted: NDArray[np.bool_]
+) -> dict[str, float | str]:
+    if not model.automata:
+        missing = " The model holds no automata."
+        return {"automaton_fidelity": missing, "automaton_states": missing}
+    walk, shares = Walk(reading, predicted[:, 0]), []
+    for place, automaton in enumerate(model.automata):
+        accepting = np.array([state.accepting for state in automaton.states])
+        members = walk.for_class(predicted[:, place])
+        shares.append(members.fidelity(np.array(automaton.transitions), automaton.start, accepting))
+    most = max(len(automaton.states) for automaton in model.automata)
+    return {"automaton_fidelity": float(np.mean(shares)), "automaton_states": float(most)}

@@ -1,21 +1,30 @@
-"""The reasons of one prediction: what every view of a document is drawn from."""
+"""The reasons of a prediction: what every view of a document is drawn from.
+
+Nothing here needs torch, so that exported models can be explained without it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-__all__ = [
-    "AutomatonReading",
-    "DecidingPattern",
-    "Explanation",
-    "Rationale",
-    "SentenceExplanation",
-    "WordEffect",
-]
+import numpy as np
+from numpy.typing import NDArray
 
-_LEVEL = 1e-3  # probabilities nearer than this are told as equal
+from protorynet.automaton import Automaton
+from protorynet.data import Sentences, Splitter
+from protorynet.labels import LabelCode
+from protorynet.prototypes import Prototypes
+from protorynet.reading import Reading
+
+if TYPE_CHECKING:
+    from protorynet.encoders import Embeddings
+    from protorynet.model import Model
+
+_EQUAL_PROBABILITIES = 1e-3  # those nearer than this are shown as equal
 
 
 @dataclass(frozen=True)
@@ -24,10 +33,8 @@ class WordEffect:
 
     Parameters
     ----------
-    text
-        The words, exactly as they stand in their sentence.
-    start, end
-        Their character offsets in the sentence.
+    text, start, end
+        The words, exactly as they stand in their sentence, and their character offsets there.
     effect
         The similarity with them minus the similarity without them: above 0 where they make the
         two sentences alike, below 0 where they set them apart.
@@ -40,7 +47,7 @@ class WordEffect:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet explain --words --json` prints them."""
-        return {"text": self.text, "start": self.start, "end": self.end, "effect": self.effect}
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -49,10 +56,8 @@ class Rationale:
 
     Parameters
     ----------
-    sentence
-        The sentence.
-    prototype, prototype_sentence, similarity
-        The prototype's id and sentence, and how similar the model finds the two.
+    sentence, prototype, prototype_sentence, similarity
+        The sentence, the prototype's id and sentence, and how similar the model finds the two.
     words, prototype_words
         The words of either one with their effects, in reading order.
     """
@@ -66,14 +71,7 @@ class Rationale:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
-            "sentence": self.sentence,
-            "prototype": self.prototype,
-            "prototype_sentence": self.prototype_sentence,
-            "similarity": self.similarity,
-            "words": [word.to_dict() for word in self.words],
-            "prototype_words": [word.to_dict() for word in self.prototype_words],
-        }
+        return {**vars(self), **_plain_words(self)}
 
     def _repr_html_(self) -> str:
         from protorynet.report import rationale_fragment
@@ -92,22 +90,17 @@ class SentenceExplanation:
 
     Parameters
     ----------
-    text
-        The sentence, exactly as it stands in the document.
-    start, end
-        Its character offsets in the document.
+    text, start, end
+        The sentence, exactly as it stands in the document, and its character offsets there.
     prototype, prototype_sentence, similarity
         The active prototype's id and sentence, and exp(−d/ψ²) between the two.
-    runner_up, runner_up_similarity
-        The second-nearest prototype's id and similarity; None where there is only one prototype.
-    scores
-        The active prototype's score for each class.
-    running
-        The model's probabilities after reading up to and including this sentence.
+    runner_up, runner_up_similarity, runner_up_sentence
+        The same of the second-nearest prototype; None where there is only one prototype.
+    scores, running
+        The active prototype's score for each class, and the model's probabilities after reading up
+        to and including this sentence.
     effect
         How much the predicted class's probability falls when this sentence is left out.
-    runner_up_sentence
-        The second-nearest prototype's sentence.
     words, prototype_words
         The words of the sentence and of its prototype with their effects on the similarity;
         empty where nobody asked for them.
@@ -130,10 +123,6 @@ class SentenceExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet explain --json` prints them."""
-        words = {
-            "words": [word.to_dict() for word in self.words],
-            "prototype_words": [word.to_dict() for word in self.prototype_words],
-        }
         return {
             "text": self.text,
             "start": self.start,
@@ -147,8 +136,15 @@ class SentenceExplanation:
             "scores": dict(self.scores),
             "running": dict(self.running),
             "effect": self.effect,
-            **(words if self.words else {}),
+            **(_plain_words(self) if self.words else {}),
         }
+
+
+def _plain_words(pair: Rationale | SentenceExplanation) -> dict[str, Any]:
+    return {
+        "words": [word.to_dict() for word in pair.words],
+        "prototype_words": [word.to_dict() for word in pair.prototype_words],
+    }
 
 
 @dataclass(frozen=True)
@@ -162,10 +158,9 @@ class DecidingPattern:
     prototypes, sentences
         Ids and sentences of the prototypes of the first sentences; anything may follow. A
         prototype that has a name is shown by both.
-    support
-        How many of the training documents looked at begin so.
-    purity
-        Share of these to which the model gives the class.
+    support, purity
+        How many of the training documents looked at begin so, and to which share of these the
+        model gives the class.
     """
 
     label: str
@@ -176,13 +171,8 @@ class DecidingPattern:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet explain --json` prints them."""
-        return {
-            "label": self.label,
-            "prototypes": list(self.prototypes),
-            "sentences": list(self.sentences),
-            "support": self.support,
-            "purity": self.purity,
-        }
+        both = {"prototypes": list(self.prototypes), "sentences": list(self.sentences)}
+        return {**vars(self), **both}
 
 
 @dataclass(frozen=True)
@@ -191,16 +181,13 @@ class AutomatonReading:
 
     Parameters
     ----------
-    label
-        The class.
-    states
-        Numbers of the states it goes through: the start, and one after each sentence.
-    accepts
-        Whether it gives the class.
-    agrees
-        Whether it decides as the model does. If not, it explains nothing of this document.
+    label, states
+        The class, and the numbers of the states: the start, and one after each sentence.
+    accepts, agrees
+        Whether it gives the class, and whether it decides as the model does. If not, it explains
+        nothing of this document.
     fidelity
-        Share of the documents held out in training on which the two agree.
+        Share of the held-out documents on which the two agree.
     pattern
         The pattern that decides; None where no pattern matches, or the two do not agree.
     """
@@ -213,14 +200,10 @@ class AutomatonReading:
     pattern: DecidingPattern | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as `protorynet explain --json` prints them."""
-        return {
-            "label": self.label,
-            "states": list(self.states),
-            "accepts": self.accepts,
-            "agrees": self.agrees,
-            "fidelity": self.fidelity,
-        }
+        """Return plain values, as `protorynet explain --json` prints them, without the pattern."""
+        values = {**vars(self), "states": list(self.states)}
+        del values["pattern"]
+        return values
 
 
 @dataclass(frozen=True)
@@ -229,19 +212,15 @@ class Explanation:
 
     Parameters
     ----------
-    document
-        The original text.
-    label
-        The predicted class; for multi-label models the predicted classes joined by ``", "``.
-    probabilities
-        Probability of each class.
-    sentences
-        The steps of the trajectory, in reading order.
+    document, label
+        The original text, and the predicted class; several of them are joined by ``", "``.
+    probabilities, sentences
+        Probability of each class, and the steps of the trajectory, in reading order.
     automaton
         How the automaton of the most probable class reads it; None where the model holds none.
     reader_is_behind
         Whether prototypes were edited by hand after the reader was last trained, so that it
-        decides with prototypes that it has not learnt to use.
+        decides with prototypes that it was not trained on.
     """
 
     document: str
@@ -275,7 +254,7 @@ class Explanation:
         return tuple(
             name
             for name, probability in self.probabilities.items()
-            if name != self.label and abs(probability - predicted) < _LEVEL
+            if name != self.label and abs(probability - predicted) < _EQUAL_PROBABILITIES
         )
 
     @property
@@ -307,14 +286,9 @@ class Explanation:
         explanation_page([self], Path(path))
 
     def to_svg(self, path: str | Path | None = None, *, width: int = 960) -> str:
-        """Return the trajectory with the text beside it as an SVG, and write it where told.
+        """Return the trajectory with the text beside it as an SVG; write it to `path` if given.
 
-        Parameters
-        ----------
-        path
-            File to write.
-        width
-            Width in pixels, at least 320; below 640 the text stands beneath the trajectory.
+        The width is in pixels, at least 320; below 640 the text stands beneath the trajectory.
         """
         from protorynet.report import explanation_svg, write_picture
 
@@ -326,12 +300,7 @@ class Explanation:
     def to_png(self, path: str | Path, *, width: int = 960, scale: float = 2.0) -> None:
         """Write the picture of `to_svg` as a PNG; needs ``protorynet[png]`` and a font.
 
-        Parameters
-        ----------
-        path
-            File to write.
-        width, scale
-            Width of the picture as laid out, and how many pixels of the file make one of it.
+        One pixel of the picture as laid out becomes `scale` pixels of the file.
         """
         from protorynet.report import explanation_svg, picture_png, write_picture
 
@@ -347,3 +316,150 @@ class Explanation:
         from protorynet.report import print_explanation, printed
 
         return printed(print_explanation, self)
+
+
+class ModelFacts(Protocol):
+    """What is known of a model whatever computes it: a `Model`, or an exported one."""
+
+    @property
+    def labels(self) -> LabelCode:
+        """The classes."""
+
+    @property
+    def prototypes(self) -> Prototypes:
+        """The prototypes, in the order of the columns of a `Reading`."""
+
+    @property
+    def splitter(self) -> Splitter:
+        """How texts are split."""
+
+    @property
+    def class_frequencies(self) -> tuple[float, ...]:
+        """Share of each class in the training documents."""
+
+    @property
+    def reader_is_behind(self) -> bool:
+        """Whether prototypes were edited after the reader was last trained."""
+
+    @property
+    def automata(self) -> tuple[Automaton, ...]:
+        """What the model does for each class; none at all where they are not known."""
+
+
+def explain_documents(
+    model: Model, documents: Sequence[str], sentences: Sentences, embeddings: Embeddings
+) -> list[Explanation]:
+    """Explain the model's prediction for each document.
+
+    Parameters
+    ----------
+    model, documents
+        The model, and the original texts.
+    sentences, embeddings
+        Their sentences, at least one each, and the encoder's vectors of these.
+    """
+    from protorynet.explain.leave_one_out import leave_one_out_effects
+
+    reading = model.read(model.match(embeddings, sentences.lengths))
+    effects = leave_one_out_effects(model, reading)
+    return explain_reading(model, documents, sentences, reading, effects)
+
+
+def explain_reading(
+    facts: ModelFacts,
+    documents: Sequence[str],
+    sentences: Sentences,
+    reading: Reading,
+    effects: NDArray[np.float32],
+) -> list[Explanation]:
+    """Put explanations together from what a model did.
+
+    Parameters
+    ----------
+    facts, documents, sentences
+        The model, the original texts, and their sentences, at least one each.
+    reading
+        What the model did with them.
+    effects
+        For each sentence, how much the predicted class's probability falls without it.
+    """
+    steps = _explain_sentences(facts, documents, sentences, reading, effects)
+    automata = _automaton_readings(facts, reading)
+    return [
+        Explanation(
+            document=text,
+            label=facts.labels.name_of(said),
+            probabilities=dict(zip(facts.labels.names, said.tolist(), strict=True)),
+            sentences=tuple(islice(steps, length)),
+            automaton=next(automata, None),
+            reader_is_behind=facts.reader_is_behind,
+        )
+        for text, said, length in zip(
+            documents, reading.probabilities, reading.lengths.tolist(), strict=True
+        )
+    ]
+
+
+def _explain_sentences(
+    facts: ModelFacts,
+    documents: Sequence[str],
+    sentences: Sentences,
+    reading: Reading,
+    effects: NDArray[np.float32],
+) -> Iterator[SentenceExplanation]:
+    """Explain all sentences of all documents, one after the other."""
+    names, items = facts.labels.names, facts.prototypes.items
+    # Plain numbers at once: taking them from arrays one by one would be slower by far.
+    for document, start, end, column, similarity, other, other_similarity, running, effect in zip(
+        sentences.documents.tolist(),
+        sentences.starts.tolist(),
+        sentences.ends.tolist(),
+        reading.columns.tolist(),
+        reading.similarities.tolist(),
+        reading.runner_up.tolist(),
+        reading.runner_up_similarities.tolist(),
+        reading.running.tolist(),
+        effects.tolist(),
+        strict=True,
+    ):
+        active, second, alone = items[column], items[other], column == other
+        yield SentenceExplanation(
+            documents[document][start:end],
+            start,
+            end,
+            active.id,
+            active.sentence,
+            similarity,
+            None if alone else second.id,
+            None if alone else other_similarity,
+            dict(active.scores),
+            dict(zip(names, running, strict=True)),
+            effect,
+            None if alone else second.sentence,
+        )
+
+
+def _automaton_readings(facts: ModelFacts, reading: Reading) -> Iterator[AutomatonReading]:
+    """Let the automaton of each document's most probable class read it too."""
+    if not facts.automata:
+        return
+    captions = {item.id: item.caption for item in facts.prototypes}
+    leading = reading.probabilities.argmax(axis=1)
+    given = facts.labels.decide(reading.probabilities)[np.arange(len(leading)), leading]
+    columns = iter(reading.columns.tolist())
+    for place, gives, length in zip(
+        leading.tolist(), given.tolist(), reading.lengths.tolist(), strict=True
+    ):
+        automaton, steps = facts.automata[place], list(islice(columns, length))
+        states = automaton.run(steps)
+        accepts = automaton.states[states[-1]].accepting
+        found = automaton.deciding_pattern(steps) if accepts and gives else None
+        pattern = None
+        if found is not None:
+            sentences = tuple(captions[number] for number in found.prototypes)
+            pattern = DecidingPattern(
+                automaton.label, found.prototypes, sentences, found.support, found.purity
+            )
+        yield AutomatonReading(
+            automaton.label, states, accepts, accepts == gives, automaton.fidelity, pattern
+        )

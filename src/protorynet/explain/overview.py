@@ -2,44 +2,134 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.errors import InputError
-from protorynet.explain.chosen import (
+from protorynet.explain.examples import (
     Example,
+    LabelledDocuments,
     Mistake,
+    choose_plainest,
+    choose_telling,
     confident_mistakes,
     documents_at,
+    explain_examples,
     explain_mistakes,
-    explained,
-    plainest_document,
-    telling_documents,
 )
-from protorynet.explain.figures import (
-    ClassFigures,
-    LengthFigures,
-    ReliabilityBin,
-    accuracy_by_length,
-    class_figures,
-    confusion_counts,
-    reliability_bins,
-    said_and_true,
-    transition_counts,
-)
-from protorynet.explain.labelled import LabelledDocuments
-from protorynet.explain.neighbours import Neighbour, nearest_sentences
 from protorynet.labels import Task
 from protorynet.model import PRECOMPUTED, Model
 from protorynet.prototypes import Prototype, PruningPoint
 from protorynet.reading import Reading
 
-__all__ = ["SURE", "Overview", "PrototypeFigures", "overview_model"]
-
+SHORT = 25
+"""Documents of fewer words than this are short, as in the paper's Table 2."""
 SURE = 0.95
 """From this probability on a prediction counts as sure."""
+
+_RELIABILITY_BINS = 10
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """How well one class is found.
+
+    Parameters
+    ----------
+    name
+        The class.
+    n_true, n_predicted, n_both
+        How many documents have it, how many are given it, and how many both.
+    """
+
+    name: str
+    n_true: int
+    n_predicted: int
+    n_both: int
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the documents of the class that are given it; None where there are none."""
+        return self.n_both / self.n_true if self.n_true else None
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the documents given the class that have it; None where there are none."""
+        return self.n_both / self.n_predicted if self.n_predicted else None
+
+
+@dataclass(frozen=True)
+class LengthFigures:
+    """How many documents of fewer than `SHORT` words, or of more, are predicted correctly."""
+
+    is_short: bool
+    n_documents: int
+    n_right: int
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share predicted correctly; None where there are none."""
+        return self.n_right / self.n_documents if self.n_documents else None
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Predictions of about the same probability.
+
+    Parameters
+    ----------
+    low, high
+        The bounds of the probabilities; the upper one belongs to the next bin.
+    count, said
+        How many predictions there are, never 0, and their mean probability.
+    n_true
+        How many of them came true.
+    """
+
+    low: float
+    high: float
+    count: int
+    said: float
+    n_true: int
+
+    @property
+    def observed(self) -> float:
+        """Share of the predictions that came true."""
+        return self.n_true / self.count
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The observed share with its uncertainty: a 95% Wilson interval.
+
+        Examples
+        --------
+        >>> [round(end, 3) for end in ReliabilityBin(0.9, 1.0, 10, 0.95, 9).interval]
+        [0.596, 0.982]
+        """
+        from scipy.stats import binomtest
+
+        ends = binomtest(self.n_true, self.count).proportion_ci(0.95, method="wilson")
+        return float(ends.low), float(ends.high)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A sentence that is matched to a prototype.
+
+    Parameters
+    ----------
+    text, similarity
+        The sentence, and how similar it is to the prototype.
+    rows
+        The documents that it stands in, as rows of their table, in ascending order.
+    """
+
+    text: str
+    similarity: float
+    rows: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -50,10 +140,9 @@ class PrototypeFigures:
     ----------
     prototype
         The prototype; its own usage and class rates are those of the training data.
-    usage
-        Share of the sentences matched to it.
-    class_rate
-        Share of each class among the documents of these; empty where there are none.
+    usage, class_rate
+        Share of the sentences matched to it, and of each class among the documents of these;
+        empty where there are none.
     nearest
         The sentences most like it.
     """
@@ -70,39 +159,32 @@ class Overview:
 
     Parameters
     ----------
-    classes, task
-        The classes, and whether a document has one of them or any number.
-    has_texts
-        Whether the documents are texts, or sequences of vectors.
-    n_documents, n_sentences, n_right
-        How many documents and sentences were read, and how many documents labelled rightly.
-    n_sure, n_sure_right
-        How many predictions were sure (0.95 and up), and how many of these right; 0 where a
-        document may have any number of classes.
+    classes, task, has_texts
+        The classes, whether a document has one of them or any number, and whether the documents
+        are texts, or sequences of vectors.
+    n_documents, n_sentences, n_right, n_sure, n_sure_right
+        How many documents and sentences were read, how many predictions are correct, how many
+        are sure (0.95 and up), and both; none is sure where a document may have several classes.
     prototypes
         The prototypes by falling score: for the last class if there are two classes, else class
         after class by their strongest one.
     transitions
         How often a sentence of one prototype (row) is followed by one of another (column), in the
         order of `prototypes`.
-    curve
-        The pruning curve of the training.
-    class_figures
-        How well each class is found.
+    curve, class_figures
+        The pruning curve of the training, and how well each class is found.
     confusion
         Documents by true class (row) and predicted class (column); None where a document may
         have any number of classes.
-    lengths
-        Figures of short documents and of long ones; empty where the documents are no texts.
-    reliability
-        Predictions by probability, and how many came true.
-    mistakes
-        The most confident mistakes, the worst first.
-    examples
-        A document for each of the most frequent classes, labelled rightly.
+    lengths, reliability
+        Figures of short documents and of long ones, none where the documents are no texts; and
+        predictions by probability, with how many came true.
+    mistakes, examples
+        The most confident mistakes, the worst first; and a document for each of the most frequent
+        classes, predicted correctly.
     plainest
-        A short document, labelled rightly, that shows a newcomer how the model reads; None where
-        the documents are no texts, or none is labelled rightly.
+        A short document, predicted correctly, that shows a newcomer how the model reads; None
+        where the documents are no texts, or no prediction is correct.
     """
 
     classes: tuple[str, ...]
@@ -126,12 +208,12 @@ class Overview:
 
     @property
     def accuracy(self) -> float:
-        """Share of the documents labelled rightly."""
+        """Share of the predictions that are correct."""
         return self.n_right / self.n_documents
 
     @property
     def baseline(self) -> float | None:
-        """Share labelled rightly by always naming the most frequent class, where one holds."""
+        """Accuracy of always naming the most frequent class, where one holds."""
         if self.task == "multilabel":
             return None
         return max(each.n_true for each in self.class_figures) / self.n_documents
@@ -149,83 +231,172 @@ def overview_model(
 
     Parameters
     ----------
-    model
-        The model.
-    documents
-        Labelled documents, best unseen in training; those without a sentence are left out.
-    nearest
-        Most sentences shown for each prototype.
-    mistakes, examples
-        Most documents shown that are labelled wrongly and rightly.
+    model, documents
+        The model, and labelled documents, best unseen in training; those without a sentence are
+        left out.
+    nearest, mistakes, examples
+        Most sentences shown for each prototype, and most documents shown with wrong and with
+        correct predictions.
     """
     filled = np.flatnonzero(documents.sentences.filled)
     if not len(filled):
         raise InputError("there are no documents with a sentence to look at.")
     documents = documents_at(documents, filled)
     task, names = model.labels.task, model.labels.names
-    trajectory = model.match(documents.embeddings, documents.sentences.lengths)
-    prediction = model.read(trajectory)
-    said, truth = prediction.probabilities, documents.targets > 0.5
+    reading = model.read(model.match(documents.embeddings, documents.sentences.lengths))
+    said, truth = reading.probabilities, documents.targets > 0.5
     predicted = model.labels.decide(said)
     right = (predicted == truth).all(axis=1)
     has_texts = model.encoder.name != PRECOMPUTED
-    words = np.array([len(text.split()) for text in documents.texts])
-    sure = (said.max(axis=1) >= SURE) if task == "multiclass" else np.zeros(len(said), np.bool_)
-    ranked, order = _prototypes(model, trajectory, documents, nearest)
-    counts = transition_counts(trajectory, len(model.prototypes))
-    wrong = confident_mistakes(model, prediction, truth, mistakes)
-    telling = telling_documents(model, trajectory, prediction, truth, examples)
-    plainest = plainest_document(trajectory, prediction, truth, predicted, documents.texts)
-    opening = [] if plainest is None or not has_texts else [plainest]
+    is_short = np.array([len(text.split()) < SHORT for text in documents.texts])
+    sure = (said.max(axis=1) >= SURE) & (task == "multiclass")
+    order = _rank_prototypes(model)
+    plainest = choose_plainest(reading, truth, predicted, documents.texts) if has_texts else None
+    shown = [] if plainest is None else [plainest]
     return Overview(
         classes=names,
         task=task,
         has_texts=has_texts,
         n_documents=len(right),
-        n_sentences=len(trajectory.columns),
+        n_sentences=len(reading.columns),
         n_right=int(right.sum()),
         n_sure=int(sure.sum()),
         n_sure_right=int(right[sure].sum()),
-        prototypes=ranked,
-        transitions=counts[np.ix_(order, order)],
+        prototypes=_prototype_figures(model, reading, documents, order, nearest),
+        transitions=_count_transitions(reading, len(order))[np.ix_(order, order)],
         curve=model.training.curve,
         class_figures=class_figures(names, truth, predicted),
-        confusion=None if task == "multilabel" else confusion_counts(truth, predicted),
-        lengths=accuracy_by_length(words, right) if has_texts else (),
-        reliability=reliability_bins(*said_and_true(task, said, truth)),
-        mistakes=explain_mistakes(model, documents_at(documents, wrong)),
-        examples=explained(model, documents_at(documents, telling)),
+        confusion=None if task == "multilabel" else truth.T.astype(np.int64) @ predicted,
+        lengths=tuple(
+            LengthFigures(kind, int((is_short == kind).sum()), int(right[is_short == kind].sum()))
+            for kind in ((True, False) if has_texts else ())
+        ),
+        reliability=reliability_bins(*_calibrated(task, said, truth)),
+        mistakes=explain_mistakes(
+            model, documents_at(documents, confident_mistakes(model, reading, truth, mistakes))
+        ),
+        examples=explain_examples(
+            model, documents_at(documents, choose_telling(reading, truth, predicted, examples))
+        ),
         plainest=next(
-            iter(explained(model, documents_at(documents, np.array(opening, np.int64)))), None
+            iter(explain_examples(model, documents_at(documents, np.array(shown, np.int64)))), None
         ),
     )
 
 
-def _prototypes(
-    model: Model, trajectory: Reading, documents: LabelledDocuments, most: int
-) -> tuple[tuple[PrototypeFigures, ...], NDArray[np.int64]]:
-    """Return the prototypes by rank, and the column of each."""
-    k = len(model.prototypes)
-    counts = np.bincount(trajectory.columns, minlength=k)
-    sums = np.zeros((k, documents.targets.shape[1]))
-    np.add.at(sums, trajectory.columns, np.repeat(documents.targets, trajectory.lengths, axis=0))
-    near = nearest_sentences(trajectory, documents.sentences.texts, documents.rows, k, most=most)
-    order = _ranks(model)
-    figures = tuple(
+def class_figures(
+    names: Sequence[str], truth: NDArray[np.bool_], predicted: NDArray[np.bool_]
+) -> tuple[ClassFigures, ...]:
+    """Count, for each class, the documents that have it, are given it, and both."""
+    counts = (each.sum(axis=0).tolist() for each in (truth, predicted, truth & predicted))
+    return tuple(ClassFigures(*each) for each in zip(names, *counts, strict=True))
+
+
+def nearest_sentences(
+    reading: Reading, texts: Sequence[str], rows: NDArray[np.int64], k: int, *, most: int
+) -> tuple[tuple[Neighbour, ...], ...]:
+    """Return, for each of `k` prototypes, the sentences matched to it that are most like it.
+
+    Sentences of the same words are named once; of two equally similar ones, the first in the
+    table comes first, so that the order is the same every time.
+
+    Parameters
+    ----------
+    reading, texts, rows
+        The matches, the sentences, and the row of each document.
+    k, most
+        Number of prototypes, and most sentences for each.
+    """
+    order = np.lexsort((np.arange(len(texts)), -reading.similarities, reading.columns))
+    row_of = np.repeat(rows, reading.lengths)
+    ends = np.cumsum(np.bincount(reading.columns, minlength=k))
+    found = []
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        near: dict[str, tuple[float, set[int]]] = {}
+        for place in order[start:end].tolist():
+            text, similarity = texts[place], float(reading.similarities[place])
+            if text not in near and len(near) == most:
+                if similarity < min(other for other, _ in near.values()):
+                    break
+                continue
+            near.setdefault(text, (similarity, set()))[1].add(int(row_of[place]))
+        found.append(tuple(Neighbour(t, s, tuple(sorted(own))) for t, (s, own) in near.items()))
+    return tuple(found)
+
+
+def reliability_bins(
+    said: NDArray[np.float64], came_true: NDArray[np.bool_]
+) -> tuple[ReliabilityBin, ...]:
+    """Group predictions by their probability into bins of equal width; empty ones are left out."""
+    edges = np.arange(_RELIABILITY_BINS + 1) / _RELIABILITY_BINS
+    place = np.minimum(np.searchsorted(edges, said, side="right"), _RELIABILITY_BINS) - 1
+    counts = np.bincount(place)
+    sums, true = np.bincount(place, said), np.bincount(place, came_true)
+    return tuple(
+        ReliabilityBin(
+            float(edges[i]),
+            float(edges[i + 1]),
+            int(counts[i]),
+            float(sums[i] / counts[i]),
+            int(true[i]),
+        )
+        for i in np.flatnonzero(counts)
+    )
+
+
+def calibration_error(bins: Sequence[ReliabilityBin]) -> float:
+    """Return the expected calibration error: how far what is said is from the truth."""
+    total = sum(each.count for each in bins)
+    return sum(each.count * abs(each.said - each.observed) for each in bins) / total
+
+
+def _calibrated(
+    task: Task, probabilities: NDArray[np.float32], truth: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the probabilities that calibration is about, and whether each came true.
+
+    Of two classes that of the last one, of several that of the class predicted, and where a
+    document may have any number of classes that of each.
+    """
+    said = probabilities.astype(np.float64)
+    if task == "multilabel":
+        return said.ravel(), truth.ravel()
+    if said.shape[1] == 2:
+        return said[:, 1], truth[:, 1]
+    places = (np.arange(len(said)), said.argmax(axis=1))
+    return said[places], truth[places]
+
+
+def _count_transitions(reading: Reading, k: int) -> NDArray[np.int64]:
+    goes_on = np.ones(len(reading.columns), np.bool_)
+    goes_on[reading.offsets[1:] - 1] = False
+    before = np.flatnonzero(goes_on)
+    pairs = reading.columns[before] * k + reading.columns[before + 1]
+    return np.bincount(pairs, minlength=k * k).reshape(k, k)
+
+
+def _prototype_figures(
+    model: Model,
+    reading: Reading,
+    documents: LabelledDocuments,
+    order: NDArray[np.int64],
+    most: int,
+) -> tuple[PrototypeFigures, ...]:
+    counts, shares = reading.class_rates(documents.targets, len(order))
+    rates, texts = shares.tolist(), documents.sentences.texts
+    near = nearest_sentences(reading, texts, documents.rows, len(order), most=most)
+    return tuple(
         PrototypeFigures(
             model.prototypes[column],
             float(counts[column] / counts.sum()),
-            dict(zip(model.labels.names, (sums[column] / counts[column]).tolist(), strict=True))
-            if counts[column]
-            else {},
+            dict(zip(model.labels.names, rates[column], strict=True)) if counts[column] else {},
             near[column],
         )
         for column in order.tolist()
     )
-    return figures, order
 
 
-def _ranks(model: Model) -> NDArray[np.int64]:
+def _rank_prototypes(model: Model) -> NDArray[np.int64]:
     """Return the columns by falling score; with several classes, class after class."""
     scores = np.array([list(item.scores.values()) for item in model.prototypes])
     one_axis = scores.shape[1] == 2 and model.labels.task == "multiclass"

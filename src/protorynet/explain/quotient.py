@@ -1,43 +1,249 @@
-"""Like beliefs taken together: a small automaton out of the reader's many states."""
+"""From trajectories to a small automaton: states of the reader that believe alike become one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from protorynet.explain.beliefs import BeliefReader, Beliefs
-from protorynet.explain.clusters import cluster, squared_distances, typical_points
-from protorynet.explain.prefix_tree import PrefixTree
-from protorynet.explain.walk import Walk
+from protorynet.labels import Task
+from protorynet.network import Reader
+from protorynet.reading import Reading
 
-__all__ = ["Quotient", "form_quotient", "merged_while_faithful", "retargeted"]
-
+_PROBES = 32  # next sentences, by the most used prototypes, that tell two beliefs apart
+_OUTLOOK_NUMBERS_AT_ONCE = 2**26
+_CLUSTER_ROUNDS = 50
+_SAME_POINT = 1e-9  # squared distance below which two points differ by rounding only
 # A vote of the reader itself, which decides only where no document has voted.
 _READER_VOTE = 1e-3
-_NEAREST = 3  # states that are tried as partners of each in a merge
+_FIDELITY_TOLERANCE = 0.005  # fidelity that may be given up for fewer states
+_MERGE_PARTNERS = 3  # nearest states that are tried for each
 _LEAST_GAIN = 3  # documents that must be won for a transition to be changed
 _LEAST_TRAFFIC = 20
+
+
+@dataclass(frozen=True)
+class PrefixTree:
+    """Every beginning of every trajectory once: node 0 is the empty one.
+
+    A node has a parent, one sentence shorter, which always comes before it, and the column of
+    its last sentence's prototype; node 0 has -1 for both. `documents` and `members` count those
+    that begin so, and those of them with the class. `ends` is the node of each document, `places`
+    that of each document up to each of its sentences; `levels` says where nodes of each length
+    start.
+    """
+
+    parents: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    documents: NDArray[np.int64]
+    members: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    places: NDArray[np.int64]
+    levels: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    def states(self, table: NDArray[np.int64], start: int) -> NDArray[np.int64]:
+        """Return the state that an automaton is in at each node."""
+        states = np.full(len(self), start, np.int64)
+        for first, stop in zip(self.levels[1:-1], self.levels[2:], strict=True):
+            level = slice(first, stop)
+            states[level] = table[states[self.parents[level]], self.columns[level]]
+        return states
+
+    def for_class(self, members: NDArray[np.bool_], lengths: NDArray[np.int64]) -> PrefixTree:
+        """Return the tree for another class, which these documents of these lengths have."""
+        inside = np.bincount(self.places[np.repeat(members, lengths)], minlength=len(self))
+        inside[0] = members.sum()
+        return replace(self, members=inside.astype(np.int64))
+
+    def prefix(self, node: int) -> tuple[int, ...]:
+        """Return the columns that lead to a node."""
+        columns = []
+        while node:
+            columns.append(int(self.columns[node]))
+            node = int(self.parents[node])
+        return tuple(reversed(columns))
+
+
+def grow_tree(reading: Reading, members: NDArray[np.bool_]) -> PrefixTree:
+    """Put documents, some of which have a class, into a tree, one sentence of each at a time."""
+    lengths, offsets = reading.lengths, reading.offsets
+    width = int(reading.columns.max(initial=0)) + 1
+    ends, places = np.zeros(len(lengths), np.int64), np.zeros_like(reading.columns)
+    parts = [tuple(np.array([value]) for value in (-1, -1, len(lengths), members.sum()))]
+    levels = [0, 1]
+    for depth in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > depth)
+        here = offsets[longer] + depth
+        steps = ends[longer] * width + reading.columns[here]
+        distinct, place = np.unique(steps, return_inverse=True)
+        counts = np.bincount(place, minlength=len(distinct))
+        chosen = np.bincount(place[members[longer]], minlength=len(distinct))
+        parts.append((distinct // width, distinct % width, counts, chosen))
+        ends[longer] = places[here] = levels[-1] + place
+        levels.append(levels[-1] + len(distinct))
+    parents, columns, documents, inside = (
+        np.concatenate(values).astype(np.int64) for values in zip(*parts, strict=True)
+    )
+    return PrefixTree(parents, columns, documents, inside, ends, places, tuple(levels))
+
+
+def pure_prefixes(tree: PrefixTree, *, purity: float, support: int) -> list[int]:
+    """Return the nodes of the shortest beginnings that give the class away, most frequent first.
+
+    At least this share of so many documents that begin so have the class.
+    """
+    pure = (tree.members >= purity * tree.documents) & (tree.documents >= support)
+    pure[0] = False
+    below = np.zeros(len(tree), np.bool_)
+    for start, stop in zip(tree.levels[1:-1], tree.levels[2:], strict=True):
+        parents = tree.parents[start:stop]
+        below[start:stop] = below[parents] | pure[parents]
+    found = np.flatnonzero(pure & ~below).tolist()
+    return sorted(found, key=lambda node: (-int(tree.documents[node]), tree.prefix(node)))
+
+
+class Walk:
+    """Documents, some of which have a class, laid out so that an automaton reads all at once.
+
+    Documents of the same prototypes are read once.
+    """
+
+    def __init__(self, reading: Reading, members: NDArray[np.bool_]) -> None:
+        paths = [reading.columns[a:b].tobytes() for a, b in pairwise(reading.offsets)]
+        numbers: dict[bytes, int] = {}
+        number = np.array([numbers.setdefault(path, len(numbers)) for path in paths], np.int64)
+        first = np.unique(number, return_index=True)[1]
+        longest_first = np.argsort(-reading.lengths[first], kind="stable")
+        # The place of each document among the distinct ones, the longest of these first.
+        self._places = np.argsort(longest_first, kind="stable")[number]
+        lengths = reading.lengths[first][longest_first]
+        starts = reading.offsets[first][longest_first]
+        self._steps = []
+        for depth in range(int(lengths.max(initial=0))):
+            longer = int(np.searchsorted(-lengths, -depth))
+            self._steps.append(reading.columns[starts[:longer] + depth])
+        self._count(members)
+
+    def for_class(self, members: NDArray[np.bool_]) -> Walk:
+        """Return the same documents for another class, which these of them have."""
+        other = copy.copy(self)
+        other._count(members)
+        return other
+
+    def fidelity(self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]) -> float:
+        """Return the share of documents accepted if, and only if, they have the class."""
+        # A state is given by where its row starts, so that a step is one sum and one look-up.
+        width = table.shape[1]
+        flat = (table * width).ravel()
+        states = np.full(len(self._with), start * width, np.int64)
+        for columns in self._steps:
+            part = states[: len(columns)]
+            np.take(flat, part + columns, out=part, mode="clip")
+        accepted = accepting[states // width]
+        return float(np.where(accepted, self._with, self._without).sum() / len(self._places))
+
+    def _count(self, members: NDArray[np.bool_]) -> None:
+        """Count the documents with and without the class that are the same sequence."""
+        distinct = int(self._places.max(initial=-1)) + 1
+        self._with = np.bincount(self._places[members], minlength=distinct)
+        self._without = np.bincount(self._places[~members], minlength=distinct)
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """The reader's states for one class, as it reads prototype ids alone.
+
+    `memory` is the LSTM's, (states, 2 × layers, hidden), and `outlook` what it comes to,
+    (states, 1 + probes): the probability of the class now, and after one more sentence of each
+    of the probed prototypes.
+    """
+
+    label: int
+    memory: torch.Tensor
+    outlook: NDArray[np.float32]
+
+
+class BeliefReader:
+    """A model's reader, one sentence at a time; `usage` is how often each prototype is used."""
+
+    def __init__(self, reader: Reader, task: Task, usage: NDArray[np.int64]) -> None:
+        self.reader = reader
+        self.task = task
+        self.probes = np.argsort(-usage, kind="stable")[:_PROBES]
+        self.steps = torch.eye(len(usage), device=reader.head.weight.device)
+
+    def beliefs(self, tree: PrefixTree, labels: Sequence[int]) -> Iterator[Beliefs]:
+        """Read every beginning in a tree once, and say what it means for each class."""
+        memory = self._read(tree)
+        at_once = max(1, _OUTLOOK_NUMBERS_AT_ONCE // (len(tree) * (1 + len(self.probes))))
+        for start in range(0, len(labels), at_once):
+            group = labels[start : start + at_once]
+            for label, outlook in zip(group, self._outlooks(memory, group), strict=True):
+                yield Beliefs(label, memory, outlook)
+
+    def outlook_after(
+        self, beliefs: Beliefs, states: NDArray[np.int64], columns: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Return the outlook after one more sentence in each of some states."""
+        further = self._advance(beliefs.memory[torch.from_numpy(states)], columns)
+        return np.asarray(self._outlooks(further, [beliefs.label])[0])
+
+    @torch.inference_mode()
+    def _read(self, tree: PrefixTree) -> torch.Tensor:
+        lstm = self.reader.lstm
+        memory = self.steps.new_zeros(len(tree), 2 * lstm.num_layers, lstm.hidden_size)
+        for start, stop in zip(tree.levels[1:-1], tree.levels[2:], strict=True):
+            parents = torch.from_numpy(tree.parents[start:stop])
+            memory[start:stop] = self._advance(memory[parents], tree.columns[start:stop])
+        return memory
+
+    def _outlooks(self, memory: torch.Tensor, labels: Sequence[int]) -> NDArray[np.float32]:
+        """Return the outlook of each memory for each class, (classes, memories, 1 + probes)."""
+        outlooks = np.empty((len(labels), len(memory), 1 + len(self.probes)), np.float32)
+        outlooks[:, :, 0] = self._probabilities(memory, labels)
+        for place, probe in enumerate(self.probes, start=1):
+            later = self._advance(memory, np.full(len(memory), probe))
+            outlooks[:, :, place] = self._probabilities(later, labels)
+        return outlooks
+
+    @torch.inference_mode()
+    def _advance(self, memory: torch.Tensor, columns: NDArray[np.int64]) -> torch.Tensor:
+        lstm = self.reader.lstm
+        steps = self.steps[torch.from_numpy(columns)][:, None]
+        hidden, cell = memory.transpose(0, 1).contiguous().chunk(2)
+        training = lstm.training
+        lstm.eval()
+        _, after = lstm(steps, (hidden, cell))
+        lstm.train(training)
+        return torch.cat(after).transpose(0, 1)
+
+    @torch.inference_mode()
+    def _probabilities(self, memory: torch.Tensor, labels: Sequence[int]) -> NDArray[np.float32]:
+        """Return the belief in each class; where only one holds, against the strongest other."""
+        logits = self.reader.head(memory[:, self.reader.lstm.num_layers - 1])
+        odds = logits[:, list(labels)]
+        if self.task == "multiclass":
+            strongest, place = logits.topk(2, dim=1)
+            leads = place[:, :1] == torch.tensor(list(labels), device=place.device)
+            odds = odds - torch.where(leads, strongest[:, 1:], strongest[:, :1])
+        return np.asarray(torch.sigmoid(odds).T.cpu().numpy())
 
 
 @dataclass(frozen=True)
 class Quotient:
     """Votes on how an automaton should move and accept.
 
-    Parameters
-    ----------
-    moves
-        Documents that went from a state by a column to a state, (n, K, n).
-    ends
-        Documents that ended in a state without and with the class, (n, 2).
-    outlook
-        What the reader believes in each state on average, (n, …).
-    weight
-        How many beginnings of documents that mean is over.
-    start
-        The state before the first sentence.
+    `moves` counts documents that went from a state by a column to a state, (n, K, n), `ends`
+    those that ended in a state without and with the class, (n, 2). `outlook` is what the reader
+    believes in each state on average, over so many beginnings as `weight` says.
     """
 
     moves: NDArray[np.float64]
@@ -52,16 +258,18 @@ class Quotient:
     @property
     def table(self) -> NDArray[np.int64]:
         """The state that most documents went to, by state and column."""
-        table: NDArray[np.int64] = self.moves.argmax(axis=2)
-        return table
+        return np.asarray(self.moves.argmax(axis=2))
 
     @property
     def accepting(self) -> NDArray[np.bool_]:
         """Whether most documents that ended in a state have the class."""
-        accepting: NDArray[np.bool_] = self.ends[:, 1] > self.ends[:, 0]
-        return accepting
+        return np.asarray(self.ends[:, 1] > self.ends[:, 0])
 
-    def merged(self, first: int, second: int) -> Quotient:
+    def fidelity(self, walk: Walk) -> float:
+        """Return the share of documents that the automaton judges as the model does."""
+        return walk.fidelity(self.table, self.start, self.accepting)
+
+    def merge(self, first: int, second: int) -> Quotient:
         """Return the quotient with the second state counted into the first."""
         rest = np.arange(len(self)) != second
         moves = self.moves.copy()
@@ -93,60 +301,48 @@ def form_quotient(
     """Cluster the reader's states after all beginnings and count what documents do there.
 
     Where no document shows how to go on, or whether to accept, the reader itself is asked.
-
-    Parameters
-    ----------
-    tree, members
-        The trajectories, and which documents the model gives the class.
-    beliefs, reader
-        What the model's reader believes at each node of the tree, and the reader.
-    most
-        Most states.
     """
     states = cluster(beliefs.outlook, tree.documents, most)
-    n, k = int(states.max()) + 1, reader.n_prototypes
+    n, k = int(states.max()) + 1, len(reader.steps)
     weight = np.bincount(states, tree.documents, n).astype(np.float64)
     outlook = np.zeros((n, beliefs.outlook.shape[1]))
     np.add.at(outlook, states, beliefs.outlook * tree.documents[:, None])
     outlook /= weight[:, None]
     moves, ends = np.zeros((n, k, n)), np.zeros((n, 2))
-    inner = slice(1, None)
-    np.add.at(
-        moves,
-        (states[tree.parents[inner]], tree.columns[inner], states[inner]),
-        tree.documents[inner],
-    )
+    went = (states[tree.parents[1:]], tree.columns[1:], states[1:])
+    np.add.at(moves, went, tree.documents[1:])
     np.add.at(ends, (states[tree.ends], members.astype(np.int64)), 1)
     ends[np.arange(n), (outlook[:, 0] > 0.5).astype(np.int64)] += _READER_VOTE
-    typical = typical_points(beliefs.outlook, outlook, states)
+    # The reader is asked where it is most typical of a state: nearest to the state's mean.
+    away = ((beliefs.outlook - outlook[states]) ** 2).sum(axis=1)
+    order = np.lexsort((away, states))
+    typical = order[np.unique(states[order], return_index=True)[1]]
     source, column = np.divmod(np.arange(n * k), k)
-    further = reader.after(beliefs, typical[source], column).astype(np.float64)
-    nearest = squared_distances(further, outlook).argmin(axis=1)
+    further = reader.outlook_after(beliefs, typical[source], column).astype(np.float64)
+    nearest = _squared_distances(further, outlook).argmin(axis=1)
     moves[source, column, nearest] += _READER_VOTE
     return Quotient(moves, ends, outlook, weight, int(states[0]))
 
 
-def merged_while_faithful(
-    quotient: Quotient, walk: Walk, *, most: int, tolerance: float
-) -> Quotient:
+def merge_while_faithful(quotient: Quotient, walk: Walk, *, most: int) -> Quotient:
     """Merge states that believe alike, and return the smallest automaton that is faithful enough.
 
     Of all merges of near states, the one after which most documents are read as the model reads
     them is made, until a single state is left; then the fewest states are taken whose fidelity
-    falls short of the best, among those of allowed size, by at most the tolerance.
+    falls short of the best, among those of allowed size, by little.
     """
-    found = [(quotient, _fidelity(quotient, walk))]
+    found = [(quotient, quotient.fidelity(walk))]
     while len(quotient) > 1:
-        tried = [quotient.merged(first, second) for first, second in _near_pairs(quotient)]
-        kept = [_fidelity(candidate, walk) for candidate in tried]
+        tried = [quotient.merge(first, second) for first, second in _near_pairs(quotient)]
+        kept = [candidate.fidelity(walk) for candidate in tried]
         quotient = tried[int(np.argmax(kept))]
         found.append((quotient, max(kept)))
     allowed = [(candidate, value) for candidate, value in found if len(candidate) <= most]
-    enough = max(value for _, value in allowed) - tolerance
+    enough = max(value for _, value in allowed) - _FIDELITY_TOLERANCE
     return [candidate for candidate, value in allowed if value >= enough][-1]
 
 
-def retargeted(quotient: Quotient, walk: Walk, n_documents: int) -> NDArray[np.int64]:
+def retarget(quotient: Quotient, walk: Walk, n_documents: int) -> NDArray[np.int64]:
     """Return the table, with transitions changed where that wins over several documents.
 
     The majority need not be the best choice: many small steps that each stay in a state may
@@ -174,13 +370,51 @@ def retargeted(quotient: Quotient, walk: Walk, n_documents: int) -> NDArray[np.i
     return table
 
 
-def _fidelity(quotient: Quotient, walk: Walk) -> float:
-    return walk.fidelity(quotient.table, quotient.start, quotient.accepting)
-
-
-def _near_pairs(quotient: Quotient) -> Iterator[tuple[int, int]]:
-    distances = squared_distances(quotient.outlook, quotient.outlook)
+def _near_pairs(quotient: Quotient) -> list[tuple[int, int]]:
+    distances = _squared_distances(quotient.outlook, quotient.outlook)
     np.fill_diagonal(distances, np.inf)
-    near = np.argsort(distances, axis=1, kind="stable")[:, : min(_NEAREST, len(quotient) - 1)]
-    pairs = {(min(a, b), max(a, b)) for a, row in enumerate(near.tolist()) for b in row}
-    yield from sorted(pairs)
+    partners = min(_MERGE_PARTNERS, len(quotient) - 1)
+    near = np.argsort(distances, axis=1, kind="stable")[:, :partners]
+    return sorted({(min(a, b), max(a, b)) for a, row in enumerate(near.tolist()) for b in row})
+
+
+def cluster(
+    points: NDArray[np.float32], weights: NDArray[np.int64], most: int
+) -> NDArray[np.int64]:
+    """Group points into at most so many clusters by k-means, the same way every time."""
+    values = points.astype(np.float64)
+    centres = _spread_centres(values, weights, most)
+    nearest = _squared_distances(values, centres).argmin(axis=1)
+    for _ in range(_CLUSTER_ROUNDS):
+        mass = np.bincount(nearest, weights, len(centres))
+        for place in np.flatnonzero(mass):
+            inside = nearest == place
+            centres[place] = weights[inside] @ values[inside] / mass[place]
+        before, nearest = nearest, _squared_distances(values, centres).argmin(axis=1)
+        if (before == nearest).all():
+            break
+    _, places, numbers = np.unique(nearest, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(places))
+    return np.asarray(rank[numbers], dtype=np.int64)
+
+
+def _spread_centres(
+    values: NDArray[np.float64], weights: NDArray[np.int64], most: int
+) -> NDArray[np.float64]:
+    """Choose first centres far from each other, as k-means++ does; fewer where points repeat."""
+    random = np.random.default_rng(0)
+    centres = [values[0]]
+    away = ((values - values[0]) ** 2).sum(axis=1)
+    while len(centres) < most and away.max() > _SAME_POINT:
+        mass = np.cumsum(np.where(away > _SAME_POINT, away, 0) * weights)
+        chosen = int(np.searchsorted(mass, random.random() * mass[-1], side="right"))
+        centres.append(values[min(chosen, len(values) - 1)])
+        away = np.minimum(away, ((values - centres[-1]) ** 2).sum(axis=1))
+    return np.array(centres)
+
+
+def _squared_distances(
+    points: NDArray[np.float64], centres: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    squares = (points**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2 * points @ centres.T
+    return np.asarray(np.maximum(squares, 0), dtype=np.float64)

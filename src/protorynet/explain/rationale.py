@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import groupby, pairwise
 
 import numpy as np
 import torch
@@ -14,22 +15,38 @@ from protorynet.data import paper_reading
 from protorynet.encoders import Encoder
 from protorynet.errors import InputError
 from protorynet.explain.explanation import Explanation, Rationale, WordEffect
-from protorynet.explain.pretrained import Encode
-from protorynet.explain.words import Span, left_out, word_spans
+from protorynet.explain.likeness import Encode
 from protorynet.model import Model
 from protorynet.network import pairwise_distance, similarity
 
-__all__ = ["explain_match", "explain_matches", "explain_words"]
+Span = tuple[int, int]  # start and end of a word, or of a group of words, in its text
 
+# Scripts written without spaces, and how many characters make about a word of each.
+_SPACELESS = (
+    (0x0E00, 0x0EFF, 4),  # Thai, Lao
+    (0x1000, 0x109F, 4),  # Myanmar
+    (0x1780, 0x17FF, 4),  # Khmer
+    (0x3040, 0x309F, 3),  # Hiragana
+    (0x30A0, 0x30FF, 8),  # Katakana: mostly one foreign word
+    (0x3400, 0x9FFF, 2),  # Han
+    (0xF900, 0xFAFF, 2),
+    (0x20000, 0x3FFFF, 2),
+)
+# Between two letters these belong to the word: don’t, well-known, 3.5.
+_INNER = frozenset("'’-‐‑.·_@&/")
+_JOINERS = "\u200c\u200d"  # hold the parts of an emoji, or of a Persian word, together
 _MOST_WORDS = 40  # of one text; the words of a longer one are left out in groups
 
 
-def explain_match(model: Model, encode: Encode, sentence: str, prototype_id: int) -> Rationale:
-    """Find the words that make a sentence and a prototype alike.
+def explain_matches(
+    model: Model, encode: Encode, matches: Sequence[tuple[str, int]]
+) -> list[Rationale]:
+    """Find the words that make sentences and prototypes alike.
 
     Each word in turn is left out of the sentence, and of the prototype's sentence, and what
-    remains is compared anew. So the effects are the model's own, whatever the encoder; they need
-    not add up, since words that say the same can each be spared.
+    remains is compared again. So the effects are the model's own, whatever the encoder; they need
+    not add up, since words that say the same can each be spared. All texts go through the encoder
+    in one call, each distinct one once.
 
     Parameters
     ----------
@@ -37,41 +54,23 @@ def explain_match(model: Model, encode: Encode, sentence: str, prototype_id: int
         The model.
     encode
         Its encoder's function from texts to vectors.
-    sentence
-        Any text that holds more than space.
-    prototype_id
-        The id of one of the model's prototypes.
-
-    Examples
-    --------
-    >>> from protorynet import ProtoryNetClassifier
-    >>> from protorynet.encoders import load_encoder
-    >>> texts = ["I loved it. Great film!", "Awful. I hated every minute."] * 10
-    >>> clf = ProtoryNetClassifier().fit(texts, ["good", "bad"] * 10)
-    >>> nearest = clf.explain("A great film.").sentences[0].prototype
-    >>> why = explain_match(clf.model_, load_encoder("minilm").encode, "A great film.", nearest)
-    >>> [word.text for word in why.words]
-    ['A', 'great', 'film']
-    """
-    return explain_matches(model, encode, [(sentence, prototype_id)])[0]
-
-
-def explain_matches(
-    model: Model, encode: Encode, matches: Sequence[tuple[str, int]]
-) -> list[Rationale]:
-    """Find the words of many pairs of a sentence and a prototype's id at once.
-
-    All texts go through the encoder in one call, each distinct one once.
+    matches
+        Pairs of a text that holds more than space and the id of one of the model's prototypes.
     """
     columns = {item.id: column for column, item in enumerate(model.prototypes)}
     for sentence, prototype_id in matches:
         _check(model, sentence, prototype_id, columns)
-    shown = {item.id: _Variants.of(item.sentence) for item in model.prototypes}
-    pairs = [
-        (columns[number], _Variants.of(sentence), shown[number]) for sentence, number in matches
-    ]
-    space = _Space.holding(model, encode, [side for _, *both in pairs for side in both])
-    return [_rationale(model, space, *pair) for pair in pairs]
+    pairs = [(sentence, model.prototypes[columns[number]]) for sentence, number in matches]
+    space = _Space(model, encode, [text for one, other in pairs for text in (one, other.sentence)])
+    found = []
+    for sentence, prototype in pairs:
+        own = model.network.prototypes[columns[prototype.id]]
+        likeness, words = space.effects(sentence, own)
+        # The paper's variant shows sentences that are only near its prototypes, so the effects
+        # of their words are measured from the sentence shown.
+        _, others = space.effects(prototype.sentence, space.point(sentence))
+        found.append(Rationale(sentence, prototype.id, prototype.sentence, likeness, words, others))
+    return found
 
 
 def explain_words(
@@ -97,73 +96,41 @@ def explain_words(
     return explained
 
 
-class _Variants(NamedTuple):
-    """A text, the places of its words, and the text without each of them."""
+class _Space:
+    """Texts, and what is left of each without a word, as points that the model compares."""
 
-    text: str
-    spans: list[Span]
-    without: list[str]
-
-    @classmethod
-    def of(cls, text: str) -> _Variants:
-        spans = word_spans(text, _MOST_WORDS)
-        return cls(text, spans, [left_out(text, span) for span in spans])
-
-
-class _Space(NamedTuple):
-    """Texts as points of the space in which the model compares; nothing to read has no point."""
-
-    model: Model
-    rows: dict[str, int]
-    points: Tensor
-
-    @classmethod
-    def holding(cls, model: Model, encode: Encode, sides: Iterable[_Variants]) -> _Space:
-        texts = [text for side in sides for text in (side.text, *side.without)]
-        read = list(dict.fromkeys(reading for text in texts if (reading := _read(model, text))))
+    def __init__(self, model: Model, encode: Encode, texts: list[str]) -> None:
+        self._model = model
+        self._spans = {text: word_spans(text, _MOST_WORDS) for text in texts}
+        variants = [
+            _read(model, variant)
+            for text, spans in self._spans.items()
+            for variant in (text, *(leave_out(text, span) for span in spans))
+        ]
+        # Where there is nothing to read, there is no point.
+        read = [text for text in dict.fromkeys(variants) if text]
+        self._rows = {text: row for row, text in enumerate(read)}
         points = model.embed(np.asarray(encode(read), np.float32)) if read else torch.empty(0, 0)
-        return cls(model, {text: row for row, text in enumerate(read)}, points.double())
+        self._points = points.double()
 
     def point(self, text: str) -> Tensor:
-        return self.points[self.rows[_read(self.model, text)]]
+        return self._points[self._rows[_read(self._model, text)]]
 
-    def similarities(self, texts: list[str], target: Tensor) -> list[float]:
-        """Compare texts with a point; where there is nothing to read, nothing is alike."""
-        rows = [self.rows.get(_read(self.model, text)) for text in texts]
-        settings = self.model.settings
-        known = self.points[[row for row in rows if row is not None]]
+    @torch.inference_mode()
+    def effects(self, text: str, target: Tensor) -> tuple[float, tuple[WordEffect, ...]]:
+        """Return how similar a text is to a point, and what each of its words does for that."""
+        spans, settings = self._spans[text], self._model.settings
+        variants = [text, *(leave_out(text, span) for span in spans)]
+        rows = [self._rows.get(_read(self._model, variant)) for variant in variants]
+        known = self._points[[row for row in rows if row is not None]]
         distances = pairwise_distance(known, target.double()[None], settings.distance)
         near = iter(similarity(distances[:, 0], settings.psi_squared).tolist())
-        return [0.0 if row is None else next(near) for row in rows]
-
-
-@torch.inference_mode()
-def _rationale(
-    model: Model, space: _Space, column: int, sentence: _Variants, prototype: _Variants
-) -> Rationale:
-    whole, *without = space.similarities(
-        [sentence.text, *sentence.without], model.network.prototypes[column]
-    )
-    # The paper's variant shows sentences that are only near its prototypes, so the effects of
-    # their words are measured from the sentence shown.
-    shown, *without_shown = space.similarities(
-        [prototype.text, *prototype.without], space.point(sentence.text)
-    )
-    return Rationale(
-        sentence=sentence.text,
-        prototype=model.prototypes[column].id,
-        prototype_sentence=prototype.text,
-        similarity=whole,
-        words=_effects(sentence, whole, without),
-        prototype_words=_effects(prototype, shown, without_shown),
-    )
-
-
-def _effects(variants: _Variants, whole: float, without: list[float]) -> tuple[WordEffect, ...]:
-    return tuple(
-        WordEffect(variants.text[start:end], start, end, whole - less)
-        for (start, end), less in zip(variants.spans, without, strict=True)
-    )
+        whole, *without = (0.0 if row is None else next(near) for row in rows)
+        words = (
+            WordEffect(text[start:end], start, end, whole - less)
+            for (start, end), less in zip(spans, without, strict=True)
+        )
+        return whole, tuple(words)
 
 
 def _read(model: Model, text: str) -> str:
@@ -180,3 +147,67 @@ def _check(model: Model, sentence: str, prototype_id: int, columns: dict[int, in
             f"the model has no prototype {prototype_id!r}; its ids are {known}"
             f"{', …' if len(columns) > 8 else ''}."
         )
+
+
+def word_spans(text: str, most: int) -> list[Span]:
+    """Return where the words of a text are, joined to groups where there are more than `most`.
+
+    Emoji and other symbols count as words, punctuation does not, unless there is nothing else.
+    Text without spaces is cut into pieces of a few characters.
+    """
+    words = [piece for start, end in _runs(text) for piece in _pieces(text, start, end)]
+    if not words:
+        start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+        return [(start, end)] if start < end else []
+    size = -(-len(words) // most)
+    groups = [words[first : first + size] for first in range(0, len(words), size)]
+    return [(group[0][0], group[-1][1]) for group in groups]
+
+
+def leave_out(text: str, span: Span) -> str:
+    """Return the text without a span, and without the gap that this would leave."""
+    before, after = text[: span[0]], text[span[1] :]
+    if before[-1:].isspace():
+        after = after.lstrip()
+        if after and unicodedata.category(after[0])[0] == "P" and not text[span[1]].isspace():
+            before = before.rstrip()
+    return (before + after).strip()
+
+
+def _runs(text: str) -> Iterator[Span]:
+    """Yield runs of characters of one kind that hold a word, or several without spaces."""
+    kinds = [_kind(mark) for mark in text]
+    for place, mark in enumerate(text):
+        if place and (mark in _JOINERS or unicodedata.category(mark)[0] == "M"):
+            kinds[place] = kinds[place - 1]
+        elif mark in _INNER and kinds[place - 1 : place + 2 : 2] == ["letter", "letter"]:
+            kinds[place] = "letter"
+    start = 0
+    for kind, marks in groupby(kinds):
+        end = start + sum(1 for _ in marks)
+        if kind:
+            yield start, end
+        start = end
+
+
+def _kind(mark: str) -> str:
+    """Return what a character is part of: "letter", "symbol", a spaceless script, or nothing."""
+    code, category = ord(mark), unicodedata.category(mark)
+    for number, (low, high, _) in enumerate(_SPACELESS):
+        if low <= code <= high and category[0] in "LMN":
+            return f"spaceless {number}"
+    if category[0] in "LMN":
+        return "letter"
+    return "symbol" if category[0] == "S" else ""
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
+    """Cut a run of a script without spaces; marks stay with the letter they sit on."""
+    code = ord(text[start])
+    size = next((size for low, high, size in _SPACELESS if low <= code <= high), 0)
+    if not size:
+        yield start, end
+        return
+    letters = [p for p in range(start, end) if unicodedata.category(text[p])[0] != "M"] or [start]
+    cuts = [start, *letters[size::size], end]
+    yield from pairwise(cuts)

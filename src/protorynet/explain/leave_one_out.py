@@ -15,23 +15,13 @@ from protorynet.model import Model
 from protorynet.network import Reader, probabilities
 from protorynet.reading import Reading
 
-__all__ = ["LeftOut", "leave_one_out_effects", "read_without_each"]
-
-_MOST_RUNS = 256  # variants of one document that are read
-_ROWS = 4_096  # variants read together: what stays in a processor's cache
-_ROWS_ON_GPU = 65_536
+_VARIANTS_PER_DOCUMENT = 256
+_VARIANTS_PER_BATCH = 4_096  # what stays in a processor's cache
+_VARIANTS_PER_BATCH_ON_GPU = 65_536
 
 
-class LeftOut(NamedTuple):
-    """Sentences left out, and what the model says then.
-
-    Parameters
-    ----------
-    document, start, size
-        Of which document, from which place among all sentences on, and how many.
-    probabilities
-        One row for each, one column per class.
-    """
+class _LeftOut(NamedTuple):
+    """Runs of sentences, by document, first place and size, and the probabilities without each."""
 
     document: NDArray[np.int64]
     start: NDArray[np.int64]
@@ -57,38 +47,29 @@ def leave_one_out_effects(
     for left_out in read_without_each(model.network.reader, reading, model.labels.task):
         document, start, size, without = left_out
         fall = whole[document] - without[np.arange(len(document)), leading[document]]
-        places = np.repeat(start - (np.cumsum(size) - size), size)
-        effects[places + np.arange(len(places))] = np.repeat(fall / size, size)
+        before = np.repeat(start - (np.cumsum(size) - size), size)
+        effects[before + np.arange(len(before))] = np.repeat(fall / size, size)
     return effects
 
 
-def read_without_each(reader: Reader, trajectory: Reading, task: Task) -> Iterator[LeftOut]:
+def read_without_each(reader: Reader, reading: Reading, task: Task) -> Iterator[_LeftOut]:
     """Read every document of two or more sentences once without each of them.
 
     Where a document is so long that this would take too many readings, sentences in a row are
-    left out together.
-
-    Parameters
-    ----------
-    reader
-        The reader; dropout is off, whatever its mode.
-    trajectory
-        The documents.
-    task
-        What its outputs mean.
+    left out together. Dropout is off, whatever the reader's mode.
     """
     device = reader.head.weight.device
-    steps, layers = _Steps(trajectory, device), _layers(reader.lstm)
-    size = -(-trajectory.lengths // _MOST_RUNS)
-    for documents in _batches(trajectory.lengths, size, device):
-        lengths, run = trajectory.lengths[documents], int(size[documents[0]])
+    steps, layers = _Steps(reading, device), _weights(reader.lstm)
+    size = -(-reading.lengths // _VARIANTS_PER_DOCUMENT)
+    for documents in _batches(reading.lengths, size, device):
+        lengths, run = reading.lengths[documents], int(size[documents[0]])
         counts = -(-lengths // run)
-        starts = trajectory.offsets[documents]
+        starts = reading.offsets[documents]
         with torch.inference_mode():
             hidden = _read(layers, steps, torch.from_numpy(starts).to(device), lengths, run)
             outputs = probabilities(reader.head(hidden), task).cpu().numpy()
         number, place = np.nonzero(np.arange(len(hidden))[:, None] < counts)
-        yield LeftOut(
+        yield _LeftOut(
             documents[place],
             starts[place] + number * run,
             np.minimum(run, lengths[place] - number * run),
@@ -100,13 +81,13 @@ def _batches(
     lengths: NDArray[np.int64], size: NDArray[np.int64], device: torch.device
 ) -> Iterator[NDArray[np.int64]]:
     """Group documents whose runs are of one size, the longest first, in bounded memory."""
-    rows = _ROWS if device.type == "cpu" else _ROWS_ON_GPU
+    variants = _VARIANTS_PER_BATCH if device.type == "cpu" else _VARIANTS_PER_BATCH_ON_GPU
     order = np.argsort(-lengths, kind="stable")
     order = order[lengths[order] > 1]
     start = 0
     while start < len(order):
         first = order[start]
-        most = max(rows // int(-(-lengths[first] // size[first]) + 1), 1)
+        most = max(variants // int(-(-lengths[first] // size[first]) + 1), 1)
         batch = order[start : start + most]
         batch = batch[size[batch] == size[first]]
         yield batch
@@ -121,7 +102,7 @@ class _Layer(NamedTuple):
     bias: Tensor
 
 
-def _layers(lstm: nn.LSTM) -> list[_Layer]:
+def _weights(lstm: nn.LSTM) -> list[_Layer]:
     """Bring the gates in the order input, forget, output, content, the last one doubled.
 
     For tanh(x) = 2σ(2x) − 1, and the sigmoid is several times as fast.
@@ -142,18 +123,18 @@ def _gates(values: Tensor) -> Tensor:
 class _Steps:
     """What the reader's first layer makes of sentences, before it adds what it remembers."""
 
-    def __init__(self, trajectory: Reading, device: torch.device) -> None:
-        self._columns = torch.from_numpy(trajectory.columns).to(device)
-        self._similarities = torch.from_numpy(trajectory.similarities).to(device)[:, None]
-        dense = trajectory.dense
-        self._dense = None if dense is None else torch.from_numpy(dense).to(device)
+    def __init__(self, reading: Reading, device: torch.device) -> None:
+        self._columns = torch.from_numpy(reading.columns).to(device)
+        self._similarities = torch.from_numpy(reading.similarities).to(device)[:, None]
+        self._dense = None
+        if reading.dense is not None:
+            self._dense = torch.from_numpy(reading.dense).to(device)
 
-    def at(self, places: Tensor, layer: _Layer) -> Tensor:
-        """Return its gates (n, 4H) at some places."""
+    def gates(self, places: Tensor, layer: _Layer) -> Tensor:
         if self._dense is not None:
             return self._dense[places] @ layer.entry + layer.bias
-        rows = layer.entry[self._columns[places]]
-        return torch.addcmul(layer.bias, rows, self._similarities[places])
+        chosen = layer.entry[self._columns[places]]
+        return torch.addcmul(layer.bias, chosen, self._similarities[places])
 
 
 def _read(
@@ -164,18 +145,17 @@ def _read(
     Up to its run a variant is the whole document, so it starts from the state of that there;
     behind it, all variants of a document see the same sentence at the same time.
     """
-    longest, n, size = int(lengths[0]), len(lengths), len(layers[0].recurrent)
+    longest, n, hidden = int(lengths[0]), len(lengths), len(layers[0].recurrent)
     runs = -(-longest // run)
     # The whole document first, then the variants in the order in which they start.
-    shape = (len(layers), 2, 1 + runs, n, size)
-    states = torch.zeros(shape, device=starts.device)
+    states = torch.zeros(len(layers), 2, 1 + runs, n, hidden, device=starts.device)
     remaining = n - np.searchsorted(lengths[::-1], np.arange(longest), side="right")
     for t, left in enumerate(remaining.tolist()):
         number, inside = divmod(t, run)
         if not inside:
             states[:, :, 1 + number, :left] = states[:, :, 0, :left]
         active = states[:, :, : 1 + number, :left]
-        _advance(layers[0], steps.at(starts[:left] + t, layers[0]), *active[0])
+        _advance(layers[0], steps.gates(starts[:left] + t, layers[0]), *active[0])
         for layer, below, state in zip(layers[1:], active[:-1, 0], active[1:], strict=True):
             _advance(layer, below @ layer.entry + layer.bias, *state)
     return states[-1, 0, 1:]

@@ -1,21 +1,29 @@
-"""Findings about texts that stand in the data more than once."""
+"""Findings about texts that stand in the data more than once, exactly or nearly."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.audit.corpus import AuditCorpus
-from protorynet.audit.findings import Finding, Severity, counted, quoted, share_of
-from protorynet.audit.near_copies import NearCopy, near_copies
+from protorynet.audit.audit_corpus import (
+    PASSAGE_WORDS,
+    AuditCorpus,
+    WordSequences,
+    in_documents,
+    shingles,
+)
+from protorynet.audit.findings import Finding, Severity, counted, quote, share_of
 
-__all__ = ["copy_findings"]
-
-_MOST_EXAMPLES = 50
-_SERIOUS_SHARE = 0.01
-_MANY_DUPLICATES = 0.05
+_EXAMPLES = 50
+_SERIOUS_SHARE, _MANY_DUPLICATES = 0.01, 0.05
+_RUN_WORDS = 5
+# As many runs as a passage holds: less may be a formula that people write by themselves.
+_LEAST_RUNS = PASSAGE_WORDS - _RUN_WORDS + 1
+_LEAST_LIKENESS = 0.6
+# With 16 bands of two, 999 of 1,000 pairs of that likeness and length are found.
+_MINHASH_BANDS = 16
 
 
 def copy_findings(corpus: AuditCorpus) -> list[Finding]:
@@ -38,11 +46,11 @@ def _shared_texts(corpus: AuditCorpus) -> list[Finding]:
     if not count:
         return []
     evidence: dict[str, Any] = {
-        **_accuracy_on(corpus, shared),
+        **_compare_accuracy(corpus, shared),
         "examples": [
-            _copies(corpus, number)
+            _describe_copies(corpus, number)
             for number in dict.fromkeys(corpus.same_document[shared].tolist())
-        ][:_MOST_EXAMPLES],
+        ][:_EXAMPLES],
     }
     message = (
         f"{counted(count, 'test text')} ({share_of(count, whole)} of the test data) also "
@@ -65,13 +73,12 @@ def _near_shared_texts(corpus: AuditCorpus, pairs: list[NearCopy]) -> list[Findi
         f"both. Look at the pair{'s' if count > 1 else ''}; where they are copies, remove one "
         "before quoting any accuracy."
     )
-    evidence = _near_evidence(corpus, pairs)
     severity: Severity = "warning" if count / whole >= _SERIOUS_SHARE else "note"
-    return [Finding("near_shared_texts", severity, message, evidence)]
+    return [Finding("near_shared_texts", severity, message, _near_evidence(corpus, pairs))]
 
 
 def _shared_forms(corpus: AuditCorpus, pairs: list[NearCopy]) -> list[Finding]:
-    """Tell of test texts that differ from several others by what was filled in."""
+    """Report test texts that differ from several others by what was filled in."""
     if not pairs:
         return []
     count, whole = len(pairs), int(corpus.is_test.sum())
@@ -96,14 +103,14 @@ def _near_evidence(corpus: AuditCorpus, pairs: list[NearCopy]) -> dict[str, Any]
             **corpus.example(pair.test),
             "likeness": pair.likeness,
             "train_row": int(corpus.rows[pair.train]),
-            "train_text": quoted(corpus.texts[pair.train]),
+            "train_text": quote(corpus.texts[pair.train]),
         }
-        for pair in pairs[:_MOST_EXAMPLES]
+        for pair in pairs[:_EXAMPLES]
     ]
-    return {**_accuracy_on(corpus, chosen), "examples": examples}
+    return {**_compare_accuracy(corpus, chosen), "examples": examples}
 
 
-def _accuracy_on(corpus: AuditCorpus, chosen: NDArray[np.bool_]) -> dict[str, Any]:
+def _compare_accuracy(corpus: AuditCorpus, chosen: NDArray[np.bool_]) -> dict[str, Any]:
     """Return how many test documents are chosen, and the accuracy on these and on the others."""
     others = corpus.is_test & ~chosen
     return {
@@ -135,7 +142,7 @@ def _duplicates(corpus: AuditCorpus, *, is_test: bool) -> list[Finding]:
     evidence = {
         "split": "test" if is_test else "train",
         "n_surplus": surplus,
-        "examples": [_copies(corpus, int(number)) for number in most],
+        "examples": [_describe_copies(corpus, int(number)) for number in most],
     }
     many = surplus / whole >= _MANY_DUPLICATES
     return [Finding("duplicates", "warning" if many else "note", message, evidence)]
@@ -153,18 +160,110 @@ def _conflicting_labels(corpus: AuditCorpus) -> list[Finding]:
         f"{'stand' if len(conflicting) > 1 else 'stands'} in the data several times with different "
         "labels, so at least one label is wrong. Decide which, or drop the text."
     )
-    examples = [_copies(corpus, int(number)) for number in conflicting[:_MOST_EXAMPLES]]
+    examples = [_describe_copies(corpus, int(number)) for number in conflicting[:_EXAMPLES]]
     evidence = {"n_texts": len(conflicting), "examples": examples}
     serious = len(conflicting) / len(corpus.texts) >= _SERIOUS_SHARE
     return [Finding("conflicting_labels", "serious" if serious else "warning", message, evidence)]
 
 
-def _copies(corpus: AuditCorpus, number: int) -> dict[str, Any]:
-    """Return a text with all its rows and labels."""
+def _describe_copies(corpus: AuditCorpus, number: int) -> dict[str, Any]:
     places = np.flatnonzero(corpus.same_document == number)
     return {
-        "text": quoted(corpus.texts[places[0]]),
+        "text": quote(corpus.texts[places[0]]),
         "train_rows": corpus.rows[places[~corpus.is_test[places]]].tolist(),
         "test_rows": corpus.rows[places[corpus.is_test[places]]].tolist(),
         "labels": sorted({corpus.label(int(place)) for place in places}),
     }
+
+
+class NearCopy(NamedTuple):
+    """A test document and the training document that it is like.
+
+    The likeness is the share of the shorter one's runs of five words that the other holds. Where
+    other documents hold the same passages, both follow a form.
+    """
+
+    test: int
+    train: int
+    likeness: float
+    is_form: bool
+
+
+def near_copies(
+    documents: WordSequences, is_test: NDArray[np.bool_], counted: NDArray[np.bool_]
+) -> list[NearCopy]:
+    """Find, for test documents, a training document that holds most of its runs of five words.
+
+    The work grows with the number of words: documents are compared that share a passage with
+    no third, and each test document with the first training document of each group that its
+    MinHash falls into. Only documents `counted` are looked at: no exact copies of others.
+
+    Returns
+    -------
+    One pair per test document that has any, copies before forms and the likest first.
+    """
+    hashes, starts = shingles(documents, _RUN_WORDS)
+    owners = documents.owners[starts]
+    hashes, owners = hashes[counted[owners]], owners[counted[owners]]
+    if not len(hashes):
+        return []
+    own = _pairs_of_two(hashes, owners, is_test)
+    present, begins = np.unique(owners, return_index=True)
+    runs = dict(zip(present.tolist(), np.split(hashes, begins[1:]), strict=True))
+    best: dict[int, NearCopy] = {}
+    for test, train in sorted(own | _pairs_by_minhash(hashes, begins, present, is_test)):
+        a, b = np.unique(runs[test]), np.unique(runs[train])
+        common = len(np.intersect1d(a, b, assume_unique=True))
+        likeness = common / min(len(a), len(b))
+        if common >= _LEAST_RUNS and likeness >= _LEAST_LIKENESS:
+            pair = NearCopy(test, train, likeness, is_form=(test, train) not in own)
+            best[test] = min(best.get(test, pair), pair, key=_order)
+    return sorted(best.values(), key=_order)
+
+
+def _order(pair: NearCopy) -> tuple[bool, float, int]:
+    return pair.is_form, -pair.likeness, pair.test
+
+
+def _pairs_of_two(
+    hashes: NDArray[np.uint64], owners: NDArray[np.int64], is_test: NDArray[np.bool_]
+) -> set[tuple[int, int]]:
+    """Return the pairs of test and training document with a passage that no third one holds."""
+    shared = in_documents(hashes, owners, 2)
+    hashes, owners = hashes[shared], owners[shared]
+    order = np.lexsort((owners, hashes))
+    hashes, owners = hashes[order], owners[order]
+    is_new = np.ones(len(hashes), np.bool_)
+    is_new[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])
+    hashes, owners = hashes[is_new], owners[is_new]
+    _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+    first = first[counts == 2]
+    pairs = np.stack([owners[first], owners[first + 1]], axis=1)
+    pairs = pairs[is_test[pairs[:, 0]] != is_test[pairs[:, 1]]]
+    pairs = np.where(is_test[pairs[:, :1]], pairs, pairs[:, ::-1])
+    found, times = np.unique(pairs, axis=0, return_counts=True)
+    return {(test, train) for test, train in found[times >= _LEAST_RUNS].tolist()}
+
+
+def _pairs_by_minhash(
+    hashes: NDArray[np.uint64],
+    begins: NDArray[np.int64],
+    present: NDArray[np.int64],
+    is_test: NDArray[np.bool_],
+) -> set[tuple[int, int]]:
+    """Pair each test document with the first training document of the same MinHash."""
+    random = np.random.default_rng(0)
+    train, test = (np.flatnonzero(is_test[present] == split) for split in (False, True))
+    pairs: set[tuple[int, int]] = set()
+    if not len(train) or not len(test):
+        return pairs
+    for _ in range(_MINHASH_BANDS):
+        odd = random.integers(0, 2**62, 2, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        one, other = (np.minimum.reduceat(hashes * factor, begins) for factor in odd)
+        keys = one * np.uint64(31) ^ other
+        known, first = np.unique(keys[train], return_index=True)
+        place = np.minimum(np.searchsorted(known, keys[test]), len(known) - 1)
+        hit = known[place] == keys[test]
+        tests, trains = present[test[hit]], present[train[first[place[hit]]]]
+        pairs |= set(zip(tests.tolist(), trains.tolist(), strict=True))
+    return pairs

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from protorynet.audit.additions import copied_passages, fixed_sentences
-from protorynet.audit.artefacts import artefact_sentences
-from protorynet.audit.copies import copy_findings
-from protorynet.audit.corpus import AuditCorpus, read_corpus
-from protorynet.audit.evidence import WordEvidence
+from protorynet.audit.audit_corpus import AuditCorpus, read_corpus
+from protorynet.audit.copied_documents import copy_findings
 from protorynet.audit.findings import Audit, Finding
-from protorynet.audit.marks import mark_findings
-from protorynet.audit.meanings import meaning_findings
-from protorynet.audit.predictions import prediction_findings
-from protorynet.audit.shift import (
+from protorynet.audit.leftovers import (
+    WordEvidence,
+    artefact_sentences,
+    copied_passages,
+    fixed_sentences,
+    sign_findings,
+)
+from protorynet.audit.prediction_findings import (
     empty_documents,
+    prediction_findings,
     unfamiliar_sentences,
     worded_shift_findings,
 )
-from protorynet.audit.usage import usage_findings
+from protorynet.audit.prototype_findings import meaning_findings, usage_findings
 from protorynet.errors import InputError
 from protorynet.explain import LabelledDocuments
 from protorynet.model import PRECOMPUTED, Model
-
-__all__ = ["audit_model"]
 
 
 def audit_model(
@@ -36,17 +36,10 @@ def audit_model(
 
     Parameters
     ----------
-    model
-        The model.
-    train, test
-        The documents that it was made from, and others.
+    model, train, test
+        The model, the documents that it was made from, and others.
     seed
         Seed of the sampling and shuffling.
-
-    Returns
-    -------
-    Audit
-        The findings, most serious first.
     """
     for name, split in (("training", train), ("test", test)):
         if not split.sentences.filled.any():
@@ -68,7 +61,7 @@ def _about_texts(corpus: AuditCorpus, seed: int) -> list[Finding]:
     return [
         *artefact_sentences(corpus, evidence),
         *fixed_sentences(corpus),
-        *mark_findings(corpus),
+        *sign_findings(corpus),
         *meaning_findings(corpus, evidence),
         *copy_findings(corpus),
         *copied_passages(corpus),

@@ -1,0 +1,319 @@
+"""Findings about predictions, and about test data that do not look like the training data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.audit.audit_corpus import AuditCorpus
+from protorynet.audit.findings import Finding, Severity, counted, quote, share_of
+from protorynet.data import split_documents
+from protorynet.explain import SURE, leave_one_out_effects
+
+_THROUGHOUT = 0.8
+_SHOWN_SUSPECTS, _MANY_SUSPECTS = 20, 0.05
+_ENOUGH_OF_A_CLASS = 5
+_ENOUGH_DOCUMENTS, _ENOUGH_SENTENCES = 30, 50
+_UNMOVED = 0.01
+_CERTAINTY_GAP = 0.05
+_FAR = 0.05
+_MANY_FAR, _MOST_FAR = 3 * _FAR, 8 * _FAR
+_MANY_UNKNOWN, _MORE_UNKNOWN = 0.1, 2.5
+_OTHER_LENGTH = 2.0
+_MANY_EMPTY, _MANY_CUT = 0.05, 0.02
+_RESPLIT_DOCUMENTS = 4_000
+
+
+def prediction_findings(corpus: AuditCorpus, seed: int = 0) -> list[Finding]:
+    """Look at the predictions for both splits."""
+    return [
+        *_label_suspects(corpus),
+        *_classes_in_test(corpus),
+        *_order_not_used(corpus, seed),
+        *_misplaced_certainty(corpus),
+    ]
+
+
+def _label_suspects(corpus: AuditCorpus) -> list[Finding]:
+    """Look for documents that the model is sure about, from early on, against their label."""
+    probabilities, truth = corpus.reading.probabilities, corpus.truth
+    against = np.abs(truth - probabilities)
+    label = against.argmax(axis=1)
+    rows = np.arange(len(label))
+    running = corpus.reading.running[np.arange(len(corpus.documents)), label[corpus.documents]]
+    otherwise = np.abs(truth[rows, label][corpus.documents] - running) > 0.5
+    throughout = np.bincount(corpus.documents, weights=otherwise) / corpus.reading.lengths
+    suspects = np.flatnonzero(
+        (against[rows, label] >= SURE) & (throughout >= _THROUGHOUT) & ~corpus.right
+    )
+    if not len(suspects):
+        return []
+    suspects = suspects[np.argsort(-against[suspects, label[suspects]], kind="stable")]
+    count, whole = len(suspects), len(corpus.texts)
+    many = count / whole >= _MANY_SUSPECTS
+    doubt = "So many make the model suspect rather than the labels. " if many else ""
+    message = (
+        f"{counted(count, 'document')} ({share_of(count, whole)}) may have a wrong label: sentence "
+        f"after sentence the model says otherwise, and is at least {share_of(SURE, 1)} sure in "
+        f"the end. {doubt}Read the listed ones, and mend the labels that are wrong; where the "
+        "label is right, the sentence named shows what misled the model."
+    )
+    evidence = {
+        "n_documents": count,
+        "n_test_documents": int(corpus.is_test[suspects].sum()),
+        "examples": _describe_suspects(corpus, np.sort(suspects[:_SHOWN_SUSPECTS]), label),
+    }
+    return [Finding("label_suspects", "warning" if many else "note", message, evidence)]
+
+
+def _describe_suspects(
+    corpus: AuditCorpus, documents: NDArray[np.int64], disputed: NDArray[np.int64]
+) -> list[dict[str, Any]]:
+    """Name the sentence of each of some documents that speaks most against its label.
+
+    What it says is measured by the class, of every document, that model and label disagree most
+    on; where one class holds, by the one that is given.
+    """
+    part = corpus.reading.part(np.isin(np.arange(len(corpus.texts)), documents))
+    said = part.probabilities
+    several = corpus.model.labels.task == "multilabel"
+    labels = disputed[documents] if several else said.argmax(axis=1)
+    places = (np.arange(len(documents)), labels)
+    effects = leave_one_out_effects(corpus.model, part, labels)
+    is_denied = corpus.truth[documents, labels] > 0
+    effects = np.where(np.repeat(is_denied, part.lengths), -effects, effects)
+    certainties = np.where(is_denied, 1 - said[places], said[places])
+    found = []
+    for place, document in enumerate(documents.tolist()):
+        start, end = part.offsets[place], part.offsets[place + 1]
+        step = int(effects[start:end].argmax())
+        sentence = corpus.reading.offsets[document] + step
+        found.append(
+            {
+                **corpus.example(document),
+                "label": corpus.label(document),
+                "predicted": corpus.model.labels.name_of(said[place]),
+                "probability": float(certainties[place]),
+                "sentence": quote(corpus.sentences[sentence]),
+                "effect": float(effects[start + step]),
+                "prototype": corpus.model.prototypes[int(part.columns[start + step])].id,
+            }
+        )
+    return sorted(found, key=lambda suspect: -suspect["probability"])
+
+
+def _classes_in_test(corpus: AuditCorpus) -> list[Finding]:
+    """Look for classes that the test data or the predictions for it lack."""
+    there = corpus.truth[corpus.is_test].sum(axis=0)
+    given = corpus.predicted[corpus.is_test].sum(axis=0)
+    names = corpus.model.labels.names
+    findings = []
+    for name, count, times in zip(names, there.tolist(), given.tolist(), strict=True):
+        if not count:
+            message = (
+                f'No test document has the class "{quote(name, 40)}", so nothing is known of how '
+                "well the model finds it. Add documents of it to the test data."
+            )
+            findings.append(Finding("class_not_in_test", "warning", message, {"class": name}))
+        elif not times:
+            message = (
+                f'The class "{quote(name, 40)}" is never predicted, though '
+                f"{counted(count, 'test document')} {'have' if count > 1 else 'has'} it. The "
+                "model is of no use for it: train with more documents of it, or leave it out."
+            )
+            severity: Severity = "serious" if count >= _ENOUGH_OF_A_CLASS else "warning"
+            evidence = {"class": name, "n_test_documents": count}
+            findings.append(Finding("class_never_predicted", severity, message, evidence))
+    return findings
+
+
+def _order_not_used(corpus: AuditCorpus, seed: int) -> list[Finding]:
+    """Read the test documents shuffled; only those count whose order can be told."""
+    columns, offsets = corpus.reading.columns, corpus.reading.offsets[:-1]
+    varied = np.maximum.reduceat(columns, offsets) != np.minimum.reduceat(columns, offsets)
+    chosen = varied & corpus.is_test
+    count = int(chosen.sum())
+    if count < _ENOUGH_DOCUMENTS:
+        return []
+    read = corpus.model.read(corpus.reading.part(chosen).shuffle(seed))
+    shuffled = corpus.model.labels.decide(read.probabilities)
+    changed = int((shuffled != corpus.predicted[chosen]).any(axis=1).sum())
+    if changed / count >= _UNMOVED:
+        return []
+    message = (
+        f"The order of the sentences is not used: shuffling them changes {changed:,} of "
+        f"{counted(count, 'test prediction')}. Read a trajectory as a list of reasons; that one "
+        "comes before another means nothing to this model."
+    )
+    right = (shuffled == corpus.truth[chosen]).all(axis=1)
+    evidence = {
+        "n_documents": count,
+        "n_changed": changed,
+        "accuracy": float(corpus.right[chosen].mean()),
+        "shuffled_accuracy": float(right.mean()),
+    }
+    return [Finding("order_not_used", "note", message, evidence)]
+
+
+def _misplaced_certainty(corpus: AuditCorpus) -> list[Finding]:
+    """Compare how sure the model is of its test predictions with how often it is right."""
+    probabilities = corpus.reading.probabilities[corpus.is_test].astype(np.float64)
+    truth, predicted = corpus.truth[corpus.is_test], corpus.predicted[corpus.is_test]
+    count = len(truth)
+    if count < _ENOUGH_DOCUMENTS:
+        return []
+    if corpus.model.labels.task == "multilabel":
+        sure = float(np.maximum(probabilities, 1 - probabilities).mean())
+        right = float((truth == predicted).mean())
+    else:
+        sure = float(probabilities.max(axis=1).mean())
+        right = float(corpus.right[corpus.is_test].mean())
+    gap = sure - right
+    if abs(gap) < max(_CERTAINTY_GAP, 3 * np.sqrt(max(right * (1 - right), 1e-4) / count)):
+        return []
+    how, advice = (
+        ("too sure of itself", "Do not read its percentages as chances")
+        if gap > 0
+        else ("surer than it says", "Its percentages are lower than the chances")
+    )
+    message = (
+        f"The model is {how}: it gives its test predictions {share_of(sure, 1)} on average, and "
+        f"{share_of(right, 1)} of them are right. {advice}; choose thresholds on labelled data."
+    )
+    evidence = {"mean_certainty": sure, "share_right": right, "n_documents": count}
+    return [Finding("misplaced_certainty", "warning", message, evidence)]
+
+
+def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
+    """Look whether more test sentences lie far from every prototype than training sentences do."""
+    similarities = corpus.reading.similarities
+    in_test = np.flatnonzero(corpus.in_test)
+    if min(len(in_test), len(similarities) - len(in_test)) < _ENOUGH_SENTENCES:
+        return []
+    limit = float(np.quantile(similarities[~corpus.in_test], _FAR))
+    far = in_test[similarities[in_test] < limit]
+    share = len(far) / len(in_test)
+    if share < _MANY_FAR:
+        return []
+    message = (
+        f"{share_of(share, 1)} of the test sentences are less like any prototype than "
+        f"{share_of(1 - _FAR, 1)} of the training sentences are: the test data do not look like "
+        "the training data. Read the examples; if such texts are to be classified, train on some."
+    )
+    far = far[np.argsort(similarities[far], kind="stable")]
+    _, first = np.unique(corpus.same_sentence[far], return_index=True)
+    evidence = {
+        "share_of_test_sentences": share,
+        "least_usual_similarity": limit,
+        "examples": [
+            {
+                **corpus.example(int(corpus.documents[place])),
+                "text": quote(corpus.sentences[place]),
+                "similarity": float(similarities[place]),
+                "prototype": corpus.model.prototypes[int(corpus.reading.columns[place])].id,
+            }
+            for place in far[np.sort(first)[:5]].tolist()
+        ],
+    }
+    severity: Severity = "serious" if share >= _MOST_FAR else "warning"
+    return [Finding("unfamiliar_sentences", severity, message, evidence)]
+
+
+def worded_shift_findings(corpus: AuditCorpus) -> list[Finding]:
+    """Compare the words and lengths of the splits, and count sentences that were cut."""
+    return [*_unknown_words(corpus), *_other_length(corpus), *_cut_sentences(corpus)]
+
+
+def empty_documents(corpus: AuditCorpus) -> list[Finding]:
+    """Count the documents without a sentence."""
+    findings = []
+    for is_test, empty in zip((False, True), corpus.n_empty, strict=True):
+        if not empty:
+            continue
+        whole = empty + int((corpus.is_test == is_test).sum())
+        split = "test" if is_test else "training"
+        message = (
+            f"{counted(empty, f'{split} document')} ({share_of(empty, whole)}) hold no sentence. "
+            "The model can only guess their class by its frequency; find out why they are empty."
+        )
+        evidence = {"split": "test" if is_test else "train", "n_documents": empty}
+        severity: Severity = "warning" if empty / whole >= _MANY_EMPTY else "note"
+        findings.append(Finding("empty_documents", severity, message, evidence))
+    return findings
+
+
+def _unknown_words(corpus: AuditCorpus) -> list[Finding]:
+    """Compare the share of words unknown from training with what training itself would give."""
+    words, is_test = corpus.document_words, corpus.is_test
+    if min(is_test.sum(), (~is_test).sum()) < _ENOUGH_DOCUMENTS:
+        return []
+    part = np.zeros(len(is_test), np.int64)
+    part[is_test] = 2
+    # Copies would make training look more like itself than new texts are.
+    part[np.flatnonzero(~is_test & corpus.is_first)[::5]] = 1
+    of_word = part[words.owners]
+    unknown = ~np.isin(words.words, words.words[of_word < 2])
+    held_out = ~np.isin(words.words, words.words[of_word == 0])
+    in_test, in_part = of_word == 2, of_word == 1
+    if not in_test.any() or not in_part.any():
+        return []
+    share, usual = float(unknown[in_test].mean()), float(held_out[in_part].mean())
+    if share < max(_MANY_UNKNOWN, _MORE_UNKNOWN * usual):
+        return []
+    message = (
+        f"{share_of(share, 1)} of the words in the test data never occur in the training data "
+        f"({share_of(usual, 1)} would be usual): another subject, another language, or texts "
+        "prepared in another way. Read the examples, and train on texts like those to be "
+        "classified."
+    )
+    counts = np.bincount(words.owners, weights=unknown & in_test, minlength=len(is_test))
+    worst = np.argsort(-counts / np.maximum(words.lengths, 1), kind="stable")[:5]
+    evidence = {
+        "share_of_words": share,
+        "usual_share": usual,
+        "examples": [corpus.example(int(document)) for document in worst],
+    }
+    return [Finding("unknown_words", "warning", message, evidence)]
+
+
+def _other_length(corpus: AuditCorpus) -> list[Finding]:
+    lengths, is_test = corpus.document_words.lengths, corpus.is_test
+    if min(is_test.sum(), (~is_test).sum()) < _ENOUGH_DOCUMENTS:
+        return []
+    train, test = (float(np.median(lengths[is_test == split])) for split in (False, True))
+    if max(train, test) < _OTHER_LENGTH * max(min(train, test), 1):
+        return []
+    message = (
+        f"Half of the test documents have more than {test:.0f} words, half of the training "
+        f"documents more than {train:.0f}. A model knows documents of the length it was trained "
+        "on: test on documents like those it is made for."
+    )
+    evidence = {"median_words_train": train, "median_words_test": test}
+    return [Finding("other_length", "warning", message, evidence)]
+
+
+def _cut_sentences(corpus: AuditCorpus) -> list[Finding]:
+    """Split the documents without the encoder's window, to see how often it cuts."""
+    chosen = np.arange(0, len(corpus.texts), -(-len(corpus.texts) // _RESPLIT_DOCUMENTS))
+    texts = [corpus.texts[document] for document in chosen]
+    whole = split_documents(texts, splitter=corpus.model.splitter, on_empty="skip")
+    starts = np.cumsum(whole.lengths) - whole.lengths
+    lengths, offsets = corpus.reading.lengths[chosen], corpus.reading.offsets[chosen]
+    cut = np.zeros(len(chosen), np.int64)
+    for place in np.flatnonzero(lengths != whole.lengths).tolist():
+        sentences = set(whole.texts[starts[place] : starts[place] + whole.lengths[place]])
+        pieces = corpus.sentences[offsets[place] : offsets[place] + lengths[place]]
+        cut[place] = sum(piece not in sentences for piece in pieces)
+    share = float(cut.sum() / lengths.sum())
+    if share < _MANY_CUT:
+        return []
+    most = np.argsort(-cut, kind="stable")[:5]
+    message = (
+        f"{share_of(share, 1)} of the pieces read as sentences are parts of longer ones, cut "
+        "because the encoder reads only so much at once: lists, tables, or texts without full "
+        "stops. Look at the examples; line breaks in the texts help."
+    )
+    examples = [{**corpus.example(int(chosen[place])), "pieces": int(cut[place])} for place in most]
+    return [Finding("cut_sentences", "note", message, {"share": share, "examples": examples})]

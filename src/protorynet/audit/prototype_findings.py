@@ -1,0 +1,294 @@
+"""Findings about the prototypes: what they stand for, and how they are used and scored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.audit.audit_corpus import AuditCorpus, read_words
+from protorynet.audit.findings import Finding, counted, quote, share_of
+from protorynet.audit.leftovers import WordEvidence
+
+_ENOUGH_SENTENCES = 20  # fewer say too little of a prototype
+_LEAST_COPIED, _MORE_THAN_USUAL = 0.05, 2.0
+_SAME_TEXT = 0.3
+_PURE, _PURER_THAN_USUAL, _SAYS_NOTHING = 0.9, 0.3, 0.1
+_NEAREST_SENTENCES = 50
+_ONE_TAKES, _TWO_TAKE = 0.5, 0.75
+_POOR_CALIBRATION, _CALIBRATED_PROTOTYPES = 0.5, 5
+
+
+def meaning_findings(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
+    """Look at what the sentences matched to each prototype say; needs texts."""
+    return [
+        *_boilerplate(corpus),
+        *_one_text(corpus),
+        *_pure(corpus, evidence),
+        *_foreign(corpus),
+    ]
+
+
+def _boilerplate(corpus: AuditCorpus) -> list[Finding]:
+    """Look for prototypes near which many more words are copied than elsewhere."""
+    columns = corpus.reading.columns
+    # The nearer half of its sentences show what a prototype stands for.
+    near = {
+        column: _nearest(corpus, column, int((columns == column).sum() + 1) // 2)
+        for column in range(len(corpus.model.prototypes))
+    }
+    usual = _copied_shares(corpus, np.arange(len(columns)))
+    least = np.maximum(_LEAST_COPIED, _MORE_THAN_USUAL * usual)
+    shares = {
+        column: found
+        for column, places in near.items()
+        if len(places) >= _ENOUGH_SENTENCES
+        and ((found := _copied_shares(corpus, places)) >= least).all()
+    }
+    if not shares:
+        return []
+    ordered = sorted(shares, key=lambda column: -shares[column][1])
+    taken = float(np.isin(columns, ordered).mean())
+    repeated = {
+        column: corpus.most_copied(near[column][corpus.formulas[near[column]]], 3)
+        for column in ordered
+    }
+    examples = [
+        {
+            **prototype_evidence(corpus, column),
+            "share_of_formulas": float(shares[column][0]),
+            "share_of_copied_passages": float(shares[column][1]),
+            "repeated": [quote(corpus.sentences[place]) for place, _ in repeated[column]],
+        }
+        for column in ordered
+    ]
+    evidence = {
+        "share_of_sentences": taken,
+        "usual_share_of_formulas": float(usual[0]),
+        "usual_share_of_copied_passages": float(usual[1]),
+        "examples": examples,
+    }
+    formulas = [example["share_of_formulas"] for example in examples]
+    low, high = share_of(min(formulas), 1), share_of(max(formulas), 1)
+    one = len(ordered) == 1
+    message = (
+        f"{counted(len(ordered), 'prototype')} ({corpus.list_ids(ordered)}) "
+        f"{'gathers' if one else 'gather'} boilerplate: "
+        f"{low if low == high else f'{low} to {high}'} of the words of the sentences "
+        f"most like {'it' if one else 'them'} stand word for word in three documents or more, "
+        f"against {share_of(usual[0], 1)} of all words. Such are replies, signatures, forms and "
+        f"templates. {'It takes' if one else 'Together they take'} {share_of(taken, 1)} of all "
+        "sentences. If the authors did not write it, or if it will not be there when the model is "
+        "used, remove it from the documents and train again."
+    )
+    return [Finding("boilerplate_prototypes", "warning", message, evidence)]
+
+
+def _copied_shares(corpus: AuditCorpus, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the shares of words that lie in copied formulas and in copied passages."""
+    # Counted by words, so that the numbers of a list do not weigh like sentences.
+    words = corpus.words.lengths[places]
+    copied = np.stack([corpus.formulas[places], corpus.passages[places]])
+    return np.asarray((copied * words).sum(axis=1) / max(int(words.sum()), 1))
+
+
+def _one_text(corpus: AuditCorpus) -> list[Finding]:
+    """Look for prototypes most of whose sentences are one and the same text."""
+    findings = []
+    for column in range(len(corpus.model.prototypes)):
+        places = np.flatnonzero(corpus.reading.columns == column)
+        if len(places) < _ENOUGH_SENTENCES:
+            continue
+        _, first, counts = np.unique(
+            corpus.same_sentence[places], return_index=True, return_counts=True
+        )
+        most = int(counts.argmax())
+        if counts[most] < max(_ENOUGH_SENTENCES, _SAME_TEXT * len(places)):
+            continue
+        text = corpus.sentences[places[first[most]]]
+        prototype = corpus.model.prototypes[column]
+        one, other = read_words([text, prototype.sentence]).keys()
+        misleads = "" if one == other else "What is shown is not what it means to the model. "
+        message = (
+            f'Prototype {prototype.id}, "{quote(prototype.sentence, 60)}", stands above all for '
+            f"one repeated text: {share_of(counts[most], len(places))} of its sentences read "
+            f'"{quote(text, 60)}". {misleads}'
+            "If that text is a leftover, remove it from all documents and train again."
+        )
+        evidence = {
+            "text": quote(text),
+            "n_sentences": int(counts[most]),
+            "share_of_its_sentences": float(counts[most] / len(places)),
+            "examples": [prototype_evidence(corpus, column)],
+        }
+        findings.append(Finding("repeated_text_prototype", "warning", message, evidence))
+    return findings
+
+
+def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
+    base = corpus.truth.mean(axis=0)
+    findings = []
+    for column, rates in _class_rates(corpus).items():
+        label = int((rates - base).argmax())
+        if rates[label] < _PURE or rates[label] - base[label] < _PURER_THAN_USUAL:
+            continue
+        near = _nearest(corpus, column, _NEAREST_SENTENCES)
+        expected = float(evidence.rates(label, near).mean())
+        if expected - base[label] >= _SAYS_NOTHING:
+            continue
+        prototype, name = corpus.model.prototypes[column], corpus.model.labels.names[label]
+        message = (
+            f'Prototype {prototype.id}, "{quote(prototype.sentence, 60)}", is found almost only '
+            f'in documents labelled "{name}" ({share_of(rates[label], 1)}), though its words say '
+            "nothing about it. Something other than the content may give the label away: look at "
+            "its sentences, and drop the prototype or clean the texts."
+        )
+        sentences = [quote(corpus.sentences[place]) for place in near[:5]]
+        figures = {
+            "class": name,
+            "class_rate": float(rates[label]),
+            "usual_class_rate": float(base[label]),
+            "class_rate_expected_from_its_words": expected,
+            "examples": [{**prototype_evidence(corpus, column), "sentences": sentences}],
+        }
+        findings.append(Finding("pure_prototype", "warning", message, figures))
+    return findings
+
+
+def _foreign(corpus: AuditCorpus) -> list[Finding]:
+    """Check that the prototypes stand in the training documents given."""
+    known = set(corpus.sentences[: int((~corpus.in_test).sum())])
+    items = corpus.model.prototypes
+    missing = [column for column, item in enumerate(items) if item.sentence not in known]
+    # Prototypes may have been edited by hand; not most of them.
+    if 2 * len(missing) <= len(items):
+        return []
+    message = (
+        f"{len(missing)} of the {counted(len(items), 'prototype')} are not sentences of the "
+        "training documents given. These are not the documents that the model was made from, so "
+        "what is said here of training does not hold: give the right ones."
+    )
+    evidence = {"examples": [prototype_evidence(corpus, column) for column in missing[:5]]}
+    return [Finding("other_training_data", "serious", message, evidence)]
+
+
+def _nearest(corpus: AuditCorpus, column: int, count: int) -> NDArray[np.int64]:
+    """Return the sentences most like a prototype among those matched to it."""
+    places = np.flatnonzero(corpus.reading.columns == column)
+    order = np.argsort(-corpus.reading.similarities[places], kind="stable")
+    return places[order[:count]]
+
+
+def usage_findings(corpus: AuditCorpus) -> list[Finding]:
+    """Look at how the prototypes are used and scored."""
+    return [
+        *_classes_without_prototype(corpus),
+        *_few_prototypes(corpus),
+        *_unused_prototypes(corpus),
+        *_score_calibration(corpus),
+    ]
+
+
+def _classes_without_prototype(corpus: AuditCorpus) -> list[Finding]:
+    scores = _scores(corpus)
+    if corpus.model.labels.task == "multilabel":
+        # A rare class may have no score above one half, yet prototypes that speak for it.
+        spoken = (scores > 2 * corpus.truth.mean(axis=0)).any(axis=0) | (scores >= 0.5).any(axis=0)
+    else:
+        spoken = np.isin(np.arange(scores.shape[1]), scores.argmax(axis=1))
+    names = [name for name, has in zip(corpus.model.labels.names, spoken, strict=True) if not has]
+    if not names:
+        return []
+    listed = ", ".join(f'"{quote(name, 40)}"' for name in names[:10])
+    message = (
+        f"No prototype speaks for {'the class' if len(names) == 1 else 'the classes'} {listed}, "
+        "so a document of it cannot be explained by what it is like. Train with more prototypes "
+        "(--prototypes, --max-prototypes), or with more documents of it."
+    )
+    return [Finding("class_without_prototype", "warning", message, {"classes": names})]
+
+
+def _few_prototypes(corpus: AuditCorpus) -> list[Finding]:
+    counts = np.bincount(corpus.reading.columns, minlength=len(corpus.model.prototypes))
+    order = np.argsort(-counts, kind="stable")
+    shares = counts[order] / counts.sum()
+    first = order[: 1 if shares[0] >= _ONE_TAKES else 2].tolist()
+    taken = float(shares[: len(first)].sum())
+    if len(shares) < 3 or (len(first) == 2 and taken < _TWO_TAKE):
+        return []
+    message = (
+        f"{share_of(taken, 1)} of all sentences are matched to "
+        f"{counted(len(first), 'prototype')} ({corpus.list_ids(first)}), so most explanations "
+        "say little more than yes or no. Train with a higher weight on balance, or with more "
+        "prototypes."
+    )
+    evidence = {
+        "share_of_sentences": taken,
+        "examples": [prototype_evidence(corpus, column) for column in first],
+    }
+    return [Finding("few_prototypes_take_most", "warning", message, evidence)]
+
+
+def _unused_prototypes(corpus: AuditCorpus) -> list[Finding]:
+    used = corpus.reading.columns_used(len(corpus.model.prototypes))
+    unused = np.flatnonzero(~used).tolist()
+    if not unused:
+        return []
+    message = (
+        f"{counted(len(unused), 'prototype')} ({corpus.list_ids(unused)}) "
+        f"{'is' if len(unused) == 1 else 'are'} like no sentence of either split most. "
+        "Nothing is lost without; drop them or train again."
+    )
+    evidence = {"examples": [prototype_evidence(corpus, column) for column in unused[:20]]}
+    return [Finding("unused_prototypes", "note", message, evidence)]
+
+
+def _score_calibration(corpus: AuditCorpus) -> list[Finding]:
+    rates = _class_rates(corpus)
+    if len(rates) < _CALIBRATED_PROTOTYPES:
+        return []
+    columns = list(rates)
+    observed, scores = np.array([rates[column] for column in columns]), _scores(corpus)[columns]
+    if scores.shape[1] == 2 and corpus.model.labels.task == "multiclass":
+        observed, scores = observed[:, 1:], scores[:, 1:]
+    if observed.std() == 0 or scores.std() == 0:
+        return []
+    correlation = float(np.corrcoef(observed.ravel(), scores.ravel())[0, 1])
+    if correlation >= _POOR_CALIBRATION:
+        return []
+    message = (
+        "The prototypes' scores do not follow the classes of the documents they are found in "
+        f"(correlation {correlation:.2f}; 1 would be perfect), so a score shown beside a sentence "
+        "is no reason. Trust the trajectory as a whole only, or train again."
+    )
+    worst = np.argsort(-np.abs(observed - scores).max(axis=1), kind="stable")[:5]
+    evidence = {
+        "correlation": correlation,
+        "examples": [prototype_evidence(corpus, columns[place]) for place in worst],
+    }
+    return [Finding("poor_score_calibration", "warning", message, evidence)]
+
+
+def _scores(corpus: AuditCorpus) -> NDArray[np.float64]:
+    return np.array([list(item.scores.values()) for item in corpus.model.prototypes])
+
+
+def _class_rates(corpus: AuditCorpus) -> dict[int, NDArray[np.float64]]:
+    """Return the class rates of the documents of each prototype with enough sentences."""
+    counts, rates = corpus.reading.class_rates(corpus.truth, len(corpus.model.prototypes))
+    enough = np.flatnonzero(counts >= _ENOUGH_SENTENCES).tolist()
+    return {column: rates[column] for column in enough}
+
+
+def prototype_evidence(corpus: AuditCorpus, column: int) -> dict[str, Any]:
+    """Return a prototype with how it is used and scored."""
+    item = corpus.model.prototypes[column]
+    taken = corpus.reading.columns == column
+    return {
+        "prototype": item.id,
+        "text": quote(item.sentence),
+        "usage": float(taken.mean()),
+        "scores": dict(item.scores),
+        "class_rate": dict(item.class_rate),
+    }

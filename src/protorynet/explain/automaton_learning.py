@@ -1,0 +1,249 @@
+"""Learning automata that decide as the model does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.automaton import Automaton, Pattern, State
+from protorynet.errors import EmptyDocumentError, InputError
+from protorynet.explain.quotient import (
+    BeliefReader,
+    PrefixTree,
+    Quotient,
+    Walk,
+    form_quotient,
+    grow_tree,
+    merge_while_faithful,
+    pure_prefixes,
+    retarget,
+)
+from protorynet.model import Model
+from protorynet.progress import progress_bar
+from protorynet.reading import Reading
+from protorynet.training import evenly_chosen
+
+_FIRST_STATES = 32  # clusters of the reader's states before any are merged
+_MOST_STATES = 20
+_PATTERN_PURITY = 0.95
+_PATTERN_DOCUMENTS, _PATTERN_SHARE = 5, 0.005  # a pattern needs both
+
+
+def learn_automaton(
+    model: Model,
+    train: Reading,
+    label: object,
+    *,
+    held_out: Reading | None = None,
+    max_states: int = _MOST_STATES,
+) -> Automaton:
+    """Summarise what a model does for one class as a small automaton.
+
+    The reader's states after all beginnings of the documents are clustered by what it believes
+    there and would believe one sentence later; a state goes where most documents go. Then states
+    that believe alike are merged as long as the automaton still judges the documents as the model
+    does. After AdaAX (Hong et al., KDD 2022), which merges by hidden vectors.
+
+    Of two classes, of which a document has one, the first one's automaton is that of the second
+    with yes and no exchanged.
+
+    Parameters
+    ----------
+    model, train, label
+        The model, the documents to learn from (best those it was trained on), and the class.
+    held_out, max_states
+        Other documents, on which only the fidelity is measured; and the most states.
+    """
+    return next(_learn(model, train, [class_place(model, label)], held_out, max_states))
+
+
+def learn_automata(
+    model: Model, train: Reading, *, held_out: Reading | None = None, progress: bool = False
+) -> tuple[Automaton, ...]:
+    """Summarise what a model does for each of its classes, reading the documents only once."""
+    places = range(len(model.labels.names))
+    automata = []
+    with progress_bar("Automata", len(places), enabled=progress) as advance:
+        for automaton in _learn(model, train, places, held_out, _MOST_STATES):
+            automata.append(automaton)
+            advance(1)
+    return tuple(automata)
+
+
+def stored_automaton(model: Model, label: object) -> Automaton:
+    """Return the automaton of a class that the model holds."""
+    place = class_place(model, label)
+    if not model.automata:
+        raise InputError(
+            "the model holds no automata: it was edited without training the reader again, or "
+            "made before automata were kept. Give documents to learn one from (X, or --data FILE)."
+        )
+    return model.automata[place]
+
+
+def class_place(model: Model, label: object) -> int:
+    """Return the position of a class among the model's outputs; refuse what is no class."""
+    names = model.labels.names
+    if str(label) not in names:
+        raise InputError(
+            f"{str(label)!r} is none of the model's classes, which are "
+            f"{', '.join(map(repr, names[:10]))}{', …' if len(names) > 10 else ''}."
+        )
+    return names.index(str(label))
+
+
+class _Judged:
+    """Documents as the model reads them, and which of them it gives each class."""
+
+    def __init__(self, model: Model, reading: Reading) -> None:
+        self.reading = reading
+        self.members = model.labels.decide(reading.probabilities)
+        self.walk = Walk(reading, self.members[:, 0])
+
+    def fidelity(self, machine: _Machine, place: int) -> float:
+        walk = self.walk.for_class(self.members[:, place])
+        return walk.fidelity(machine.table, machine.start, machine.accepting)
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """The next state by state and column, and whether and how much each state believes."""
+
+    table: NDArray[np.int64]
+    start: int
+    accepting: NDArray[np.bool_]
+    belief: NDArray[np.float64]
+
+    def take(self, order: NDArray[np.int64]) -> _Machine:
+        """Return the machine with these states only, which lead to no others, in this order."""
+        number = np.full(len(self.table), -1)
+        number[order] = np.arange(len(order))
+        return _Machine(
+            number[self.table[order]],
+            int(number[self.start]),
+            self.accepting[order],
+            self.belief[order],
+        )
+
+    def mirror(self) -> _Machine:
+        """Return the machine that says no where this one says yes, by rising belief as well."""
+        last = len(self.table) - 1
+        return _Machine(
+            last - self.table[::-1],
+            last - self.start,
+            ~self.accepting[::-1],
+            1 - self.belief[::-1],
+        )
+
+    def sort_by_belief(self, tree: PrefixTree, running: NDArray[np.float32]) -> _Machine:
+        """Return the machine with the model's own mean beliefs, its states in their order."""
+        states = tree.states(self.table, self.start)[tree.places]
+        counts = np.bincount(states, minlength=len(self.table))
+        sums = np.bincount(states, running, len(self.table))
+        # Rounding may lead a mean of ones beyond one.
+        means = np.clip(sums / np.maximum(counts, 1), 0, 1)
+        belief = np.where(counts > 0, means, self.belief)
+        return replace(self, belief=belief).take(np.argsort(belief, kind="stable"))
+
+
+def _learn(
+    model: Model, train: Reading, places: Sequence[int], held_out: Reading | None, max_states: int
+) -> Iterator[Automaton]:
+    """Learn the automata of some classes in turn; what they share is computed once."""
+    if max_states < 1:
+        raise InputError(f"max_states={max_states} should be at least 1.")
+    if not len(train.lengths):
+        raise InputError("there are no documents to learn an automaton from.")
+    trained = _judge(model, train)
+    others = None if held_out is None else _judge(model, held_out)
+    ids_only = _judge(model, (held_out or train).with_full_similarity())
+    part = _take_some(model, trained)
+    tree = grow_tree(part.reading, part.members[:, 0])
+    machines = _find_machines(model, part, tree, places, max_states)
+    for place, machine in zip(places, machines, strict=True):
+        nodes = tree.states(machine.table, machine.start)
+        traffic = np.zeros_like(machine.table)
+        np.add.at(traffic, (nodes[tree.parents[1:]], tree.columns[1:]), tree.documents[1:])
+        yield Automaton(
+            label=model.labels.names[place],
+            prototypes=tuple(item.id for item in model.prototypes),
+            states=_describe_states(machine, np.bincount(nodes, tree.documents, len(traffic))),
+            start=machine.start,
+            transitions=tuple(map(tuple, machine.table.tolist())),
+            traffic=tuple(map(tuple, traffic.tolist())),
+            patterns=_find_patterns(model, part, tree, place),
+            fidelity_train=trained.fidelity(machine, place),
+            fidelity_held_out=None if others is None else others.fidelity(machine, place),
+            fidelity_ids_only=ids_only.fidelity(machine, place),
+            n_train=len(train.lengths),
+            n_held_out=0 if held_out is None else len(held_out.lengths),
+        )
+
+
+def _judge(model: Model, reading: Reading) -> _Judged:
+    if not reading.lengths.all():
+        raise EmptyDocumentError(np.flatnonzero(reading.lengths == 0).tolist())
+    return _Judged(model, model.read(reading))
+
+
+def _take_some(model: Model, judged: _Judged) -> _Judged:
+    """Return so many of the documents that learning is quick, spread over all of them."""
+    chosen = evenly_chosen(judged.reading.lengths)
+    inside = np.zeros(len(judged.members), np.bool_)
+    inside[chosen] = True
+    return judged if inside.all() else _Judged(model, judged.reading.part(inside))
+
+
+def _find_machines(
+    model: Model, part: _Judged, tree: PrefixTree, places: Sequence[int], max_states: int
+) -> Iterator[_Machine]:
+    labels = model.labels
+    usage = np.bincount(part.reading.columns, minlength=len(model.prototypes))
+    reader = BeliefReader(model.network.reader, labels.task, usage)
+    either = labels.task == "multiclass" and len(labels.names) == 2
+    first_states = max(max_states, _FIRST_STATES)
+    for beliefs in reader.beliefs(tree, [1] if either else places):
+        members = part.members[:, beliefs.label]
+        walk = part.walk.for_class(members)
+        quotient = form_quotient(tree, members, beliefs, reader, most=first_states)
+        quotient = merge_while_faithful(quotient, walk, most=max_states)
+        machine = _reachable_machine(quotient, retarget(quotient, walk, len(members)))
+        machine = machine.sort_by_belief(tree, part.reading.running[:, beliefs.label])
+        if either:
+            yield from (machine if place else machine.mirror() for place in places)
+        else:
+            yield machine
+
+
+def _reachable_machine(quotient: Quotient, table: NDArray[np.int64]) -> _Machine:
+    """Return the machine of a quotient, without states that nothing leads to."""
+    reached = np.zeros(len(table), np.bool_)
+    reached[quotient.start] = True
+    while not reached[table[reached]].all():
+        reached[table[reached]] = True
+    whole = _Machine(table, quotient.start, quotient.accepting, quotient.outlook[:, 0])
+    return whole.take(np.flatnonzero(reached))
+
+
+def _describe_states(machine: _Machine, visits: NDArray[np.int64]) -> tuple[State, ...]:
+    columns = (machine.belief.tolist(), machine.accepting.tolist(), visits.astype(int).tolist())
+    return tuple(State(number, *values) for number, values in enumerate(zip(*columns, strict=True)))
+
+
+def _find_patterns(
+    model: Model, part: _Judged, tree: PrefixTree, place: int
+) -> tuple[Pattern, ...]:
+    ids = [item.id for item in model.prototypes]
+    counted = tree.for_class(part.members[:, place], part.reading.lengths)
+    support = max(_PATTERN_DOCUMENTS, int(np.ceil(_PATTERN_SHARE * len(part.members))))
+    return tuple(
+        Pattern(
+            tuple(ids[column] for column in counted.prefix(node)),
+            int(counted.documents[node]),
+            float(counted.members[node] / counted.documents[node]),
+        )
+        for node in pure_prefixes(counted, purity=_PATTERN_PURITY, support=support)
+    )

@@ -1,0 +1,282 @@
+"""Documents worth looking at: confident mistakes, what misled the model, and correct examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.automaton import Automaton, Pattern
+from protorynet.data import Sentences
+from protorynet.encoders import Embeddings
+from protorynet.explain.explanation import Explanation, SentenceExplanation, explain_documents
+from protorynet.explain.leave_one_out import leave_one_out_effects
+from protorynet.model import Model
+from protorynet.reading import Reading
+
+_READ_AT_A_GLANCE = range(3, 9)  # sentences
+_PLAIN_SENTENCES, _PLAIN_CHARACTERS = range(2, 5), 320
+_PLAIN_PROBABILITY = 0.8
+_SAME_SENTENCE = 0.98  # similarity from which a sentence is its prototype
+
+
+@dataclass(frozen=True)
+class LabelledDocuments:
+    """Documents of one split, prepared for a model.
+
+    Parameters
+    ----------
+    texts, rows
+        The original texts, those without a sentence included, and where each stands in its table,
+        counted from 0.
+    sentences, embeddings, targets
+        Their sentences, the encoder's vectors of these, and one-hot or multi-hot labels, a row
+        per text.
+    """
+
+    texts: Sequence[str]
+    rows: NDArray[np.int64]
+    sentences: Sentences
+    embeddings: Embeddings
+    targets: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A document by its row in its table, its true label in words, and the model's reasons."""
+
+    row: int
+    truth: str
+    explanation: Explanation
+
+
+@dataclass(frozen=True)
+class Mistake(Example):
+    """A document with a wrong prediction.
+
+    Parameters
+    ----------
+    row, truth, explanation
+        Where it stands in its table, counted from 0, its true label in words, and the model's
+        prediction and trajectory.
+    wrong_class, given
+        The class that the model is most wrong about, and whether it gives it, and should not;
+        else it should, and does not.
+    certainty
+        The probability with which it is wrong about it.
+    blamed, blamed_effect
+        Position, among the sentences, of the one that pushed most towards the mistake, and by how
+        much that certainty falls without it.
+    """
+
+    wrong_class: str
+    given: bool
+    certainty: float
+    blamed: int
+    blamed_effect: float
+
+    @property
+    def sentence(self) -> SentenceExplanation:
+        """The sentence to blame."""
+        return self.explanation.sentences[self.blamed]
+
+
+@dataclass(frozen=True)
+class Misled:
+    """Documents that are given the wrong class, and for the same reason.
+
+    Parameters
+    ----------
+    label, pattern
+        The class given, and the beginning that decides for it; None where none alone does.
+    followed
+        Whether the automaton gives the class, too; else it cannot tell why the model does.
+    n_given
+        How many documents are given the class for this reason, correctly or not.
+    truths, rows
+        The true labels of the mistakes with how many have each, most frequent first; and where
+        the mistakes stand in their table, the surest ones first.
+    """
+
+    label: str
+    pattern: Pattern | None
+    followed: bool
+    n_given: int
+    truths: tuple[tuple[str, int], ...]
+    rows: tuple[int, ...]
+
+    @property
+    def n_wrong(self) -> int:
+        """How many documents are given the class and should not be."""
+        return len(self.rows)
+
+
+def documents_at(documents: LabelledDocuments, places: NDArray[np.int64]) -> LabelledDocuments:
+    """Return some of the documents, none of them empty, in the order of `places`."""
+    old = documents.sentences
+    ends = np.cumsum(old.lengths)
+    steps = [np.arange(ends[place] - old.lengths[place], ends[place]) for place in places]
+    where = np.concatenate([np.zeros(0, np.int64), *steps])
+    rows, inverse = np.unique(documents.embeddings.rows[where], return_inverse=True)
+    sentences = Sentences(
+        tuple(old.texts[place] for place in where.tolist()),
+        old.starts[where],
+        old.ends[where],
+        np.repeat(np.arange(len(places)), [len(each) for each in steps]),
+        len(places),
+    )
+    return LabelledDocuments(
+        [documents.texts[place] for place in places.tolist()],
+        documents.rows[places],
+        sentences,
+        Embeddings(documents.embeddings.vectors[rows], inverse.reshape(-1).astype(np.int64)),
+        documents.targets[places],
+    )
+
+
+def confident_mistakes(
+    model: Model, reading: Reading, truth: NDArray[np.bool_], most: int
+) -> NDArray[np.int64]:
+    """Return the places of the documents with wrong predictions, the most confident first."""
+    certainty = _wrongness(model, reading, truth).max(axis=1)
+    wrong = np.flatnonzero(certainty > 0)
+    return wrong[np.argsort(-certainty[wrong], kind="stable")][:most]
+
+
+def choose_telling(
+    reading: Reading, truth: NDArray[np.bool_], predicted: NDArray[np.bool_], most: int
+) -> NDArray[np.int64]:
+    """Return the place of one document per class, for the most frequent classes.
+
+    Each is predicted correctly, short if there are short ones, and the one whose verdict moved
+    most from sentence to sentence.
+    """
+    right = (predicted == truth).all(axis=1)
+    is_short = np.isin(reading.lengths, _READ_AT_A_GLANCE)
+    starts, running = reading.offsets[:-1], reading.running
+    swing = np.maximum.reduceat(running, starts) - np.minimum.reduceat(running, starts)
+    chosen: list[int] = []
+    for label in np.argsort(-truth.sum(axis=0), kind="stable").tolist():
+        fit = right & truth[:, label]
+        fit[chosen] = False
+        if not fit.any() or len(chosen) == most:
+            continue
+        fit &= is_short if (fit & is_short).any() else fit
+        chosen.append(int(np.where(fit, swing[:, label], -1).argmax()))
+    return np.array(chosen, np.int64)
+
+
+def choose_plainest(
+    reading: Reading,
+    truth: NDArray[np.bool_],
+    predicted: NDArray[np.bool_],
+    texts: Sequence[str],
+) -> int | None:
+    """Return the place of the document that best shows a newcomer how the model reads.
+
+    Its prediction is correct and sure; it is short, and its sentences are matched to different
+    prototypes and are not these themselves; of all such, its least similar match is the most
+    similar. Where there is none so short, it is the shortest one with a correct prediction.
+    """
+    right = (predicted == truth).all(axis=1) & predicted.any(axis=1)
+    if not right.any():
+        return None
+    starts = reading.offsets[:-1]
+    lengths = np.array([len(text) for text in texts])
+    plain = right & np.isin(reading.lengths, _PLAIN_SENTENCES) & (lengths <= _PLAIN_CHARACTERS)
+    plain &= reading.probabilities.max(axis=1) >= _PLAIN_PROBABILITY
+    plain &= np.maximum.reduceat(reading.similarities, starts) < _SAME_SENTENCE
+    if not plain.any():
+        return int(np.where(right, lengths, lengths.max() + 1).argmin())
+    varied = np.minimum.reduceat(reading.similarities, starts)
+    for place in np.flatnonzero(plain):
+        steps = reading.columns[starts[place] : starts[place] + reading.lengths[place]]
+        varied[place] += len(set(steps.tolist())) / len(steps)
+    return int(np.where(plain, varied, -1).argmax())
+
+
+def explain_examples(model: Model, documents: LabelledDocuments) -> tuple[Example, ...]:
+    """Explain documents, each beside its true label."""
+    if not len(documents.texts):
+        return ()
+    texts = documents.texts
+    found = explain_documents(model, texts, documents.sentences, documents.embeddings)
+    truths = map(model.labels.name_of, documents.targets)
+    return tuple(map(Example, documents.rows.tolist(), truths, found))
+
+
+def explain_mistakes(model: Model, documents: LabelledDocuments) -> tuple[Mistake, ...]:
+    """Explain documents with wrong predictions, and find the sentence to blame in each."""
+    if not len(documents.texts):
+        return ()
+    reading = model.read(model.match(documents.embeddings, documents.sentences.lengths))
+    truth = documents.targets > 0.5
+    wrongness = _wrongness(model, reading, truth)
+    labels = wrongness.argmax(axis=1)
+    effects = leave_one_out_effects(model, reading, labels)
+    is_missed = truth[np.arange(len(truth)), labels]
+    pushes = np.where(np.repeat(is_missed, reading.lengths), -effects, effects)
+    mistakes = []
+    for place, example in enumerate(explain_examples(model, documents)):
+        push = pushes[reading.offsets[place] : reading.offsets[place + 1]]
+        blamed, label = int(push.argmax()), int(labels[place])
+        mistakes.append(
+            Mistake(
+                **vars(example),
+                wrong_class=model.labels.names[label],
+                given=not is_missed[place],
+                certainty=float(wrongness[place, label]),
+                blamed=blamed,
+                blamed_effect=float(push[blamed]),
+            )
+        )
+    return tuple(mistakes)
+
+
+def _wrongness(model: Model, reading: Reading, truth: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return the certainty of each wrong decision, (documents, classes); 0 for right ones.
+
+    Where one class holds, only the class that is given and should not be counts.
+    """
+    said = reading.probabilities
+    predicted = model.labels.decide(said)
+    certainty = np.where(predicted, said, 1 - said)
+    counts = predicted & ~truth if model.labels.task == "multiclass" else predicted != truth
+    return np.where(counts, certainty, 0).astype(np.float32)
+
+
+def misled_documents(
+    model: Model, automata: Iterable[Automaton], documents: LabelledDocuments
+) -> tuple[Misled, ...]:
+    """Group the wrong answers by what decides for them.
+
+    Beginnings come first, and those first that misled the model most often. Wrong answers of
+    classes without an automaton and documents without a sentence are left out.
+    """
+    documents = documents_at(documents, np.flatnonzero(documents.sentences.filled))
+    if not len(documents.texts):
+        return ()
+    reading = model.read(model.match(documents.embeddings, documents.sentences.lengths))
+    given = model.labels.decide(reading.probabilities)
+    paths = reading.paths(range(len(model.prototypes)))
+    found: list[Misled] = []
+    for automaton in automata:
+        label = model.labels.names.index(automaton.label)
+        surest = np.argsort(-reading.probabilities[:, label], kind="stable")
+        reasons: dict[tuple[Pattern | None, bool], list[int]] = {}
+        for place in surest[given[surest, label]].tolist():
+            steps = paths[place].tolist()
+            reason = automaton.deciding_pattern(steps), automaton.accepts(steps)
+            reasons.setdefault(reason, []).append(place)
+        for (pattern, followed), together in reasons.items():
+            wrong = [place for place in together if documents.targets[place, label] < 0.5]
+            if not wrong:
+                continue
+            truths = Counter(model.labels.name_of(documents.targets[place]) for place in wrong)
+            counts = tuple(sorted(truths.items(), key=lambda each: (-each[1], each[0])))
+            rows = tuple(documents.rows[wrong].tolist())
+            found.append(Misled(automaton.label, pattern, followed, len(together), counts, rows))
+    return tuple(sorted(found, key=lambda each: (each.pattern is None, -each.n_wrong)))

@@ -1,0 +1,227 @@
+"""Whether sentences are like their prototypes: by an independent judge, and before training."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.data import Sentences
+from protorynet.encoders import Embeddings, Encoder, load_encoder, split_variant
+from protorynet.errors import EncoderError
+from protorynet.model import PRECOMPUTED, EncoderRecord, Model
+from protorynet.reading import Reading
+
+Encode = Callable[[list[str]], NDArray[np.float32]]
+"""Gives the vectors of sentences, as the model's own encoder does."""
+Judge = Callable[[list[str], list[str]], NDArray[np.float32]]
+"""Gives the likeness of every sentence of a first list to every one of a second."""
+
+_NOT_AT_HAND = (
+    " Not known: the encoder as it was before training is not on this machine; give it with "
+    "encoder=… (--encoder)."
+)
+# A fine-tuned model's sentences must be encoded once more for this, so not all of them are.
+_COMPARED_SENTENCES = 4_000
+_JUDGED_SENTENCES = 1_000
+_TWIN_COSINE = 0.9
+_WORD_PIECES = "word pieces: it sees spelling, not meaning"
+
+
+def encoder_judge(encode: Encode) -> Judge:
+    """Return a judge that compares by the cosine of an encoder's centred vectors."""
+
+    def judge(sentences: list[str], prototypes: list[str]) -> NDArray[np.float32]:
+        vectors, others = encode(sentences), encode(prototypes)
+        centre = vectors.mean(axis=0)
+        return np.asarray(_unit_vectors(vectors - centre) @ _unit_vectors(others - centre).T)
+
+    return judge
+
+
+def tfidf_judge(sentences: list[str], prototypes: list[str]) -> NDArray[np.float32]:
+    """Judge likeness by shared pieces of words (TF-IDF of 3 to 5 characters, cosine)."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+    vectors = vectorizer.fit_transform([*sentences, *prototypes])
+    likeness = vectors[: len(sentences)] @ vectors[len(sentences) :].T
+    return np.asarray(likeness.todense(), dtype=np.float32)
+
+
+def choose_judge(
+    record: EncoderRecord, judge: str | Encoder | None, *, device: str
+) -> tuple[Judge | None, str]:
+    """Return a judge that is not the model's own encoder, and what to call it.
+
+    Parameters
+    ----------
+    record
+        The model's encoder. Vectors that the user gives cannot be judged.
+    judge, device
+        The encoder to ask, and where it computes; by default the embedded one, or word pieces for
+        a model made with it.
+    """
+    if record.name == PRECOMPUTED:
+        return None, ""
+    # Its faster forms are no more independent of it than it is itself.
+    if judge is None and split_variant(record.name)[0] == "minilm":
+        return tfidf_judge, _WORD_PIECES
+    judging = load_encoder(judge or "minilm", device=device)
+    is_own = judging.fingerprint == record.fingerprint
+    if is_own and judge is None:
+        return tfidf_judge, _WORD_PIECES
+    name = f"{judging.name}, which is the model's own encoder" if is_own else judging.name
+    return encoder_judge(judging.encode), name
+
+
+def pretrained_encode(
+    record: EncoderRecord, encoder: str | Path | Encoder, *, device: str = "auto"
+) -> Encode | None:
+    """Return how a fine-tuned encoder encoded before training; nothing is fetched for it.
+
+    None where it cannot be loaded or is another one, and where training did not change the
+    encoder, so that the model's own is the one asked for.
+
+    Parameters
+    ----------
+    record
+        Which encoder the model was made with.
+    encoder, device
+        Where it may be found (its name, its folder or itself), and where it is to compute.
+    """
+    if not record.tuned:
+        return None
+    try:
+        found = load_encoder(encoder, device=device, fetch=False)
+    except EncoderError:
+        return None
+    return found.encode if found.fingerprint == record.fingerprint else None
+
+
+def _draw_judged(random: np.random.Generator, count: int) -> NDArray[np.int64]:
+    """Draw the sentences, of so many, that a judge is asked about."""
+    return np.sort(random.choice(count, min(_JUDGED_SENTENCES, count), replace=False))
+
+
+@dataclass(frozen=True)
+class PretrainedSpace:
+    """A sample of sentences beside the prototypes' sentences, as the encoder was before training.
+
+    `cosines` has a row per sampled sentence, whose `places` rise, and a column per prototype.
+    Vectors are centred on the mean of the training sentences; `prototypes` are of length one.
+    """
+
+    places: NDArray[np.int64]
+    cosines: NDArray[np.float32]
+    prototypes: NDArray[np.float32]
+
+
+def compare_before_training(
+    model: Model,
+    sentences: Sentences,
+    embeddings: Embeddings,
+    prototypes: NDArray[np.float32],
+    *,
+    pretrained: Encode | None,
+    seed: int,
+) -> PretrainedSpace | None:
+    """Compare sentences, those judged among them, and prototypes as they were before training.
+
+    None for a fine-tuned encoder whose former self is not given.
+    """
+    count = min(_COMPARED_SENTENCES, len(sentences))
+    drawn = np.random.default_rng([seed, 1]).choice(len(sentences), count, replace=False)
+    places = np.union1d(_draw_judged(np.random.default_rng(seed), len(sentences)), drawn)
+    if not model.encoder.tuned:
+        vectors = embeddings.vectors[embeddings.rows[places]]
+    elif pretrained is not None:
+        vectors = pretrained([sentences.texts[place] for place in places])
+        prototypes = pretrained([item.sentence for item in model.prototypes])
+    else:
+        return None
+    mean = model.centring.mean.cpu().numpy()
+    centred = _unit_vectors(prototypes - mean)
+    return PretrainedSpace(places, _unit_vectors(vectors - mean) @ centred.T, centred)
+
+
+def measure_semantics(space: PretrainedSpace | None, reading: Reading) -> dict[str, float | str]:
+    """Measure how alike sentences and their prototypes are, and how alike they could be."""
+    if space is None:
+        return {"semantic_similarity": _NOT_AT_HAND, "semantic_limit": _NOT_AT_HAND}
+    active = reading.columns[space.places]
+    own = space.cosines[np.arange(len(active)), active]
+    best = space.cosines[:, np.unique(reading.columns)].max(axis=1)
+    return {
+        "semantic_similarity": float(own.mean(dtype=np.float64)),
+        "semantic_limit": float(best.mean(dtype=np.float64)),
+    }
+
+
+def measure_duplicates(model: Model, space: PretrainedSpace | None) -> float | str:
+    """Return the share of prototypes that say the same as another one."""
+    if space is None:
+        return _NOT_AT_HAND
+    words = [
+        "".join(filter(str.isalnum, item.sentence.casefold())) or item.sentence
+        for item in model.prototypes
+    ]
+    repeats = Counter(words)
+    twins = np.array([repeats[bare] > 1 for bare in words])
+    for column, own in enumerate(space.prototypes):
+        near = space.prototypes @ own >= _TWIN_COSINE
+        near[column] = False
+        twins[column] |= near.any()
+    return float(twins.mean())
+
+
+def measure_match_quality(
+    model: Model,
+    sentences: Sentences,
+    reading: Reading,
+    space: PretrainedSpace | None,
+    judge: Judge,
+    *,
+    seed: int,
+) -> dict[str, float | str]:
+    """Ask a judge about the model's matches, and about those of the encoder before training."""
+    live = np.unique(reading.columns)
+    if len(live) < 3:
+        needs = " Needs three prototypes in use."
+        return {"match_quality": needs, "match_quality_untrained": needs}
+    random = np.random.default_rng(seed)
+    sample = _draw_judged(random, len(sentences))
+    likeness = judge(
+        [sentences.texts[place] for place in sample],
+        [model.prototypes[int(column)].sentence for column in live],
+    )
+    order = random.random(likeness.shape)
+    active = np.searchsorted(live, reading.columns[sample])
+    before: float | str = _NOT_AT_HAND
+    if space is not None:
+        cosines = space.cosines[np.searchsorted(space.places, sample)]
+        before = _share_preferred(likeness, cosines[:, live].argmax(axis=1), order)
+    quality = _share_preferred(likeness, active, order)
+    return {"match_quality": quality, "match_quality_untrained": before}
+
+
+def _share_preferred(
+    likeness: NDArray[np.float32], active: NDArray[np.int64], order: NDArray[np.float64]
+) -> float:
+    """Return how often the active prototype is likest among itself and the first two others."""
+    places = (np.arange(len(likeness)), active)
+    order = order.copy()
+    order[places] = np.inf
+    others = np.argsort(order, axis=1)[:, :2]
+    best_other = np.take_along_axis(likeness, others, axis=1).max(axis=1)
+    return float((likeness[places] > best_other).mean())
+
+
+def _unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return each row at length one; a row of zeros stays."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True).astype(np.float32)
+    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)))

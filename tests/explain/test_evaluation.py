@@ -1,0 +1,243 @@
+"""Every measure of an evaluation against a slow version."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from protorynet import Evaluation, ProtoryNetClassifier as Classifier
+from protorynet.explain import tfidf_judge
+from protorynet.reading import Reading
+
+Steps = list[tuple[int, float]]
+NAMES = """
+ids_only_accuracy substitution_agreement prototype_error projection_drop duplicate_prototypes
+semantic_similarity semantic_limit match_quality match_quality_untrained score_calibration
+comprehensiveness sufficiency shuffled_accuracy top_usage usage_perplexity unused_prototypes
+automaton_fidelity automaton_states
+"""
+
+
+def measure(evaluation: Evaluation, name: str) -> float | None:
+    return {m.name: m.value for m in evaluation.measures}[name]
+
+
+def probabilities(clf: Classifier, steps: Steps) -> Any:
+    columns = np.array([column for column, _ in steps])
+    values = np.array([value for _, value in steps], np.float32)
+    matches = Reading(columns, values, columns, values, np.array([len(steps)]))
+    return clf.model_.read(matches).probabilities[0]
+
+
+def label_of(clf: Classifier, steps: Steps) -> str:
+    return str(clf.classes_[probabilities(clf, steps).argmax()])
+
+
+def test_accuracy_and_macro_f1_are_those_of_scikit_learn(
+    evaluation: Evaluation, clf: Classifier, unseen_reviews: Any
+) -> None:
+    from sklearn.metrics import accuracy_score, f1_score
+
+    truth, predicted = unseen_reviews.labels, clf.predict(unseen_reviews.texts)
+    assert evaluation.accuracy == pytest.approx(accuracy_score(truth, predicted))
+    assert evaluation.macro_f1 == pytest.approx(f1_score(truth, predicted, average="macro"))
+    assert evaluation.n_documents == len(truth)
+    assert evaluation.n_prototypes == len(clf.prototypes_)
+
+
+def test_ids_only_accuracy_reads_every_similarity_as_one(
+    evaluation: Evaluation, clf: Classifier, trajectories: Any, unseen_reviews: Any
+) -> None:
+    predicted = [label_of(clf, [(column, 1.0) for column, _ in steps]) for steps in trajectories]
+    right = np.mean([p == t for p, t in zip(predicted, unseen_reviews.labels, strict=True)])
+    assert measure(evaluation, "ids_only_accuracy") == pytest.approx(float(right))
+
+
+def test_substitution_agreement_runs_the_model_on_the_prototypes_sentences(
+    evaluation: Evaluation, clf: Classifier, trajectories: Any, unseen_reviews: Any
+) -> None:
+    replaced = [
+        " ".join(clf.prototypes_[column].sentence for column, _ in steps) for steps in trajectories
+    ]
+    same = np.mean(clf.predict(replaced) == clf.predict(unseen_reviews.texts))
+    assert measure(evaluation, "substitution_agreement") == pytest.approx(float(same))
+
+
+def test_prototype_error_is_the_largest_difference_of_vectors(
+    evaluation: Evaluation, clf: Classifier, encoder: Any
+) -> None:
+    vectors = clf.model_.embed(encoder.encode([item.sentence for item in clf.prototypes_]))
+    expected = float(np.abs(vectors.numpy() - clf.model_.network.prototypes.numpy()).max())
+    assert measure(evaluation, "prototype_error") == pytest.approx(expected, abs=1e-9)
+    assert expected < 1e-5
+
+
+def test_score_calibration_is_the_correlation_of_score_and_class_rate(
+    evaluation: Evaluation, clf: Classifier, trajectories: Any, unseen_reviews: Any
+) -> None:
+    seen: dict[int, list[bool]] = {}
+    for steps, label in zip(trajectories, unseen_reviews.labels, strict=True):
+        for column, _ in steps:
+            seen.setdefault(column, []).append(label == "good")
+    rates = [sum(found) / len(found) for found in seen.values()]
+    scores = [clf.prototypes_[column].scores["good"] for column in seen]
+    expected = float(np.corrcoef(rates, scores)[0, 1])
+    assert measure(evaluation, "score_calibration") == pytest.approx(expected, abs=1e-6)
+
+
+def test_usage_measures_count_the_sentences_of_each_prototype(
+    evaluation: Evaluation, clf: Classifier, trajectories: Any
+) -> None:
+    columns = [column for steps in trajectories for column, _ in steps]
+    shares = [columns.count(column) / len(columns) for column in range(len(clf.prototypes_))]
+    entropy = -sum(share * math.log(share) for share in shares if share)
+    assert measure(evaluation, "top_usage") == pytest.approx(max(shares))
+    assert measure(evaluation, "usage_perplexity") == pytest.approx(math.exp(entropy))
+    assert measure(evaluation, "unused_prototypes") == pytest.approx(shares.count(0) / len(shares))
+
+
+def test_shuffling_keeps_every_sentence_in_its_document(
+    clf: Classifier, unseen_reviews: Any, evaluation: Evaluation
+) -> None:
+    whole = clf.read(unseen_reviews.texts)
+    shuffled = whole.shuffle(0)
+    assert (whole.columns != shuffled.columns).any()
+    for a, b in zip(whole.offsets[:-1], whole.offsets[1:], strict=True):
+        assert sorted(whole.similarities[a:b]) == sorted(shuffled.similarities[a:b])
+    said = clf.model_.labels.decode(clf.model_.read(shuffled).probabilities)
+    right = float((said == unseen_reviews.labels).mean())
+    assert measure(evaluation, "shuffled_accuracy") == pytest.approx(right)
+
+
+def test_measures_that_cannot_be_computed_are_none_and_say_what_they_need(
+    clf: Classifier, encoder: Any
+) -> None:
+    bare = copy.copy(clf)
+    bare.model_ = replace(clf.model_, automata=())
+    found = bare.evaluate(["The room was clean."], ["good"], judge=encoder)
+    unknown = {m.name: m.meaning for m in found.measures if m.value is None}
+    assert set(unknown) >= {"match_quality", "score_calibration", "sufficiency"}
+    assert unknown["match_quality"].endswith("Needs three prototypes in use.")
+    assert unknown["comprehensiveness"].endswith("Needs documents of 2 to 60 sentences.")
+    assert unknown["automaton_fidelity"].endswith("The model holds no automata.")
+    assert measure(found, "shuffled_accuracy") == found.accuracy
+
+
+def test_projection_drop_is_the_validation_accuracy_lost_since_the_prototypes_were_free(
+    clf: Classifier, encoder: Any
+) -> None:
+    values = []
+    for free in (0.95, None):
+        record = replace(clf.model_.training, validation_accuracy=0.9, free_accuracy=free)
+        other = copy.copy(clf)
+        other.model_ = replace(clf.model_, training=record)
+        found = other.evaluate(["The room was clean."], ["good"], judge=encoder)
+        values.append(measure(found, "projection_drop"))
+    assert values == [pytest.approx(0.05), None]
+
+
+def test_vectors_without_texts_leave_out_what_needs_texts(of_vectors: Any) -> None:
+    clf, sequences, labels = of_vectors
+    names = {m.name for m in clf.evaluate(sequences, labels).measures}
+    assert {"ids_only_accuracy", "comprehensiveness", "sufficiency"} <= names
+    assert not {"match_quality", "semantic_similarity", "duplicate_prototypes"} & names
+
+
+def test_automaton_fidelity_is_the_share_of_documents_judged_alike(
+    evaluation: Evaluation, clf: Classifier, trajectories: Any
+) -> None:
+    alike = [
+        automaton.accepts([column for column, _ in steps])
+        == (label_of(clf, steps) == automaton.label)
+        for automaton in clf.model_.automata
+        for steps in trajectories
+    ]
+    assert measure(evaluation, "automaton_fidelity") == pytest.approx(np.mean(alike))
+    most = max(len(automaton.states) for automaton in clf.model_.automata)
+    assert measure(evaluation, "automaton_states") == most
+
+
+def test_json_has_the_keys_that_other_programs_read(evaluation: Evaluation) -> None:
+    values = json.loads(json.dumps(evaluation.to_dict()))
+    assert list(values) == ["accuracy", "macro_f1", "n_documents", "n_prototypes", "faithfulness"]
+    assert set(values["faithfulness"]) == set(NAMES.split())
+    assert all(m.meaning.endswith(".") and len(m.meaning) > 40 for m in evaluation.measures)
+
+
+def test_evaluating_twice_gives_the_same_figures(
+    clf: Classifier, evaluation: Evaluation, unseen_reviews: Any, encoder: Any
+) -> None:
+    assert clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder) == evaluation
+
+
+def test_the_word_piece_judge_finds_equal_sentences_alike() -> None:
+    sentences = ["The room was clean.", "A dreadful film"]
+    likeness = tfidf_judge(sentences, [*sentences, "The rooms were clean."])
+    assert likeness.shape == (2, 3)
+    assert likeness[0, 0] == pytest.approx(1, abs=1e-5)
+    assert likeness[0, 2] > likeness[0, 1]
+
+
+def test_a_multilabel_document_is_right_only_if_all_its_labels_are(
+    several: Classifier, reviews: Any, encoder: Any
+) -> None:
+    tags = np.array([[tag in text for tag in several.classes_] for text in reviews.texts])
+    right = (several.predict(reviews.texts) == tags).all(axis=1).mean()
+    found = several.evaluate(reviews.texts, tags, judge=encoder)
+    assert found.accuracy == pytest.approx(float(right))
+
+
+@pytest.fixture(scope="module")
+def documents(unseen_reviews: Any) -> list[str]:
+    """Documents of two to about twenty sentences."""
+    texts = unseen_reviews.texts
+    return [" ".join(texts[place : place + 1 + place % 6]) for place in range(len(texts) - 6)]
+
+
+def erasure(clf: Classifier, texts: list[str], encoder: Any) -> list[float | None]:
+    several = clf.model_.labels.task == "multilabel"
+    truth: list[Any] = [["room"]] * len(texts) if several else ["good"] * len(texts)
+    found = clf.evaluate(texts, truth, judge=encoder)
+    return [measure(found, name) for name in ("comprehensiveness", "sufficiency")]
+
+
+def lose_slowly(clf: Classifier, steps: Steps) -> tuple[float, float]:
+    """Return the probability lost without the most important fifth, and with it alone."""
+    whole = probabilities(clf, steps)
+    label = whole.argmax()
+    lost = [
+        whole[label] - probabilities(clf, steps[:place] + steps[place + 1 :])[label]
+        for place in range(len(steps))
+    ]
+    count = max(1, len(steps) // 5)
+    important = sorted(range(len(steps)), key=lambda place: -lost[place])[:count]
+    kept = [step for place, step in enumerate(steps) if place in important]
+    rest = [step for place, step in enumerate(steps) if place not in important]
+    return tuple(whole[label] - probabilities(clf, part)[label] for part in (rest, kept))
+
+
+@pytest.mark.parametrize("which", ["clf", "several"])
+def test_probability_lost_is_that_of_documents_read_one_by_one(
+    which: str, documents: list[str], encoder: Any, request: pytest.FixtureRequest
+) -> None:
+    clf = request.getfixturevalue(which)
+    read = clf.read(documents)
+    steps = list(zip(read.columns.tolist(), read.similarities.tolist(), strict=True))
+    parts = [steps[a:b] for a, b in zip(read.offsets[:-1], read.offsets[1:], strict=True)]
+    assert max(map(len, parts)) >= 10
+    expected = np.mean([lose_slowly(clf, part) for part in parts], axis=0)
+    assert erasure(clf, documents, encoder) == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_documents_of_one_sentence_or_very_many_do_not_count(
+    clf: Classifier, documents: list[str], encoder: Any
+) -> None:
+    others = ["The room was clean.", " ".join(["The room was clean."] * 61)]
+    expected = erasure(clf, documents, encoder)
+    assert erasure(clf, documents + others, encoder) == pytest.approx(expected)

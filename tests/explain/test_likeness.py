@@ -1,0 +1,171 @@
+"""Likeness before training, and what a judge says of it, against slow versions."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from protorynet import Evaluation, ProtoryNetClassifier as Classifier, Settings
+from protorynet.encoders import load_encoder
+from protorynet.explain import evaluate_model, pretrained_encode
+from protorynet.explain.likeness import PretrainedSpace, measure_duplicates
+
+LIKENESS = ("semantic_similarity", "semantic_limit", "match_quality_untrained")
+
+
+@pytest.fixture(scope="module")
+def tuned(
+    reviews: Any, tiny_bert_folder: Path, quick: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Classifier, Path]:
+    """A model with a fine-tuned encoder, and the folder of the encoder before training."""
+    folder = Path(shutil.copytree(tiny_bert_folder, tmp_path_factory.mktemp("encoder") / "tiny"))
+    settings = quick.replace(
+        encoder_training="full", encoder_learning_rate=1e-3, min_prototypes=5, max_prototypes=8
+    )
+    clf = Classifier(folder, settings=settings, device="cpu", cache=False)
+    return clf.fit(reviews.texts, reviews.labels), folder
+
+
+def values(evaluation: Evaluation) -> dict[str, float]:
+    found: dict[str, float] = evaluation.to_dict()["faithfulness"]
+    return found
+
+
+def cosines(clf: Classifier, encoder: Any, texts: list[str]) -> list[list[float]]:
+    """Return the cosine of each sentence with each prototype's sentence, one pair at a time."""
+    mean = clf.model_.centring.mean.numpy()
+    shown = encoder.encode([item.sentence for item in clf.prototypes_]) - mean
+    vectors = encoder.encode(texts) - mean
+    return [[float(a @ b / math.sqrt((a @ a) * (b @ b))) for b in shown] for a in vectors]
+
+
+def sentences_of(clf: Classifier, documents: list[str]) -> list[str]:
+    return [step.text for item in clf.explain(documents) for step in item.sentences]
+
+
+def check_semantics(
+    clf: Classifier, encoder: Any, documents: list[str], found: dict[str, float]
+) -> None:
+    """Compare with means over all sentences, which are few enough to be sampled whole."""
+    columns = clf.read(documents).columns.tolist()
+    near = cosines(clf, encoder, sentences_of(clf, documents))
+    own = [row[column] for row, column in zip(near, columns, strict=True)]
+    best = [max(row[column] for column in set(columns)) for row in near]
+    assert found["semantic_similarity"] == pytest.approx(sum(own) / len(own), abs=1e-5)
+    assert found["semantic_limit"] == pytest.approx(sum(best) / len(best), abs=1e-5)
+
+
+def test_semantic_measures_are_means_of_cosines_of_untrained_vectors(
+    clf: Classifier, evaluation: Evaluation, unseen_reviews: Any, encoder: Any
+) -> None:
+    check_semantics(clf, encoder, unseen_reviews.texts, values(evaluation))
+
+
+def test_a_fine_tuned_model_is_measured_by_its_encoder_before_training(
+    tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any
+) -> None:
+    clf, folder = tuned
+    found = clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
+    before = load_encoder(folder, device="cpu")
+    check_semantics(clf, before, unseen_reviews.texts, values(found))
+
+
+def test_without_the_encoder_before_training_its_measures_are_unknown_and_say_so(
+    tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
+) -> None:
+    clf, _ = tuned
+    clf.save(tmp_path / "model")
+    again = Classifier.load(tmp_path / "model", device="cpu", cache=False)
+    again.set_params(encoder=str(tmp_path / "gone"))
+    found = again.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
+    unknown = {m.name: m.meaning for m in found.measures if m.name in LIKENESS}
+    assert len(unknown) == 3
+    assert [values(found)[name] for name in unknown] == [None] * 3
+    assert all("before training is not on this machine" in text for text in unknown.values())
+    assert values(found)["duplicate_prototypes"] is None
+    assert values(found)["match_quality"] is not None
+
+
+def test_the_encoder_before_training_may_be_given_where_it_lies_elsewhere(
+    tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
+) -> None:
+    clf, folder = tuned
+    clf.save(tmp_path / "model")
+    moved = Path(shutil.copytree(folder, tmp_path / "moved"))
+    again = Classifier.load(tmp_path / "model", encoder=moved, device="cpu", cache=False)
+    first, second = (
+        values(model.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder))
+        for model in (clf, again)
+    )
+    assert second == pytest.approx(first, abs=1e-5)
+
+
+def test_another_encoder_is_not_taken_for_the_one_before_training(
+    tuned: tuple[Classifier, Path], encoder: Any
+) -> None:
+    clf, folder = tuned
+    record = clf.model_.encoder
+    assert pretrained_encode(record, folder, device="cpu") is not None
+    assert pretrained_encode(record, encoder) is None
+    assert pretrained_encode(record, clf.encoder_) is None
+
+
+def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
+    clf: Classifier, unseen_reviews: Any, encoder: Any
+) -> None:
+    texts = sentences_of(clf, unseen_reviews.texts)
+    columns = clf.read(unseen_reviews.texts).columns.tolist()
+    live = sorted(set(columns))
+    opinion = np.random.default_rng(7).random((len(texts), len(live)))
+    labelled = clf.labelled(unseen_reviews.texts, unseen_reviews.labels)
+    documents = (labelled.sentences, labelled.embeddings, labelled.targets)
+    evaluation = evaluate_model(
+        clf.model_,
+        *documents,
+        encode=encoder.encode,
+        judge=lambda some, shown: opinion.astype(np.float32),
+    )
+    random = np.random.default_rng(0)
+    random.choice(len(texts), len(texts), replace=False)
+    order = random.random(opinion.shape).tolist()
+    near = cosines(clf, encoder, texts)
+    preferred: dict[str, list[bool]] = {"match_quality": [], "match_quality_untrained": []}
+    for place in range(len(texts)):
+        nearest = max(range(len(live)), key=lambda at: near[place][live[at]])
+        matches = (live.index(columns[place]), nearest)
+        for name, match in zip(preferred, matches, strict=True):
+            drawn = sorted(range(len(live)), key=lambda at: order[place][at])
+            others = [at for at in drawn if at != match][:2]
+            best = max(opinion[place][at] for at in others)
+            preferred[name].append(opinion[place][match] > best)
+    for name, answers in preferred.items():
+        assert values(evaluation)[name] == pytest.approx(sum(answers) / len(answers))
+
+
+@pytest.mark.parametrize(
+    ("sentences", "vectors", "expected"),
+    [
+        (["Good food.", "good  FOOD!", "Bad."], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], 2 / 3),
+        (["Good.", "Nice.", "Bad."], [[1, 0, 0], [0.95, 0.312, 0], [0, 0, 1]], 2 / 3),
+        (["Good.", "Nice.", "Bad."], [[1, 0, 0], [0.85, 0.527, 0], [0, 0, 1]], 0),
+        (["Good.", "Good!", "Bad."], [[1, 0, 0], [0, 1, 0], [0, 0.95, 0.312]], 1),
+        (["!!!", "???", "Bad."], [[0, 0, 0], [0, 0, 0], [0, 0, 1]], 0),
+    ],
+    ids=["words", "meaning", "neither", "both", "nothing to compare"],
+)
+def test_a_twin_has_the_same_words_or_almost_the_same_vector(
+    clf: Classifier, sentences: list[str], vectors: list[list[float]], expected: float
+) -> None:
+    items = tuple(
+        replace(item, sentence=text)
+        for item, text in zip(clf.model_.prototypes, sentences, strict=False)
+    )
+    model = replace(clf.model_, prototypes=replace(clf.model_.prototypes, items=items))
+    space = PretrainedSpace(np.arange(0), np.zeros((0, 3)), np.array(vectors, np.float32))
+    assert measure_duplicates(model, space) == pytest.approx(expected)
