@@ -18,8 +18,7 @@ from protorynet_lab.baselines import (
     fit_substitutes,
     substitute_predictions,
 )
-from protorynet_lab.baselines.score_readers import SentenceScores, Tree
-from protorynet_lab.baselines.sentence_scores import best_threshold, mean_scores, score_panel
+from protorynet_lab.baselines.substitutes import SentenceScores, Tree, best_threshold
 
 Fitted = dict[str, SubstituteClassifier]
 
@@ -52,13 +51,13 @@ def documents_of_scores() -> st.SearchStrategy[list[np.ndarray]]:
     score = st.floats(0, 1, width=32)
     return lengths.flatmap(
         lambda counts: st.tuples(
-            *(arrays.arrays(np.float64, (count, 2), elements=score) for count in counts)
+            *(arrays.arrays(np.float64, (count, 3), elements=score) for count in counts)
         ).map(list)
     )
 
 
 @given(documents_of_scores())
-def test_a_panel_is_what_a_loop_over_documents_makes(documents: list[np.ndarray]) -> None:
+def test_means_and_panel_are_what_a_loop_over_documents_makes(documents: list[np.ndarray]) -> None:
     slow = []
     for document in documents:
         rows = [row.tolist() for row in document[:10]]
@@ -66,14 +65,9 @@ def test_a_panel_is_what_a_loop_over_documents_makes(documents: list[np.ndarray]
             rows.append(document.mean(axis=0).tolist())
         slow.append([value for row in rows for value in row])
     lengths = np.array([len(document) for document in documents])
-    assert np.allclose(score_panel(np.concatenate(documents), lengths), slow)
-
-
-@given(documents_of_scores())
-def test_means_are_those_of_all_sentences(documents: list[np.ndarray]) -> None:
-    lengths = np.array([len(document) for document in documents])
-    slow = [document.mean(axis=0) for document in documents]
-    assert np.allclose(mean_scores(np.concatenate(documents), lengths), slow)
+    scores = SentenceScores(np.concatenate(documents), lengths)
+    assert np.allclose(scores.panel, slow)
+    assert np.allclose(scores.means, [document.mean(axis=0) for document in documents])
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=20))
@@ -86,13 +80,6 @@ def test_no_threshold_is_right_more_often_than_the_best(rows: list[tuple[int, bo
 
     best = right(best_threshold(values, truth))
     assert best == max(right((half - 1) / 16) for half in range(19))
-
-
-@pytest.mark.parametrize("name", SUBSTITUTES)
-def test_substitutes_tell_good_reviews_from_bad(
-    substitutes: Fitted, unseen_reviews: Any, name: str
-) -> None:
-    assert substitutes[name].score(unseen_reviews.texts, unseen_reviews.labels) > 0.75
 
 
 def test_the_average_follows_from_the_prototypes_shown(
@@ -125,6 +112,7 @@ def test_fitted_alone_a_substitute_is_the_same(
     alone = SubstituteClassifier(name, classifier=classifier).fit(reviews.texts, reviews.labels)
     expected = substitutes[name].predict_proba(reviews.texts)
     assert (alone.predict_proba(reviews.texts) == expected).all()
+    assert alone.score(reviews.texts, reviews.labels) > 0.75
     assert alone.validation_accuracy_ == substitutes[name].validation_accuracy_
 
 
@@ -201,13 +189,12 @@ def test_a_document_without_a_sentence_has_nothing_to_say(
     assert three_classes[0]["average"].explain(" ").evidence == ()
 
 
-def test_rules_speak_of_sentences_and_classes(substitutes: Fitted) -> None:
+def test_rules_speak_of_sentences_and_classes(
+    substitutes: Fitted, three_classes: tuple[Fitted, list[str]]
+) -> None:
     rules = substitutes["decision_tree"].rules()
     assert "p(good) of sentence" in rules
     assert "class: good" in rules
-
-
-def test_rules_name_every_class_of_several(three_classes: tuple[Fitted, list[str]]) -> None:
     assert "class: long stay" in three_classes[0]["decision_tree"].rules()
 
 
@@ -244,14 +231,6 @@ def test_a_document_without_a_sentence_gets_the_most_frequent_class(
 def test_a_classifier_that_refuses_empty_documents_still_does(substitutes: Fitted) -> None:
     with pytest.raises(EmptyDocumentError):
         substitutes["average"].predict([""])
-
-
-def test_an_unknown_substitute_is_refused_by_name(
-    classifier: ProtoryNetClassifier, reviews: Any
-) -> None:
-    rival = SubstituteClassifier("forest", classifier=classifier)
-    with pytest.raises(InputError, match="no substitute 'forest'; the substitutes are average"):
-        rival.fit(reviews.texts, reviews.labels)
 
 
 def test_documents_of_other_classes_than_the_models_are_refused(

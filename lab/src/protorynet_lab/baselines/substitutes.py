@@ -2,35 +2,274 @@
 
 Each sentence counts for the scores of its active prototype. An average compares their mean with a
 threshold; a logistic regression and a decision tree see the scores of the first ten sentences.
+Each says exactly what it adds up, sentence by sentence or rule by rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier, export_text
 
 from protorynet.classifier import ProtoryNetClassifier
 from protorynet.errors import InputError
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import Model
-from protorynet.reading import Reading
-from protorynet.training import validation_documents
-from protorynet_lab.baselines.contract import Evidence, Rival, text_list
-from protorynet_lab.baselines.score_readers import (
-    Average,
-    Regression,
-    ScoreReader,
-    SentenceScores,
-    Tree,
+from protorynet.network import Trajectory
+from protorynet.training import consecutive, validation_documents
+from protorynet_lab.baselines.rival_base import (
+    Evidence,
+    Reasons,
+    Rival,
+    class_margin,
+    list_texts,
 )
 
 __all__ = ["SUBSTITUTES", "SubstituteClassifier", "fit_substitutes", "substitute_predictions"]
 
-_READERS: dict[str, Callable[[Sequence[str]], ScoreReader]] = {
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+PANEL_SIZE = 10  # sentences that the paper's panel holds
+_LEAST_LEAD = 1e-6  # of a probability over a half that survives single precision
+
+
+@dataclass(frozen=True)
+class SentenceScores:
+    """Scores of the active prototypes, (sentences, classes), and the sentences per document."""
+
+    values: Floats
+    lengths: Places
+
+    @cached_property
+    def means(self) -> Floats:
+        """Mean scores of each document, (documents, classes)."""
+        starts = np.cumsum(self.lengths) - self.lengths
+        sums: Floats = np.add.reduceat(self.values, starts, axis=0)
+        return sums / self.lengths[:, None]
+
+    @cached_property
+    def panel(self) -> Floats:
+        """The scores of each document's first sentences side by side.
+
+        The places that a shorter document leaves hold the mean of its scores. Of two classes the
+        second's scores alone, for they add up to 1.
+        """
+        seen = slice(1, None) if self.values.shape[1] == 2 else slice(None)
+        documents = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        steps = consecutive(np.zeros_like(self.lengths), self.lengths)
+        panel = np.repeat(self.means[:, None, seen], PANEL_SIZE, axis=1)
+        kept = steps < PANEL_SIZE
+        panel[documents[kept], steps[kept]] = self.values[kept, seen]
+        return panel.reshape(len(self.lengths), -1)
+
+
+def best_threshold(values: Floats, is_positive: NDArray[np.bool_]) -> float:
+    """Return the threshold that is right most often about what lies above; of equals, the most central."""
+    distinct, places = np.unique(values, return_inverse=True)
+    positives = np.bincount(places, weights=is_positive, minlength=len(distinct))
+    negatives = np.bincount(places, weights=~is_positive, minlength=len(distinct))
+    # Right below the first value, then between neighbours, then above the last.
+    right = positives.sum() + np.concatenate([[0], np.cumsum(negatives - positives)])
+    candidates = np.concatenate([[-np.inf], (distinct[:-1] + distinct[1:]) / 2, [np.inf]])
+    best = candidates[right == right.max()]
+    return float(best[np.abs(best - 0.5).argmin()])
+
+
+class ScoreReader(ABC):
+    """What reads the scores in the LSTM's place."""
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        self.classes = tuple(classes)
+
+    @abstractmethod
+    def fit(self, scores: SentenceScores, truth: Places, held_out: Places) -> float:
+        """Learn from all documents; choose by those held out, and return the accuracy on them."""
+
+    @abstractmethod
+    def probabilities(self, scores: SentenceScores) -> Floats:
+        """Return the probabilities of the classes, (documents, classes)."""
+
+    @abstractmethod
+    def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
+        """Say what spoke for the class at `place` in one document, and what the weights mean."""
+
+
+class Average(ScoreReader):
+    """The mean score: of two classes against a threshold, of more the highest."""
+
+    threshold: float | None = None
+
+    def fit(self, scores: SentenceScores, truth: Places, held_out: Places) -> float:
+        """Tune the threshold, first without the documents held out, then on all."""
+        means = scores.means
+        self._tune(np.delete(means, held_out, axis=0), np.delete(truth, held_out))
+        accuracy = float((self._places(means[held_out]) == truth[held_out]).mean())
+        self._tune(means, truth)
+        return accuracy
+
+    def probabilities(self, scores: SentenceScores) -> Floats:
+        """Return the mean scores, bent so that the threshold lies at a half."""
+        means = scores.means
+        if self.threshold is None:
+            shares: Floats = means / means.sum(axis=1, keepdims=True)
+            return shares
+        mean, bound = means[:, 1], self._bound(1)
+        below = mean / max(2 * bound, np.finfo(np.float64).tiny)
+        above = 1 - (1 - mean) / max(2 * (1 - bound), np.finfo(np.float64).tiny)
+        second = np.where(
+            self._places(means) == 1,
+            np.clip(above, 0.5 + _LEAST_LEAD, 1),
+            np.clip(below, 0, 0.5 - _LEAST_LEAD),
+        )
+        return np.stack([1 - second, second], axis=1)
+
+    def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
+        """Weigh each sentence by how far its score is above what it is compared with."""
+        if self.threshold is None:
+            leads = class_margin(scores.values.T, place)
+            against = "the mean of its scores for the others"
+        else:
+            leads = scores.values[:, place] - self._bound(place)
+            against = f"the threshold of {self._bound(place):.2f}"
+        weights = (leads / len(sentences)).tolist()
+        return [Evidence(*pair) for pair in zip(sentences, weights, strict=True)], (
+            "A sentence's weight is its prototype's score for the predicted class less "
+            f"{against}, divided by the number of sentences: together they are how far the "
+            "average is above it, and the order of the sentences does not matter."
+        )
+
+    def _tune(self, means: Floats, truth: Places) -> None:
+        if len(self.classes) == 2:
+            self.threshold = best_threshold(means[:, 1], truth == 1)
+
+    def _bound(self, place: int) -> float:
+        """Return the threshold of a class within the range of scores; all or none may exceed it."""
+        assert self.threshold is not None, "two classes have a threshold"
+        second = float(np.clip(self.threshold, 0, 1))
+        return second if place == 1 else 1 - second
+
+    def _places(self, means: Floats) -> Places:
+        if self.threshold is None:
+            places: Places = means.argmax(axis=1)
+            return places
+        return (means[:, 1] > self.threshold).astype(np.int64)
+
+
+class PanelReader(ScoreReader):
+    """A model of scikit-learn on the scores of the first ten sentences.
+
+    It is made with each of `choices` in turn, from the simplest on.
+    """
+
+    model: Any
+    choices: tuple[Any, ...]
+
+    @staticmethod
+    @abstractmethod
+    def make(choice: Any) -> Any:
+        """Return a model to be fitted."""
+
+    def fit(self, scores: SentenceScores, truth: Places, held_out: Places) -> float:
+        """Take the choice that is right most often on documents held out; of equals the first."""
+        panel, kept = scores.panel, np.setdiff1d(np.arange(len(truth)), held_out)
+        models = (self.make(choice).fit(panel[kept], truth[kept]) for choice in self.choices)
+        accuracies = [float(each.score(panel[held_out], truth[held_out])) for each in models]
+        best = int(np.argmax(accuracies))
+        self.model = self.make(self.choices[best]).fit(panel, truth)
+        return accuracies[best]
+
+    def probabilities(self, scores: SentenceScores) -> Floats:
+        """Return the model's probabilities; a class it has never seen has none."""
+        result = np.zeros((len(scores.lengths), len(self.classes)))
+        result[:, self.model.classes_] = self.model.predict_proba(scores.panel)
+        return result
+
+
+class Regression(PanelReader):
+    """A logistic regression; the larger the choice, the freer its coefficients."""
+
+    choices = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+    @staticmethod
+    def make(choice: float) -> Any:
+        """Return a regression."""
+        return LogisticRegression(C=choice, max_iter=1_000)
+
+    def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
+        """Weigh each of the first sentences by coefficient times score."""
+        row = list(self.model.classes_).index(place)
+        products = scores.panel[0] * class_margin(self.model.coef_, row)
+        steps = products.reshape(PANEL_SIZE, -1).sum(axis=1).tolist()
+        seen = sentences[:PANEL_SIZE]
+        evidence = [Evidence(*pair) for pair in zip(seen, steps, strict=False)]
+        if len(seen) < PANEL_SIZE:
+            what = f"(the mean, in the place of sentences {len(seen) + 1} to {PANEL_SIZE})"
+            evidence.append(Evidence(what, sum(steps[len(seen) :])))
+        constant = float(class_margin(self.model.intercept_[:, None], row)[0])
+        others = "the other" if len(self.classes) == 2 else "the others on average"
+        return evidence, (
+            "A sentence's weight is its prototype's scores times the coefficients of its place; "
+            f"the weights and a constant of {constant:+.4f} add up to the log-odds of the "
+            f"predicted class against {others}. Sentences after the first {PANEL_SIZE} are not "
+            "read."
+        )
+
+
+class Tree(PanelReader):
+    """A decision tree of so many questions in a row."""
+
+    choices = tuple(range(1, 11))
+
+    @staticmethod
+    def make(choice: int) -> Any:
+        """Return a tree."""
+        return DecisionTreeClassifier(max_depth=choice, random_state=0)
+
+    def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
+        """Weigh each question on the way by what its answer changes."""
+        panel, tree, names = scores.panel, self.model.tree_, self._panel_names()
+        column = list(self.model.classes_).index(place)
+        shares = tree.value[:, 0, column] / tree.value[:, 0].sum(axis=1)
+        evidence = []
+        for node, child in itertools.pairwise(self.model.decision_path(panel).indices):
+            feature, bound = tree.feature[node], tree.threshold[node]
+            sign = "≤" if child == tree.children_left[node] else ">"
+            is_filled = feature // (len(names) // PANEL_SIZE) >= len(sentences)
+            what = f"the mean, for {names[feature]}," if is_filled else names[feature]
+            answer = f"{what} is {panel[0, feature]:.2f} {sign} {bound:.2f}"
+            evidence.append(Evidence(answer, float(shares[child] - shares[node])))
+        return evidence, (
+            "A weight is what the answer to a question changes in the share of the predicted class "
+            f"among the training documents that got there; with {shares[0]:.4f} at the start they "
+            f"add up to its probability. Sentences after the first {PANEL_SIZE} are not read."
+        )
+
+    def rules(self) -> str:
+        """Return the tree as text; of a sentence that is not there, the mean is asked."""
+        rules: str = export_text(
+            self.model,
+            feature_names=self._panel_names(),
+            class_names=[self.classes[place] for place in self.model.classes_],
+            max_depth=self.choices[-1],
+        )
+        return rules
+
+    def _panel_names(self) -> list[str]:
+        seen = self.classes[1:] if len(self.classes) == 2 else self.classes
+        steps = range(1, PANEL_SIZE + 1)
+        return [f"p({name}) of sentence {step}" for step in steps for name in seen]
+
+
+_READERS: dict[str, type[Average | Regression | Tree]] = {
     "average": Average,
     "logistic_regression": Regression,
     "decision_tree": Tree,
@@ -60,11 +299,7 @@ class _Reading(NamedTuple):
         return result
 
 
-def _read_with(classifier: Any, texts: Any) -> _Reading:
-    reading = classifier.read(texts)
-    return _Reading(reading, reading.filled)
-
-
+@dataclass(eq=False, repr=False)
 class SubstituteClassifier(Rival):
     """A simpler reader of a model's trajectories, in the place of its LSTM.
 
@@ -82,10 +317,8 @@ class SubstituteClassifier(Rival):
 
     Attributes
     ----------
-    classifier_
-        The model whose trajectories are read.
-    reader_
-        What reads them.
+    classifier_, reader_
+        The model whose trajectories are read, and what reads them.
 
     Examples
     --------
@@ -98,16 +331,9 @@ class SubstituteClassifier(Rival):
     ['I loved it.', 'It rained.']
     """
 
-    def __init__(
-        self,
-        reader: str = "average",
-        *,
-        classifier: ProtoryNetClassifier | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.reader = reader
-        self.classifier = classifier
-        self.random_state = random_state
+    reader: str = "average"
+    _: KW_ONLY
+    classifier: ProtoryNetClassifier | None = None
 
     def rules(self) -> str:
         """Return a decision tree as text, to be read from the left margin inwards."""
@@ -118,11 +344,11 @@ class SubstituteClassifier(Rival):
 
     def _learn_all(self, texts: list[str], targets: NDArray[np.float32]) -> float:
         self._check()
-        code, given, seed = self._code(), self.classifier, self._seed()
+        given, seed = self.classifier, self._seed()
         if given is None:
             given = ProtoryNetClassifier(on_empty="skip", random_state=seed)
         if not hasattr(given, "model_"):
-            given = clone(given).fit(texts, code.decode(targets))
+            given = clone(given).fit(texts, self._code().decode(targets))
         self.classifier_ = given
         return self._learn_reading(_read_with(given, texts), targets)
 
@@ -143,10 +369,9 @@ class SubstituteClassifier(Rival):
                 f"{', '.join(model.labels.names)}; give documents of the same."
             )
         seen = targets[reading.filled]
-        truth = seen.argmax(axis=1)
-        fraction, seed = model.settings.validation_fraction, model.training.seed
-        held_out = np.zeros(0, np.int64)
+        truth, held_out = seen.argmax(axis=1), np.zeros(0, np.int64)
         if len(seen):
+            fraction, seed = model.settings.validation_fraction, model.training.seed
             held_out = validation_documents(seen, code, fraction, seed)
         if len(np.unique(np.delete(truth, held_out))) < 2:
             raise InputError(
@@ -165,8 +390,8 @@ class SubstituteClassifier(Rival):
             return reading.spread(model, None)
         return reading.spread(model, self.reader_.probabilities(reading.scores(model)))
 
-    def _evidence(self, text: str, place: int) -> tuple[Sequence[Evidence], str]:
-        reading = _read_with(self.classifier_, [text])
+    def _evidence(self, text: str, place: int) -> Reasons:
+        reading = _Reading(*self.classifier_.trace([text]))
         if not reading.filled.any():
             return [], "There is no sentence; the class frequencies of the training documents."
         sentences = [each.text for each in self.classifier_.explain(text).sentences]
@@ -188,7 +413,7 @@ def fit_substitutes(
         The documents it was trained on. The part of them that it held out chooses the
         regularisation and the depth.
     """
-    texts = text_list(X)
+    texts = list_texts(X)
     check_labels(y, len(texts))
     code = learn_labels(y)
     reading = _read_with(classifier, texts)
@@ -209,7 +434,7 @@ def substitute_predictions(
 ) -> dict[str, NDArray[Any]]:
     """Return the classes by a model's substitutes, and by itself as ``"protorynet"``."""
     model = classifier.model_
-    reading = _read_with(classifier, text_list(X))
+    reading = _Reading(*classifier.trace(list_texts(X)))
     own = model.read(reading.trajectory).probabilities if reading.filled.any() else None
     probabilities = {name: each._read(reading) for name, each in substitutes.items()}
     probabilities["protorynet"] = reading.spread(model, own)
