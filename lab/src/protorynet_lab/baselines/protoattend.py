@@ -157,7 +157,7 @@ class ProtoAttendClassifier(SentenceRival):
 
         def losses(epoch: int, random: np.random.Generator) -> Iterator[Tensor]:
             for _ in range(passes):
-                for documents in torch.randperm(count).split(size):
+                for documents in torch.split(torch.randperm(count), size):
                     examples = torch.randperm(count)[: self.candidates]
                     own, others = network(vectors[documents]), network(vectors[examples])
                     # A document that could attend to itself would learn nothing else.
@@ -193,7 +193,7 @@ class ProtoAttendClassifier(SentenceRival):
         return torch.cat([weights @ verdicts for weights in self._attend_in_blocks(queries)])
 
     def _attend_in_blocks(self, queries: Tensor) -> Iterator[Tensor]:
-        for block in queries.split(DOCUMENTS_PER_BLOCK):
+        for block in torch.split(queries, DOCUMENTS_PER_BLOCK):
             yield attend(block, self._database.keys)
 
     def _queries(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Tensor:
@@ -208,7 +208,7 @@ class ProtoAttendClassifier(SentenceRival):
     @torch.inference_mode()
     def _agreement(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> NDArray[np.float32]:
         queries = self._queries(embeddings, lengths)
-        predicted = self._decide(queries).argmax(dim=1).split(DOCUMENTS_PER_BLOCK)
+        predicted = torch.split(self._decide(queries).argmax(dim=1), DOCUMENTS_PER_BLOCK)
         classes = torch.from_numpy(self.example_classes_).to(queries.device)
         shares = [
             (weights * (classes == place[:, None])).sum(dim=1)

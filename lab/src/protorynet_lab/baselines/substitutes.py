@@ -73,7 +73,7 @@ class SentenceScores:
 
 
 def best_threshold(values: Floats, is_positive: NDArray[np.bool_]) -> float:
-    """Return the threshold that is right most often about what lies above; of equals, the most central."""
+    """Return the threshold above which "positive" is right most often; of equals, the central."""
     distinct, places = np.unique(values, return_inverse=True)
     positives = np.bincount(places, weights=is_positive, minlength=len(distinct))
     negatives = np.bincount(places, weights=~is_positive, minlength=len(distinct))

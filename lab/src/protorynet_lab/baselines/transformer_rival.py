@@ -140,9 +140,9 @@ class DocumentTokens:
         longest = np.maximum.reduceat(arrays[1], np.cumsum([0, *n_windows[:-1]]))
         yield from map(
             DocumentBatch,
-            moved[0].split(n_tokens),
-            moved[1].split(n_windows),
-            moved[2].split(n_windows),
+            torch.split(moved[0], n_tokens),
+            torch.split(moved[1], n_windows),
+            torch.split(moved[2], n_windows),
             map(len, batches),
             longest.tolist(),
         )
@@ -260,7 +260,7 @@ class TransformerClassifier(Rival):
                 for batch in documents.corpus.batches(size, random, most_sentences=most)
             ]
             order = torch.from_numpy(np.concatenate(batches)).to(device)
-            classes = targets[order].split([len(batch) for batch in batches])
+            classes = torch.split(targets[order], [len(batch) for batch in batches])
             for step, batch in enumerate(documents.on(device, batches)):
                 _set_rate(optimiser, (epoch + step / len(batches)) / self.epochs)
                 yield functional.cross_entropy(_read_batch(network, batch), classes[step])

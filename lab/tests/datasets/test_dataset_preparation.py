@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections import Counter
 from pathlib import Path
@@ -25,10 +26,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protorynet.data import read_table
 from protorynet.errors import InputError, TableError
-from protorynet_lab.datasets import Prepared, prepare_dataset
-from protorynet_lab.datasets.members import Member
-from protorynet_lab.datasets.recipes import RECIPES
-from protorynet_lab.datasets.rows import read_rows
+from protorynet_lab.datasets import DATASETS, KnownDataset, Prepared, known_dataset, prepare_dataset
+from protorynet_lab.datasets.archive_members import Member
+from protorynet_lab.datasets.dataset_rows import RECIPES, read_rows
 
 KINDS = ("Person", "Animal", "Building", "NaturalPlace")
 quick = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -46,17 +46,12 @@ def write_parquet(path: Path, **columns: list[Any]) -> None:
     pq.write_table(pa.table(columns), path)
 
 
-def test_imdb_keeps_its_own_halves(tmp_path: Path) -> None:
-    source = tar(tmp_path / "aclImdb_v1.tar.gz", imdb_files())
-    prepared = prepare_dataset("imdb", source)
-    assert by_split(prepared) == {"train": {0: 3, 1: 3}, "test": {0: 3, 1: 3}}
-
-
-def test_imdb_reviews_come_unchanged(tmp_path: Path) -> None:
+def test_imdb_reviews_come_unchanged_in_their_own_halves(tmp_path: Path) -> None:
     files = imdb_files(1)
     prepared = prepare_dataset("imdb", tar(tmp_path / "aclImdb_v1.tar.gz", files))
     reviews = {name: content.decode() for name, content in files.items() if "_9" in name}
     found = {row.split: row.text for row in prepared.rows if row.label == 1}
+    assert by_split(prepared) == {"train": {0: 1, 1: 1}, "test": {0: 1, 1: 1}}
     assert found["train"] == reviews["aclImdb/train/pos/0_9.txt"]
     assert found["test"] == reviews["aclImdb/test/pos/0_9.txt"]
 
@@ -96,7 +91,7 @@ def test_parquet_files_in_several_parts_are_all_read(tmp_path: Path) -> None:
             text=[f"Good {part}.", f"Bad {part}."],
             label=[1, 0],
         )
-    write_parquet(tmp_path / "data" / "test-0.parquet", text=["Good.", "Bad."], label=[1, 0])
+    write_parquet(tmp_path / "test" / "0000.parquet", text=["Good.", "Bad."], label=[1, 0])
     assert by_split(prepare_dataset("yelp", tmp_path)) == {
         "train": {0: 3, 1: 3},
         "test": {0: 1, 1: 1},
@@ -148,17 +143,6 @@ def test_amazon_is_drawn_from_both_of_its_files(
     assert by_split(prepared) == {"train": {0: 8, 1: 8}, "test": {0: 2, 1: 2}}
     assert {row.text.split()[0] for row in prepared.rows} == {"train", "test"}
     assert prepared.n_found == 120
-
-
-def test_amazon_from_the_hub_has_texts_without_titles(tmp_path: Path) -> None:
-    write_parquet(
-        tmp_path / "amazon_polarity" / "train-0.parquet",
-        label=[0, 1],
-        title=["Bad", "Good"],
-        content=["It broke.", "It works."],
-    )
-    prepared = prepare_dataset("amazon", tmp_path)
-    assert {row.text for row in prepared.rows} == {"It broke.", "It works."}
 
 
 def test_rotten_tomatoes_is_split_four_to_one(tmp_path: Path) -> None:
@@ -230,6 +214,8 @@ def test_dbpedia_takes_four_kinds_and_its_own_split(tmp_path: Path) -> None:
     }
     files["DBP_wiki_data.csv"] = files["DBPEDIA_train.csv"]
     prepared = prepare_dataset("dbpedia", zipped(tmp_path / "dbpedia.zip", files))
+    prepared.write(tmp_path / "dbpedia.parquet")
+    assert set(read_table(tmp_path / "dbpedia.parquet").labels or ()) == set(KINDS)
     assert by_split(prepared) == {
         "train": dict.fromkeys(KINDS, 2),
         "test": dict.fromkeys(KINDS, 1),
@@ -273,22 +259,6 @@ def test_the_file_written_is_what_other_commands_read(tmp_path: Path) -> None:
     assert prepared.counts == {"train": {"0": 3, "1": 3}, "test": {"0": 3, "1": 3}}
 
 
-def test_classes_with_names_are_written_by_name(tmp_path: Path) -> None:
-    rows = [(kind, f"{kind} {n}.") for kind in KINDS for n in range(5)]
-    for split in ("train", "test"):
-        (tmp_path / f"{split}.csv").write_bytes(csv_bytes([("l2", "text"), *rows]))
-    prepare_dataset("dbpedia", tmp_path).write(tmp_path / "dbpedia.parquet")
-    assert set(read_table(tmp_path / "dbpedia.parquet").labels or ()) == set(KINDS)
-
-
-def test_the_same_seed_draws_the_same_and_another_others(tmp_path: Path) -> None:
-    source = tmp_path / "hotel.csv"
-    source.write_bytes(hotel_csv(positive=40, negative=10))
-    first, again, other = (prepare_dataset("hotel", source, seed=seed).rows for seed in (1, 1, 2))
-    assert first == again
-    assert set(first) != set(other)
-
-
 @quick
 @given(
     st.lists(st.tuples(st.booleans(), st.text(min_size=1)), min_size=4, max_size=40),
@@ -310,26 +280,25 @@ def test_what_is_drawn_is_balanced_split_and_from_the_file(
     assert not Counter((bool(row.label), row.text) for row in prepared.rows) - Counter(texts)
 
 
-@given(st.binary(max_size=200), st.sampled_from(["train.csv", "train.tsv", "train.json", "a.txt"]))
+@given(
+    st.binary(max_size=200),
+    st.sampled_from(["train.csv", "train.tsv", "train.json", "train/pos/a.txt"]),
+)
 def test_any_bytes_are_rows_or_refused(content: bytes, name: str) -> None:
-    import io
-
     for recipe in RECIPES.values():
-        member = Member(name, io.BytesIO(content))
+        member = Member(name, io.BytesIO(content), is_alone=True)
         try:
-            rows = list(read_rows(member, recipe.layouts, recipe.numbered, in_folders=True))
+            rows = list(read_rows(member, recipe))
         except (TableError, UnicodeDecodeError):
             continue
-        assert all(row.text and row.label in recipe.classes for row in rows)
+        assert all(row.label in recipe.classes for row in rows)
 
 
 @given(st.text(), st.sampled_from(["\\n", "\\ud800", "\\u0000"]))
 def test_any_text_of_a_json_file_can_be_written(text: str, escape: str) -> None:
-    import io
-
     line = json.dumps({"stars": 5, "text": text}).replace('"text": "', f'"text": "x{escape}')
     member = Member("review.json", io.BytesIO(line.encode()))
-    rows = list(read_rows(member, RECIPES["yelp"].layouts))
+    rows = list(read_rows(member, RECIPES["yelp"]))
     assert rows[0].text.encode()
 
 
@@ -351,3 +320,18 @@ def test_a_class_without_documents_is_named(tmp_path: Path) -> None:
 def test_a_seed_that_is_none_is_refused(tmp_path: Path, seed: Any) -> None:
     with pytest.raises(InputError, match="should be a whole number"):
         prepare_dataset("imdb", tmp_path, seed=seed)
+
+
+@pytest.mark.parametrize("dataset", DATASETS, ids=lambda each: each.name)
+def test_all_is_said_of_a_data_set_that_can_be_prepared(dataset: KnownDataset) -> None:
+    facts = {name: value for name, value in vars(dataset).items() if name not in ("hub", "used")}
+    assert all(facts.values())
+    assert len(RECIPES[dataset.name].classes) == dataset.n_classes
+
+
+def test_an_unknown_name_gets_a_guess_or_the_known_ones() -> None:
+    assert [each.name for each in DATASETS] == list(RECIPES)
+    with pytest.raises(InputError, match="no data set 'Rotten tomato'; did you mean 'rotten_tom"):
+        known_dataset("Rotten tomato")
+    with pytest.raises(InputError, match="no data set 'zzz'; known are imdb, amazon, yelp"):
+        known_dataset("zzz")
