@@ -257,8 +257,10 @@ def test_the_objective_is_the_weighted_sum_of_its_slow_and_obvious_terms() -> No
         + 0.3 * sum(gaps) / 3
         + 0.4 * network.weight.abs().sum() / 3
     )
-    weights = {"clustering": 0.1, "evidence": 0.2, "diversity": 0.3, "sparsity": 0.4, "d_min": 5.0}
-    assert float(network.loss(batch, **weights)) == pytest.approx(float(expected), rel=1e-4)
+    weights = ProSeNetClassifier(
+        clustering=0.1, evidence=0.2, diversity=0.3, sparsity=0.4, d_min=5.0
+    )
+    assert float(network.loss(batch, weights)) == pytest.approx(float(expected), rel=1e-4)
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -12,7 +12,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from protorynet.errors import InputError
-from protorynet_lab.baselines.rival_base import Evidence, Part, Reasons, Rival, class_margin
+from protorynet_lab.baselines.rival_base import (
+    Evidence,
+    Part,
+    Reasons,
+    Rival,
+    checked,
+    class_margin,
+)
 
 __all__ = ["BagOfWordsClassifier"]
 
@@ -46,13 +53,11 @@ class BagOfWordsClassifier(Rival):
     'great'
     """
 
-    ngrams: int = 2
+    ngrams: int = checked(
+        2, "should be 1 (words) or 2 (words and pairs of words)", _STRENGTHS.__contains__
+    )
 
     def _learn(self, train: Part, validation: Part) -> float:
-        if self.ngrams not in _STRENGTHS:
-            raise InputError(
-                f"ngrams={self.ngrams!r} should be 1 (words) or 2 (words and pairs of words)."
-            )
         # The documents held out are as unseen as any other while the strength is chosen.
         vectorizer, vectors = self._count_words(train.texts)
         held_out = vectorizer.transform(validation.texts)
@@ -83,7 +88,7 @@ class BagOfWordsClassifier(Rival):
             raise InputError(f"the documents hold no words to count ({error}).") from None
 
     def _regression(self, strength: float) -> Any:
-        return LogisticRegression(C=strength, max_iter=1_000, random_state=self._seed())
+        return LogisticRegression(C=strength, max_iter=1_000, random_state=int(self.random_state))
 
     def _probabilities(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if not texts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -21,11 +21,12 @@ from protorynet_lab.baselines.rival_base import (
     Part,
     Reasons,
     class_margin,
+    number,
     score_logits,
     train_network,
+    whole,
 )
 from protorynet_lab.baselines.sequence_rivals import (
-    Ranges,
     SequenceEncoder,
     SequenceRival,
     WordBatch,
@@ -39,15 +40,6 @@ __all__ = ["DocumentPrototype", "ProSeNetClassifier"]
 
 PAPER_SIZES = (5, 20, 50, 100, 200, 400)  # the paper's choices of K
 PROTOTYPES_SHOWN = 5  # in an explanation
-_RANGES: Ranges = {
-    "prototype_epochs": (1, 100_000),
-    "project_every": (1, 100_000),
-    "clustering": (0.0, 1e6),
-    "evidence": (0.0, 1e6),
-    "diversity": (0.0, 1e6),
-    "sparsity": (0.0, 1e6),
-    "d_min": (0.0, 1e6),
-}
 _HEAD_DROPOUT = 0.5
 # Of the learning rate of the warm-up: the encoder has little left to learn, the last layer more.
 _ENCODER_RATE, _LAST_LAYER_RATE = 0.5, 3.0
@@ -63,12 +55,10 @@ class DocumentPrototype:
 
     Parameters
     ----------
-    text
-        The document.
+    text, label
+        The document and its class.
     row
         Its place in the training data, counted from 0.
-    label
-        Its class.
     weights
         Its weight for each class.
     """
@@ -77,6 +67,9 @@ class DocumentPrototype:
     row: int
     label: str
     weights: dict[str, float]
+
+
+_positive = partial(number, bounds="between 0 and 1e+06", is_within=lambda value: 0 <= value <= 1e6)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -132,15 +125,15 @@ random_state
     ['A dull film, truly dull.', 'A great film, truly great.']
     """
 
-    n_prototypes: int | None = None
+    n_prototypes: int | None = whole(None, 1, 100_000)
     nonnegative: bool = True
-    clustering: float = 0.01
-    evidence: float = 0.01
-    diversity: float = 0.01
-    sparsity: float = 1e-3
-    d_min: float = 1.0
-    prototype_epochs: int = 8
-    project_every: int = 4
+    clustering: float = _positive(0.01)
+    evidence: float = _positive(0.01)
+    diversity: float = _positive(0.01)
+    sparsity: float = _positive(1e-3)
+    d_min: float = _positive(1.0)
+    prototype_epochs: int = whole(8, 1, 100_000)
+    project_every: int = whole(4, 1, 100_000)
 
     def _learn(self, train: Part, validation: Part) -> float:
         with torch.random.fork_rng():
@@ -176,10 +169,6 @@ random_state
                 "documents to train on; ask for fewer."
             )
         return [self.n_prototypes]
-
-    def _ranges(self) -> Ranges:
-        chosen = {} if self.n_prototypes is None else {"n_prototypes": (1, 100_000)}
-        return super()._ranges() | _RANGES | chosen
 
     def _evidence(self, text: str, place: int) -> Reasons:
         weight = self.network_.weight
@@ -227,29 +216,16 @@ class ProSeNetwork(nn.Module):
         """Return the logits of documents."""
         return self.similarities(batch) @ self.weight.T
 
-    def loss(
-        self,
-        batch: WordBatch,
-        *,
-        clustering: float,
-        evidence: float,
-        diversity: float,
-        sparsity: float,
-        d_min: float,
-    ) -> Tensor:
-        """Return the objective: cross-entropy and the four terms of the paper, so weighted.
-
-        Documents should be near prototypes and prototypes near documents, prototypes apart by
-        `d_min`, and the weights of the last layer few.
-        """
+    def loss(self, batch: WordBatch, weights: ProSeNetClassifier) -> Tensor:
+        """Return the objective: cross-entropy and the four terms of the paper, so weighted."""
         squared = squared_distances(self.encode(batch), self.prototypes)
         logits = torch.exp(-squared) @ self.weight.T
         return (
             functional.cross_entropy(logits, batch.targets)
-            + clustering * squared.min(dim=1).values.mean()
-            + evidence * squared.min(dim=0).values.mean()
-            + diversity * diversity_loss(self.prototypes, d_min)
-            + sparsity * self.sparsity()
+            + weights.clustering * squared.min(dim=1).values.mean()
+            + weights.evidence * squared.min(dim=0).values.mean()
+            + weights.diversity * diversity_loss(self.prototypes, weights.d_min)
+            + weights.sparsity * self.sparsity()
         )
 
     def sparsity(self) -> Tensor:
@@ -353,14 +329,7 @@ class _Training:
             self.words,
             # To the end: before the last layer is tuned, the validation loss is no fair judge.
             Stage(name, epochs, epochs, to_the_end=True),
-            loss_of=lambda batch: network.loss(
-                batch,
-                clustering=rival.clustering,
-                evidence=rival.evidence,
-                diversity=rival.diversity,
-                sparsity=rival.sparsity,
-                d_min=rival.d_min,
-            ),
+            loss_of=lambda batch: network.loss(batch, rival),
             logits_of=network,
             before_epoch=project_now_and_then,
         )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,17 +13,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from protorynet.encoders import Embeddings
-from protorynet.errors import InputError
 from protorynet.settings import Settings
 from protorynet.training import Score, Stage, derive_seed, validation_documents
 from protorynet_lab.baselines.rival_base import (
     Evidence,
     Reasons,
     list_texts,
+    number,
     plan_epoch,
     score_logits,
     softmax,
     train_network,
+    whole,
 )
 from protorynet_lab.baselines.sentence_rivals import SentenceRival
 
@@ -109,12 +109,12 @@ class ProtoAttendClassifier(SentenceRival):
     [1.0]
     """
 
-    candidates: int = 1_024
-    sparsity: float = 0.03
-    epochs: int = 30
-    patience: int = 5
-    batch_size: int = 128
-    learning_rate: float = 1e-3
+    candidates: int = whole(1_024, 2)
+    sparsity: float = number(0.03, "of at least 0 and below 10", lambda value: 0 <= value < 10)
+    epochs: int = whole(30, 1)
+    patience: int = whole(5, 1)
+    batch_size: int = whole(128, 1)
+    learning_rate: float = number(1e-3, "above 0 and below 10", lambda value: 0 < value < 10)
 
     def confidence(self, X: Any) -> NDArray[np.float32]:  # noqa: N803
         """Return the share of attention on training documents of the predicted class.
@@ -123,16 +123,14 @@ class ProtoAttendClassifier(SentenceRival):
         for a document without a sentence, which attends to nothing.
         """
         self._code()
-        nothing = np.zeros(1, np.float32)
-        return self._map_documents(list_texts(X), nothing, self._agreement)[:, 0]
+        return self._map_attention(list_texts(X), 1, self._agree)[:, 0]
 
     def _learn_all(self, texts: list[str], targets: NDArray[np.float32]) -> float:
-        self._check_parameters()
         self._check_task()
         code = self._code()
         prepared, filled = self._prepare(texts, targets, _SETTINGS)
         held_out = validation_documents(
-            targets[filled], code, _SETTINGS.validation_fraction, self._seed()
+            targets[filled], code, _SETTINGS.validation_fraction, int(self.random_state)
         )
         kept = np.delete(np.flatnonzero(filled), held_out)
         self.examples_ = tuple(texts[row] for row in kept)
@@ -143,7 +141,7 @@ class ProtoAttendClassifier(SentenceRival):
             for corpus in (prepared.train, prepared.validation)
         )
         with torch.random.fork_rng():
-            torch.manual_seed(derive_seed(self._seed(), "initialise"))
+            torch.manual_seed(derive_seed(int(self.random_state), "initialise"))
             self.network_ = _PrototypeAttention(base.shape[1], len(code.classes))
             self.network_.to(base.device)
             score = self._train(*train, *validation)
@@ -169,13 +167,13 @@ class ProtoAttendClassifier(SentenceRival):
 
         def validate() -> Score:
             self._database = self._encode(vectors)
-            return score_logits(self._decide(self._encode(held_out).queries), truth)
+            return score_logits(self._mix(self._encode(held_out).queries, self._decide), truth)
 
         return train_network(
             network,
             torch.optim.Adam(network.parameters(), lr=self.learning_rate),
             Stage("train", self.epochs, self.patience),
-            seed=self._seed(),
+            seed=int(self.random_state),
             losses=losses,
             validate=validate,
             progress=self.verbose,
@@ -187,14 +185,20 @@ class ProtoAttendClassifier(SentenceRival):
         return encoded
 
     @torch.inference_mode()
-    def _decide(self, queries: Tensor) -> Tensor:
-        """Return the logits of documents: those of the examples they attend to, mixed."""
-        verdicts = self.network_.decide(self._database.values)
-        return torch.cat([weights @ verdicts for weights in self._attend_in_blocks(queries)])
+    def _mix(self, queries: Tensor, mix: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return what `mix` makes of the attention of documents to the examples."""
+        blocks = torch.split(queries, DOCUMENTS_PER_BLOCK)
+        return torch.cat([mix(attend(block, self._database.keys)) for block in blocks])
 
-    def _attend_in_blocks(self, queries: Tensor) -> Iterator[Tensor]:
-        for block in torch.split(queries, DOCUMENTS_PER_BLOCK):
-            yield attend(block, self._database.keys)
+    def _decide(self, weights: Tensor) -> Tensor:
+        """Return the logits of documents: those of the examples they attend to, mixed."""
+        logits: Tensor = weights @ self.network_.decide(self._database.values)
+        return logits
+
+    def _agree(self, weights: Tensor) -> Tensor:
+        predicted = self._decide(weights).argmax(dim=1, keepdim=True)
+        classes = torch.from_numpy(self.example_classes_).to(weights.device)
+        return (weights * (classes == predicted)).sum(dim=1, keepdim=True)
 
     def _queries(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Tensor:
         device = self.centring_.mean.device
@@ -203,28 +207,21 @@ class ProtoAttendClassifier(SentenceRival):
         return self._encode(_document_means(self.centring_(raw), rows, counts)).queries
 
     def _read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> NDArray[np.float32]:
-        return softmax(self._decide(self._queries(embeddings, lengths)))
+        return softmax(self._mix(self._queries(embeddings, lengths), self._decide))
 
-    @torch.inference_mode()
-    def _agreement(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> NDArray[np.float32]:
-        queries = self._queries(embeddings, lengths)
-        predicted = torch.split(self._decide(queries).argmax(dim=1), DOCUMENTS_PER_BLOCK)
-        classes = torch.from_numpy(self.example_classes_).to(queries.device)
-        shares = [
-            (weights * (classes == place[:, None])).sum(dim=1)
-            for weights, place in zip(self._attend_in_blocks(queries), predicted, strict=True)
-        ]
-        result: NDArray[np.float32] = torch.cat(shares)[:, None].cpu().numpy()
-        return result
+    def _map_attention(
+        self, texts: list[str], n_columns: int, mix: Callable[[Tensor], Tensor]
+    ) -> NDArray[np.float32]:
+        """Return what `mix` makes of the attention of texts; zeros where there is no sentence."""
 
-    def _attention(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> NDArray[np.float32]:
-        weights = attend(self._queries(embeddings, lengths), self._database.keys)
-        result: NDArray[np.float32] = weights.cpu().numpy()
-        return result
+        def read(embeddings: Embeddings, lengths: NDArray[np.int64]) -> NDArray[np.float32]:
+            mixed = self._mix(self._queries(embeddings, lengths), mix)
+            return np.asarray(mixed.cpu(), np.float32)
+
+        return self._map_documents(texts, np.zeros(n_columns, np.float32), read)
 
     def _evidence(self, text: str, place: int) -> Reasons:
-        nothing = np.zeros(len(self.examples_), np.float32)
-        weights = self._map_documents([text], nothing, self._attention)[0]
+        weights = self._map_attention([text], len(self.examples_), lambda weights: weights)[0]
         names = self._code().names
         evidence = []
         for example in np.flatnonzero(weights).tolist():
@@ -237,15 +234,6 @@ class ProtoAttendClassifier(SentenceRival):
             "document is of another class; the prediction is made from these documents alone. "
             f"Confidence, the share on documents of the predicted class: {confidence:.2f}."
         )
-
-    def _check_parameters(self) -> None:
-        self._check_whole(candidates=2, epochs=1, patience=1, batch_size=1)
-        for name, is_zero_allowed in (("sparsity", True), ("learning_rate", False)):
-            value = getattr(self, name)
-            is_number = isinstance(value, Real) and not isinstance(value, bool)
-            if not is_number or not 0 <= value < 10 or (value == 0 and not is_zero_allowed):
-                bound = "of at least 0" if is_zero_allowed else "above 0"
-                raise InputError(f"{name}={value!r} should be a number {bound} and below 10.")
 
 
 def attend(queries: Tensor, keys: Tensor, forbidden: Tensor | None = None) -> Tensor:

@@ -7,8 +7,8 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from numbers import Integral
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from protorynet.classifier import NotFittedError
 from protorynet.data import Splitter, document_list, split_documents
-from protorynet.errors import InputError
+from protorynet.errors import InputError, SettingsError
 from protorynet.labels import LabelCode, check_labels, learn_labels
 from protorynet.settings import Settings
 from protorynet.training import Score, Stage, derive_seed, train_epochs, validation_documents
@@ -84,6 +84,38 @@ class Part:
     rows: NDArray[np.int64]
 
 
+def checked(default: Any, expected: str, is_right: Callable[[Any], bool]) -> Any:
+    """Return a parameter of a rival that `fit` refuses, saying what is expected, unless right."""
+    return field(default=default, metadata={"expected": expected, "is_right": is_right})
+
+
+def whole(default: int | None, least: int, most: int | None = None) -> Any:
+    """Return a parameter that is a whole number; None where that is the default."""
+    bounds = f"of at least {least}" if most is None else f"between {least:g} and {most:g}"
+
+    def is_right(value: Any) -> bool:
+        if value is None or isinstance(value, bool) or not isinstance(value, Integral):
+            return value is None and default is None
+        return least <= int(value) <= (most or int(value))
+
+    return checked(default, f"should be a whole number {bounds}", is_right)
+
+
+def number(default: float, bounds: str, is_within: Callable[[Any], bool]) -> Any:
+    """Return a parameter that is a number within bounds, which are also given in words."""
+
+    def is_right(value: Any) -> bool:
+        return isinstance(value, Real) and not isinstance(value, bool) and is_within(value)
+
+    return checked(default, f"should be a number {bounds}", is_right)
+
+
+def one_of(*choices: str) -> Any:
+    """Return a parameter that has one of some values; the first is the default."""
+    expected = f"is not one of {', '.join(map(repr, choices))}"
+    return checked(choices[0], expected, lambda value: value in choices)
+
+
 # As a dataclass a rival names each parameter and its default once: the constructor that
 # scikit-learn inspects is made from them, and rivals of one kind inherit what they share.
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -104,7 +136,7 @@ class Rival(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         Time that `fit` took.
     """
 
-    random_state: int = 0
+    random_state: int = whole(0, 0)
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Learn from texts and one class for each.
@@ -121,6 +153,7 @@ class Rival(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         check_labels(y, len(texts))
         self.labels_ = learn_labels(y)
         try:
+            self._check_parameters()
             self.validation_accuracy_ = self._learn_all(texts, self.labels_.encode(y))
         except BaseException:
             del self.labels_  # what is half trained must not pass for fitted
@@ -161,7 +194,8 @@ class Rival(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
             raise InputError(
                 f"{len(texts)} documents are too few to train on; give at least {FEWEST_DOCUMENTS}."
             )
-        held_out = validation_documents(targets, self._code(), VALIDATION_FRACTION, self._seed())
+        seed = int(self.random_state)
+        held_out = validation_documents(targets, self._code(), VALIDATION_FRACTION, seed)
         kept = np.setdiff1d(np.arange(len(texts)), held_out)
         classes = targets.argmax(axis=1)
         parts = [
@@ -186,20 +220,15 @@ class Rival(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
             raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first.")
         return self.labels_
 
-    def _seed(self) -> int:
-        self._check_whole(random_state=0)
-        return int(self.random_state)
-
     def _check_task(self) -> None:
         if self._code().task != "multiclass":
             raise InputError(f"{type(self).__name__} gives one class per document, not several.")
 
-    def _check_whole(self, **least: int) -> None:
-        """Refuse parameters that are no whole number of at least so much."""
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < bound:
-                raise InputError(f"{name}={value!r} should be a whole number of at least {bound}.")
+    def _check_parameters(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if "is_right" in each.metadata and not each.metadata["is_right"](value):
+                raise SettingsError(f"{each.name}={value!r} {each.metadata['expected']}.")
 
 
 def list_texts(documents: Any) -> list[str]:
@@ -218,13 +247,6 @@ def class_margin(values: NDArray[np.float64], place: int) -> NDArray[np.float64]
     """Return the row of one class less the mean of the others'.
 
     A regression on two classes has one row only, the difference of the second and the first.
-
-    Examples
-    --------
-    >>> class_margin(np.array([[1.0, 2.0], [0.0, 4.0], [2.0, 0.0]]), 0).tolist()
-    [0.0, 0.0]
-    >>> class_margin(np.array([[3.0]]), 0).tolist()
-    [-3.0]
     """
     if len(values) == 1:
         values = np.concatenate([-values / 2, values / 2])

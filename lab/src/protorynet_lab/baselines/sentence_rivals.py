@@ -91,7 +91,7 @@ class SentenceRival(Rival):
             targets[filled],
             self._code(),
             settings=settings,
-            seed=self._seed(),
+            seed=int(self.random_state),
             tunable=tunable_encoder(self.encoder_) if is_full else None,
             device=str(choose_device(self.device)),
         )
@@ -174,7 +174,7 @@ class BlackBoxClassifier(SentenceRival):
             source=prepared.source,
             settings=settings,
             task=code.task,
-            seed=self._seed(),
+            seed=int(self.random_state),
             progress=self.verbose,
         )
         ready = time.perf_counter()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,17 +14,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from protorynet.encoders import choose_device
-from protorynet.errors import SettingsError
 from protorynet.training import Batch, Corpus, Score, Stage, derive_seed
 from protorynet_lab.baselines.rival_base import (
     Evidence,
     Part,
     Reasons,
     Rival,
+    number,
     plan_epoch,
     score_logits,
     softmax,
     train_network,
+    whole,
 )
 from protorynet_lab.baselines.word_vectors import (
     UNKNOWN,
@@ -48,19 +48,6 @@ _SPREAD = 0.5  # of learned word vectors at the start, about that of GloVe's
 _LONGEST_GRADIENT = 1.0
 DOCUMENTS_READ_AT_ONCE, MOST_WORDS_AT_ONCE = 512, 65_536  # of words, padding included
 WORDS_SHOWN = 10  # in an explanation
-
-Ranges = dict[str, tuple[float, float]]
-"""The least and the greatest value of settings; whole numbers where the bounds are whole."""
-
-_RANGES: Ranges = {
-    "max_vocabulary": (1, 10_000_000),
-    "max_length": (1, 100_000),
-    "hidden_size": (1, 65_536),
-    "epochs": (1, 100_000),
-    "patience": (1, 100_000),
-    "batch_size": (1, 1_000_000),
-    "learning_rate": (1e-8, 10.0),
-}
 
 
 class WordBatch(NamedTuple):
@@ -209,19 +196,18 @@ class SequenceRival(Rival):
     """A rival built on word vectors and an LSTM."""
 
     vectors: str | os.PathLike[str] | None = None
-    max_vocabulary: int = 30_000
-    max_length: int = 400
-    hidden_size: int = 128
-    epochs: int = 20
-    patience: int = 4
-    batch_size: int = 128
-    learning_rate: float = 1e-3
+    max_vocabulary: int = whole(30_000, 1, 10_000_000)
+    max_length: int = whole(400, 1, 100_000)
+    hidden_size: int = whole(128, 1, 65_536)
+    epochs: int = whole(20, 1, 100_000)
+    patience: int = whole(4, 1, 100_000)
+    batch_size: int = whole(128, 1, 1_000_000)
+    learning_rate: float = number(1e-3, "between 1e-08 and 10", lambda rate: 1e-8 <= rate <= 10)
     device: str = "auto"
     verbose: bool = False
 
     def _start(self, train: Part, validation: Part) -> tuple[WordRun, SequenceEncoder]:
         """Learn the vocabulary; return the documents as words, and an untrained encoder."""
-        self._check_ranges()
         device = choose_device(self.device)
         documents = self._words(train.texts)
         found: Vectors = {}
@@ -233,25 +219,12 @@ class SequenceRival(Rival):
             validation=self._corpus(self._words(validation.texts), validation.targets),
             batch_size=self.batch_size,
             device=device,
-            seed=self._seed(),
+            seed=int(self.random_state),
             progress=bool(self.verbose),
         )
         torch.manual_seed(derive_seed(run.seed, "initialise"))
         encoder = SequenceEncoder(_initial_vectors(self.vocabulary_, found), self.hidden_size)
         return run, encoder.to(device)
-
-    def _ranges(self) -> Ranges:
-        return _RANGES
-
-    def _check_ranges(self) -> None:
-        for name, (low, high) in self._ranges().items():
-            value = getattr(self, name)
-            kind: Any = Integral if isinstance(low, int) else Real
-            if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
-                what = "whole number" if kind is Integral else "number"
-                raise SettingsError(
-                    f"{name}={value!r} should be a {what} between {low:g} and {high:g}."
-                )
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
         return [split_words(text, self.max_length) for text in texts]
@@ -307,12 +280,8 @@ class VanillaLSTMClassifier(SequenceRival):
     batch_size, learning_rate
         Most documents per step (fewer where an epoch would have too few steps), and Adam's
         learning rate, which is halved where the validation loss does not fall.
-    device
-        ``"auto"``: a GPU where there is one.
-    verbose
-        Show a progress bar.
-    random_state
-        Seed. On a CPU the same seed gives the same model.
+    device, verbose, random_state
+        As for `ProtoryNetClassifier`. On a CPU the same seed gives the same model.
 
     Attributes
     ----------

@@ -8,7 +8,6 @@ Each says exactly what it adds up, sentence by sentence or rule by rule.
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -39,6 +38,7 @@ __all__ = ["SUBSTITUTES", "SubstituteClassifier", "fit_substitutes", "substitute
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 PANEL_SIZE = 10  # sentences that the paper's panel holds
+DEEPEST = 10  # questions in a row of a tree
 _LEAST_LEAD = 1e-6  # of a probability over a half that survives single precision
 
 
@@ -84,29 +84,12 @@ def best_threshold(values: Floats, is_positive: NDArray[np.bool_]) -> float:
     return float(best[np.abs(best - 0.5).argmin()])
 
 
-class ScoreReader(ABC):
-    """What reads the scores in the LSTM's place."""
-
-    def __init__(self, classes: Sequence[str]) -> None:
-        self.classes = tuple(classes)
-
-    @abstractmethod
-    def fit(self, scores: SentenceScores, truth: Places, held_out: Places) -> float:
-        """Learn from all documents; choose by those held out, and return the accuracy on them."""
-
-    @abstractmethod
-    def probabilities(self, scores: SentenceScores) -> Floats:
-        """Return the probabilities of the classes, (documents, classes)."""
-
-    @abstractmethod
-    def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
-        """Say what spoke for the class at `place` in one document, and what the weights mean."""
-
-
-class Average(ScoreReader):
+class Average:
     """The mean score: of two classes against a threshold, of more the highest."""
 
-    threshold: float | None = None
+    def __init__(self, classes: Sequence[str]) -> None:
+        self.classes = classes
+        self.threshold: float | None = None
 
     def fit(self, scores: SentenceScores, truth: Places, held_out: Places) -> float:
         """Tune the threshold, first without the documents held out, then on all."""
@@ -164,27 +147,21 @@ class Average(ScoreReader):
         return (means[:, 1] > self.threshold).astype(np.int64)
 
 
-class PanelReader(ScoreReader):
-    """A model of scikit-learn on the scores of the first ten sentences.
+class PanelReader:
+    """A model of scikit-learn on the scores of the first ten sentences."""
 
-    It is made with each of `choices` in turn, from the simplest on.
-    """
+    choices: tuple[Any, ...]  # models to choose from, the simplest first
 
-    model: Any
-    choices: tuple[Any, ...]
-
-    @staticmethod
-    @abstractmethod
-    def make(choice: Any) -> Any:
-        """Return a model to be fitted."""
+    def __init__(self, classes: Sequence[str]) -> None:
+        self.classes = classes
 
     def fit(self, scores: SentenceScores, truth: Places, held_out: Places) -> float:
         """Take the choice that is right most often on documents held out; of equals the first."""
         panel, kept = scores.panel, np.setdiff1d(np.arange(len(truth)), held_out)
-        models = (self.make(choice).fit(panel[kept], truth[kept]) for choice in self.choices)
+        models = (clone(choice).fit(panel[kept], truth[kept]) for choice in self.choices)
         accuracies = [float(each.score(panel[held_out], truth[held_out])) for each in models]
         best = int(np.argmax(accuracies))
-        self.model = self.make(self.choices[best]).fit(panel, truth)
+        self.model = clone(self.choices[best]).fit(panel, truth)
         return accuracies[best]
 
     def probabilities(self, scores: SentenceScores) -> Floats:
@@ -195,14 +172,9 @@ class PanelReader(ScoreReader):
 
 
 class Regression(PanelReader):
-    """A logistic regression; the larger the choice, the freer its coefficients."""
+    """A logistic regression on the scores of the first ten sentences."""
 
-    choices = (0.01, 0.1, 1.0, 10.0, 100.0)
-
-    @staticmethod
-    def make(choice: float) -> Any:
-        """Return a regression."""
-        return LogisticRegression(C=choice, max_iter=1_000)
+    choices = tuple(LogisticRegression(C=c, max_iter=1_000) for c in (0.01, 0.1, 1.0, 10.0, 100.0))
 
     def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
         """Weigh each of the first sentences by coefficient times score."""
@@ -225,14 +197,11 @@ class Regression(PanelReader):
 
 
 class Tree(PanelReader):
-    """A decision tree of so many questions in a row."""
+    """A decision tree on the scores of the first ten sentences."""
 
-    choices = tuple(range(1, 11))
-
-    @staticmethod
-    def make(choice: int) -> Any:
-        """Return a tree."""
-        return DecisionTreeClassifier(max_depth=choice, random_state=0)
+    choices = tuple(
+        DecisionTreeClassifier(max_depth=depth, random_state=0) for depth in range(1, DEEPEST + 1)
+    )
 
     def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
         """Weigh each question on the way by what its answer changes."""
@@ -259,7 +228,7 @@ class Tree(PanelReader):
             self.model,
             feature_names=self._panel_names(),
             class_names=[self.classes[place] for place in self.model.classes_],
-            max_depth=self.choices[-1],
+            max_depth=DEEPEST,
         )
         return rules
 
@@ -269,7 +238,7 @@ class Tree(PanelReader):
         return [f"p({name}) of sentence {step}" for step in steps for name in seen]
 
 
-_READERS: dict[str, type[Average | Regression | Tree]] = {
+_READERS: dict[str, type[Average] | type[Regression] | type[Tree]] = {
     "average": Average,
     "logistic_regression": Regression,
     "decision_tree": Tree,
@@ -344,7 +313,7 @@ class SubstituteClassifier(Rival):
 
     def _learn_all(self, texts: list[str], targets: NDArray[np.float32]) -> float:
         self._check()
-        given, seed = self.classifier, self._seed()
+        given, seed = self.classifier, int(self.random_state)
         if given is None:
             given = ProtoryNetClassifier(on_empty="skip", random_state=seed)
         if not hasattr(given, "model_"):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property
-from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -28,15 +25,18 @@ from protorynet.encoders import (
 )
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.progress import Advance, progress_bar
-from protorynet.training import Corpus, Score, Stage, consecutive, derive_seed
+from protorynet.training import Corpus, Score, Stage, derive_seed
 from protorynet_lab.baselines.rival_base import (
     Part,
     Reasons,
     Rival,
     leave_one_out,
+    number,
+    one_of,
     plan_epoch,
     score_logits,
     train_network,
+    whole,
 )
 
 __all__ = ["TransformerClassifier"]
@@ -73,51 +73,32 @@ def cut_document(ids: list[int], most: int, long: Long, bare: list[int]) -> list
 
 
 class DocumentBatch(NamedTuple):
-    """Some documents on the device.
+    """Some documents on the device."""
 
-    Token ids of all windows, one after the other, and the tokens of each window; the place of each
-    window's document; the number of documents, and the tokens of the longest window.
-    """
-
-    tokens: Tensor
-    lengths: Tensor
-    document: Tensor
+    tokens: Tensor  # of all windows, one after the other
+    lengths: Tensor  # tokens of each window
+    document: Tensor  # place of each window's document in the batch
     n_documents: int
-    longest: int
+    longest: int  # tokens of the longest window
 
 
 class DocumentTokens:
     """Documents, each of one or several windows of tokens, none of them empty."""
 
-    def __init__(self, documents: Sequence[list[list[int]]]) -> None:
-        windows = [window for document in documents for window in document]
-        self._tokens = np.fromiter(itertools.chain.from_iterable(windows), dtype=np.int64)
-        self._lengths = np.array([len(window) for window in windows], dtype=np.int64)
-        self._starts = np.cumsum(self._lengths) - self._lengths
-        self._counts = np.array([len(document) for document in documents], dtype=np.int64)
-        self._first = np.cumsum(self._counts) - self._counts
+    def __init__(self, documents: Iterable[list[list[int]]]) -> None:
+        self._windows = [[np.array(window) for window in document] for document in documents]
+        self.totals = np.array([sum(map(len, document)) for document in self._windows], np.int64)
 
     def __len__(self) -> int:
-        return len(self._counts)
-
-    @cached_property
-    def corpus(self) -> Corpus:
-        """Documents of so many tokens, which give random batches of like length."""
-        nothing = torch.empty(0)
-        return Corpus(nothing, torch.from_numpy(self._totals), nothing)
-
-    @cached_property
-    def _totals(self) -> NDArray[np.int64]:
-        """Tokens of each document."""
-        return np.add.reduceat(self._lengths, self._first)
+        return len(self.totals)
 
     def batches_by_length(self, most_tokens: int) -> list[NDArray[np.int64]]:
         """Return all documents once, the longest first, in batches of so many tokens at most.
 
         A document with more is a batch of its own.
         """
-        order = np.argsort(-self._totals, kind="stable")
-        ends = np.cumsum(self._totals[order])
+        order = np.argsort(-self.totals, kind="stable")
+        ends = np.cumsum(self.totals[order])
         batches, start, read = [], 0, 0
         while start < len(order):
             stop = max(start + 1, int(np.searchsorted(ends, read + most_tokens, side="right")))
@@ -129,15 +110,15 @@ class DocumentTokens:
         self, device: torch.device, batches: Sequence[NDArray[np.int64]]
     ) -> Iterator[DocumentBatch]:
         """Yield batches of documents, all moved to the device in one go, so that it never waits."""
-        rows = np.concatenate(batches)
-        windows = consecutive(self._first[rows], self._counts[rows])
-        tokens = self._tokens[consecutive(self._starts[windows], self._lengths[windows])]
-        inside = np.concatenate([np.arange(len(batch)) for batch in batches])
-        arrays = (tokens, self._lengths[windows], np.repeat(inside, self._counts[rows]))
+        windows = [window for batch in batches for row in batch for window in self._windows[row]]
+        lengths = np.array([len(window) for window in windows])
+        counts = [[len(self._windows[row]) for row in batch] for batch in batches]
+        place = np.concatenate([np.repeat(np.arange(len(each)), each) for each in counts])
+        n_tokens = [int(self.totals[batch].sum()) for batch in batches]
+        n_windows = [sum(each) for each in counts]
+        longest = np.maximum.reduceat(lengths, np.cumsum([0, *n_windows[:-1]]))
+        arrays = (np.concatenate(windows), lengths, place)
         moved = [torch.from_numpy(array).to(device) for array in arrays]
-        n_tokens = [int(self._totals[batch].sum()) for batch in batches]
-        n_windows = [int(self._counts[batch].sum()) for batch in batches]
-        longest = np.maximum.reduceat(arrays[1], np.cumsum([0, *n_windows[:-1]]))
         yield from map(
             DocumentBatch,
             torch.split(moved[0], n_tokens),
@@ -196,19 +177,18 @@ class TransformerClassifier(Rival):
 
     encoder: str | Path | Encoder = "minilm"
     _: KW_ONLY
-    pooling: Pooling = "mean"
-    long: Long = "head+tail"
-    max_tokens: int = 512
-    epochs: int = 3
-    patience: int = 2
-    batch_size: int = 32
-    learning_rate: float = 5e-5
+    pooling: Pooling = one_of("mean", "cls")  # noqa: RUF009 - it makes a field
+    long: Long = one_of("head+tail", "windows")  # noqa: RUF009
+    max_tokens: int = whole(512, 8)
+    epochs: int = whole(3, 1)
+    patience: int = whole(2, 1)
+    batch_size: int = whole(32, 1)
+    learning_rate: float = number(5e-5, "between 0 and 1", lambda value: 0 < value < 1)
     device: str = "auto"
     verbose: bool = False
 
     def _learn(self, train: Part, validation: Part) -> float:
-        self._check_parameters()
-        seed, device = self._seed(), choose_device(self.device)
+        device = choose_device(self.device)
         given = load_encoder(self.encoder, device=self.device)
         remedy = (
             "long='head+tail', which reads less of long documents"
@@ -216,7 +196,7 @@ class TransformerClassifier(Rival):
             else f"a lower batch_size (now {self.batch_size}) or max_tokens (now {self.max_tokens})"
         )
         with torch.random.fork_rng():
-            torch.manual_seed(derive_seed(seed, "initialise"))
+            torch.manual_seed(derive_seed(int(self.random_state), "initialise"))
             self._install(given)
             self.network_.to(device)
             with self._within_memory(remedy):
@@ -248,6 +228,8 @@ class TransformerClassifier(Rival):
         documents, held_out = self._tokens(train.texts), self._tokens(validation.texts)
         targets = torch.from_numpy(train.targets).to(device)
         truth = torch.from_numpy(validation.targets)
+        # Batches of like length are made of documents of tokens as of documents of sentences.
+        corpus = Corpus(truth, torch.from_numpy(documents.totals), truth)
         optimiser = _adamw(network, self.learning_rate)
         size, passes = plan_epoch(len(documents), self.batch_size, smallest=8, cuts=100, steps=16)
         advance: Advance
@@ -257,7 +239,7 @@ class TransformerClassifier(Rival):
             batches = [
                 batch
                 for _ in range(passes)
-                for batch in documents.corpus.batches(size, random, most_sentences=most)
+                for batch in corpus.batches(size, random, most_sentences=most)
             ]
             order = torch.from_numpy(np.concatenate(batches)).to(device)
             classes = torch.split(targets[order], [len(batch) for batch in batches])
@@ -275,7 +257,7 @@ class TransformerClassifier(Rival):
                 network,
                 optimiser,
                 Stage("train", self.epochs, self.patience),
-                seed=self._seed(),
+                seed=int(self.random_state),
                 losses=losses,
                 validate=validate,
                 longest_gradient=_LONGEST_GRADIENT,
@@ -286,10 +268,8 @@ class TransformerClassifier(Rival):
         bare = tokenizer.tokenize([""])[0]
         # A text without a single token still needs a place to look at.
         return DocumentTokens(
-            [
-                cut_document(ids or [tokenizer.pad_token_id], self._window, self.long, bare)
-                for ids in tokenizer.tokenize(texts)
-            ]
+            cut_document(ids or [tokenizer.pad_token_id], self._window, self.long, bare)
+            for ids in tokenizer.tokenize(texts)
         )
 
     def _probabilities(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -315,16 +295,6 @@ class TransformerClassifier(Rival):
 
     def _evidence(self, text: str, place: int) -> Reasons:
         return leave_one_out(text, place, self._probabilities)
-
-    def _check_parameters(self) -> None:
-        for name, choices in (("pooling", get_args(Pooling)), ("long", get_args(Long))):
-            if getattr(self, name) not in choices:
-                listed = ", ".join(map(repr, choices))
-                raise InputError(f"{name}={getattr(self, name)!r} is not one of {listed}.")
-        self._check_whole(max_tokens=8, epochs=1, patience=1, batch_size=1)
-        rate = self.learning_rate
-        if not isinstance(rate, Real) or not 0 < rate < 1:
-            raise InputError(f"learning_rate={rate!r} should be a number between 0 and 1.")
 
 
 @torch.inference_mode()

@@ -110,7 +110,7 @@ def learn_vocabulary(
 
 
 def read_word_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> Vectors:
-    r"""Read the vectors of some words; all others are passed over and never held in memory.
+    """Read the vectors of some words; all others are passed over and never held in memory.
 
     Parameters
     ----------
@@ -120,15 +120,6 @@ def read_word_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> 
         ``words.txt``, one word per line, and ``vectors.npy``, one row for each.
     wanted
         The words to look for.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "glove.txt"
-    ...     _ = file.write_text("good 1 0.5\nbad -1 0.5\n")
-    ...     {word: vector.tolist() for word, vector in read_word_vectors(file, {"bad"}).items()}
-    {'bad': [-1.0, 0.5]}
     """
     place = Path(path)
     if not place.exists():
