@@ -82,15 +82,23 @@ def test_no_threshold_is_right_more_often_than_the_best(rows: list[tuple[int, bo
     assert best == max(right((half - 1) / 16) for half in range(19))
 
 
+@pytest.mark.parametrize("several", [False, True])
 def test_the_average_follows_from_the_prototypes_shown(
-    substitutes: Fitted, classifier: ProtoryNetClassifier, unseen_reviews: Any
+    substitutes: Fitted,
+    three_classes: tuple[Fitted, list[str]],
+    unseen_reviews: Any,
+    several: bool,
 ) -> None:
+    average = (three_classes[0] if several else substitutes)["average"]
     slow = []
-    for explanation in classifier.explain(unseen_reviews.texts):
-        scores = [sentence.scores["good"] for sentence in explanation.sentences]
-        mean = sum(scores) / len(scores)
-        slow.append("good" if mean > substitutes["average"].reader_.threshold else "bad")
-    assert substitutes["average"].predict(unseen_reviews.texts).tolist() == slow
+    for explanation in average.classifier_.explain(unseen_reviews.texts):
+        means = {
+            name: np.mean([sentence.scores[name] for sentence in explanation.sentences])
+            for name in explanation.classes
+        }
+        above = "good" if means["good"] > (average.reader_.threshold or 0) else "bad"
+        slow.append(max(means, key=lambda name: means[name]) if several else above)
+    assert average.predict(unseen_reviews.texts).tolist() == slow
 
 
 def test_all_read_at_once_as_they_do_alone(
@@ -183,38 +191,15 @@ def test_an_unknown_substitute_costs_no_training(reviews: Any, quick: Settings) 
         SubstituteClassifier("forest", classifier=new).fit(reviews.texts, reviews.labels)
 
 
-def test_a_document_without_a_sentence_has_nothing_to_say(
-    three_classes: tuple[Fitted, list[str]],
-) -> None:
-    assert three_classes[0]["average"].explain(" ").evidence == ()
-
-
-def test_rules_speak_of_sentences_and_classes(
+def test_the_rules_of_a_tree_speak_of_sentences_and_classes(
     substitutes: Fitted, three_classes: tuple[Fitted, list[str]]
 ) -> None:
     rules = substitutes["decision_tree"].rules()
     assert "p(good) of sentence" in rules
     assert "class: good" in rules
     assert "class: long stay" in three_classes[0]["decision_tree"].rules()
-
-
-def test_only_a_tree_has_rules(substitutes: Fitted) -> None:
     with pytest.raises(InputError, match="'average' has no rules"):
         substitutes["average"].rules()
-
-
-def test_of_several_classes_the_highest_mean_score_wins(
-    three_classes: tuple[Fitted, list[str]], unseen_reviews: Any
-) -> None:
-    substitutes, _ = three_classes
-    slow = []
-    for explanation in substitutes["average"].classifier_.explain(unseen_reviews.texts):
-        totals = {
-            name: sum(sentence.scores[name] for sentence in explanation.sentences)
-            for name in explanation.classes
-        }
-        slow.append(max(totals, key=lambda name: totals[name]))
-    assert substitutes["average"].predict(unseen_reviews.texts).tolist() == slow
 
 
 def test_a_document_without_a_sentence_gets_the_most_frequent_class(
@@ -226,6 +211,7 @@ def test_a_document_without_a_sentence_gets_the_most_frequent_class(
         mixed = substitutes[name].predict(["", reviews.texts[0]]).tolist()
         assert mixed == [frequent, substitutes[name].predict(reviews.texts[:1])[0]]
         assert substitutes[name].predict([" "]).tolist() == [frequent]
+        assert substitutes[name].explain(" ").evidence == ()
 
 
 def test_a_classifier_that_refuses_empty_documents_still_does(substitutes: Fitted) -> None:
@@ -245,10 +231,3 @@ def test_sentences_of_one_class_cannot_teach(three_classes: tuple[Fitted, list[s
     classifier = three_classes[0]["average"].classifier_
     with pytest.raises(InputError, match="with a sentence of at least two classes"):
         fit_substitutes(classifier, ["Fine.", "", ""], ["good", "bad", "long stay"])
-
-
-def test_several_labels_at_once_are_refused(reviews: Any, quick: Settings) -> None:
-    sets = [(label, "review") for label in reviews.labels]
-    classifier = ProtoryNetClassifier(HashingEncoder(), settings=quick).fit(reviews.texts, sets)
-    with pytest.raises(InputError, match="one class per document"):
-        fit_substitutes(classifier, reviews.texts, sets)
