@@ -46,6 +46,11 @@ def three_classes(reviews: Any, quick: Settings) -> tuple[Fitted, list[str]]:
     return fit_substitutes(classifier, reviews.texts, labels), labels
 
 
+@pytest.fixture(params=["two classes", "three classes"])
+def either(request: Any, substitutes: Fitted, three_classes: tuple[Fitted, list[str]]) -> Fitted:
+    return substitutes if request.param == "two classes" else three_classes[0]
+
+
 def documents_of_scores() -> st.SearchStrategy[list[np.ndarray]]:
     lengths = st.lists(st.integers(1, 15), min_size=1, max_size=6)
     score = st.floats(0, 1, width=32)
@@ -82,22 +87,18 @@ def test_no_threshold_is_right_more_often_than_the_best(rows: list[tuple[int, bo
     assert best == max(right((half - 1) / 16) for half in range(19))
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_the_average_follows_from_the_prototypes_shown(
-    substitutes: Fitted,
-    three_classes: tuple[Fitted, list[str]],
-    unseen_reviews: Any,
-    several: bool,
-) -> None:
-    average = (three_classes[0] if several else substitutes)["average"]
+def test_the_average_follows_from_the_prototypes_shown(either: Fitted, unseen_reviews: Any) -> None:
+    average = either["average"]
     slow = []
     for explanation in average.classifier_.explain(unseen_reviews.texts):
         means = {
             name: np.mean([sentence.scores[name] for sentence in explanation.sentences])
             for name in explanation.classes
         }
-        above = "good" if means["good"] > (average.reader_.threshold or 0) else "bad"
-        slow.append(max(means, key=lambda name: means[name]) if several else above)
+        best = max(means, key=lambda name: means[name])
+        if average.reader_.threshold is not None:
+            best = "good" if means["good"] > average.reader_.threshold else "bad"
+        slow.append(best)
     assert average.predict(unseen_reviews.texts).tolist() == slow
 
 
@@ -143,14 +144,10 @@ def test_what_sentences_say_adds_up_to_the_average_above_its_threshold(
         assert total == pytest.approx(above if explanation.label == "good" else -above)
 
 
-@pytest.mark.parametrize("several", [False, True])
 def test_what_sentences_say_adds_up_to_the_log_odds_of_the_regression(
-    substitutes: Fitted,
-    three_classes: tuple[Fitted, list[str]],
-    unseen_reviews: Any,
-    several: bool,
+    either: Fitted, unseen_reviews: Any
 ) -> None:
-    rival = (three_classes[0] if several else substitutes)["logistic_regression"]
+    rival = either["logistic_regression"]
     for text in unseen_reviews.texts[:8]:
         explanation = rival.explain(text)
         logs = {name: np.log(share) for name, share in explanation.probabilities.items()}
@@ -160,14 +157,10 @@ def test_what_sentences_say_adds_up_to_the_log_odds_of_the_regression(
         assert total == pytest.approx(own - np.mean(list(logs.values())), abs=1e-3)
 
 
-@pytest.mark.parametrize("several", [False, True])
 def test_the_answers_on_the_way_add_up_to_the_probability_of_the_tree(
-    substitutes: Fitted,
-    three_classes: tuple[Fitted, list[str]],
-    unseen_reviews: Any,
-    several: bool,
+    either: Fitted, unseen_reviews: Any
 ) -> None:
-    rival = (three_classes[0] if several else substitutes)["decision_tree"]
+    rival = either["decision_tree"]
     for text in unseen_reviews.texts[:8]:
         explanation = rival.explain(text)
         start = float(explanation.how.split("with ")[1].split(" ")[0])

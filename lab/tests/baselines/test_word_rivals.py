@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.base import clone
 
 from protorynet.errors import InputError
@@ -219,12 +218,6 @@ def test_only_so_many_words_of_a_document_are_read(reviews: Any) -> None:
     rival = VanillaLSTMClassifier(**short).fit(reviews.texts, reviews.labels)
     one, other = rival.predict_proba(["The bed was very clean .", "The clean bed was very clean ."])
     assert (one == other).all()
-
-
-def test_progress_is_shown_on_request(reviews: Any, capsys: Any) -> None:
-    options = SMALL | {"epochs": 1, "verbose": True}
-    VanillaLSTMClassifier(**options).fit(reviews.texts, reviews.labels)
-    assert "done in" in capsys.readouterr().err
 
 
 # ProSeNet

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dataset_scene import csv_bytes, hotel_csv, imdb_files, json_lines, numbered_csv, pack
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protorynet.data import read_table
 from protorynet.errors import InputError, TableError
@@ -64,17 +63,6 @@ def test_imdb_keeps_its_own_halves_however_it_is_packed(tmp_path: Path) -> None:
     assert all(other.rows == first.rows for other in others)
 
 
-def test_a_folder_as_on_the_hub_gives_the_same_documents(tmp_path: Path) -> None:
-    reviews = prepare_dataset("imdb", pack(tmp_path / "unpacked", imdb_files())).rows
-    files = {"plain_text/unsupervised-0.parquet": parquet_bytes(text=["Who knows."], label=[-1])}
-    for split in ("train", "test"):
-        rows = [row for row in reviews if row.split == split]
-        files[f"plain_text/{split}-00000-of-00001.parquet"] = parquet_bytes(
-            text=[row.text for row in rows], label=[row.label for row in rows]
-        )
-    assert prepare_dataset("imdb", pack(tmp_path / "hub", files)).rows == reviews
-
-
 YELP = {
     "yelp/train.csv": numbered_csv(
         [("1", 'Slow.\\n\\nNever \\"again\\".'), ("2", 'A "fine" place, really.')]
@@ -83,9 +71,10 @@ YELP = {
     "yelp/readme.txt": b"Yelp Review Polarity Dataset",
     "yelp/._train.csv": b"\0\5\x16\7",
 }
-YELP_IN_PARTS = {
-    "data/train-00000-of-00002.parquet": parquet_bytes(text=["Good."], label=[1]),
-    "data/train-00001-of-00002.parquet": parquet_bytes(text=["Bad."], label=[0]),
+IN_PARTS = {
+    "plain/train-00000-of-00002.parquet": parquet_bytes(text=["Good."], label=[1]),
+    "plain/train-00001-of-00002.parquet": parquet_bytes(text=["Bad."], label=[0]),
+    "plain/unsupervised-00000-of-00001.parquet": parquet_bytes(text=["Who knows."], label=[-1]),
     "test/0000.parquet": parquet_bytes(text=["Lovely.", "Cold."], label=[1, 0]),
 }
 AMAZON = {
@@ -135,9 +124,9 @@ NUMBERS = {3: "Person", 4: "Person", 5: "Person", 7: "Building", 8: "NaturalPlac
             },
         ),
         (
-            "yelp",
+            "imdb",
             "hub",
-            YELP_IN_PARTS,
+            IN_PARTS,
             {
                 ("Good.", 1, "train"),
                 ("Bad.", 0, "train"),
@@ -177,16 +166,64 @@ def test_published_files_give_exactly_the_documents_wanted(
     assert set(prepared.rows) == expected
 
 
-def test_yelps_own_json_is_balanced_and_split(tmp_path: Path) -> None:
-    stars = [5.0, 4.0] * 200 + [1.0, 2.0] * 60 + [3.0] * 50
-    reviews = [{"stars": n, "text": f"Review {i}: {n} stars."} for i, n in enumerate(stars)]
-    files = {
-        "yelp_academic_dataset_business.json": json_lines([{"name": "Cafe", "stars": 4.5}]),
-        "yelp_academic_dataset_review.json": json_lines(reviews),
-        "yelp_academic_dataset_tip.json": json_lines([{"text": "Try the tea."}]),
-    }
-    prepared = prepare_dataset("yelp", pack(tmp_path / "yelp_dataset.tar", files))
-    assert by_split(prepared) == {"train": {0: 112, 1: 112}, "test": {0: 8, 1: 8}}
+STARS = [5.0, 4.0] * 200 + [1.0, 2.0] * 60 + [3.0] * 50
+YELP_JSON = {
+    "yelp_academic_dataset_business.json": json_lines([{"name": "Cafe", "stars": 4.5}]),
+    "yelp_academic_dataset_review.json": json_lines(
+        {"stars": stars, "text": f"Review {place}: {stars} stars."}
+        for place, stars in enumerate(STARS)
+    ),
+    "yelp_academic_dataset_tip.json": json_lines([{"text": "Try the tea."}]),
+}
+HOTEL = {
+    "Datafiniti_Hotel_Reviews.csv": hotel_csv(positive=30, negative=6),
+    "Datafiniti_Hotel_Reviews_Jun19.csv": hotel_csv(positive=20, negative=4, start=1_000),
+    "7282_1.csv": hotel_csv(positive=5, negative=5, start=2_000),
+}
+DBPEDIA_CLASSES = {
+    name: csv_bytes(
+        [
+            ("text", "l1", "l2", "l3"),
+            *((f"{kind} in {name}.", "x", kind, "y") for kind in (*KINDS, "Company")),
+        ]
+    )
+    for name in ("DBPEDIA_train.csv", "DBPEDIA_val.csv", "DBPEDIA_test.csv", "DBP_wiki_data.csv")
+}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "source", "files", "train", "test", "n_found"),
+    [
+        ("yelp", "yelp_dataset.tar", YELP_JSON, {0: 112, 1: 112}, {0: 8, 1: 8}, 520),
+        ("hotel", "archive.zip", HOTEL, {0: 8, 1: 8}, {0: 2, 1: 2}, 60),
+        (
+            "dbpedia",
+            "dbpedia.zip",
+            DBPEDIA_CLASSES,
+            dict.fromkeys(KINDS, 2),
+            dict.fromkeys(KINDS, 1),
+            12,
+        ),
+    ],
+)
+def test_documents_are_balanced_and_split_as_the_paper_says(
+    tmp_path: Path,
+    dataset: str,
+    source: str,
+    files: dict[str, bytes],
+    train: dict[Any, int],
+    test: dict[Any, int],
+    n_found: int,
+) -> None:
+    prepared = prepare_dataset(dataset, pack(tmp_path / source, files))
+    assert by_split(prepared) == {"train": train, "test": test}
+    assert prepared.n_found == n_found
+
+
+def test_a_file_named_itself_is_read_whatever_its_name(tmp_path: Path) -> None:
+    source = tmp_path / "7282_1.csv.gz"
+    source.write_bytes(gzip.compress(hotel_csv(positive=7, negative=5)))
+    assert len(prepare_dataset("hotel", source)) == 10
 
 
 def test_amazon_is_drawn_from_both_of_its_files(
@@ -204,41 +241,6 @@ def test_amazon_is_drawn_from_both_of_its_files(
     assert by_split(prepared) == {"train": {0: 8, 1: 8}, "test": {0: 2, 1: 2}}
     assert {row.text.split()[0] for row in prepared.rows} == {"train", "test"}
     assert prepared.n_found == 120
-
-
-def test_hotel_leaves_out_three_stars_and_balances(tmp_path: Path) -> None:
-    files = {
-        "Datafiniti_Hotel_Reviews.csv": hotel_csv(positive=30, negative=6),
-        "Datafiniti_Hotel_Reviews_Jun19.csv": hotel_csv(positive=20, negative=4, start=1_000),
-        "7282_1.csv": hotel_csv(positive=5, negative=5, start=2_000),
-    }
-    prepared = prepare_dataset("hotel", pack(tmp_path / "archive.zip", files))
-    assert by_split(prepared) == {"train": {0: 8, 1: 8}, "test": {0: 2, 1: 2}}
-    assert prepared.n_found == 60
-
-
-def test_a_hotel_file_named_itself_is_read_whatever_its_name(tmp_path: Path) -> None:
-    source = tmp_path / "7282_1.csv.gz"
-    source.write_bytes(gzip.compress(hotel_csv(positive=7, negative=5)))
-    assert len(prepare_dataset("hotel", source)) == 10
-
-
-def test_dbpedia_takes_four_kinds_and_its_own_split(tmp_path: Path) -> None:
-    files = {
-        f"DBPEDIA_{split}.csv": csv_bytes(
-            [
-                ("text", "l1", "l2", "l3"),
-                *((f"{kind} in {split}.", "x", kind, "y") for kind in (*KINDS, "Company")),
-            ]
-        )
-        for split in ("train", "val", "test")
-    }
-    files["DBP_wiki_data.csv"] = files["DBPEDIA_train.csv"]
-    prepared = prepare_dataset("dbpedia", pack(tmp_path / "dbpedia.zip", files))
-    assert by_split(prepared) == {
-        "train": dict.fromkeys(KINDS, 2),
-        "test": dict.fromkeys(KINDS, 1),
-    }
 
 
 def test_complaints_without_a_narrative_are_left_out(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 from dataset_scene import hotel_csv, imdb_files, pack
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protorynet.errors import TableError
 from protorynet_lab.datasets import archive_members, prepare_dataset

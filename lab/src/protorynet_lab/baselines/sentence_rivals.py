@@ -17,16 +17,10 @@ from torch import Tensor, nn
 from protorynet.data import Splitter
 from protorynet.encoders import EmbeddingCache, Embeddings, Encoder, choose_device, load_encoder
 from protorynet.errors import InputError
-from protorynet.labels import LabelCode
-from protorynet.network import (
-    Reader,
-    Trajectory,
-    accuracy_loss,
-    at_last_sentence,
-    pad_documents,
-    read_trajectory,
-)
+from protorynet.labels import Task
+from protorynet.network import Reader, accuracy_loss, at_last_sentence, pad_documents, read_matches
 from protorynet.preparation import prepare_documents
+from protorynet.reading import Reading
 from protorynet.settings import Settings, load_settings
 from protorynet.training import (
     AdaptedSource,
@@ -165,7 +159,7 @@ class BlackBoxClassifier(SentenceRival):
 
     def _learn_all(self, texts: list[str], targets: NDArray[np.float32]) -> float:
         start = time.perf_counter()
-        settings, code = load_settings(self.settings), self._code()
+        settings = load_settings(self.settings)
         prepared, _ = self._prepare(texts, targets, settings)
         run = Run(
             train=prepared.train,
@@ -173,12 +167,12 @@ class BlackBoxClassifier(SentenceRival):
             candidates=prepared.train.rows[:0],
             source=prepared.source,
             settings=settings,
-            task=code.task,
+            labels=self._code(),
             seed=int(self.random_state),
             progress=self.verbose,
         )
         ready = time.perf_counter()
-        reader, score = _train_reader(run, code)
+        reader, score = _train_reader(run)
         source = prepared.source
         self.adapter_ = source.adapter if isinstance(source, AdaptedSource) else None
         self.reader_ = reader.eval().requires_grad_(False)
@@ -191,13 +185,13 @@ class BlackBoxClassifier(SentenceRival):
         base = centring(torch.from_numpy(embeddings.vectors).to(centring.mean.device))
         distinct: Tensor = base if adapter is None else adapter(base)
         vectors = distinct.cpu()[torch.from_numpy(embeddings.rows)]
-        return _read_vectors(self.reader_, vectors, lengths, self._code())
+        return _read_vectors(self.reader_, vectors, lengths, self._code().task)
 
     def _evidence(self, text: str, place: int) -> Reasons:
         return leave_one_out(text, place, self._probabilities, splitter=self.splitter)
 
 
-def _train_reader(run: Run, labels: LabelCode) -> tuple[Reader, Score]:
+def _train_reader(run: Run) -> tuple[Reader, Score]:
     """Train an LSTM and the run's source together, by the means of Algorithm 1."""
     settings = run.settings
     first, second = run.stage("train"), run.stage("retrain")
@@ -206,13 +200,13 @@ def _train_reader(run: Run, labels: LabelCode) -> tuple[Reader, Score]:
     def loss_of(batch: Batch) -> Tensor:
         steps = pad_documents(run.source(batch.rows), batch.lengths, batch.longest)
         logits = at_last_sentence(reader(steps), batch.lengths)
-        return accuracy_loss(logits, batch.targets, run.task, "cross_entropy")
+        return accuracy_loss(logits, batch.targets, run.labels.task, "cross_entropy")
 
     with torch.random.fork_rng():
         torch.manual_seed(derive_seed(run.seed, "initialise"))
         reader = Reader(
             run.source.base.shape[1],
-            len(labels.classes),
+            len(run.labels.classes),
             hidden=settings.reader_size,
             layers=settings.reader_layers,
             dropout=settings.reader_dropout,
@@ -223,7 +217,7 @@ def _train_reader(run: Run, labels: LabelCode) -> tuple[Reader, Score]:
             module,
             optimiser,
             lambda epoch: train_one_epoch(module, run, optimiser, stage, epoch, loss_of),
-            lambda: _validate(reader, run, labels),
+            lambda: _validate(reader, run),
             stage=stage,
             progress=run.progress,
         )
@@ -231,24 +225,23 @@ def _train_reader(run: Run, labels: LabelCode) -> tuple[Reader, Score]:
     return reader, score
 
 
-def _validate(reader: Reader, run: Run, labels: LabelCode) -> Score:
-    corpus = run.validation
+def _validate(reader: Reader, run: Run) -> Score:
+    corpus, task = run.validation, run.labels.task
     distinct, places = torch.unique(corpus.rows, return_inverse=True)
     vectors = run.source.all_rows(distinct)[places].cpu()
-    predicted = _read_vectors(reader, vectors, corpus.lengths.cpu().numpy(), labels)
+    predicted = _read_vectors(reader, vectors, corpus.lengths.cpu().numpy(), task)
     # Logits that softmax or sigmoid turns back into these probabilities.
     safe = torch.from_numpy(predicted).clamp(1e-7, 1 - 1e-7)
-    logits = safe.log() if run.task == "multiclass" else safe.logit()
+    logits = safe.log() if task == "multiclass" else safe.logit()
     targets = corpus.targets.cpu()
-    loss = accuracy_loss(logits, targets, run.task, "cross_entropy")
-    right = labels.decode(predicted) == labels.decode(targets.numpy())
-    return Score(float(loss), float(right.reshape(len(right), -1).all(axis=1).mean()))
+    loss = accuracy_loss(logits, targets, task, "cross_entropy")
+    return Score(float(loss), run.labels.share_equal(predicted, targets.numpy()))
 
 
 def _read_vectors(
-    reader: Reader, vectors: Tensor, lengths: NDArray[np.int64], labels: LabelCode
+    reader: Reader, vectors: Tensor, lengths: NDArray[np.int64], task: Task
 ) -> NDArray[np.float32]:
     """Let the reader read documents whose every step is a whole vector, not one prototype."""
     nothing, ones = np.zeros(len(vectors), np.int64), np.ones(len(vectors), np.float32)
-    steps = Trajectory(nothing, ones, nothing, ones, lengths, dense=vectors.numpy())
-    return read_trajectory(reader, steps, labels.task).probabilities
+    steps = Reading(nothing, ones, nothing, ones, lengths, dense=vectors.numpy())
+    return read_matches(reader, steps, task).probabilities

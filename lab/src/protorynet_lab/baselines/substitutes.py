@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from protorynet.classifier import ProtoryNetClassifier
 from protorynet.errors import InputError
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import Model
-from protorynet.network import Trajectory
+from protorynet.reading import Reading
 from protorynet.training import consecutive, validation_documents
 from protorynet_lab.baselines.rival_base import (
     Evidence,
@@ -246,26 +246,20 @@ _READERS: dict[str, type[Average] | type[Regression] | type[Tree]] = {
 SUBSTITUTES = tuple(_READERS)
 
 
-class _Reading(NamedTuple):
-    """The trajectories of the documents that hold a sentence, and which documents those are."""
+def _score_sentences(reading: Reading, model: Model) -> SentenceScores:
+    """Return the scores of the active prototype of each sentence."""
+    prototypes = model.prototypes
+    table = [[item.scores[name] for name in prototypes.classes] for item in prototypes]
+    return SentenceScores(np.array(table, np.float64)[reading.columns], reading.lengths)
 
-    trajectory: Reading
-    filled: NDArray[np.bool_]
 
-    def scores(self, model: Model) -> SentenceScores:
-        """Return the scores of the active prototype of each sentence."""
-        prototypes = model.prototypes
-        table = [[item.scores[name] for name in prototypes.classes] for item in prototypes]
-        columns = self.trajectory.columns
-        return SentenceScores(np.array(table, np.float64)[columns], self.trajectory.lengths)
-
-    def spread(self, model: Model, probabilities: NDArray[Any] | None) -> NDArray[np.float32]:
-        """Return a row for every document: those without a sentence get the class frequencies."""
-        frequencies = np.array(model.training.class_frequencies, np.float32)
-        result = np.tile(frequencies, (len(self.filled), 1))
-        if probabilities is not None:
-            result[self.filled] = probabilities
-        return result
+def _spread(reading: Reading, model: Model, probabilities: NDArray[Any]) -> NDArray[np.float32]:
+    """Return a row for every document: those without a sentence get the class frequencies."""
+    frequencies = np.array(model.training.class_frequencies, np.float32)
+    result = np.tile(frequencies, (len(reading.filled), 1))
+    if len(reading.lengths):
+        result[reading.filled] = probabilities
+    return result
 
 
 @dataclass(eq=False, repr=False)
@@ -319,7 +313,7 @@ class SubstituteClassifier(Rival):
         if not hasattr(given, "model_"):
             given = clone(given).fit(texts, self._code().decode(targets))
         self.classifier_ = given
-        return self._learn_reading(_read_with(given, texts), targets)
+        return self._learn_reading(given.read(texts), targets)
 
     def _check(self) -> None:
         if self.reader not in _READERS:
@@ -330,7 +324,7 @@ class SubstituteClassifier(Rival):
         if self._code().task != "multiclass":
             raise InputError("substitutes give one class per document, not several.")
 
-    def _learn_reading(self, reading: _Reading, targets: NDArray[np.float32]) -> float:
+    def _learn_reading(self, reading: Reading, targets: NDArray[np.float32]) -> float:
         code, model = self._code(), self.classifier_.model_
         if code.names != model.labels.names:
             raise InputError(
@@ -348,23 +342,24 @@ class SubstituteClassifier(Rival):
                 f"held out; {len(truth)} were given."
             )
         self.reader_ = _READERS[self.reader](code.names)
-        return self.reader_.fit(reading.scores(model), truth, held_out)
+        return self.reader_.fit(_score_sentences(reading, model), truth, held_out)
 
     def _probabilities(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._read(_read_with(self.classifier_, texts))
+        return self._read(self.classifier_.read(texts))
 
-    def _read(self, reading: _Reading) -> NDArray[np.float32]:
+    def _read(self, reading: Reading) -> NDArray[np.float32]:
         model = self.classifier_.model_
-        if not reading.filled.any():
-            return reading.spread(model, None)
-        return reading.spread(model, self.reader_.probabilities(reading.scores(model)))
+        scores = _score_sentences(reading, model)
+        found = self.reader_.probabilities(scores) if len(scores.lengths) else scores.values
+        return _spread(reading, model, found)
 
     def _evidence(self, text: str, place: int) -> Reasons:
-        reading = _Reading(*self.classifier_.trace([text]))
-        if not reading.filled.any():
+        reading = self.classifier_.read([text])
+        if not len(reading.lengths):
             return [], "There is no sentence; the class frequencies of the training documents."
         sentences = [each.text for each in self.classifier_.explain(text).sentences]
-        return self.reader_.evidence(sentences, reading.scores(self.classifier_.model_), place)
+        scores = _score_sentences(reading, self.classifier_.model_)
+        return self.reader_.evidence(sentences, scores, place)
 
 
 def fit_substitutes(
@@ -385,7 +380,7 @@ def fit_substitutes(
     texts = list_texts(X)
     check_labels(y, len(texts))
     code = learn_labels(y)
-    reading = _read_with(classifier, texts)
+    reading = classifier.read(texts)
     fitted = {}
     for name in SUBSTITUTES:
         rival = SubstituteClassifier(name, classifier=classifier)
@@ -403,8 +398,7 @@ def substitute_predictions(
 ) -> dict[str, NDArray[Any]]:
     """Return the classes by a model's substitutes, and by itself as ``"protorynet"``."""
     model = classifier.model_
-    reading = _Reading(*classifier.trace(list_texts(X)))
-    own = model.read(reading.trajectory).probabilities if reading.filled.any() else None
+    reading = classifier.read(list_texts(X))
     probabilities = {name: each._read(reading) for name, each in substitutes.items()}
-    probabilities["protorynet"] = reading.spread(model, own)
+    probabilities["protorynet"] = _spread(reading, model, reading.probabilities)
     return {name: model.labels.decode(rows) for name, rows in probabilities.items()}
