@@ -146,13 +146,6 @@ class BlackBoxClassifier(SentenceRival):
         The path from texts to probabilities; the adapter may be None.
     stage_seconds_
         Time taken by preparation and by training.
-
-    Examples
-    --------
-    >>> texts = ["I loved it. Great film!", "Awful. I hated every minute."] * 10
-    >>> box = BlackBoxClassifier(device="cpu").fit(texts, ["good", "bad"] * 10)
-    >>> box.predict(["What a great film."]).tolist()
-    ['good']
     """
 
     settings: str | Path | Settings = "default"

@@ -287,13 +287,6 @@ class VanillaLSTMClassifier(SequenceRival):
     ----------
     vocabulary_
         The words it knows.
-
-    Examples
-    --------
-    >>> texts = ["A great film, truly great.", "A dull film, truly dull."] * 20
-    >>> rival = VanillaLSTMClassifier(hidden_size=8, epochs=3, learning_rate=0.02, device="cpu")
-    >>> rival.fit(texts, ["good", "bad"] * 20).predict(["A great story."]).tolist()
-    ['good']
     """
 
     def _learn(self, train: Part, validation: Part) -> float:

@@ -282,16 +282,6 @@ class SubstituteClassifier(Rival):
     ----------
     classifier_, reader_
         The model whose trajectories are read, and what reads them.
-
-    Examples
-    --------
-    >>> texts = ["I loved it. Great film!", "Awful. I hated every minute."] * 10
-    >>> clf = ProtoryNetClassifier().fit(texts, ["good", "bad"] * 10)
-    >>> average = SubstituteClassifier("average", classifier=clf).fit(texts, ["good", "bad"] * 10)
-    >>> average.predict(["I loved it."]).tolist()
-    ['good']
-    >>> [item.text for item in average.explain("I loved it. It rained.").evidence]
-    ['I loved it.', 'It rained.']
     """
 
     reader: str = "average"

@@ -166,13 +166,6 @@ class TransformerClassifier(Rival):
     ----------
     network_
         The fine-tuned transformer and the linear layer, which give logits.
-
-    Examples
-    --------
-    >>> texts = ["I loved it. Great film!", "Awful. I hated every minute."] * 10
-    >>> rival = TransformerClassifier(epochs=1, device="cpu").fit(texts, ["good", "bad"] * 10)
-    >>> rival.predict(["What a great film."]).tolist()
-    ['good']
     """
 
     encoder: str | Path | Encoder = "minilm"

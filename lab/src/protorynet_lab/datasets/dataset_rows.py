@@ -223,6 +223,10 @@ def _is_complete(review: str) -> bool:
     return len(split_documents([review], splitter="paper", on_empty="skip")) >= 2
 
 
+def _each_itself(names: tuple[str, ...]) -> Callable[[str], str | None]:
+    return {name: name for name in names}.get
+
+
 _POLARITIES = (0, 1)
 _ZERO_OR_ONE = {"0": 0, "1": 1}.get
 _KINDS = ("Person", "Animal", "Building", "NaturalPlace")
@@ -284,7 +288,7 @@ RECIPES: dict[str, Recipe] = {
     "dbpedia": Recipe(
         classes=_KINDS,
         layouts=(
-            Layout("text", "l2", dict(zip(_KINDS, _KINDS, strict=True)).get, has_split=True),
+            Layout("text", "l2", _each_itself(_KINDS), has_split=True),
             # On the hub the kinds are numbered from 0.
             Layout(
                 "content",
@@ -297,12 +301,6 @@ RECIPES: dict[str, Recipe] = {
     ),
     "complaints": Recipe(
         classes=_PRODUCTS,
-        layouts=(
-            Layout(
-                "Consumer complaint narrative",
-                "Product",
-                dict(zip(_PRODUCTS, _PRODUCTS, strict=True)).get,
-            ),
-        ),
+        layouts=(Layout("Consumer complaint narrative", "Product", _each_itself(_PRODUCTS)),),
     ),
 }

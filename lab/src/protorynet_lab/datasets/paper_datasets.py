@@ -78,13 +78,7 @@ DATASETS = tuple(
 
 
 def known_dataset(name: str) -> KnownDataset:
-    """Return what is known of a data set.
-
-    Examples
-    --------
-    >>> known_dataset("hotel").title
-    'Hotel reviews'
-    """
+    """Return what is known of a data set."""
     known = {each.name: each for each in DATASETS}
     if name in known:
         return known[name]
@@ -95,11 +89,6 @@ def known_dataset(name: str) -> KnownDataset:
 
 def fetch_dataset(name: str) -> Path:
     """Fetch a data set from the hub, or find the copy fetched before, and return its folder.
-
-    Parameters
-    ----------
-    name
-        The data set; see `DATASETS`.
 
     Raises
     ------
@@ -195,16 +184,6 @@ def prepare_dataset(name: str, source: str | Path, *, seed: int = 0) -> Prepared
     ------
     TableError
         If the source cannot be read, or holds no documents of some class.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> lines = ["Freshness,Review", *("1,A joy.", "0,A bore.") * 10]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "rotten_tomatoes_reviews.csv")
-    ...     written = file.write_text(chr(10).join(lines))
-    ...     prepare_dataset("rotten_tomatoes", file).counts
-    {'train': {'0': 8, '1': 8}, 'test': {'0': 2, '1': 2}}
     """
     dataset, recipe = known_dataset(name), RECIPES[known_dataset(name).name]
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
