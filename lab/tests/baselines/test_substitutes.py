@@ -18,8 +18,7 @@ from protorynet_lab.baselines import (
     fit_substitutes,
     substitute_predictions,
 )
-from protorynet_lab.baselines.score_readers import SentenceScores, Tree
-from protorynet_lab.baselines.sentence_scores import best_threshold, mean_scores, score_panel
+from protorynet_lab.baselines.substitutes import SentenceScores, Tree, best_threshold
 
 Fitted = dict[str, SubstituteClassifier]
 
@@ -47,18 +46,23 @@ def three_classes(reviews: Any, quick: Settings) -> tuple[Fitted, list[str]]:
     return fit_substitutes(classifier, reviews.texts, labels), labels
 
 
+@pytest.fixture(params=["two classes", "three classes"])
+def either(request: Any, substitutes: Fitted, three_classes: tuple[Fitted, list[str]]) -> Fitted:
+    return substitutes if request.param == "two classes" else three_classes[0]
+
+
 def documents_of_scores() -> st.SearchStrategy[list[np.ndarray]]:
     lengths = st.lists(st.integers(1, 15), min_size=1, max_size=6)
     score = st.floats(0, 1, width=32)
     return lengths.flatmap(
         lambda counts: st.tuples(
-            *(arrays.arrays(np.float64, (count, 2), elements=score) for count in counts)
+            *(arrays.arrays(np.float64, (count, 3), elements=score) for count in counts)
         ).map(list)
     )
 
 
 @given(documents_of_scores())
-def test_a_panel_is_what_a_loop_over_documents_makes(documents: list[np.ndarray]) -> None:
+def test_means_and_panel_are_what_a_loop_over_documents_makes(documents: list[np.ndarray]) -> None:
     slow = []
     for document in documents:
         rows = [row.tolist() for row in document[:10]]
@@ -66,14 +70,9 @@ def test_a_panel_is_what_a_loop_over_documents_makes(documents: list[np.ndarray]
             rows.append(document.mean(axis=0).tolist())
         slow.append([value for row in rows for value in row])
     lengths = np.array([len(document) for document in documents])
-    assert np.allclose(score_panel(np.concatenate(documents), lengths), slow)
-
-
-@given(documents_of_scores())
-def test_means_are_those_of_all_sentences(documents: list[np.ndarray]) -> None:
-    lengths = np.array([len(document) for document in documents])
-    slow = [document.mean(axis=0) for document in documents]
-    assert np.allclose(mean_scores(np.concatenate(documents), lengths), slow)
+    scores = SentenceScores(np.concatenate(documents), lengths)
+    assert np.allclose(scores.panel, slow)
+    assert np.allclose(scores.means, [document.mean(axis=0) for document in documents])
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=20))
@@ -88,22 +87,19 @@ def test_no_threshold_is_right_more_often_than_the_best(rows: list[tuple[int, bo
     assert best == max(right((half - 1) / 16) for half in range(19))
 
 
-@pytest.mark.parametrize("name", SUBSTITUTES)
-def test_substitutes_tell_good_reviews_from_bad(
-    substitutes: Fitted, unseen_reviews: Any, name: str
-) -> None:
-    assert substitutes[name].score(unseen_reviews.texts, unseen_reviews.labels) > 0.75
-
-
-def test_the_average_follows_from_the_prototypes_shown(
-    substitutes: Fitted, classifier: ProtoryNetClassifier, unseen_reviews: Any
-) -> None:
+def test_the_average_follows_from_the_prototypes_shown(either: Fitted, unseen_reviews: Any) -> None:
+    average = either["average"]
     slow = []
-    for explanation in classifier.explain(unseen_reviews.texts):
-        scores = [sentence.scores["good"] for sentence in explanation.sentences]
-        mean = sum(scores) / len(scores)
-        slow.append("good" if mean > substitutes["average"].reader_.threshold else "bad")
-    assert substitutes["average"].predict(unseen_reviews.texts).tolist() == slow
+    for explanation in average.classifier_.explain(unseen_reviews.texts):
+        means = {
+            name: np.mean([sentence.scores[name] for sentence in explanation.sentences])
+            for name in explanation.classes
+        }
+        best = max(means, key=lambda name: means[name])
+        if average.reader_.threshold is not None:
+            best = "good" if means["good"] > average.reader_.threshold else "bad"
+        slow.append(best)
+    assert average.predict(unseen_reviews.texts).tolist() == slow
 
 
 def test_all_read_at_once_as_they_do_alone(
@@ -125,6 +121,7 @@ def test_fitted_alone_a_substitute_is_the_same(
     alone = SubstituteClassifier(name, classifier=classifier).fit(reviews.texts, reviews.labels)
     expected = substitutes[name].predict_proba(reviews.texts)
     assert (alone.predict_proba(reviews.texts) == expected).all()
+    assert alone.score(reviews.texts, reviews.labels) > 0.75
     assert alone.validation_accuracy_ == substitutes[name].validation_accuracy_
 
 
@@ -147,14 +144,10 @@ def test_what_sentences_say_adds_up_to_the_average_above_its_threshold(
         assert total == pytest.approx(above if explanation.label == "good" else -above)
 
 
-@pytest.mark.parametrize("several", [False, True])
 def test_what_sentences_say_adds_up_to_the_log_odds_of_the_regression(
-    substitutes: Fitted,
-    three_classes: tuple[Fitted, list[str]],
-    unseen_reviews: Any,
-    several: bool,
+    either: Fitted, unseen_reviews: Any
 ) -> None:
-    rival = (three_classes[0] if several else substitutes)["logistic_regression"]
+    rival = either["logistic_regression"]
     for text in unseen_reviews.texts[:8]:
         explanation = rival.explain(text)
         logs = {name: np.log(share) for name, share in explanation.probabilities.items()}
@@ -164,14 +157,10 @@ def test_what_sentences_say_adds_up_to_the_log_odds_of_the_regression(
         assert total == pytest.approx(own - np.mean(list(logs.values())), abs=1e-3)
 
 
-@pytest.mark.parametrize("several", [False, True])
 def test_the_answers_on_the_way_add_up_to_the_probability_of_the_tree(
-    substitutes: Fitted,
-    three_classes: tuple[Fitted, list[str]],
-    unseen_reviews: Any,
-    several: bool,
+    either: Fitted, unseen_reviews: Any
 ) -> None:
-    rival = (three_classes[0] if several else substitutes)["decision_tree"]
+    rival = either["decision_tree"]
     for text in unseen_reviews.texts[:8]:
         explanation = rival.explain(text)
         start = float(explanation.how.split("with ")[1].split(" ")[0])
@@ -195,39 +184,15 @@ def test_an_unknown_substitute_costs_no_training(reviews: Any, quick: Settings) 
         SubstituteClassifier("forest", classifier=new).fit(reviews.texts, reviews.labels)
 
 
-def test_a_document_without_a_sentence_has_nothing_to_say(
-    three_classes: tuple[Fitted, list[str]],
+def test_the_rules_of_a_tree_speak_of_sentences_and_classes(
+    substitutes: Fitted, three_classes: tuple[Fitted, list[str]]
 ) -> None:
-    assert three_classes[0]["average"].explain(" ").evidence == ()
-
-
-def test_rules_speak_of_sentences_and_classes(substitutes: Fitted) -> None:
     rules = substitutes["decision_tree"].rules()
     assert "p(good) of sentence" in rules
     assert "class: good" in rules
-
-
-def test_rules_name_every_class_of_several(three_classes: tuple[Fitted, list[str]]) -> None:
     assert "class: long stay" in three_classes[0]["decision_tree"].rules()
-
-
-def test_only_a_tree_has_rules(substitutes: Fitted) -> None:
     with pytest.raises(InputError, match="'average' has no rules"):
         substitutes["average"].rules()
-
-
-def test_of_several_classes_the_highest_mean_score_wins(
-    three_classes: tuple[Fitted, list[str]], unseen_reviews: Any
-) -> None:
-    substitutes, _ = three_classes
-    slow = []
-    for explanation in substitutes["average"].classifier_.explain(unseen_reviews.texts):
-        totals = {
-            name: sum(sentence.scores[name] for sentence in explanation.sentences)
-            for name in explanation.classes
-        }
-        slow.append(max(totals, key=lambda name: totals[name]))
-    assert substitutes["average"].predict(unseen_reviews.texts).tolist() == slow
 
 
 def test_a_document_without_a_sentence_gets_the_most_frequent_class(
@@ -239,19 +204,12 @@ def test_a_document_without_a_sentence_gets_the_most_frequent_class(
         mixed = substitutes[name].predict(["", reviews.texts[0]]).tolist()
         assert mixed == [frequent, substitutes[name].predict(reviews.texts[:1])[0]]
         assert substitutes[name].predict([" "]).tolist() == [frequent]
+        assert substitutes[name].explain(" ").evidence == ()
 
 
 def test_a_classifier_that_refuses_empty_documents_still_does(substitutes: Fitted) -> None:
     with pytest.raises(EmptyDocumentError):
         substitutes["average"].predict([""])
-
-
-def test_an_unknown_substitute_is_refused_by_name(
-    classifier: ProtoryNetClassifier, reviews: Any
-) -> None:
-    rival = SubstituteClassifier("forest", classifier=classifier)
-    with pytest.raises(InputError, match="no substitute 'forest'; the substitutes are average"):
-        rival.fit(reviews.texts, reviews.labels)
 
 
 def test_documents_of_other_classes_than_the_models_are_refused(
@@ -266,10 +224,3 @@ def test_sentences_of_one_class_cannot_teach(three_classes: tuple[Fitted, list[s
     classifier = three_classes[0]["average"].classifier_
     with pytest.raises(InputError, match="with a sentence of at least two classes"):
         fit_substitutes(classifier, ["Fine.", "", ""], ["good", "bad", "long stay"])
-
-
-def test_several_labels_at_once_are_refused(reviews: Any, quick: Settings) -> None:
-    sets = [(label, "review") for label in reviews.labels]
-    classifier = ProtoryNetClassifier(HashingEncoder(), settings=quick).fit(reviews.texts, sets)
-    with pytest.raises(InputError, match="one class per document"):
-        fit_substitutes(classifier, reviews.texts, sets)

@@ -10,8 +10,6 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-Files = Mapping[str, bytes]
-
 
 def csv_bytes(rows: Iterable[Sequence[object]], quoting: int = csv.QUOTE_MINIMAL) -> bytes:
     text = io.StringIO(newline="")
@@ -19,36 +17,31 @@ def csv_bytes(rows: Iterable[Sequence[object]], quoting: int = csv.QUOTE_MINIMAL
     return text.getvalue().encode()
 
 
-def json_lines(records: Iterable[object]) -> bytes:
-    return "".join(json.dumps(record) + "\n" for record in records).encode()
-
-
 def numbered_csv(rows: Iterable[Sequence[str]]) -> bytes:
     """Return a file of Zhang et al.: every value in quotes, no header."""
     return csv_bytes(rows, quoting=csv.QUOTE_ALL)
 
 
-def folder(path: Path, files: Files) -> Path:
-    for name, content in files.items():
-        target = path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-    return path
+def json_lines(records: Iterable[object]) -> bytes:
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
 
 
-def tar(path: Path, files: Files) -> Path:
-    with tarfile.open(path, "w:gz" if path.name.endswith("gz") else "w") as archive:
+def pack(path: Path, files: Mapping[str, bytes]) -> Path:
+    """Write files into a tar or zip archive, or into a folder, as the name says."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+    elif path.name.endswith((".tar", ".tar.gz", ".tgz")):
+        with tarfile.open(path, "w:gz" if path.name.endswith("gz") else "w") as tar:
+            for name, content in files.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+    else:
         for name, content in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return path
-
-
-def zipped(path: Path, files: Files) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(content)
     return path
 
 
@@ -69,11 +62,10 @@ def imdb_files(per_class: int = 3) -> dict[str, bytes]:
 
 
 def hotel_csv(positive: int, negative: int, middling: int = 2, start: int = 0) -> bytes:
-    stars = ["5", "4.0"] * positive + ["1", "2"] * negative + ["3", "0", "", "4,5"] * middling
-    chosen = [*stars[:positive], *stars[2 * positive : 2 * positive + negative]]
-    chosen += stars[2 * (positive + negative) :]
+    good, bad, other = (["5", "4.0"], ["1", "2"], ["3", "0", "", "4,5"] * middling)
+    stars = [*(good * positive)[:positive], *(bad * negative)[:negative], *other]
     rows = [
         (f"Hotel {place}", rating, f"Stay {place}, rated “{rating}”.\nWe slept.", "a title")
-        for place, rating in enumerate(chosen, start=start)
+        for place, rating in enumerate(stars, start=start)
     ]
     return csv_bytes([("name", "reviews.rating", "reviews.text", "reviews.title"), *rows])

@@ -4,44 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import io
 import struct
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
-from dataset_scene import csv_bytes, folder, hotel_csv, imdb_files, tar, zipped
+from dataset_scene import hotel_csv, imdb_files, pack
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protorynet.errors import TableError
-from protorynet_lab.datasets import members as room, prepare_dataset
+from protorynet_lab.datasets import archive_members, prepare_dataset
 
 quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def everything_below(path: Path) -> set[Path]:
-    return set(path.rglob("*"))
 
 
 def test_names_that_point_outside_are_only_names(tmp_path: Path) -> None:
     inner = {f"../../{name}": content for name, content in imdb_files().items()}
     inner["/etc/train/pos/1_9.txt"] = b"An absolute name."
-    source = tar(tmp_path / "evil.tar.gz", inner)
-    before = everything_below(tmp_path.parent)
+    source = pack(tmp_path / "evil.tar.gz", inner)
+    before = set(tmp_path.parent.rglob("*"))
     assert len(prepare_dataset("imdb", source)) == 13
-    assert everything_below(tmp_path.parent) == before
+    assert set(tmp_path.parent.rglob("*")) == before
 
 
 def test_links_and_devices_are_passed_over(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("A secret.")
-    source = tmp_path / "links.tar"
-    with tarfile.open(source, "w") as archive:
-        for name, content in imdb_files().items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
+    source = pack(tmp_path / "links.tar", imdb_files())
+    with tarfile.open(source, "a") as archive:
         for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
             info = tarfile.TarInfo(f"aclImdb/train/pos/{ord(kind)}_9.txt")
             info.type, info.linkname = kind, str(secret)
@@ -52,34 +43,29 @@ def test_links_and_devices_are_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-@pytest.mark.parametrize(
-    ("make", "name"), [(tar, "short.tar"), (tar, "short.tar.gz"), (zipped, "short.zip")]
-)
+@pytest.mark.parametrize("name", ["short.tar", "short.tar.gz", "short.zip"])
 def test_an_archive_cut_short_is_refused_and_not_taken_for_a_small_one(
-    tmp_path: Path, make: object, name: str, share: float
+    tmp_path: Path, name: str, share: float
 ) -> None:
     source = tmp_path / name
-    whole = make(source, imdb_files(20)).read_bytes().rstrip(b"\0")  # type: ignore[operator]
+    whole = pack(source, imdb_files(20)).read_bytes().rstrip(b"\0")
     source.write_bytes(whole[: int(share * len(whole))])
     with pytest.raises(TableError, match=r"short\..* cannot be read .* Fetch it again"):
         prepare_dataset("imdb", source)
 
 
-def test_a_damaged_header_in_the_middle_is_refused(tmp_path: Path) -> None:
-    source = tar(tmp_path / "a.tar", imdb_files())
+@pytest.mark.parametrize(
+    ("name", "place", "message"),
+    [("a.tar", 4 * 1024 + 5, "damaged or missing header"), ("a.tgz", -6, "CRC check failed")],
+)
+def test_one_wrong_bit_in_a_header_or_a_checksum_is_noticed(
+    tmp_path: Path, name: str, place: int, message: str
+) -> None:
+    source = pack(tmp_path / name, imdb_files())
     content = bytearray(source.read_bytes())
-    content[4 * 1024 + 5] ^= 1
+    content[place] ^= 1
     source.write_bytes(content)
-    with pytest.raises(TableError, match="damaged or missing header"):
-        prepare_dataset("imdb", source)
-
-
-def test_a_gzip_that_fails_its_own_check_is_refused(tmp_path: Path) -> None:
-    source = tar(tmp_path / "a.tar.gz", imdb_files())
-    content = bytearray(source.read_bytes())
-    content[-6] ^= 1
-    source.write_bytes(content)
-    with pytest.raises(TableError, match="CRC check failed"):
+    with pytest.raises(TableError, match=message):
         prepare_dataset("imdb", source)
 
 
@@ -100,8 +86,8 @@ def test_any_bytes_of_any_ending_are_refused_in_one_line(
 @quick
 @given(st.data())
 def test_a_damaged_archive_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
-    maker, name = data.draw(st.sampled_from([(tar, "a.tar"), (tar, "a.tgz"), (zipped, "a.zip")]))
-    content = bytearray(maker(tmp_path / name, imdb_files(1)).read_bytes())
+    name = data.draw(st.sampled_from(["a.tar", "a.tgz", "a.zip"]))
+    content = bytearray(pack(tmp_path / name, imdb_files(1)).read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     (tmp_path / name).write_bytes(content)
@@ -110,7 +96,7 @@ def test_a_damaged_archive_is_read_or_refused(tmp_path: Path, data: st.DataObjec
 
 
 def test_an_encrypted_zip_is_refused(tmp_path: Path) -> None:
-    source = zipped(tmp_path / "a.zip", {"train/pos/1_9.txt": b"Good."})
+    source = pack(tmp_path / "a.zip", {"train/pos/1_9.txt": b"Good."})
     content = bytearray(source.read_bytes())
     for signature, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         content[content.index(signature) + at] |= 1
@@ -119,46 +105,47 @@ def test_an_encrypted_zip_is_refused(tmp_path: Path) -> None:
         prepare_dataset("imdb", source)
 
 
-@pytest.mark.parametrize("make", [tar, zipped, folder], ids=["tar", "zip", "folder"])
+@pytest.mark.parametrize(
+    ("limit", "value", "message"),
+    [("MOST_BYTES", 100, "unpacks to more than"), ("MOST_MEMBERS", 4, "more than 4 files")],
+)
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.zip", "a"])
 def test_more_than_any_archive_holds_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: object
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    limit: str,
+    value: int,
+    message: str,
 ) -> None:
-    monkeypatch.setattr(room, "_MOST_BYTES", 100)
-    name = {"tar": "a.tar.gz", "zipped": "a.zip"}.get(make.__name__, "a")  # type: ignore[attr-defined]
-    source = make(tmp_path / name, imdb_files())  # type: ignore[operator]
-    with pytest.raises(TableError, match="unpacks to more than"):
-        prepare_dataset("imdb", source)
+    monkeypatch.setattr(archive_members, limit, value)
+    with pytest.raises(TableError, match=message):
+        prepare_dataset("imdb", pack(tmp_path / name, imdb_files()))
 
 
-@pytest.mark.parametrize("make", [tar, zipped, folder], ids=["tar", "zip", "folder"])
-def test_more_files_than_any_archive_has_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: object
+HEADER = b"reviews.rating,reviews.text\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("bomb.csv.gz", gzip.compress(HEADER + b"a" * 2**23), "line of more than"),
+        ("long.csv", HEADER + b'5,"' + b"a\n" * 200_000 + b'"', "not valid CSV near line"),
+        ("latin.csv", hotel_csv(3, 3) + "5,Café\n".encode("latin-1"), "not UTF-8"),
+    ],
+)
+def test_a_table_with_endless_or_broken_lines_is_refused(
+    tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
-    monkeypatch.setattr(room, "_MOST_MEMBERS", 4)
-    name = {"tar": "a.tar.gz", "zipped": "a.zip"}.get(make.__name__, "a")  # type: ignore[attr-defined]
-    source = make(tmp_path / name, imdb_files())  # type: ignore[operator]
-    with pytest.raises(TableError, match="more than 4 files"):
-        prepare_dataset("imdb", source)
-
-
-def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
-    source = tmp_path / "bomb.csv.gz"
-    source.write_bytes(gzip.compress(b"reviews.rating,reviews.text\n" + b"a" * (2**23)))
-    with pytest.raises(TableError, match="line of more than"):
-        prepare_dataset("hotel", source)
-
-
-def test_a_cell_longer_than_any_review_is_refused(tmp_path: Path) -> None:
-    source = tmp_path / "long.csv"
-    source.write_bytes(csv_bytes([("reviews.rating", "reviews.text"), ("5", "a\n" * 200_000)]))
-    with pytest.raises(TableError, match=r"long\.csv is not valid CSV near line"):
-        prepare_dataset("hotel", source)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=message):
+        prepare_dataset("hotel", tmp_path / name)
 
 
 def test_a_review_of_megabytes_is_refused(tmp_path: Path) -> None:
     files = {**imdb_files(), "aclImdb/train/pos/9_9.txt": b"a" * (2**20 + 1)}
     with pytest.raises(TableError, match="holds more than 1,048,576 bytes"):
-        prepare_dataset("imdb", tar(tmp_path / "a.tar.gz", files))
+        prepare_dataset("imdb", pack(tmp_path / "a.tar.gz", files))
 
 
 def test_a_header_of_megabytes_is_refused(tmp_path: Path) -> None:
@@ -171,20 +158,13 @@ def test_a_header_of_megabytes_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_zip_whose_sizes_lie_is_refused(tmp_path: Path) -> None:
-    source = zipped(tmp_path / "a.zip", {"aclImdb/train/pos/1_9.txt": b"Good. " * 100})
+    source = pack(tmp_path / "a.zip", {"aclImdb/train/pos/1_9.txt": b"Good. " * 100})
     with zipfile.ZipFile(source) as archive:
         size = archive.infolist()[0].file_size
     content = source.read_bytes().replace(struct.pack("<I", size), struct.pack("<I", 10))
     source.write_bytes(content)
     with pytest.raises(TableError):
         prepare_dataset("imdb", source)
-
-
-def test_another_encoding_is_told(tmp_path: Path) -> None:
-    source = tmp_path / "latin.csv"
-    source.write_bytes(hotel_csv(3, 3) + "5,Café\n".encode("latin-1"))
-    with pytest.raises(TableError, match="not UTF-8"):
-        prepare_dataset("hotel", source)
 
 
 @pytest.mark.parametrize("line", ["[1, 2]", "{", "[" * 100_000])

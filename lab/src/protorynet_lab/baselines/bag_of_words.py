@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from protorynet.errors import InputError
-from protorynet_lab.baselines.contract import Evidence, Part, Rival
-from protorynet_lab.baselines.margins import class_margin
+from protorynet_lab.baselines.rival_base import (
+    Evidence,
+    Part,
+    Reasons,
+    Rival,
+    checked,
+    class_margin,
+)
 
 __all__ = ["BagOfWordsClassifier"]
 
@@ -22,11 +29,12 @@ _PAPER_WORDS = 50_000  # the most frequent ones, as in Zhang, Zhao and LeCun (20
 _MANY_DOCUMENTS = 1_000  # from here on, a pair that only one document has teaches nothing
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BagOfWordsClassifier(Rival):
     """TF-IDF of words, read by a logistic regression.
 
     The regularisation is chosen on the documents held out; the delivered regression has then
-    learnt from them as well.
+    learned from them as well.
 
     Parameters
     ----------
@@ -45,49 +53,42 @@ class BagOfWordsClassifier(Rival):
     'great'
     """
 
-    def __init__(self, *, ngrams: int = 2, random_state: int = 0) -> None:
-        self.ngrams = ngrams
-        self.random_state = random_state
+    ngrams: int = checked(
+        2, "should be 1 (words) or 2 (words and pairs of words)", _STRENGTHS.__contains__
+    )
 
     def _learn(self, train: Part, validation: Part) -> float:
         # The documents held out are as unseen as any other while the strength is chosen.
-        chooser = self._vectorizer(len(train.texts))
-        kept = self._counted(chooser, train.texts)
-        held_out = chooser.transform(validation.texts)
+        vectorizer, vectors = self._count_words(train.texts)
+        held_out = vectorizer.transform(validation.texts)
         accuracies = {
             strength: float(
-                self._regression(kept, train.targets, strength).score(held_out, validation.targets)
+                self._regression(strength)
+                .fit(vectors, train.targets)
+                .score(held_out, validation.targets)
             )
             for strength in _STRENGTHS[self.ngrams]
         }
         best = max(accuracies, key=lambda strength: (accuracies[strength], -strength))
-        texts = [*train.texts, *validation.texts]
+        self.vectorizer_, vectors = self._count_words([*train.texts, *validation.texts])
         targets = np.concatenate([train.targets, validation.targets])
-        self.vectorizer_ = self._vectorizer(len(texts))
-        self.regression_ = self._regression(self._counted(self.vectorizer_, texts), targets, best)
+        self.regression_ = self._regression(best).fit(vectors, targets)
         return accuracies[best]
 
-    @staticmethod
-    def _counted(vectorizer: Any, texts: list[str]) -> Any:
+    def _count_words(self, texts: list[str]) -> tuple[Any, Any]:
         """Learn the words of texts, and return how often each text has each of them."""
+        options: dict[str, Any] = {"max_features": _PAPER_WORDS}
+        if self.ngrams == 2:
+            fewest = 2 if len(texts) >= _MANY_DOCUMENTS else 1
+            options = {"ngram_range": (1, 2), "sublinear_tf": True, "min_df": fewest}
+        vectorizer = TfidfVectorizer(**options)
         try:
-            return vectorizer.fit_transform(texts)
+            return vectorizer, vectorizer.fit_transform(texts)
         except ValueError as error:
             raise InputError(f"the documents hold no words to count ({error}).") from None
 
-    def _vectorizer(self, n_documents: int) -> Any:
-        if self.ngrams == 1:
-            return TfidfVectorizer(max_features=_PAPER_WORDS)
-        if self.ngrams == 2:
-            fewest = 2 if n_documents >= _MANY_DOCUMENTS else 1
-            return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=fewest)
-        raise InputError(
-            f"ngrams={self.ngrams!r} should be 1 (words) or 2 (words and pairs of words)."
-        )
-
-    def _regression(self, vectors: Any, targets: NDArray[np.int64], strength: float) -> Any:
-        regression = LogisticRegression(C=strength, max_iter=1_000, random_state=self._seed())
-        return regression.fit(vectors, targets)
+    def _regression(self, strength: float) -> Any:
+        return LogisticRegression(C=strength, max_iter=1_000, random_state=int(self.random_state))
 
     def _probabilities(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if not texts:
@@ -97,7 +98,7 @@ class BagOfWordsClassifier(Rival):
         )
         return found.astype(np.float32)
 
-    def _evidence(self, text: str, place: int) -> tuple[Sequence[Evidence], str]:
+    def _evidence(self, text: str, place: int) -> Reasons:
         vector = self.vectorizer_.transform([text])
         words = self.vectorizer_.get_feature_names_out()[vector.indices]
         weights = vector.data * class_margin(self.regression_.coef_, place)[vector.indices]

@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
 
 from protorynet.errors import InputError
-from protorynet.training import Stage
-from protorynet_lab.baselines.contract import Evidence, Part
-from protorynet_lab.baselines.prosenet_network import LossWeights
-from protorynet_lab.baselines.prosenet_training import (
-    Fitted,
-    ProSeNetRun,
-    distinct_documents,
-    fit_prototypes,
-    warm_up,
+from protorynet.prototypes import k_medoids, project
+from protorynet.training import Corpus, Score, Stage, derive_seed
+from protorynet_lab.baselines.rival_base import (
+    Evidence,
+    Part,
+    Reasons,
+    class_margin,
+    number,
+    score_logits,
+    train_network,
+    whole,
 )
-from protorynet_lab.baselines.sequence_rival import Ranges, SequenceRival
-from protorynet_lab.baselines.sequence_training import WordRun, read_corpus
+from protorynet_lab.baselines.sequence_rivals import (
+    SequenceEncoder,
+    SequenceRival,
+    WordBatch,
+    WordRun,
+    read_corpus,
+    train_classifier,
+    train_on_words,
+)
 
 __all__ = ["DocumentPrototype", "ProSeNetClassifier"]
 
-_SIZES = (5, 20, 50, 100, 200, 400)  # the paper's choices of K
-_RANGES: Ranges = {
-    "prototype_epochs": (1, 100_000),
-    "project_every": (1, 100_000),
-    "clustering": (0.0, 1e6),
-    "evidence": (0.0, 1e6),
-    "diversity": (0.0, 1e6),
-    "sparsity": (0.0, 1e6),
-    "d_min": (0.0, 1e6),
-}
-_SHOWN = 5  # prototypes of an explanation
-_HOW = (
-    "The weight of a training document is its similarity to this one times its weight for the "
-    "predicted class, less the same for the other classes on average. The weights of all "
-    "prototypes add up to the logit by which the class leads; the similarity itself, between "
-    "vectors that an LSTM gave, is not explained."
-)
+PAPER_SIZES = (5, 20, 50, 100, 200, 400)  # the paper's choices of K
+PROTOTYPES_SHOWN = 5  # in an explanation
+_HEAD_DROPOUT = 0.5
+# Of the learning rate of the warm-up: the encoder has little left to learn, the last layer more.
+_ENCODER_RATE, _LAST_LAYER_RATE = 0.5, 3.0
+_TUNING_RATE, _TUNING_STEPS = 0.05, 10
+_TUNING = Stage("last layer", epochs=100, patience=5)
+_SPREAD = 0.5  # mean squared distance of documents to the middle of their class at the start
+_LEAST_SPREAD = 0.05  # of it, as a share of that to the middle of all
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,10 @@ class DocumentPrototype:
 
     Parameters
     ----------
-    text
-        The document.
+    text, label
+        The document and its class.
     row
         Its place in the training data, counted from 0.
-    label
-        Its class.
     weights
         Its weight for each class.
     """
@@ -67,6 +69,10 @@ class DocumentPrototype:
     weights: dict[str, float]
 
 
+_positive = partial(number, bounds="between 0 and 1e+06", is_within=lambda value: 0 <= value <= 1e6)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class ProSeNetClassifier(SequenceRival):
     """Prototypes that are whole documents, compared in the space of an LSTM.
 
@@ -92,11 +98,10 @@ class ProSeNetClassifier(SequenceRival):
     prototype_epochs, project_every
         Epochs in which prototypes and encoder learn together, for each K; and epochs between
         projections onto documents.
-    vectors, max_vocabulary, max_length, hidden_size
-        As for `VanillaLSTMClassifier`.
     epochs, patience
         Most epochs of the warm-up, and most in a row without a lower validation loss.
-    batch_size, learning_rate, device, verbose, random_state
+    vectors, max_vocabulary, max_length, hidden_size, batch_size, learning_rate, device, verbose, \
+random_state
         As for `VanillaLSTMClassifier`.
 
     Attributes
@@ -120,102 +125,44 @@ class ProSeNetClassifier(SequenceRival):
     ['A dull film, truly dull.', 'A great film, truly great.']
     """
 
-    def __init__(
-        self,
-        *,
-        n_prototypes: int | None = None,
-        nonnegative: bool = True,
-        clustering: float = 0.01,
-        evidence: float = 0.01,
-        diversity: float = 0.01,
-        sparsity: float = 1e-3,
-        d_min: float = 1.0,
-        prototype_epochs: int = 8,
-        project_every: int = 4,
-        vectors: str | os.PathLike[str] | None = None,
-        max_vocabulary: int = 30_000,
-        max_length: int = 400,
-        hidden_size: int = 128,
-        epochs: int = 20,
-        patience: int = 4,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        device: str = "auto",
-        verbose: bool = False,
-        random_state: int = 0,
-    ) -> None:
-        self.n_prototypes = n_prototypes
-        self.nonnegative = nonnegative
-        self.clustering = clustering
-        self.evidence = evidence
-        self.diversity = diversity
-        self.sparsity = sparsity
-        self.d_min = d_min
-        self.prototype_epochs = prototype_epochs
-        self.project_every = project_every
-        self.vectors = vectors
-        self.max_vocabulary = max_vocabulary
-        self.max_length = max_length
-        self.hidden_size = hidden_size
-        self.epochs = epochs
-        self.patience = patience
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
+    n_prototypes: int | None = whole(None, 1, 100_000)
+    nonnegative: bool = True
+    clustering: float = _positive(0.01)
+    evidence: float = _positive(0.01)
+    diversity: float = _positive(0.01)
+    sparsity: float = _positive(1e-3)
+    d_min: float = _positive(1.0)
+    prototype_epochs: int = whole(8, 1, 100_000)
+    project_every: int = whole(4, 1, 100_000)
 
     def _learn(self, train: Part, validation: Part) -> float:
         with torch.random.fork_rng():
             words, encoder = self._start(train, validation)
-            run = self._run(words)
-            sizes = self._sizes(len(run.candidates))
-            warm_up(encoder, run)
-            self.validation_accuracies_: dict[int, float] = {}
-            best: Fitted | None = None
-            for size in sizes:
-                fitted = fit_prototypes(encoder, size, run)
-                self.validation_accuracies_[size] = fitted.score.accuracy
-                if best is None or fitted.score.accuracy > best.score.accuracy:
-                    best = fitted
-        assert best is not None
+            training = _Training(words, self)
+            sizes = self._sizes(len(training.candidates))
+            training.warm_up(encoder)
+            every = {size: training.fit_prototypes(encoder, size) for size in sizes}
+        self.validation_accuracies_ = {size: each.score.accuracy for size, each in every.items()}
+        best = max(every.values(), key=lambda each: each.score.accuracy)
         self.network_ = best.network.requires_grad_(False)
-        self.prototypes_ = tuple(self._prototypes(train, best))
-        return best.score.accuracy
-
-    def _prototypes(self, train: Part, fitted: Fitted) -> Iterator[DocumentPrototype]:
         names = self.labels_.names
-        columns = fitted.network.weight.T.tolist()
-        for place, weights in zip(fitted.documents.tolist(), columns, strict=True):
-            yield DocumentPrototype(
+        self.prototypes_ = tuple(
+            DocumentPrototype(
                 text=train.texts[place],
                 row=int(train.rows[place]),
                 label=names[train.targets[place]],
                 weights=dict(zip(names, weights, strict=True)),
             )
-
-    def _run(self, words: WordRun) -> ProSeNetRun:
-        return ProSeNetRun(
-            words=words,
-            candidates=distinct_documents(words.train),
-            weights=LossWeights(
-                clustering=self.clustering,
-                evidence=self.evidence,
-                diversity=self.diversity,
-                sparsity=self.sparsity,
-                d_min=self.d_min,
-            ),
-            nonnegative=bool(self.nonnegative),
-            warm_up=Stage("warm-up", self.epochs, self.patience),
-            epochs=self.prototype_epochs,
-            project_every=self.project_every,
-            learning_rate=self.learning_rate,
+            for place, weights in zip(
+                best.documents.tolist(), best.network.weight.T.tolist(), strict=True
+            )
         )
+        return best.score.accuracy
 
     def _sizes(self, n_documents: int) -> list[int]:
         """Return the numbers of prototypes to try."""
         if self.n_prototypes is None:
-            return [size for size in _SIZES if size <= n_documents] or [n_documents]
+            return [size for size in PAPER_SIZES if size <= n_documents] or [n_documents]
         if self.n_prototypes > n_documents:
             raise InputError(
                 f"n_prototypes={self.n_prototypes} is more than the {n_documents} different "
@@ -223,31 +170,217 @@ class ProSeNetClassifier(SequenceRival):
             )
         return [self.n_prototypes]
 
-    def _ranges(self) -> Ranges:
-        chosen = {} if self.n_prototypes is None else {"n_prototypes": (1, 100_000)}
-        return super()._ranges() | _RANGES | chosen
-
-    def _probabilities(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        if not texts:
-            return np.zeros((0, len(self.labels_.classes)), np.float32)
-        logits = torch.from_numpy(self._similarities(texts)) @ self.network_.weight.cpu().T
-        probabilities: NDArray[np.float32] = torch.softmax(logits, dim=1).numpy()
-        return probabilities
-
-    def _evidence(self, text: str, place: int) -> tuple[Sequence[Evidence], str]:
-        weight = self.network_.weight.cpu().numpy()
-        others = np.delete(weight, place, axis=0).mean(axis=0)
-        leads = self._similarities([text])[0] * (weight[place] - others)
-        shown = np.argsort(-np.abs(leads), kind="stable")[:_SHOWN]
+    def _evidence(self, text: str, place: int) -> Reasons:
+        weight = self.network_.weight
+        corpus = self._corpus(self._words([text]))
+        similarities = read_corpus(self.network_.similarities, corpus, weight.device).numpy()[0]
+        leads = similarities * class_margin(weight.cpu().numpy(), place)
+        shown = np.argsort(-np.abs(leads), kind="stable")[:PROTOTYPES_SHOWN]
         chosen = [(self.prototypes_[column], float(leads[column])) for column in shown]
-        return [Evidence(item.text, lead, item.label) for item, lead in chosen], _HOW
+        return [Evidence(item.text, lead, item.label) for item, lead in chosen], (
+            "The weight of a training document is its similarity to this one times its weight for "
+            "the predicted class, less the same for the other classes on average. The weights of "
+            "all prototypes add up to the logit by which the class leads; the similarity itself, "
+            "between vectors that an LSTM gave, is not explained."
+        )
 
-    def _similarities(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the similarities of documents to all prototypes, (documents, K)."""
-        network = self.network_
-        similar: NDArray[np.float32] = read_corpus(
-            lambda batch: network.similarities(network.encode(batch)),
-            self._corpus(self._words(texts)),
-            network.weight.device,
-        ).numpy()
-        return similar
+
+class ProSeNetwork(nn.Module):
+    """Similarities of a document to prototypes, and a linear layer over them, without bias.
+
+    Prototypes are vectors of documents, (K, size), in the units of the similarity exp(−d²); `scale`
+    leads there from the encoder's, so that similarities are neither all 0 nor all 1.
+    """
+
+    scale: Tensor
+
+    def __init__(
+        self, encoder: SequenceEncoder, prototypes: Tensor, weight: Tensor, scale: float
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.prototypes = nn.Parameter(prototypes.clone())
+        self.weight = nn.Parameter(weight.clone())
+        self.register_buffer("scale", torch.tensor(scale))
+
+    def encode(self, batch: WordBatch) -> Tensor:
+        """Return the vectors of documents in the space of the prototypes."""
+        vectors: Tensor = self.encoder(batch) * self.scale
+        return vectors
+
+    def similarities(self, batch: WordBatch) -> Tensor:
+        """Return exp(−d²) of documents to all prototypes, (documents, K)."""
+        return torch.exp(-squared_distances(self.encode(batch), self.prototypes))
+
+    def forward(self, batch: WordBatch) -> Tensor:
+        """Return the logits of documents."""
+        return self.similarities(batch) @ self.weight.T
+
+    def loss(self, batch: WordBatch, weights: ProSeNetClassifier) -> Tensor:
+        """Return the objective: cross-entropy and the four terms of the paper, so weighted."""
+        squared = squared_distances(self.encode(batch), self.prototypes)
+        logits = torch.exp(-squared) @ self.weight.T
+        return (
+            functional.cross_entropy(logits, batch.targets)
+            + weights.clustering * squared.min(dim=1).values.mean()
+            + weights.evidence * squared.min(dim=0).values.mean()
+            + weights.diversity * diversity_loss(self.prototypes, weights.d_min)
+            + weights.sparsity * self.sparsity()
+        )
+
+    def sparsity(self) -> Tensor:
+        """Return the mean over prototypes of the sum of their absolute weights."""
+        return self.weight.abs().sum(dim=0).mean()
+
+    @torch.no_grad()
+    def keep_nonnegative(self) -> None:
+        """Raise weights below zero to zero, so that prototypes only ever speak for a class."""
+        self.weight.clamp_(min=0)
+
+
+def squared_distances(documents: Tensor, prototypes: Tensor) -> Tensor:
+    """Return the squared distances between rows of `documents` (n, d) and `prototypes` (K, d)."""
+    squares = documents.square().sum(-1, keepdim=True) + prototypes.square().sum(-1)
+    return (squares - 2 * documents @ prototypes.T).clamp_min(0)
+
+
+def diversity_loss(prototypes: Tensor, d_min: float) -> Tensor:
+    """Return the mean over pairs of max(0, d_min − distance)², zero where all are far apart."""
+    if len(prototypes) < 2:
+        return prototypes.new_zeros(())
+    return (d_min - torch.pdist(prototypes)).clamp_min(0).square().mean()
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """A trained network, the training documents that its prototypes are, and how it does."""
+
+    network: ProSeNetwork
+    documents: NDArray[np.int64]
+    score: Score
+
+
+@dataclass(frozen=True)
+class _Training:
+    """Warm-up, prototypes among real documents, projection and the last layer, for any K."""
+
+    words: WordRun
+    rival: ProSeNetClassifier
+
+    @cached_property
+    def candidates(self) -> NDArray[np.int64]:
+        """The documents that may be prototypes: the first of all that have the same words."""
+        corpus, first = self.words.train, dict[bytes, int]()
+        each = np.split(corpus.rows.numpy(), np.cumsum(corpus.lengths.numpy())[:-1])
+        for place, rows in enumerate(each):
+            first.setdefault(rows.tobytes(), place)
+        return np.array(list(first.values()), np.int64)
+
+    def warm_up(self, encoder: SequenceEncoder) -> None:
+        """Train the encoder as a plain classifier, so that prototypes start in an ordered space."""
+        n_classes = self.words.train.targets.shape[1]
+        head = nn.Sequential(nn.Dropout(_HEAD_DROPOUT), nn.Linear(encoder.size, n_classes))
+        stage = Stage("warm-up", self.rival.epochs, self.rival.patience)
+        train_classifier(encoder, head, self.words, stage, self.rival.learning_rate)
+
+    def fit_prototypes(self, encoder: SequenceEncoder, k: int) -> _Fitted:
+        """Train `k` prototypes and a copy of a warm encoder together; deliver real documents.
+
+        Where training together gives no lower validation loss, once all prototypes are documents
+        again, the medoids at which they started remain.
+        """
+        start = self._start_at_medoids(copy.deepcopy(encoder), k)
+        trained = self._train_together(copy.deepcopy(start.network))
+        return trained if trained.score.loss < start.score.loss else start
+
+    def _start_at_medoids(self, encoder: SequenceEncoder, k: int) -> _Fitted:
+        """Put the prototypes on medoids, each at first speaking for the class of its document."""
+        words, candidates = self.words, self.candidates
+        vectors = read_corpus(encoder, words.train, words.device)
+        vectors = vectors * (scale := _scale(vectors, words.train.targets))
+        seed = derive_seed(words.seed, f"{k} medoids")
+        documents = candidates[k_medoids(vectors[candidates].numpy(), k, seed=seed)]
+        weight = words.train.targets[documents].T
+        network = ProSeNetwork(encoder, vectors[documents], weight, scale=scale).to(words.device)
+        return _Fitted(network, documents, self._tune_last_layer(network))
+
+    def _train_together(self, network: ProSeNetwork) -> _Fitted:
+        """Train encoder, prototypes and last layer; then make every prototype a document."""
+        rival = self.rival
+        network.to(self.words.device)  # also puts the weights of a copied LSTM back into one piece
+        rate = rival.learning_rate
+        others = [*network.encoder.parameters(), network.prototypes]
+        groups = [
+            {"params": others, "lr": _ENCODER_RATE * rate},
+            {"params": [network.weight], "lr": _LAST_LAYER_RATE * rate},
+        ]
+        optimiser = torch.optim.Adam(groups, fused=True)
+        if rival.nonnegative:
+            optimiser.register_step_post_hook(lambda *_: network.keep_nonnegative())
+
+        def project_now_and_then(epoch: int) -> None:
+            if epoch and epoch % rival.project_every == 0:
+                self.put_on_documents(network)
+
+        name, epochs = f"{len(network.prototypes)} prototypes", rival.prototype_epochs
+        train_on_words(
+            network,
+            optimiser,
+            self.words,
+            # To the end: before the last layer is tuned, the validation loss is no fair judge.
+            Stage(name, epochs, epochs, to_the_end=True),
+            loss_of=lambda batch: network.loss(batch, rival),
+            logits_of=network,
+            before_epoch=project_now_and_then,
+        )
+        documents = self.put_on_documents(network)
+        return _Fitted(network, documents, self._tune_last_layer(network))
+
+    def put_on_documents(self, network: ProSeNetwork) -> NDArray[np.int64]:
+        """Move each prototype onto its nearest training document; return the documents."""
+        network.eval()
+        vectors = read_corpus(network.encode, self.words.train, self.words.device)
+        nearest = project(network.prototypes.detach().cpu(), vectors[self.candidates])
+        documents = self.candidates[nearest]
+        with torch.no_grad():
+            network.prototypes.copy_(vectors[documents])
+        return documents
+
+    def _tune_last_layer(self, network: ProSeNetwork) -> Score:
+        """Train the last layer alone until the validation loss stops falling."""
+        words, rival, weight = self.words, self.rival, network.weight
+        network.eval()
+
+        def similarities(corpus: Corpus) -> Tensor:
+            return read_corpus(network.similarities, corpus, words.device).to(words.device)
+
+        seen, unseen = similarities(words.train), similarities(words.validation)
+        targets = words.train.targets.argmax(dim=1).to(words.device)
+
+        def losses(epoch: int, random: np.random.Generator) -> Iterator[Tensor]:
+            for _ in range(_TUNING_STEPS):
+                loss = functional.cross_entropy(seen @ weight.T, targets)
+                yield loss + rival.sparsity * network.sparsity()
+                if rival.nonnegative:
+                    network.keep_nonnegative()
+
+        return train_network(
+            nn.ParameterDict({"weight": weight}),
+            torch.optim.Adam([weight], lr=_TUNING_RATE, fused=True),
+            _TUNING,
+            seed=words.seed,
+            losses=losses,
+            validate=lambda: score_logits(
+                (unseen @ weight.T).detach().cpu(), words.validation.targets.argmax(dim=1)
+            ),
+        )
+
+
+def _scale(vectors: Tensor, targets: Tensor) -> float:
+    """Return the factor by which documents of one class are neither all alike nor all strange."""
+    middles = (targets.T @ vectors) / targets.sum(dim=0).clamp_min(1)[:, None]
+    within = float((vectors - targets @ middles).square().sum(dim=1).mean())
+    overall = float((vectors - vectors.mean(dim=0)).square().sum(dim=1).mean())
+    # Where a class is one point, as in tiny data, rounding errors must not be blown up.
+    spread = max(within, _LEAST_SPREAD * overall)
+    return (_SPREAD / spread) ** 0.5 if spread > 0 else 1.0

@@ -2,40 +2,81 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from numbers import Integral, Real
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from protorynet.data import Splitter
-from protorynet.encoders import Embeddings, Encoder
-from protorynet.errors import InputError
+from protorynet.encoders import Embeddings
 from protorynet.settings import Settings
-from protorynet.training import Score, Stage, derive_seed, train_epochs, validation_documents
-from protorynet_lab.baselines.contract import Evidence, text_list
-from protorynet_lab.baselines.prototype_attention import (
-    Encoded,
-    PrototypeAttention,
-    attend,
-    prototype_loss,
+from protorynet.training import Score, Stage, derive_seed, validation_documents
+from protorynet_lab.baselines.rival_base import (
+    Evidence,
+    Reasons,
+    list_texts,
+    number,
+    plan_epoch,
+    score_logits,
+    softmax,
+    train_network,
+    whole,
 )
-from protorynet_lab.baselines.sentence_rival import SentenceRival
+from protorynet_lab.baselines.sentence_rivals import SentenceRival
 
 __all__ = ["ProtoAttendClassifier"]
 
 _SETTINGS = Settings(encoder_training="none")
-_BLOCK = 1_024  # documents that attend at once
-_SMALLEST_BATCH, _FEWEST_STEPS = 8, 48  # of an epoch, however small the corpus
-_LEAST = {"candidates": 2, "epochs": 1, "patience": 1, "batch_size": 1}
+_HIDDEN, _ATTENTION, _VALUE = 128, 32, 64  # widths of documents, of queries and keys, of values
+_DROPOUT = 0.2
+_JOINT_SHARE = 0.5  # of the examples, in the loss between that of the document and of the examples
+_SMALL = 1e-6
+TOP_SCORES = 128  # scores looked at first; nearly always the others get nothing
+DOCUMENTS_PER_BLOCK = 1_024  # that attend at once
 
 
+class _Encoded(NamedTuple):
+    """Documents as queries, keys and values, one row each."""
+
+    queries: Tensor
+    keys: Tensor
+    values: Tensor
+
+
+class _PrototypeAttention(nn.Module):
+    """From document vectors to queries, keys and values, and from values to logits."""
+
+    def __init__(self, dimension: int, n_classes: int) -> None:
+        super().__init__()
+        self.document = nn.Linear(dimension, _HIDDEN)
+        self.norm = nn.LayerNorm(_HIDDEN)
+        self.dropout = nn.Dropout(_DROPOUT)
+        self.query = nn.Linear(_HIDDEN, _ATTENTION)
+        self.key = nn.Linear(_HIDDEN, _ATTENTION)
+        self.value = nn.Linear(_HIDDEN, _VALUE)
+        self.value_norm = nn.LayerNorm(_VALUE)
+        # Without a bias, the logits of a mixture are the mixture of the examples' logits.
+        self.decide = nn.Linear(_VALUE, n_classes, bias=False)
+
+    def forward(self, vectors: Tensor) -> _Encoded:
+        document = self.dropout(self.norm(functional.gelu(self.document(vectors))))
+        values = self.value_norm(functional.relu(self.value(document)))
+        return _Encoded(self.query(document), self.key(document), values)
+
+    def loss(self, own: Tensor, mixture: Tensor, targets: Tensor) -> Tensor:
+        """Return the loss by a document's own value, by the examples' mixture, and by the mean."""
+        joint = (1 - _JOINT_SHARE) * own + _JOINT_SHARE * mixture
+        losses = [
+            functional.cross_entropy(self.decide(value), targets) for value in (own, mixture, joint)
+        ]
+        return torch.stack(losses).sum()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class ProtoAttendClassifier(SentenceRival):
     """Attention over training documents, after Arik and Pfister (2020).
 
@@ -68,34 +109,12 @@ class ProtoAttendClassifier(SentenceRival):
     [1.0]
     """
 
-    def __init__(
-        self,
-        encoder: str | Path | Encoder = "minilm",
-        *,
-        candidates: int = 1_024,
-        sparsity: float = 0.03,
-        epochs: int = 30,
-        patience: int = 5,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        splitter: Splitter = "sentencex",
-        random_state: int = 0,
-        device: str = "auto",
-        cache: bool = True,
-        verbose: bool = False,
-    ) -> None:
-        self.encoder = encoder
-        self.candidates = candidates
-        self.sparsity = sparsity
-        self.epochs = epochs
-        self.patience = patience
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.splitter = splitter
-        self.random_state = random_state
-        self.device = device
-        self.cache = cache
-        self.verbose = verbose
+    candidates: int = whole(1_024, 2)
+    sparsity: float = number(0.03, "of at least 0 and below 10", lambda value: 0 <= value < 10)
+    epochs: int = whole(30, 1)
+    patience: int = whole(5, 1)
+    batch_size: int = whole(128, 1)
+    learning_rate: float = number(1e-3, "above 0 and below 10", lambda value: 0 < value < 10)
 
     def confidence(self, X: Any) -> NDArray[np.float32]:  # noqa: N803
         """Return the share of attention on training documents of the predicted class.
@@ -104,16 +123,14 @@ class ProtoAttendClassifier(SentenceRival):
         for a document without a sentence, which attends to nothing.
         """
         self._code()
-        return self._mapped(text_list(X), np.zeros(1, np.float32), self._agreement)[:, 0]
+        return self._map_attention(list_texts(X), 1, self._agree)[:, 0]
 
     def _learn_all(self, texts: list[str], targets: NDArray[np.float32]) -> float:
-        self._check_parameters()
+        self._check_task()
         code = self._code()
-        if code.task != "multiclass":
-            raise InputError("ProtoAttendClassifier gives one class per document, not several.")
         prepared, filled = self._prepare(texts, targets, _SETTINGS)
         held_out = validation_documents(
-            targets[filled], code, _SETTINGS.validation_fraction, self._seed()
+            targets[filled], code, _SETTINGS.validation_fraction, int(self.random_state)
         )
         kept = np.delete(np.flatnonzero(filled), held_out)
         self.examples_ = tuple(texts[row] for row in kept)
@@ -124,65 +141,64 @@ class ProtoAttendClassifier(SentenceRival):
             for corpus in (prepared.train, prepared.validation)
         )
         with torch.random.fork_rng():
-            torch.manual_seed(derive_seed(self._seed(), "initialise"))
-            self.network_ = PrototypeAttention(base.shape[1], len(code.classes))
-            self.network_.to(base.device).eval()
+            torch.manual_seed(derive_seed(int(self.random_state), "initialise"))
+            self.network_ = _PrototypeAttention(base.shape[1], len(code.classes))
+            self.network_.to(base.device)
             score = self._train(*train, *validation)
         self.network_.requires_grad_(False)
         self._database = self._encode(train[0])
         return score.accuracy
 
     def _train(self, vectors: Tensor, classes: Tensor, held_out: Tensor, truth: Tensor) -> Score:
-        optimiser = torch.optim.Adam(self.network_.parameters(), lr=self.learning_rate)
+        network, count = self.network_, len(vectors)
+        size, passes = plan_epoch(count, self.batch_size, smallest=8, cuts=48, steps=48)
+
+        def losses(epoch: int, random: np.random.Generator) -> Iterator[Tensor]:
+            for _ in range(passes):
+                for documents in torch.split(torch.randperm(count), size):
+                    examples = torch.randperm(count)[: self.candidates]
+                    own, others = network(vectors[documents]), network(vectors[examples])
+                    # A document that could attend to itself would learn nothing else.
+                    is_same = (documents[:, None] == examples).to(vectors.device)
+                    weights = attend(own.queries, others.keys, is_same)
+                    loss = network.loss(own.values, weights @ others.values, classes[documents])
+                    entropy = -(weights * (weights + _SMALL).log()).sum(dim=1).mean()
+                    yield loss + self.sparsity * entropy
 
         def validate() -> Score:
             self._database = self._encode(vectors)
-            logits = self._decide(self._encode(held_out).queries)
-            accuracy = (logits.argmax(dim=1) == truth).double().mean()
-            return Score(float(functional.cross_entropy(logits, truth)), float(accuracy))
+            return score_logits(self._mix(self._encode(held_out).queries, self._decide), truth)
 
-        return train_epochs(
-            self.network_,
-            optimiser,
-            lambda epoch: self._run_epoch(epoch, vectors, classes, optimiser),
-            validate,
-            stage=Stage("train", self.epochs, self.patience),
+        return train_network(
+            network,
+            torch.optim.Adam(network.parameters(), lr=self.learning_rate),
+            Stage("train", self.epochs, self.patience),
+            seed=int(self.random_state),
+            losses=losses,
+            validate=validate,
             progress=self.verbose,
         )
 
-    def _run_epoch(
-        self, epoch: int, vectors: Tensor, classes: Tensor, optimiser: torch.optim.Optimizer
-    ) -> None:
-        network, count = self.network_, len(vectors)
-        torch.manual_seed(derive_seed(self._seed(), f"train {epoch}"))
-        size = min(self.batch_size, max(_SMALLEST_BATCH, count // _FEWEST_STEPS))
-        network.train()
-        for _ in range(math.ceil(_FEWEST_STEPS * size / count)):
-            for documents in torch.split(torch.randperm(count), size):
-                examples = torch.randperm(count)[: self.candidates]
-                own, others = network(vectors[documents]), network(vectors[examples])
-                # A document that could attend to itself would learn nothing else.
-                is_same = (documents[:, None] == examples).to(vectors.device)
-                weights = attend(own.queries, others.keys, is_same)
-                loss = prototype_loss(
-                    network, own.values, others.values, weights, classes[documents], self.sparsity
-                )
-                optimiser.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
-        network.eval()
-
     @torch.inference_mode()
-    def _encode(self, vectors: Tensor) -> Encoded:
-        encoded: Encoded = self.network_(vectors)
+    def _encode(self, vectors: Tensor) -> _Encoded:
+        encoded: _Encoded = self.network_(vectors)
         return encoded
 
     @torch.inference_mode()
-    def _decide(self, queries: Tensor) -> Tensor:
+    def _mix(self, queries: Tensor, mix: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return what `mix` makes of the attention of documents to the examples."""
+        blocks = torch.split(queries, DOCUMENTS_PER_BLOCK)
+        return torch.cat([mix(attend(block, self._database.keys)) for block in blocks])
+
+    def _decide(self, weights: Tensor) -> Tensor:
         """Return the logits of documents: those of the examples they attend to, mixed."""
-        verdicts = self.network_.decide(self._database.values)
-        keys = self._database.keys
-        return torch.cat([attend(part, keys) @ verdicts for part in torch.split(queries, _BLOCK)])
+        logits: Tensor = weights @ self.network_.decide(self._database.values)
+        return logits
+
+    def _agree(self, weights: Tensor) -> Tensor:
+        predicted = self._decide(weights).argmax(dim=1, keepdim=True)
+        classes = torch.from_numpy(self.example_classes_).to(weights.device)
+        return (weights * (classes == predicted)).sum(dim=1, keepdim=True)
 
     def _queries(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Tensor:
         device = self.centring_.mean.device
@@ -191,32 +207,21 @@ class ProtoAttendClassifier(SentenceRival):
         return self._encode(_document_means(self.centring_(raw), rows, counts)).queries
 
     def _read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> NDArray[np.float32]:
-        logits = self._decide(self._queries(embeddings, lengths))
-        result: NDArray[np.float32] = logits.softmax(dim=1).cpu().numpy()
-        return result
+        return softmax(self._mix(self._queries(embeddings, lengths), self._decide))
 
-    @torch.inference_mode()
-    def _agreement(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> NDArray[np.float32]:
-        queries = self._queries(embeddings, lengths)
-        predicted = self._decide(queries).argmax(dim=1)
-        classes = torch.from_numpy(self.example_classes_).to(queries.device)
-        shares = [
-            (attend(part, self._database.keys) * (classes == place[:, None])).sum(dim=1)
-            for part, place in zip(
-                *(torch.split(each, _BLOCK) for each in (queries, predicted)), strict=True
-            )
-        ]
-        result: NDArray[np.float32] = torch.cat(shares)[:, None].cpu().numpy()
-        return result
+    def _map_attention(
+        self, texts: list[str], n_columns: int, mix: Callable[[Tensor], Tensor]
+    ) -> NDArray[np.float32]:
+        """Return what `mix` makes of the attention of texts; zeros where there is no sentence."""
 
-    def _attention(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> NDArray[np.float32]:
-        weights = attend(self._queries(embeddings, lengths), self._database.keys)
-        result: NDArray[np.float32] = weights.cpu().numpy()
-        return result
+        def read(embeddings: Embeddings, lengths: NDArray[np.int64]) -> NDArray[np.float32]:
+            mixed = self._mix(self._queries(embeddings, lengths), mix)
+            return np.asarray(mixed.cpu(), np.float32)
 
-    def _evidence(self, text: str, place: int) -> tuple[Sequence[Evidence], str]:
-        nothing = np.zeros(len(self.examples_), np.float32)
-        weights = self._mapped([text], nothing, self._attention)[0]
+        return self._map_documents(texts, np.zeros(n_columns, np.float32), read)
+
+    def _evidence(self, text: str, place: int) -> Reasons:
+        weights = self._map_attention([text], len(self.examples_), lambda weights: weights)[0]
         names = self._code().names
         evidence = []
         for example in np.flatnonzero(weights).tolist():
@@ -230,17 +235,34 @@ class ProtoAttendClassifier(SentenceRival):
             f"Confidence, the share on documents of the predicted class: {confidence:.2f}."
         )
 
-    def _check_parameters(self) -> None:
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise InputError(f"{name}={value!r} should be a whole number of at least {least}.")
-        for name, is_zero_allowed in (("sparsity", True), ("learning_rate", False)):
-            value = getattr(self, name)
-            is_number = isinstance(value, Real) and not isinstance(value, bool)
-            if not is_number or not 0 <= value < 10 or (value == 0 and not is_zero_allowed):
-                bound = "of at least 0" if is_zero_allowed else "above 0"
-                raise InputError(f"{name}={value!r} should be a number {bound} and below 10.")
+
+def attend(queries: Tensor, keys: Tensor, forbidden: Tensor | None = None) -> Tensor:
+    """Return how much each query attends to each key, (queries, keys); rows sum to 1.
+
+    Pairs that are `forbidden` do not meet.
+    """
+    scores = queries @ keys.T / queries.shape[1] ** 0.5
+    if forbidden is not None:
+        scores = scores.masked_fill(forbidden, float("-inf"))
+    return sparsemax(scores)
+
+
+def sparsemax(scores: Tensor) -> Tensor:
+    """Project rows of scores onto the simplex: shares that sum to 1, most of them exactly 0.
+
+    Martins and Astudillo (2016).
+    """
+    scores = scores - scores.detach().amax(dim=1, keepdim=True)  # small numbers are exact
+    size = min(TOP_SCORES, scores.shape[1])
+    while True:
+        top = scores.topk(size, dim=1).values
+        ranks = torch.arange(1, size + 1, device=scores.device)
+        excess = top.cumsum(dim=1) - 1
+        count = (ranks * top > excess).sum(dim=1, keepdim=True)
+        if size == scores.shape[1] or int(count.max()) < size:
+            threshold = excess.gather(1, count - 1) / count
+            return (scores - threshold).clamp(min=0)
+        size = min(4 * size, scores.shape[1])
 
 
 def _document_means(base: Tensor, rows: Tensor, lengths: Tensor) -> Tensor:

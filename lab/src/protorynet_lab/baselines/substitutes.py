@@ -2,35 +2,243 @@
 
 Each sentence counts for the scores of its active prototype. An average compares their mean with a
 threshold; a logistic regression and a decision tree see the scores of the first ten sentences.
+Each says exactly what it adds up, sentence by sentence or rule by rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier, export_text
 
 from protorynet.classifier import ProtoryNetClassifier
 from protorynet.errors import InputError
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import Model
 from protorynet.reading import Reading
-from protorynet.training import validation_documents
-from protorynet_lab.baselines.contract import Evidence, Rival, text_list
-from protorynet_lab.baselines.score_readers import (
-    Average,
-    Regression,
-    ScoreReader,
-    SentenceScores,
-    Tree,
+from protorynet.training import consecutive, validation_documents
+from protorynet_lab.baselines.rival_base import (
+    Evidence,
+    Reasons,
+    Rival,
+    class_margin,
+    list_texts,
 )
 
 __all__ = ["SUBSTITUTES", "SubstituteClassifier", "fit_substitutes", "substitute_predictions"]
 
-_READERS: dict[str, Callable[[Sequence[str]], ScoreReader]] = {
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+PANEL_SIZE = 10  # sentences that the paper's panel holds
+DEEPEST = 10  # questions in a row of a tree
+_LEAST_LEAD = 1e-6  # of a probability over a half that survives single precision
+
+
+@dataclass(frozen=True)
+class SentenceScores:
+    """Scores of the active prototypes, (sentences, classes), and the sentences per document."""
+
+    values: Floats
+    lengths: Places
+
+    @cached_property
+    def means(self) -> Floats:
+        """Mean scores of each document, (documents, classes)."""
+        starts = np.cumsum(self.lengths) - self.lengths
+        sums: Floats = np.add.reduceat(self.values, starts, axis=0)
+        return sums / self.lengths[:, None]
+
+    @cached_property
+    def panel(self) -> Floats:
+        """The scores of each document's first sentences side by side.
+
+        The places that a shorter document leaves hold the mean of its scores. Of two classes the
+        second's scores alone, for they add up to 1.
+        """
+        seen = slice(1, None) if self.values.shape[1] == 2 else slice(None)
+        documents = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        steps = consecutive(np.zeros_like(self.lengths), self.lengths)
+        panel = np.repeat(self.means[:, None, seen], PANEL_SIZE, axis=1)
+        kept = steps < PANEL_SIZE
+        panel[documents[kept], steps[kept]] = self.values[kept, seen]
+        return panel.reshape(len(self.lengths), -1)
+
+
+def best_threshold(values: Floats, is_positive: NDArray[np.bool_]) -> float:
+    """Return the threshold above which "positive" is right most often; of equals, the central."""
+    distinct, places = np.unique(values, return_inverse=True)
+    positives = np.bincount(places, weights=is_positive, minlength=len(distinct))
+    negatives = np.bincount(places, weights=~is_positive, minlength=len(distinct))
+    # Right below the first value, then between neighbours, then above the last.
+    right = positives.sum() + np.concatenate([[0], np.cumsum(negatives - positives)])
+    candidates = np.concatenate([[-np.inf], (distinct[:-1] + distinct[1:]) / 2, [np.inf]])
+    best = candidates[right == right.max()]
+    return float(best[np.abs(best - 0.5).argmin()])
+
+
+class Average:
+    """The mean score: of two classes against a threshold, of more the highest."""
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        self.classes = classes
+        self.threshold: float | None = None
+
+    def fit(self, scores: SentenceScores, truth: Places, held_out: Places) -> float:
+        """Tune the threshold, first without the documents held out, then on all."""
+        means = scores.means
+        self._tune(np.delete(means, held_out, axis=0), np.delete(truth, held_out))
+        accuracy = float((self._places(means[held_out]) == truth[held_out]).mean())
+        self._tune(means, truth)
+        return accuracy
+
+    def probabilities(self, scores: SentenceScores) -> Floats:
+        """Return the mean scores, bent so that the threshold lies at a half."""
+        means = scores.means
+        if self.threshold is None:
+            shares: Floats = means / means.sum(axis=1, keepdims=True)
+            return shares
+        mean, bound = means[:, 1], self._bound(1)
+        below = mean / max(2 * bound, np.finfo(np.float64).tiny)
+        above = 1 - (1 - mean) / max(2 * (1 - bound), np.finfo(np.float64).tiny)
+        second = np.where(
+            self._places(means) == 1,
+            np.clip(above, 0.5 + _LEAST_LEAD, 1),
+            np.clip(below, 0, 0.5 - _LEAST_LEAD),
+        )
+        return np.stack([1 - second, second], axis=1)
+
+    def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
+        """Weigh each sentence by how far its score is above what it is compared with."""
+        if self.threshold is None:
+            leads = class_margin(scores.values.T, place)
+            against = "the mean of its scores for the others"
+        else:
+            leads = scores.values[:, place] - self._bound(place)
+            against = f"the threshold of {self._bound(place):.2f}"
+        weights = (leads / len(sentences)).tolist()
+        return [Evidence(*pair) for pair in zip(sentences, weights, strict=True)], (
+            "A sentence's weight is its prototype's score for the predicted class less "
+            f"{against}, divided by the number of sentences: together they are how far the "
+            "average is above it, and the order of the sentences does not matter."
+        )
+
+    def _tune(self, means: Floats, truth: Places) -> None:
+        if len(self.classes) == 2:
+            self.threshold = best_threshold(means[:, 1], truth == 1)
+
+    def _bound(self, place: int) -> float:
+        """Return the threshold of a class within the range of scores; all or none may exceed it."""
+        assert self.threshold is not None, "two classes have a threshold"
+        second = float(np.clip(self.threshold, 0, 1))
+        return second if place == 1 else 1 - second
+
+    def _places(self, means: Floats) -> Places:
+        if self.threshold is None:
+            places: Places = means.argmax(axis=1)
+            return places
+        return (means[:, 1] > self.threshold).astype(np.int64)
+
+
+class PanelReader:
+    """A model of scikit-learn on the scores of the first ten sentences."""
+
+    choices: tuple[Any, ...]  # models to choose from, the simplest first
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        self.classes = classes
+
+    def fit(self, scores: SentenceScores, truth: Places, held_out: Places) -> float:
+        """Take the choice that is right most often on documents held out; of equals the first."""
+        panel, kept = scores.panel, np.setdiff1d(np.arange(len(truth)), held_out)
+        models = (clone(choice).fit(panel[kept], truth[kept]) for choice in self.choices)
+        accuracies = [float(each.score(panel[held_out], truth[held_out])) for each in models]
+        best = int(np.argmax(accuracies))
+        self.model = clone(self.choices[best]).fit(panel, truth)
+        return accuracies[best]
+
+    def probabilities(self, scores: SentenceScores) -> Floats:
+        """Return the model's probabilities; a class it has never seen has none."""
+        result = np.zeros((len(scores.lengths), len(self.classes)))
+        result[:, self.model.classes_] = self.model.predict_proba(scores.panel)
+        return result
+
+
+class Regression(PanelReader):
+    """A logistic regression on the scores of the first ten sentences."""
+
+    choices = tuple(LogisticRegression(C=c, max_iter=1_000) for c in (0.01, 0.1, 1.0, 10.0, 100.0))
+
+    def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
+        """Weigh each of the first sentences by coefficient times score."""
+        row = list(self.model.classes_).index(place)
+        products = scores.panel[0] * class_margin(self.model.coef_, row)
+        steps = products.reshape(PANEL_SIZE, -1).sum(axis=1).tolist()
+        seen = sentences[:PANEL_SIZE]
+        evidence = [Evidence(*pair) for pair in zip(seen, steps, strict=False)]
+        if len(seen) < PANEL_SIZE:
+            what = f"(the mean, in the place of sentences {len(seen) + 1} to {PANEL_SIZE})"
+            evidence.append(Evidence(what, sum(steps[len(seen) :])))
+        constant = float(class_margin(self.model.intercept_[:, None], row)[0])
+        others = "the other" if len(self.classes) == 2 else "the others on average"
+        return evidence, (
+            "A sentence's weight is its prototype's scores times the coefficients of its place; "
+            f"the weights and a constant of {constant:+.4f} add up to the log-odds of the "
+            f"predicted class against {others}. Sentences after the first {PANEL_SIZE} are not "
+            "read."
+        )
+
+
+class Tree(PanelReader):
+    """A decision tree on the scores of the first ten sentences."""
+
+    choices = tuple(
+        DecisionTreeClassifier(max_depth=depth, random_state=0) for depth in range(1, DEEPEST + 1)
+    )
+
+    def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
+        """Weigh each question on the way by what its answer changes."""
+        panel, tree, names = scores.panel, self.model.tree_, self._panel_names()
+        column = list(self.model.classes_).index(place)
+        shares = tree.value[:, 0, column] / tree.value[:, 0].sum(axis=1)
+        evidence = []
+        for node, child in itertools.pairwise(self.model.decision_path(panel).indices):
+            feature, bound = tree.feature[node], tree.threshold[node]
+            sign = "≤" if child == tree.children_left[node] else ">"
+            is_filled = feature // (len(names) // PANEL_SIZE) >= len(sentences)
+            what = f"the mean, for {names[feature]}," if is_filled else names[feature]
+            answer = f"{what} is {panel[0, feature]:.2f} {sign} {bound:.2f}"
+            evidence.append(Evidence(answer, float(shares[child] - shares[node])))
+        return evidence, (
+            "A weight is what the answer to a question changes in the share of the predicted class "
+            f"among the training documents that got there; with {shares[0]:.4f} at the start they "
+            f"add up to its probability. Sentences after the first {PANEL_SIZE} are not read."
+        )
+
+    def rules(self) -> str:
+        """Return the tree as text; of a sentence that is not there, the mean is asked."""
+        rules: str = export_text(
+            self.model,
+            feature_names=self._panel_names(),
+            class_names=[self.classes[place] for place in self.model.classes_],
+            max_depth=DEEPEST,
+        )
+        return rules
+
+    def _panel_names(self) -> list[str]:
+        seen = self.classes[1:] if len(self.classes) == 2 else self.classes
+        steps = range(1, PANEL_SIZE + 1)
+        return [f"p({name}) of sentence {step}" for step in steps for name in seen]
+
+
+_READERS: dict[str, type[Average] | type[Regression] | type[Tree]] = {
     "average": Average,
     "logistic_regression": Regression,
     "decision_tree": Tree,
@@ -38,33 +246,23 @@ _READERS: dict[str, Callable[[Sequence[str]], ScoreReader]] = {
 SUBSTITUTES = tuple(_READERS)
 
 
-class _Reading(NamedTuple):
-    """The trajectories of the documents that hold a sentence, and which documents those are."""
-
-    trajectory: Reading
-    filled: NDArray[np.bool_]
-
-    def scores(self, model: Model) -> SentenceScores:
-        """Return the scores of the active prototype of each sentence."""
-        prototypes = model.prototypes
-        table = [[item.scores[name] for name in prototypes.classes] for item in prototypes]
-        columns = self.trajectory.columns
-        return SentenceScores(np.array(table, np.float64)[columns], self.trajectory.lengths)
-
-    def spread(self, model: Model, probabilities: NDArray[Any] | None) -> NDArray[np.float32]:
-        """Return a row for every document: those without a sentence get the class frequencies."""
-        frequencies = np.array(model.training.class_frequencies, np.float32)
-        result = np.tile(frequencies, (len(self.filled), 1))
-        if probabilities is not None:
-            result[self.filled] = probabilities
-        return result
+def _score_sentences(reading: Reading, model: Model) -> SentenceScores:
+    """Return the scores of the active prototype of each sentence."""
+    prototypes = model.prototypes
+    table = [[item.scores[name] for name in prototypes.classes] for item in prototypes]
+    return SentenceScores(np.array(table, np.float64)[reading.columns], reading.lengths)
 
 
-def _read_with(classifier: Any, texts: Any) -> _Reading:
-    reading = classifier.read(texts)
-    return _Reading(reading, reading.filled)
+def _spread(reading: Reading, model: Model, probabilities: NDArray[Any]) -> NDArray[np.float32]:
+    """Return a row for every document: those without a sentence get the class frequencies."""
+    frequencies = np.array(model.training.class_frequencies, np.float32)
+    result = np.tile(frequencies, (len(reading.filled), 1))
+    if len(reading.lengths):
+        result[reading.filled] = probabilities
+    return result
 
 
+@dataclass(eq=False, repr=False)
 class SubstituteClassifier(Rival):
     """A simpler reader of a model's trajectories, in the place of its LSTM.
 
@@ -82,32 +280,13 @@ class SubstituteClassifier(Rival):
 
     Attributes
     ----------
-    classifier_
-        The model whose trajectories are read.
-    reader_
-        What reads them.
-
-    Examples
-    --------
-    >>> texts = ["I loved it. Great film!", "Awful. I hated every minute."] * 10
-    >>> clf = ProtoryNetClassifier().fit(texts, ["good", "bad"] * 10)
-    >>> average = SubstituteClassifier("average", classifier=clf).fit(texts, ["good", "bad"] * 10)
-    >>> average.predict(["I loved it."]).tolist()
-    ['good']
-    >>> [item.text for item in average.explain("I loved it. It rained.").evidence]
-    ['I loved it.', 'It rained.']
+    classifier_, reader_
+        The model whose trajectories are read, and what reads them.
     """
 
-    def __init__(
-        self,
-        reader: str = "average",
-        *,
-        classifier: ProtoryNetClassifier | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.reader = reader
-        self.classifier = classifier
-        self.random_state = random_state
+    reader: str = "average"
+    _: KW_ONLY
+    classifier: ProtoryNetClassifier | None = None
 
     def rules(self) -> str:
         """Return a decision tree as text, to be read from the left margin inwards."""
@@ -118,13 +297,13 @@ class SubstituteClassifier(Rival):
 
     def _learn_all(self, texts: list[str], targets: NDArray[np.float32]) -> float:
         self._check()
-        code, given, seed = self._code(), self.classifier, self._seed()
+        given, seed = self.classifier, int(self.random_state)
         if given is None:
             given = ProtoryNetClassifier(on_empty="skip", random_state=seed)
         if not hasattr(given, "model_"):
-            given = clone(given).fit(texts, code.decode(targets))
+            given = clone(given).fit(texts, self._code().decode(targets))
         self.classifier_ = given
-        return self._learn_reading(_read_with(given, texts), targets)
+        return self._learn_reading(given.read(texts), targets)
 
     def _check(self) -> None:
         if self.reader not in _READERS:
@@ -135,7 +314,7 @@ class SubstituteClassifier(Rival):
         if self._code().task != "multiclass":
             raise InputError("substitutes give one class per document, not several.")
 
-    def _learn_reading(self, reading: _Reading, targets: NDArray[np.float32]) -> float:
+    def _learn_reading(self, reading: Reading, targets: NDArray[np.float32]) -> float:
         code, model = self._code(), self.classifier_.model_
         if code.names != model.labels.names:
             raise InputError(
@@ -143,10 +322,9 @@ class SubstituteClassifier(Rival):
                 f"{', '.join(model.labels.names)}; give documents of the same."
             )
         seen = targets[reading.filled]
-        truth = seen.argmax(axis=1)
-        fraction, seed = model.settings.validation_fraction, model.training.seed
-        held_out = np.zeros(0, np.int64)
+        truth, held_out = seen.argmax(axis=1), np.zeros(0, np.int64)
         if len(seen):
+            fraction, seed = model.settings.validation_fraction, model.training.seed
             held_out = validation_documents(seen, code, fraction, seed)
         if len(np.unique(np.delete(truth, held_out))) < 2:
             raise InputError(
@@ -154,23 +332,24 @@ class SubstituteClassifier(Rival):
                 f"held out; {len(truth)} were given."
             )
         self.reader_ = _READERS[self.reader](code.names)
-        return self.reader_.fit(reading.scores(model), truth, held_out)
+        return self.reader_.fit(_score_sentences(reading, model), truth, held_out)
 
     def _probabilities(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._read(_read_with(self.classifier_, texts))
+        return self._read(self.classifier_.read(texts))
 
-    def _read(self, reading: _Reading) -> NDArray[np.float32]:
+    def _read(self, reading: Reading) -> NDArray[np.float32]:
         model = self.classifier_.model_
-        if not reading.filled.any():
-            return reading.spread(model, None)
-        return reading.spread(model, self.reader_.probabilities(reading.scores(model)))
+        scores = _score_sentences(reading, model)
+        found = self.reader_.probabilities(scores) if len(scores.lengths) else scores.values
+        return _spread(reading, model, found)
 
-    def _evidence(self, text: str, place: int) -> tuple[Sequence[Evidence], str]:
-        reading = _read_with(self.classifier_, [text])
-        if not reading.filled.any():
+    def _evidence(self, text: str, place: int) -> Reasons:
+        reading = self.classifier_.read([text])
+        if not len(reading.lengths):
             return [], "There is no sentence; the class frequencies of the training documents."
         sentences = [each.text for each in self.classifier_.explain(text).sentences]
-        return self.reader_.evidence(sentences, reading.scores(self.classifier_.model_), place)
+        scores = _score_sentences(reading, self.classifier_.model_)
+        return self.reader_.evidence(sentences, scores, place)
 
 
 def fit_substitutes(
@@ -188,10 +367,10 @@ def fit_substitutes(
         The documents it was trained on. The part of them that it held out chooses the
         regularisation and the depth.
     """
-    texts = text_list(X)
+    texts = list_texts(X)
     check_labels(y, len(texts))
     code = learn_labels(y)
-    reading = _read_with(classifier, texts)
+    reading = classifier.read(texts)
     fitted = {}
     for name in SUBSTITUTES:
         rival = SubstituteClassifier(name, classifier=classifier)
@@ -209,8 +388,7 @@ def substitute_predictions(
 ) -> dict[str, NDArray[Any]]:
     """Return the classes by a model's substitutes, and by itself as ``"protorynet"``."""
     model = classifier.model_
-    reading = _read_with(classifier, text_list(X))
-    own = model.read(reading.trajectory).probabilities if reading.filled.any() else None
+    reading = classifier.read(list_texts(X))
     probabilities = {name: each._read(reading) for name, each in substitutes.items()}
-    probabilities["protorynet"] = reading.spread(model, own)
+    probabilities["protorynet"] = _spread(reading, model, reading.probabilities)
     return {name: model.labels.decode(rows) for name, rows in probabilities.items()}

@@ -1,43 +1,116 @@
-"""Pre-trained word vectors: GloVe's text format, or a folder of words and a matrix."""
+"""Documents as words: a simple tokeniser, a vocabulary of bounded size, pre-trained vectors."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+import re
+from collections import Counter
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from protorynet.errors import InputError
+from protorynet.training import Corpus
 
-__all__ = ["WordVectors", "read_word_vectors"]
+__all__ = ["Vocabulary", "learn_vocabulary", "read_word_vectors", "split_words"]
 
-_LONGEST_LINE = 1 << 17  # bytes; a word and its vector
-_MOST_WORDS = 20_000_000
-_MOST_DIMENSIONS = 4_096
+Vectors = dict[str, NDArray[np.float32]]
+"""The vectors of words, all of one size."""
+
+UNKNOWN = 0
+"""Row of every word that is not in the vocabulary."""
+
+LONGEST_LINE = 1 << 17  # bytes; a word and its vector
+MOST_WORDS = 20_000_000
+MOST_DIMENSIONS = 4_096
+_TAG = re.compile(r"<[a-z/!][^<>]{0,200}>", re.IGNORECASE)
+_WORD = re.compile(r"\w+(?:'\w+)*|[^\w\s]")
+_HEAD_SHARE = 0.25  # of the words kept of a long document, those from its beginning
+
+
+def split_words(text: str, max_length: int) -> list[str]:
+    """Return the words and punctuation marks of a text in lower case, without markup.
+
+    Of a longer text the first quarter of `max_length` words and, from its end, the other three are
+    kept: reviews say what they are about at first, and what they think of it at last.
+
+    Examples
+    --------
+    >>> split_words("Don't go!<br />It’s BAD.", 400)
+    ["don't", 'go', '!', "it's", 'bad', '.']
+    >>> split_words("one two three four five", 4)
+    ['one', 'three', 'four', 'five']
+    """
+    words = _WORD.findall(_TAG.sub(" ", text.lower().replace("’", "'")))
+    if len(words) <= max_length:
+        return words
+    head = int(max_length * _HEAD_SHARE)
+    return words[:head] + words[head - max_length :]
 
 
 @dataclass(frozen=True)
-class WordVectors:
-    """Vectors of some words.
+class Vocabulary:
+    """The words that a model knows, the most frequent first; every other is the one unknown word.
 
-    Parameters
-    ----------
-    rows
-        Row of each word.
-    vectors
-        The vectors, (words, dimensions).
+    Examples
+    --------
+    >>> known = Vocabulary(("good", "bad"))
+    >>> corpus = known.encode([["bad", "food"], []], np.eye(2, dtype="f"))
+    >>> corpus.rows.tolist(), corpus.lengths.tolist()
+    ([2, 0, 0], [2, 1])
     """
 
-    rows: dict[str, int]
-    vectors: NDArray[np.float32]
+    words: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.words) + 1
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {word: row for row, word in enumerate(self.words, start=UNKNOWN + 1)}
+
+    def encode(self, documents: Sequence[Sequence[str]], targets: NDArray[np.float32]) -> Corpus:
+        """Return documents, given as words, as one long run of rows.
+
+        A document without words is one unknown word.
+        """
+        row_of = self._rows
+        words = chain.from_iterable(document or ("",) for document in documents)
+        flat = np.fromiter((row_of.get(word, UNKNOWN) for word in words), np.int64)
+        lengths = np.array([max(1, len(document)) for document in documents], np.int64)
+        return Corpus(torch.from_numpy(flat), torch.from_numpy(lengths), torch.from_numpy(targets))
 
 
-def read_word_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> WordVectors:
-    r"""Read the vectors of some words; all others are passed over and never held in memory.
+def learn_vocabulary(
+    documents: Sequence[Sequence[str]], max_words: int, *, known: Container[str] = ()
+) -> Vocabulary:
+    """Choose the most frequent words of documents.
+
+    A word that occurs once teaches nothing about itself, so it is left out, and with the others
+    left out teaches what an unknown word is like; unless it has a pre-trained vector (`known`).
+
+    Examples
+    --------
+    >>> learn_vocabulary([["a", "bed"], ["a", "desk"]], 10, known={"desk"}).words
+    ('a', 'desk')
+    """
+    counts = Counter(chain.from_iterable(documents))
+    if not counts:
+        raise InputError("the documents hold no words to learn from.")
+    kept = [word for word, count in counts.items() if count > 1 or word in known]
+    # Equally frequent words in the order of the alphabet, however the documents are ordered.
+    kept.sort(key=lambda word: (-counts[word], word))
+    return Vocabulary(tuple(kept[:max_words]))
+
+
+def read_word_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> Vectors:
+    """Read the vectors of some words; all others are passed over and never held in memory.
 
     Parameters
     ----------
@@ -47,15 +120,6 @@ def read_word_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> 
         ``words.txt``, one word per line, and ``vectors.npy``, one row for each.
     wanted
         The words to look for.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "glove.txt"
-    ...     _ = file.write_text("good 1 0.5\nbad -1 0.5\n")
-    ...     read_word_vectors(file, {"bad", "ugly"}).vectors.tolist()
-    [[-1.0, 0.5]]
     """
     place = Path(path)
     if not place.exists():
@@ -63,11 +127,11 @@ def read_word_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> 
     # Bytes are compared with bytes, so that a broken word nobody asks for does no harm.
     words = {word.encode("utf-8", "surrogatepass"): word for word in wanted}
     try:
-        found = _from_folder(place, words) if place.is_dir() else _from_text(place, words)
+        found = _read_folder(place, words) if place.is_dir() else _read_text(place, words)
     except OSError as error:
         reason, where = error.strerror or type(error).__name__, error.filename or place
         raise InputError(f"the word vectors {where} cannot be read: {reason}.") from None
-    if not found.rows:
+    if not found:
         raise InputError(
             f"{place} has a vector for none of the {len(words)} words of the documents; "
             "is it of another language, or in capitals?"
@@ -75,102 +139,93 @@ def read_word_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> 
     return found
 
 
-def _from_text(path: Path, wanted: dict[bytes, str]) -> WordVectors:
+def _read_text(path: Path, wanted: dict[bytes, str]) -> Vectors:
     if not path.is_file():
         raise InputError(f"{path} is neither a file nor a folder of word vectors.")
-    rows: dict[str, int] = {}
-    vectors = []
+    found: Vectors = {}
     dimensions = None
-    with path.open("rb") as file:
-        for number, line in _lines(file, path):
-            if dimensions is None:
-                dimensions, is_header = _dimensions(line, path)
-                if is_header:
-                    continue
-            if line.split(b" ", 1)[0] not in wanted:
+    for number, line in _lines(path):
+        if dimensions is None:
+            fields = line.rstrip().split(b" ")
+            is_header = len(fields) == 2 and all(
+                field.isdigit() and len(field) < 10 for field in fields
+            )
+            dimensions = int(fields[1]) if is_header else len(fields) - 1
+            if not 1 <= dimensions <= MOST_DIMENSIONS:
+                raise InputError(
+                    f"{path}, line 1: expected a word and 1 to {MOST_DIMENSIONS} numbers separated "
+                    f"by spaces, but found {max(dimensions, 0)}."
+                )
+            if is_header:
                 continue
-            # From the right, since a few of GloVe's words hold spaces themselves.
-            raw, *numbers = line.rstrip().rsplit(b" ", dimensions)
-            word = wanted.get(raw)
-            if word is not None and word not in rows:
-                vectors.append(_vector(numbers, dimensions, path, number))
-                rows[word] = len(rows)
-    return WordVectors(rows, np.array(vectors, np.float32))
+        if line.split(b" ", 1)[0] not in wanted:
+            continue
+        # From the right, since a few of GloVe's words hold spaces themselves.
+        raw, *numbers = line.rstrip().rsplit(b" ", dimensions)
+        word = wanted.get(raw)
+        if word is not None and word not in found:
+            found[word] = _parse_vector(numbers, dimensions, f"{path}, line {number}")
+    return found
 
 
-def _dimensions(line: bytes, path: Path) -> tuple[int, bool]:
-    """Return the size of the vectors by the first line, and whether it is word2vec's header."""
-    fields = line.rstrip().split(b" ")
-    is_header = len(fields) == 2 and all(field.isdigit() and len(field) < 10 for field in fields)
-    dimensions = int(fields[1]) if is_header else len(fields) - 1
-    if not 1 <= dimensions <= _MOST_DIMENSIONS:
-        raise InputError(
-            f"{path}, line 1: expected a word and 1 to {_MOST_DIMENSIONS} numbers separated by "
-            f"spaces, but found {max(dimensions, 0)}."
-        )
-    return dimensions, is_header
-
-
-def _vector(numbers: list[bytes], dimensions: int, path: Path, line: int) -> NDArray[np.float32]:
+def _parse_vector(numbers: list[bytes], dimensions: int, where: str) -> NDArray[np.float32]:
     if len(numbers) != dimensions:
-        raise InputError(
-            f"{path}, line {line}: expected {dimensions} numbers, but found {len(numbers)}."
-        )
+        raise InputError(f"{where}: expected {dimensions} numbers, but found {len(numbers)}.")
     try:
         with np.errstate(over="ignore"):
             vector = np.array([float(number) for number in numbers]).astype(np.float32)
     except ValueError:
-        raise InputError(f"{path}, line {line}: not all of its fields are numbers.") from None
+        raise InputError(f"{where}: not all of its fields are numbers.") from None
     if not np.isfinite(vector).all():
-        raise InputError(f"{path}, line {line}: its numbers are not all finite.")
+        raise InputError(f"{where}: its numbers are not all finite.")
     return vector
 
 
-def _from_folder(folder: Path, wanted: dict[bytes, str]) -> WordVectors:
-    matrix = _matrix(folder / "vectors.npy")
+def _read_folder(folder: Path, wanted: dict[bytes, str]) -> Vectors:
+    matrix = _open_matrix(folder / "vectors.npy")
     rows: dict[str, int] = {}
-    places = []
     count = 0
-    with (folder / "words.txt").open("rb") as file:
-        for count, line in _lines(file, folder / "words.txt"):
-            word = wanted.get(line.strip())
-            if word is not None and word not in rows:
-                rows[word] = len(rows)
-                places.append(count - 1)
+    for count, line in _lines(folder / "words.txt"):
+        word = wanted.get(line.strip())
+        if word is not None:
+            rows.setdefault(word, count - 1)
     if count != len(matrix):
         raise InputError(f"{folder} has {count} words but {len(matrix)} vectors.")
     with np.errstate(over="ignore"):
-        vectors = np.asarray(matrix[places], np.float32)
+        vectors = np.asarray(matrix[list(rows.values())], np.float32)
     if not np.isfinite(vectors).all():
         raise InputError(f"{folder / 'vectors.npy'} holds numbers that are not finite.")
-    return WordVectors(rows, vectors)
+    return dict(zip(rows, vectors, strict=True))
 
 
-def _matrix(path: Path) -> NDArray[np.floating]:
+def _open_matrix(path: Path) -> NDArray[np.floating]:
     try:
         # Mapped, not read: only the rows of the words wanted are ever needed.
         matrix: NDArray[np.floating] = np.lib.format.open_memmap(path, mode="r")
     except (ValueError, EOFError, SyntaxError, OverflowError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} is not a NumPy array: {reason[:120]}.") from None
-    if matrix.ndim != 2 or matrix.dtype.kind != "f" or not 1 <= matrix.shape[1] <= _MOST_DIMENSIONS:
+    if matrix.ndim != 2 or matrix.dtype.kind != "f" or not 1 <= matrix.shape[1] <= MOST_DIMENSIONS:
         raise InputError(
             f"{path} should hold a matrix of floats with one row per word and at most "
-            f"{_MOST_DIMENSIONS} columns."
+            f"{MOST_DIMENSIONS} columns."
         )
     return matrix
 
 
-def _lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield lines with their numbers, counted from 1; refuse endless ones and endless files."""
     number = 0
-    while line := file.readline(_LONGEST_LINE + 1):
-        number += 1
-        if len(line) > _LONGEST_LINE:
-            raise InputError(
-                f"{path}, line {number} is longer than {_LONGEST_LINE} bytes; expected a word "
-                "and its numbers on each line."
-            )
-        if number > _MOST_WORDS:
-            raise InputError(f"{path} has more than {_MOST_WORDS} lines; keep the frequent words.")
-        yield number, line
+    with path.open("rb") as file:
+        while line := file.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(line) > LONGEST_LINE:
+                raise InputError(
+                    f"{path}, line {number} is longer than {LONGEST_LINE} bytes; expected a word "
+                    "and its numbers on each line."
+                )
+            if number > MOST_WORDS:
+                raise InputError(
+                    f"{path} has more than {MOST_WORDS} lines; keep the frequent words."
+                )
+            yield number, line

@@ -12,11 +12,23 @@ from protorynet.cli import AsJson, check_writable, note, print_json, result_cons
 from protorynet.errors import InputError
 
 if TYPE_CHECKING:
-    from protorynet_lab.datasets import KnownDataset, Prepared
+    from protorynet_lab.datasets import KnownDataset
 
 __all__ = ["datasets"]
 
 _NAME = typer.Argument(metavar="NAME", help="Name of the data set, such as 'imdb'.")
+_OUTPUT = typer.Option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Table to write, ending in .parquet: text, label and split.",
+)
+_SOURCE = typer.Option(
+    "--from",
+    metavar="PATH",
+    help="The archive, file or folder in which the data set is published. Archives are read as "
+    "they are and not unpacked to disk.",
+)
 
 
 class _NamesGroup(TyperGroup):
@@ -48,8 +60,8 @@ def list_datasets(context: typer.Context, as_json: AsJson = False) -> None:
 
     if as_json:
         print_json({"datasets": [each.to_dict() for each in DATASETS]})
-        return
-    _print_list(DATASETS)
+    else:
+        _print_list(DATASETS)
 
 
 @datasets.command()
@@ -63,31 +75,15 @@ def about(name: Annotated[str, _NAME], as_json: AsJson = False) -> None:
     dataset = known_dataset(name)
     if as_json:
         print_json(dataset.to_dict())
-        return
-    _print_about(dataset)
+    else:
+        _print_about(dataset)
 
 
 @datasets.command()
 def prepare(
     name: Annotated[str, _NAME],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Table to write, ending in .parquet: text, label and split.",
-        ),
-    ],
-    source: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="PATH",
-            help="The archive, file or folder in which the data set is published. Archives are "
-            "read as they are and not unpacked to disk.",
-        ),
-    ] = None,
+    output: Annotated[Path, _OUTPUT],
+    source: Annotated[Path | None, _SOURCE] = None,
     hub: Annotated[
         bool, typer.Option("--hub", help="Fetch it from the Hugging Face hub instead.")
     ] = False,
@@ -106,32 +102,32 @@ def prepare(
             "give either --from PATH, where the data set lies, or --hub to fetch it; "
             f"`protorynet datasets {name}` tells which files are read."
         )
-    _check_output(output, source)
-    if source is None and dataset.hub is not None:
-        note(f"Fetching {dataset.hub!r} from Hugging Face, as asked…")
-    source = fetch_dataset(name) if source is None else source
+    if output.suffix.lower() != ".parquet":
+        raise InputError(f"{output} should end in .parquet.")
+    if output.is_dir():
+        raise InputError(f"{output} is a directory; give the name of a file.")
+    check_writable(output, *([] if source is None else [source]))
+    if source is None:
+        if dataset.hub is not None:
+            note(f"Fetching {dataset.hub!r} from Hugging Face, as asked…")
+        source = fetch_dataset(name)
     note(f"Reading {source}…")
     prepared = prepare_dataset(name, source, seed=seed)
     prepared.write(output)
     if as_json:
         print_json({"dataset": name, "file": str(output), "seed": seed, "counts": prepared.counts})
         return
-    _print_prepared(prepared, output)
-
-
-def _check_output(output: Path, source: Path | None) -> None:
-    """Refuse, before any work, an output that cannot or should not be written."""
-    if output.suffix.lower() != ".parquet":
-        raise InputError(f"{output} should end in .parquet.")
-    if output.is_dir():
-        raise InputError(f"{output} is a directory; give the name of a file.")
-    check_writable(output, *([] if source is None else [source]))
+    lines = [f"Wrote {len(prepared):,} of {prepared.n_found:,} documents to {output}"]
+    for split, counts in prepared.counts.items():
+        listed = ", ".join(f"{label}: {count:,}" for label, count in counts.items())
+        lines.append(f"  {split:<5} {sum(counts.values()):>9,}   {listed}")
+    lines.append(f"The paper: {dataset.size}.")
+    result_console().print("\n".join(lines), soft_wrap=True, markup=False, highlight=False)
 
 
 def _print_list(known: tuple[KnownDataset, ...]) -> None:
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("Name", style="bold")
@@ -144,16 +140,15 @@ def _print_list(known: tuple[KnownDataset, ...]) -> None:
         table.add_row(each.name, each.title, str(each.n_classes), each.used or "not told", is_there)
     console = result_console()
     console.print(table)
-    console.print(Text("protorynet datasets NAME tells more about one, and how to prepare it."))
+    console.print("protorynet datasets NAME tells more about one, and how to prepare it.")
 
 
 def _print_about(dataset: KnownDataset) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    ways = [f"protorynet datasets prepare {dataset.name} --from PATH -o {dataset.name}.parquet"]
-    if dataset.hub is not None:
-        ways.append(f"protorynet datasets prepare {dataset.name} --hub -o {dataset.name}.parquet")
+    command = f"protorynet datasets prepare {dataset.name}"
+    ways = ["--from PATH"] if dataset.hub is None else ["--from PATH", "--hub"]
     fields = {
         "Document": dataset.document,
         "Label": dataset.label,
@@ -164,7 +159,7 @@ def _print_about(dataset: KnownDataset) -> None:
         "In the paper": dataset.preparation,
         "Not the same": dataset.differences,
         "PATH": "\n".join(f"• {file}" for file in dataset.files),
-        "Prepare": "\n".join(ways),
+        "Prepare": "\n".join(f"{command} {way} -o {dataset.name}.parquet" for way in ways),
     }
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
@@ -172,20 +167,5 @@ def _print_about(dataset: KnownDataset) -> None:
     for heading, value in fields.items():
         table.add_row(Text(heading, "bold"), Text(value))
     console = result_console()
-    console.print(Text(dataset.title, "bold"))
-    console.print()
+    console.print(Text(f"{dataset.title}\n", "bold"))
     console.print(table)
-
-
-def _print_prepared(prepared: Prepared, output: Path) -> None:
-    from rich.text import Text
-
-    console = result_console()
-    console.print(
-        Text(f"Wrote {len(prepared):,} of {prepared.n_found:,} documents to {output}"),
-        soft_wrap=True,
-    )
-    for split, counts in prepared.counts.items():
-        listed = ", ".join(f"{label}: {count:,}" for label, count in counts.items())
-        console.print(Text(f"  {split:<5} {sum(counts.values()):>9,}   {listed}"), soft_wrap=True)
-    console.print(Text(f"The paper: {prepared.dataset.size}."), soft_wrap=True)

@@ -1,10 +1,8 @@
-from .catalogue import (
+from .paper_datasets import (
     DATASETS as DATASETS,
     KnownDataset as KnownDataset,
-    known_dataset as known_dataset,
-)
-from .hub import fetch_dataset as fetch_dataset
-from .preparing import (
     Prepared as Prepared,
+    fetch_dataset as fetch_dataset,
+    known_dataset as known_dataset,
     prepare_dataset as prepare_dataset,
 )

@@ -16,18 +16,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Self, cast
+from typing import IO, Any, BinaryIO, Self
 
 from protorynet.data import one_line
 from protorynet.errors import TableError
 
-__all__ = ["Member", "members", "reading"]
+__all__ = ["Member", "explain_unreadable", "list_members"]
 
-_MOST_MEMBERS = 200_000  # aclImdb_v1.tar.gz has about 100,000
-_MOST_BYTES = 32 * 2**30
-_LONGEST_HEADER = 2**20
-_LONGEST_LINE = 2**22
-_TAR = (".tar", ".tar.gz", ".tgz")
+MOST_MEMBERS = 200_000  # aclImdb_v1.tar.gz has about 100,000
+MOST_BYTES = 32 * 2**30
+LONGEST_HEADER = 2**20
+LONGEST_LINE = 2**22
 _EXTENDED = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -47,18 +46,10 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class Member:
-    """One file.
+    """One file: its path in the folder or archive, with ``/`` between, and its content, unpacked.
 
-    Parameters
-    ----------
-    name
-        Its path within the folder or the archive, with ``/`` between.
-    stream
-        Its content, unpacked; of an archive, only to be read before the next member.
-    path
-        Where it lies on disk; None within an archive.
-    is_alone
-        Whether the user named this file itself.
+    Of an archive, the stream is only to be read before the next member. The path is where the file
+    lies on disk, None within an archive; `is_alone` says that the user named this file itself.
     """
 
     name: str
@@ -74,13 +65,13 @@ class Member:
     def lines(self) -> Iterator[str]:
         """Read its lines as text, each with its end."""
         text = io.TextIOWrapper(self.stream, encoding="utf-8-sig", newline="")
-        while line := text.readline(_LONGEST_LINE):
+        while line := text.readline(LONGEST_LINE):
             # A line without end, such as a bomb's, must not fill the memory.
-            if len(line) == _LONGEST_LINE and not line.endswith("\n"):
-                raise TableError(f"{self.name} has a line of more than {_LONGEST_LINE:,} letters.")
+            if len(line) == LONGEST_LINE and not line.endswith("\n"):
+                raise TableError(f"{self.name} has a line of more than {LONGEST_LINE:,} letters.")
             yield line
 
-    def whole(self, most: int) -> str:
+    def read_whole(self, most: int) -> str:
         """Read all of its text; more than `most` bytes are refused."""
         content = self.stream.read(most + 1)
         if len(content) > most:
@@ -88,22 +79,20 @@ class Member:
         return content.decode("utf-8-sig")
 
 
-def members(path: Path) -> Iterator[Member]:
+def list_members(path: Path) -> Iterator[Member]:
     """Go through the files of a folder, of a tar or zip archive, or the one file given."""
-    if path.is_dir():
-        return _of_folder(path)
     if not path.exists():
         raise TableError(f"there is no file or folder {path}; check the path.")
-    name = path.name.lower()
-    if name.endswith(_TAR):
-        return _of_tar(path)
-    if name.endswith(".zip"):
-        return _of_zip(path)
-    return _alone(path)
+    name, is_file = path.name.lower(), not path.is_dir()
+    if is_file and name.endswith((".tar", ".tar.gz", ".tgz")):
+        return _list_tar(path, _Budget(path))
+    if is_file and name.endswith(".zip"):
+        return _list_zip(path, _Budget(path))
+    return _list_files(path, _Budget(path))
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def explain_unreadable(path: Path) -> Iterator[None]:
     """Tell in one line what is wrong with what cannot be read."""
     try:
         yield
@@ -120,25 +109,38 @@ def reading(path: Path) -> Iterator[None]:
 
 
 class _Budget:
-    """How many bytes may still be read."""
+    """How much may still be read of one source, however it is packed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._left = _MOST_BYTES
+        self._left = MOST_BYTES
 
     def spend(self, count: int) -> None:
         self._left -= count
         if self._left < 0:
             raise TableError(
-                f"{self._path} unpacks to more than {_MOST_BYTES // 2**30} GiB, which none of the "
+                f"{self._path} unpacks to more than {MOST_BYTES // 2**30} GiB, which none of the "
                 "published archives does."
             )
+
+    def check_count(self, count: int) -> None:
+        if count > MOST_MEMBERS:
+            raise TableError(
+                f"{self._path} holds more than {MOST_MEMBERS:,} files, which none of the published "
+                "archives does."
+            )
+
+    def unpack(self, name: str, stream: IO[bytes]) -> BinaryIO:
+        """Return what a file holds, unpacked if its name says that gzip packed it."""
+        is_packed = name.lower().endswith((".gz", ".tgz"))
+        content = gzip.GzipFile(fileobj=stream) if is_packed else stream
+        return io.BufferedReader(_Bounded(content, self), 2**16)
 
 
 class _Bounded(io.RawIOBase):
     """A stream that counts what is read."""
 
-    def __init__(self, inner: BinaryIO, budget: _Budget) -> None:
+    def __init__(self, inner: IO[bytes] | gzip.GzipFile, budget: _Budget) -> None:
         self._inner = inner
         self._budget = budget
 
@@ -169,89 +171,57 @@ class _CautiousHeader(tarfile.TarInfo):
             raise tarfile.ReadError(f"a damaged or missing header: {error}") from None
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        if self.type in _EXTENDED and self.size > _LONGEST_HEADER:
+        if self.type in _EXTENDED and self.size > LONGEST_HEADER:
             raise tarfile.ReadError(f"a header of {self.size:,} bytes")
         processed: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
         return processed
 
 
-def _of_folder(folder: Path) -> Iterator[Member]:
-    budget = _Budget(folder)
-    found = (path for path in folder.rglob("*") if path.is_file())
-    paths = sorted(islice(found, _MOST_MEMBERS + 1))
-    _check_count(len(paths) - 1, folder)
+def _list_files(source: Path, budget: _Budget) -> Iterator[Member]:
+    """Go through the files of a folder, or the one file given whatever its name."""
+    is_alone = not source.is_dir()
+    found = [source] if is_alone else (path for path in source.rglob("*") if path.is_file())
+    paths = sorted(islice(found, MOST_MEMBERS + 1))
+    budget.check_count(len(paths))
     for path in paths:
-        name = path.relative_to(folder).as_posix()
-        if not _is_hidden(name):
+        name = path.name if is_alone else path.relative_to(source).as_posix()
+        if is_alone or not _is_hidden(name):
             with path.open("rb") as stream:
-                yield _member(name, stream, budget, path=path)
+                yield Member(name, budget.unpack(name, stream), path, is_alone)
 
 
-def _of_tar(path: Path) -> Iterator[Member]:
-    budget = _Budget(path)
+def _list_tar(path: Path, budget: _Budget) -> Iterator[Member]:
     with (
         path.open("rb") as packed,
-        _unpacked(path.name, packed, _Budget(path)) as stream,
+        _Budget(path).unpack(path.name, packed) as stream,
         tarfile.open(fileobj=stream, mode="r|", tarinfo=_CautiousHeader) as archive,
     ):
-        for count, info in enumerate(archive):
-            _check_count(count, path)
+        for count, info in enumerate(archive, start=1):
+            budget.check_count(count)
             if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or _is_hidden(info.name):
                 continue
             content = archive.extractfile(info)
             assert content is not None, "a regular member has content"
-            yield _member(info.name, cast(BinaryIO, content), budget)
+            yield Member(info.name, budget.unpack(info.name, content))
         # Only at its very end does gzip tell whether what it gave was right.
         while stream.read(2**20):
             pass
 
 
-def _of_zip(path: Path) -> Iterator[Member]:
-    budget = _Budget(path)
+def _list_zip(path: Path, budget: _Budget) -> Iterator[Member]:
     with zipfile.ZipFile(path) as archive:
         infos = archive.infolist()
-        _check_count(len(infos) - 1, path)
+        budget.check_count(len(infos))
         for info in infos:
             if info.is_dir() or _is_hidden(info.filename):
                 continue
             if info.flag_bits & 1:
                 raise TableError(f"{path} is encrypted; unpack it with its password first.")
             with archive.open(info) as stream:
-                yield _member(info.filename, cast(BinaryIO, stream), budget)
-
-
-def _alone(path: Path) -> Iterator[Member]:
-    with path.open("rb") as stream:
-        yield _member(path.name, stream, _Budget(path), path=path, is_alone=True)
-
-
-def _member(
-    name: str,
-    stream: BinaryIO,
-    budget: _Budget,
-    *,
-    path: Path | None = None,
-    is_alone: bool = False,
-) -> Member:
-    return Member(name, _unpacked(name, stream, budget), path=path, is_alone=is_alone)
-
-
-def _unpacked(name: str, stream: BinaryIO, budget: _Budget) -> BinaryIO:
-    """Return what a file holds, unpacked if its name says that gzip packed it."""
-    is_packed = name.lower().endswith((".gz", ".tgz"))
-    unpacked = cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if is_packed else stream
-    return io.BufferedReader(_Bounded(unpacked, budget), 2**16)
+                yield Member(info.filename, budget.unpack(info.filename, stream))
 
 
 def _is_hidden(name: str) -> bool:
     """Say whether a file is a leftover of the system that packed it, such as ``._train.csv``."""
     parts = name.split("/")
     return parts[-1].startswith(".") or "__MACOSX" in parts
-
-
-def _check_count(count: int, path: Path) -> None:
-    if count >= _MOST_MEMBERS:
-        raise TableError(
-            f"{path} holds more than {_MOST_MEMBERS:,} files, which none of the published "
-            "archives does."
-        )

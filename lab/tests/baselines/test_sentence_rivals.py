@@ -1,0 +1,193 @@
+"""The ceiling without prototypes, and ProtoAttend's sparse attention over training documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, strategies as st
+from hypothesis.extra.numpy import arrays
+
+from hashing_encoder import HashingEncoder
+from protorynet import Settings
+from protorynet.encoders import load_encoder
+from protorynet.errors import InputError
+from protorynet_lab.baselines import BlackBoxClassifier, ProtoAttendClassifier
+from protorynet_lab.baselines.protoattend import attend, sparsemax
+
+
+@pytest.fixture(scope="module")
+def box(quick: Settings, reviews: Any, encoder: HashingEncoder) -> BlackBoxClassifier:
+    settings = quick.replace(encoder_training="none", epochs=6, retrain_epochs=6)
+    return BlackBoxClassifier(encoder, settings=settings, device="cpu").fit(
+        reviews.texts, reviews.labels
+    )
+
+
+@pytest.fixture(scope="module")
+def attending(reviews: Any, encoder: HashingEncoder) -> ProtoAttendClassifier:
+    rival = ProtoAttendClassifier(encoder, epochs=10, device="cpu")
+    return rival.fit(reviews.texts, reviews.labels)
+
+
+def test_an_encoder_can_stay_as_it_is(box: BlackBoxClassifier, unseen_reviews: Any) -> None:
+    assert box.score(unseen_reviews.texts, unseen_reviews.labels) > 0.75
+
+
+def test_full_training_works_on_a_copy_of_the_callers_encoder(
+    quick: Settings, reviews: Any, unseen_reviews: Any, tiny_bert_folder: Path
+) -> None:
+    mine = load_encoder(tiny_bert_folder, device="cpu")
+    fingerprint, vectors = mine.fingerprint, mine.encode(reviews.texts[:5])
+    settings = quick.replace(encoder_training="full", full_epochs=4, encoder_learning_rate=0.01)
+    box = BlackBoxClassifier(mine, settings=settings, device="cpu")
+    box.fit(reviews.texts, reviews.labels)
+    assert box.score(unseen_reviews.texts, unseen_reviews.labels) > 0.75
+    assert box.encoder_.fingerprint != fingerprint
+    assert mine.fingerprint == fingerprint
+    assert (mine.encode(reviews.texts[:5]) == vectors).all()
+
+
+def test_full_training_needs_a_transformer(
+    quick: Settings, reviews: Any, encoder: HashingEncoder
+) -> None:
+    box = BlackBoxClassifier(encoder, settings=quick.replace(encoder_training="full"))
+    with pytest.raises(InputError, match="needs a transformer encoder"):
+        box.fit(reviews.texts, reviews.labels)
+
+
+def test_a_cache_spares_encoding_again(
+    quick: Settings, reviews: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Counting(HashingEncoder):
+        encoded = 0
+
+        def encode(self, sentences: list[str]) -> np.ndarray:
+            self.encoded += len(sentences)
+            return super().encode(sentences)
+
+    monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path))
+    encoder, counts = Counting(), []
+    for seed in (0, 1):
+        box = BlackBoxClassifier(encoder, settings=quick, random_state=seed, device="cpu")
+        box.fit(reviews.texts, reviews.labels)
+        counts.append(encoder.encoded)
+    assert counts[0] == counts[1] > 0
+
+
+def test_a_document_without_a_sentence_gets_the_class_frequencies(
+    box: BlackBoxClassifier, reviews: Any
+) -> None:
+    assert box.predict_proba(["   ", reviews.texts[0]])[0].tolist() == [0.5, 0.5]
+
+
+def test_several_labels_at_once_are_learned(
+    quick: Settings, reviews: Any, encoder: HashingEncoder
+) -> None:
+    sets = [(label, "review") if label == "good" else (label,) for label in reviews.labels]
+    box = BlackBoxClassifier(encoder, settings=quick, device="cpu").fit(reviews.texts, sets)
+    assert box.predict(reviews.texts[:3]).shape == (3, 3)
+
+
+def test_the_weight_of_a_sentence_is_what_the_prediction_loses_without_it(
+    box: BlackBoxClassifier,
+) -> None:
+    text = "The room was lovely. We stayed for two nights."
+    explanation = box.explain(text)
+    place = box.classes_.tolist().index(explanation.label)
+    whole, without = box.predict_proba([text, "We stayed for two nights."])[:, place]
+    weights = {item.text: item.weight for item in explanation.evidence}
+    assert weights["The room was lovely."] == pytest.approx(float(whole - without), abs=1e-6)
+
+
+def test_blank_documents_alone_cannot_teach(quick: Settings, encoder: HashingEncoder) -> None:
+    with pytest.raises(InputError, match="no documents with a sentence"):
+        BlackBoxClassifier(encoder, settings=quick, device="cpu").fit([" "] * 8, [0, 1] * 4)
+
+
+# ProtoAttend
+
+
+def slow_sparsemax(row: np.ndarray) -> np.ndarray:
+    """Find the threshold above which the scores add up to 1 by halving."""
+    low, high = row.max() - 1, row.max()
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.maximum(row - middle, 0).sum() > 1 else (low, middle)
+    return np.maximum(row - low, 0)
+
+
+@given(
+    arrays(
+        np.float64,
+        st.tuples(st.integers(1, 4), st.integers(1, 12)),
+        elements=st.floats(-5, 5, width=32),
+    )
+)
+def test_sparsemax_is_what_a_slow_search_finds(rows: np.ndarray) -> None:
+    expected = np.stack([slow_sparsemax(row) for row in rows])
+    assert sparsemax(torch.from_numpy(rows)).numpy() == pytest.approx(expected, abs=1e-9)
+
+
+def test_sparsemax_of_many_equal_scores_shares_among_all() -> None:
+    shares = sparsemax(torch.zeros(2, 1_000, dtype=torch.float64))
+    assert shares.numpy() == pytest.approx(1 / 1_000)
+
+
+def test_sparsemax_gives_the_gradient_of_finite_differences() -> None:
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(3, 7, dtype=torch.float64, generator=generator, requires_grad=True)
+    assert torch.autograd.gradcheck(sparsemax, (rows,))
+
+
+def test_forbidden_pairs_get_no_attention() -> None:
+    vectors = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    weights = attend(vectors, vectors, torch.eye(5, dtype=torch.bool))
+    assert (weights.diagonal() == 0).all()
+    assert weights.sum(dim=1).numpy() == pytest.approx(1, abs=1e-6)
+
+
+def test_the_evidence_is_training_documents_whose_weights_sum_to_one(
+    attending: ProtoAttendClassifier, reviews: Any, unseen_reviews: Any
+) -> None:
+    known = dict(zip(reviews.texts, reviews.labels, strict=True))
+    for text in unseen_reviews.texts[:5]:
+        explanation = attending.explain(text)
+        assert sum(abs(item.weight) for item in explanation.evidence) == pytest.approx(1, abs=1e-5)
+        assert all(known[item.text] == item.label for item in explanation.evidence)
+        for item in explanation.evidence:
+            assert (item.weight > 0) == (item.label == explanation.label)
+        share = sum(item.weight for item in explanation.evidence if item.weight > 0)
+        assert attending.confidence([text]) == pytest.approx(share, abs=1e-5)
+
+
+def test_the_prediction_is_made_from_the_evidence_alone(
+    attending: ProtoAttendClassifier, unseen_reviews: Any
+) -> None:
+    explanation = attending.explain(unseen_reviews.texts[0])
+    place = {text: row for row, text in reversed(list(enumerate(attending.examples_)))}
+    mixture = sum(
+        abs(item.weight) * attending._database.values[place[item.text]]
+        for item in explanation.evidence
+    )
+    probabilities = attending.network_.decide(mixture).softmax(dim=0).tolist()
+    assert probabilities == pytest.approx(list(explanation.probabilities.values()), abs=1e-4)
+
+
+def test_a_document_without_a_sentence_attends_to_nothing(attending: ProtoAttendClassifier) -> None:
+    assert attending.confidence([" "]).tolist() == [0.0]
+    assert attending.explain(" ").evidence == ()
+
+
+def test_documents_held_out_or_without_a_sentence_are_no_examples(
+    reviews: Any, encoder: HashingEncoder
+) -> None:
+    rival = ProtoAttendClassifier(encoder, epochs=1, device="cpu")
+    rival.fit([" ", *reviews.texts], ["good", *reviews.labels])
+    labels = dict(zip(reviews.texts, reviews.labels, strict=True))
+    classes = rival.classes_[rival.example_classes_]
+    assert [labels[text] for text in rival.examples_] == classes.tolist()
+    assert len(rival.examples_) == len(reviews.texts) - 6

@@ -1,0 +1,326 @@
+"""Rivals that read word by word: tokeniser, word vectors, the LSTM and ProSeNet."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, strategies as st
+from sklearn.base import clone
+
+from protorynet.errors import InputError
+from protorynet.labels import learn_labels
+from protorynet.training import validation_documents
+from protorynet_lab.baselines import ProSeNetClassifier, VanillaLSTMClassifier
+from protorynet_lab.baselines.prosenet import ProSeNetwork, diversity_loss
+from protorynet_lab.baselines.sequence_rivals import SequenceEncoder, WordBatch, read_corpus
+from protorynet_lab.baselines.word_vectors import (
+    Vocabulary,
+    learn_vocabulary,
+    read_word_vectors,
+    split_words,
+)
+
+SMALL = {"hidden_size": 8, "epochs": 3, "learning_rate": 0.01, "device": "cpu"}
+PROTOTYPES = SMALL | {"prototype_epochs": 2, "project_every": 1}
+QUICKEST = PROTOTYPES | {"epochs": 1, "prototype_epochs": 1}
+
+
+@pytest.fixture(scope="module")
+def lstm(reviews: Any) -> VanillaLSTMClassifier:
+    return VanillaLSTMClassifier(**SMALL).fit(reviews.texts, reviews.labels)
+
+
+@pytest.fixture(scope="module")
+def prosenet(reviews: Any) -> ProSeNetClassifier:
+    return ProSeNetClassifier(n_prototypes=4, **PROTOTYPES).fit(reviews.texts, reviews.labels)
+
+
+# words
+
+
+@given(st.text(), st.integers(1, 12))
+def test_no_text_gives_more_words_than_asked_for(text: str, most: int) -> None:
+    words = split_words(text, most)
+    assert len(words) <= most
+    assert all(word and not word.isspace() for word in words)
+
+
+@given(st.lists(st.sampled_from(["good", "bad", "!", "it's"]), max_size=20))
+def test_short_texts_keep_all_their_words_in_order(words: list[str]) -> None:
+    assert split_words(" ".join(words).upper(), 20) == words
+
+
+def test_markup_is_no_word_but_a_smaller_sign_is() -> None:
+    assert split_words("Bad.<br /><br />3 < 4", 99) == ["bad", ".", "3", "<", "4"]
+
+
+def test_the_vocabulary_keeps_the_most_frequent_words() -> None:
+    documents = [["b", "a", "a"], ["c", "a", "c", "b"], ["once"]]
+    assert learn_vocabulary(documents, 2).words == ("a", "b")
+    assert learn_vocabulary(documents, 9).words == ("a", "b", "c")
+
+
+def test_documents_without_any_word_cannot_teach() -> None:
+    with pytest.raises(InputError, match="hold no words"):
+        VanillaLSTMClassifier(**SMALL).fit([" "] * 8, [0, 1] * 4)
+
+
+# word vectors
+
+
+@pytest.mark.parametrize("head", ["", "4 2\n"])
+def test_the_text_format_is_read_with_and_without_a_header(tmp_path: Path, head: str) -> None:
+    file = tmp_path / "glove.txt"
+    file.write_text(f"{head}the 1 2\nnot wanted\n. . . 5 6\ngood -1 0.5\ngood 9 9\n")
+    found = read_word_vectors(file, {"good", "the", "."})
+    assert {word: vector.tolist() for word, vector in found.items()} == {
+        "the": [1, 2],
+        "good": [-1, 0.5],
+    }
+
+
+def test_a_folder_of_words_and_a_matrix_is_read(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("the\ngood\nbad\n")
+    np.save(tmp_path / "vectors.npy", np.arange(6, dtype=np.float16).reshape(3, 2))
+    found = read_word_vectors(tmp_path, {"bad", "the"})
+    assert {word: vector.tolist() for word, vector in found.items()} == {
+        "the": [0, 1],
+        "bad": [4, 5],
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "none of the 1 words"),
+        (b"good\n", "line 1: expected a word and 1 to"),
+        (b"good\t1\t2\n", "separated by spaces, but found 0"),
+        (b"other 1 2\ngood 1\n", "line 2: expected 2 numbers, but found 1"),
+        (b"good 1 two\n", "line 1: not all of its fields are numbers"),
+        (b"good 1 nan\n", "not all finite"),
+        (b"good 1 1e300\n", "not all finite"),
+        (b"9 99999\ngood 1\n", "line 1: expected a word"),
+        (b"x " * 100_000, "longer than"),
+        (b"Good 1 2\n", "in capitals"),
+    ],
+)
+def test_a_bad_text_file_is_refused_in_one_line(
+    content: bytes, complaint: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "glove.txt"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=complaint) as caught:
+        read_word_vectors(file, {"good"})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "complaint"),
+    [
+        (np.zeros((2, 3), np.float32), "3 words but 2 vectors"),
+        (np.zeros(3, np.float32), "should hold a matrix of floats"),
+        (np.zeros((3, 2), np.int64), "should hold a matrix of floats"),
+        (np.full((3, 2), np.inf, np.float32), "not finite"),
+        (np.array([[{}]] * 3), "not a NumPy array"),
+    ],
+)
+def test_a_bad_matrix_is_refused_in_one_line(matrix: Any, complaint: str, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("the\ngood\nbad\n")
+    np.save(tmp_path / "vectors.npy", matrix, allow_pickle=True)
+    with pytest.raises(InputError, match=complaint):
+        read_word_vectors(tmp_path, {"good"})
+
+
+def test_missing_vectors_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.txt"):
+        read_word_vectors(tmp_path / "nowhere.txt", {"good"})
+    with pytest.raises(InputError, match=r"vectors\.npy"):
+        read_word_vectors(tmp_path, {"good"})
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(tmp_path_factory: Any, content: bytes) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.txt"
+    file.write_bytes(b"good 1 2\n" + content)
+    try:
+        found = read_word_vectors(file, {"good", "a", "0"})
+    except InputError:
+        return
+    assert all(vector.shape == (2,) for vector in found.values())
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"]), min_size=1),
+        st.lists(st.floats(-1e9, 1e9, width=32), min_size=3, max_size=3),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_what_is_written_in_gloves_format_is_read_back(
+    tmp_path_factory: Any, vectors: dict[str, list[float]]
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "written.txt"
+    lines = [f"{word} {' '.join(map(repr, vector))}\n" for word, vector in vectors.items()]
+    file.write_text("".join(lines), encoding="utf-8", newline="\n")
+    found = read_word_vectors(file, list(vectors))
+    assert {word: vector.tolist() for word, vector in found.items()} == vectors
+
+
+def test_training_starts_from_the_vectors_given(reviews: Any, tmp_path: Path) -> None:
+    file = tmp_path / "glove.txt"
+    file.write_text("room 1 2 3\nstaff 4 5 6\n")
+    slow = SMALL | {"epochs": 1, "learning_rate": 1e-8}
+    rival = VanillaLSTMClassifier(vectors=file, **slow).fit(reviews.texts, reviews.labels)
+    row = 1 + rival.vocabulary_.words.index("staff")
+    (embedding,) = (
+        each for each in rival.network_.modules() if isinstance(each, torch.nn.Embedding)
+    )
+    assert torch.allclose(embedding.weight[row], torch.tensor([4.0, 5.0, 6.0]), atol=1e-4)
+
+
+# the encoder and the LSTM
+
+
+def test_a_document_is_the_mean_of_its_states_in_any_company() -> None:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        encoder = SequenceEncoder(torch.randn(9, 5), 4).eval()
+    documents = ["aaaaaaa", "a", "aaa", "beha", "d"]
+    corpus = Vocabulary(tuple("abcdefgh")).encode(documents, np.zeros((5, 2), np.float32))
+    together = read_corpus(encoder, corpus, torch.device("cpu"))
+    for document, vector in zip(documents, together, strict=True):
+        rows = torch.tensor([["abcdefgh".index(word) + 1 for word in document]])
+        states, _ = encoder.lstm(encoder.embedding(rows))
+        assert torch.allclose(vector, states[0].mean(dim=0), atol=1e-6)
+
+
+def test_a_words_weight_is_what_its_absence_costs(lstm: VanillaLSTMClassifier) -> None:
+    text = "the room was dirty . the bed was awful ."
+    explanation = lstm.explain(text)
+    strongest = explanation.evidence[0]
+    without = " ".join(word for word in text.split() if word != strongest.text)
+    name = str(explanation.label)
+    place = lstm.classes_.tolist().index(name)
+    lost = explanation.probabilities[name] - lstm.predict_proba([without])[0, place]
+    assert strongest.weight == pytest.approx(lost, abs=1e-6)
+    assert len({item.text for item in explanation.evidence}) == len(explanation.evidence)
+    assert lstm.explain(" ").evidence == ()
+
+
+def test_only_so_many_words_of_a_document_are_read(reviews: Any) -> None:
+    short = SMALL | {"epochs": 1, "max_length": 4}
+    rival = VanillaLSTMClassifier(**short).fit(reviews.texts, reviews.labels)
+    one, other = rival.predict_proba(["The bed was very clean .", "The clean bed was very clean ."])
+    assert (one == other).all()
+
+
+# ProSeNet
+
+
+def squared(a: torch.Tensor, b: torch.Tensor) -> float:
+    return sum((float(x) - float(y)) ** 2 for x, y in zip(a, b, strict=True))
+
+
+def test_the_objective_is_the_weighted_sum_of_its_slow_and_obvious_terms() -> None:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = ProSeNetwork(
+            SequenceEncoder(torch.randn(9, 5), 4), torch.randn(3, 4), torch.randn(2, 3), scale=2.0
+        ).eval()
+    batch = WordBatch(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1]), torch.tensor([0, 1]))
+    network.requires_grad_(False)
+    vectors, prototypes = 2.0 * network.encoder(batch), network.prototypes
+    distances = torch.tensor([[squared(x, p) for p in prototypes] for x in vectors])
+    logits = torch.exp(-distances) @ network.weight.T
+    gaps = [
+        max(0.0, 5.0 - math.sqrt(squared(prototypes[i], prototypes[j]))) ** 2
+        for i in range(3)
+        for j in range(i)
+    ]
+    expected = (
+        -logits.log_softmax(dim=1)[[0, 1], [0, 1]].mean()
+        + 0.1 * sum(min(row) for row in distances.tolist()) / 2
+        + 0.2 * sum(min(column) for column in distances.T.tolist()) / 3
+        + 0.3 * sum(gaps) / 3
+        + 0.4 * network.weight.abs().sum() / 3
+    )
+    weights = ProSeNetClassifier(
+        clustering=0.1, evidence=0.2, diversity=0.3, sparsity=0.4, d_min=5.0
+    )
+    assert float(network.loss(batch, weights)) == pytest.approx(float(expected), rel=1e-4)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_diversity_of_one_prototype_or_of_equal_ones_has_a_finite_gradient(count: int) -> None:
+    prototypes = torch.zeros(count, 2, requires_grad=True)
+    (diversity_loss(prototypes, 1.0) + prototypes.sum()).backward()
+    assert torch.isfinite(prototypes.grad).all()
+
+
+def test_every_prototype_is_a_training_document_of_its_own(
+    prosenet: ProSeNetClassifier, reviews: Any
+) -> None:
+    shown = prosenet.prototypes_
+    assert len({item.text for item in shown}) == 4
+    for item in shown:
+        assert reviews.texts[item.row] == item.text
+        assert reviews.labels[item.row] == item.label
+    # What is shown is what is used: a document is at distance 0 of the prototype it is.
+    vectors = prosenet.network_.prototypes
+    corpus = prosenet._corpus(prosenet._words([item.text for item in shown]))
+    encoded = read_corpus(prosenet.network_.encode, corpus, torch.device("cpu"))
+    assert torch.allclose(encoded, vectors, atol=1e-3)
+
+
+def test_a_prototype_knows_its_row_among_equal_documents(reviews: Any) -> None:
+    texts, labels = [*reviews.texts, *reviews.texts], [*reviews.labels, *reviews.labels]
+    rival = ProSeNetClassifier(n_prototypes=50, **QUICKEST).fit(texts, labels)
+    code = learn_labels(labels)
+    held_out = set(validation_documents(code.encode(labels), code, 0.1, 0).tolist())
+    assert not {item.row for item in rival.prototypes_} & held_out
+    assert all(texts[item.row] == item.text for item in rival.prototypes_)
+    assert len({item.text for item in rival.prototypes_}) == 50
+
+
+def test_prototypes_only_speak_for_classes_unless_allowed_otherwise(
+    prosenet: ProSeNetClassifier, reviews: Any
+) -> None:
+    assert all(weight >= 0 for item in prosenet.prototypes_ for weight in item.weights.values())
+    free = clone(prosenet).set_params(nonnegative=False).fit(reviews.texts, reviews.labels)
+    assert min(weight for item in free.prototypes_ for weight in item.weights.values()) < 0
+
+
+def test_the_evidence_adds_up_to_the_lead_of_the_class(
+    prosenet: ProSeNetClassifier, reviews: Any
+) -> None:
+    explanation = prosenet.explain(reviews.texts[0])
+    mine = explanation.probabilities[str(explanation.label)]
+    lead = sum(item.weight for item in explanation.evidence)
+    assert 1 / (1 + math.exp(-lead)) == pytest.approx(mine, abs=1e-4)
+    assert {item.label for item in explanation.evidence} <= {"good", "bad"}
+
+
+def test_the_number_of_prototypes_is_chosen_on_validation_documents(reviews: Any) -> None:
+    rival = ProSeNetClassifier(**QUICKEST).fit(reviews.texts, reviews.labels)
+    accuracies = rival.validation_accuracies_
+    assert list(accuracies) == [5, 20, 50]  # of the paper's sizes, those with documents enough
+    best = max(accuracies.values())
+    chosen = min(size for size, accuracy in accuracies.items() if accuracy == best)
+    assert len(rival.prototypes_) == chosen
+    assert rival.validation_accuracy_ == best
+
+
+def test_three_classes_are_told_apart() -> None:
+    texts = [
+        f"the {thing} is {word} ." for word in ("red", "green", "blue") for thing in "abcdefgh"
+    ]
+    labels = [place // 8 for place in range(24)]
+    rival = ProSeNetClassifier(n_prototypes=6, **PROTOTYPES | {"epochs": 5}).fit(texts, labels)
+    assert (rival.predict(texts) == labels).mean() > 0.8
+    assert set(rival.prototypes_[0].weights) == {"0", "1", "2"}

@@ -1,0 +1,365 @@
+"""Every data set, tiny, in its published form, prepared as the paper says."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from dataset_scene import csv_bytes, hotel_csv, imdb_files, json_lines, numbered_csv, pack
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from protorynet.data import read_table
+from protorynet.errors import InputError, TableError
+from protorynet_lab.datasets import (
+    DATASETS,
+    KnownDataset,
+    Prepared,
+    fetch_dataset,
+    known_dataset,
+    prepare_dataset,
+)
+from protorynet_lab.datasets.archive_members import Member
+from protorynet_lab.datasets.dataset_rows import RECIPES, read_rows
+
+KINDS = ("Person", "Animal", "Building", "NaturalPlace")
+quick = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def by_split(prepared: Prepared) -> dict[str, Counter[Any]]:
+    return {
+        split: Counter(row.label for row in prepared.rows if row.split == split)
+        for split in ("train", "test")
+    }
+
+
+def parquet_bytes(**columns: list[Any]) -> bytes:
+    content = io.BytesIO()
+    pq.write_table(pa.table(columns), content)
+    return content.getvalue()
+
+
+def test_imdb_keeps_its_own_halves_however_it_is_packed(tmp_path: Path) -> None:
+    files = imdb_files()
+    unpacked = pack(tmp_path / "unpacked", files)
+    sources = (
+        pack(tmp_path / "aclImdb_v1.tar.gz", files),
+        pack(tmp_path / "reversed.tar", dict(reversed(files.items()))),
+        pack(tmp_path / "imdb.zip", files),
+        unpacked,
+        unpacked / "aclImdb",
+    )
+    first, *others = (prepare_dataset("imdb", source) for source in sources)
+    assert by_split(first) == {"train": {0: 3, 1: 3}, "test": {0: 3, 1: 3}}
+    texts = {content.decode() for name, content in files.items() if "/pos/" in name}
+    assert {row.text for row in first.rows if row.label == 1} == texts
+    assert all(other.rows == first.rows for other in others)
+
+
+YELP = {
+    "yelp/train.csv": numbered_csv(
+        [("1", 'Slow.\\n\\nNever \\"again\\".'), ("2", 'A "fine" place, really.')]
+    ),
+    "yelp/test.csv": numbered_csv([("2", "Lovely."), ("1", "Cold.")]),
+    "yelp/readme.txt": b"Yelp Review Polarity Dataset",
+    "yelp/._train.csv": b"\0\5\x16\7",
+}
+IN_PARTS = {
+    "plain/train-00000-of-00002.parquet": parquet_bytes(text=["Good."], label=[1]),
+    "plain/train-00001-of-00002.parquet": parquet_bytes(text=["Bad."], label=[0]),
+    "plain/unsupervised-00000-of-00001.parquet": parquet_bytes(text=["Who knows."], label=[-1]),
+    "test/0000.parquet": parquet_bytes(text=["Lovely.", "Cold."], label=[1, 0]),
+}
+AMAZON = {
+    "train-0.parquet": parquet_bytes(
+        label=[0, 1], title=["Bad", "Good"], content=["It broke.", "It works."]
+    )
+}
+CRITICS = {
+    "rotten_tomatoes_movies.csv": csv_bytes([("movie_title", "rating"), ("Jaws", "PG")]),
+    "rotten_tomatoes_critic_reviews.csv": csv_bytes(
+        [("review_type", "review_content"), ("Fresh", "A bite."), ("Rotten", "No."), ("Fresh", "")]
+    ),
+}
+STEAM = {
+    "steam_reviews.csv": csv_bytes(
+        [
+            ("recommendation", "review"),
+            ("Recommended", "Great game! Buy it."),
+            ("Recommended", "Great game without an end"),
+            ("Recommended", "Ok. Hm."),
+            ("Not Recommended", "It crashed. Twice."),
+            ("Not Recommended", ""),
+        ]
+    )
+}
+DBPEDIA = {
+    f"dbpedia_csv/{split}.csv": numbered_csv(
+        [(str(kind), f"Title {kind}", f"{split} {kind}.") for kind in range(1, 15)]
+    )
+    for split in ("train", "test")
+}
+NUMBERS = {3: "Person", 4: "Person", 5: "Person", 7: "Building", 8: "NaturalPlace", 10: "Animal"}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "source", "files", "expected"),
+    [
+        (
+            "yelp",
+            "yelp_review_polarity_csv.tgz",
+            YELP,
+            {
+                ('Slow.\n\nNever "again".', 0, "train"),
+                ('A "fine" place, really.', 1, "train"),
+                ("Lovely.", 1, "test"),
+                ("Cold.", 0, "test"),
+            },
+        ),
+        (
+            "imdb",
+            "hub",
+            IN_PARTS,
+            {
+                ("Good.", 1, "train"),
+                ("Bad.", 0, "train"),
+                ("Lovely.", 1, "test"),
+                ("Cold.", 0, "test"),
+            },
+        ),
+        ("amazon", "hub", AMAZON, {("It broke.", 0, "train"), ("It works.", 1, "train")}),
+        (
+            "rotten_tomatoes",
+            "archive.zip",
+            CRITICS,
+            {("A bite.", 1, "train"), ("No.", 0, "train")},
+        ),
+        (
+            "steam",
+            "archive.zip",
+            STEAM,
+            {("Great game! Buy it.", 1, "train"), ("It crashed. Twice.", 0, "train")},
+        ),
+        (
+            "dbpedia",
+            "dbpedia_csv.tar.gz",
+            DBPEDIA,
+            {
+                (f"{split} {number}.", kind, split)
+                for split in ("train", "test")
+                for number, kind in NUMBERS.items()
+            },
+        ),
+    ],
+)
+def test_published_files_give_exactly_the_documents_wanted(
+    tmp_path: Path, dataset: str, source: str, files: dict[str, bytes], expected: set[Any]
+) -> None:
+    prepared = prepare_dataset(dataset, pack(tmp_path / source, files))
+    assert set(prepared.rows) == expected
+
+
+STARS = [5.0, 4.0] * 200 + [1.0, 2.0] * 60 + [3.0] * 50
+YELP_JSON = {
+    "yelp_academic_dataset_business.json": json_lines([{"name": "Cafe", "stars": 4.5}]),
+    "yelp_academic_dataset_review.json": json_lines(
+        {"stars": stars, "text": f"Review {place}: {stars} stars."}
+        for place, stars in enumerate(STARS)
+    ),
+    "yelp_academic_dataset_tip.json": json_lines([{"text": "Try the tea."}]),
+}
+HOTEL = {
+    "Datafiniti_Hotel_Reviews.csv": hotel_csv(positive=30, negative=6),
+    "Datafiniti_Hotel_Reviews_Jun19.csv": hotel_csv(positive=20, negative=4, start=1_000),
+    "7282_1.csv": hotel_csv(positive=5, negative=5, start=2_000),
+}
+DBPEDIA_CLASSES = {
+    name: csv_bytes(
+        [
+            ("text", "l1", "l2", "l3"),
+            *((f"{kind} in {name}.", "x", kind, "y") for kind in (*KINDS, "Company")),
+        ]
+    )
+    for name in ("DBPEDIA_train.csv", "DBPEDIA_val.csv", "DBPEDIA_test.csv", "DBP_wiki_data.csv")
+}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "source", "files", "train", "test", "n_found"),
+    [
+        ("yelp", "yelp_dataset.tar", YELP_JSON, {0: 112, 1: 112}, {0: 8, 1: 8}, 520),
+        ("hotel", "archive.zip", HOTEL, {0: 8, 1: 8}, {0: 2, 1: 2}, 60),
+        (
+            "dbpedia",
+            "dbpedia.zip",
+            DBPEDIA_CLASSES,
+            dict.fromkeys(KINDS, 2),
+            dict.fromkeys(KINDS, 1),
+            12,
+        ),
+    ],
+)
+def test_documents_are_balanced_and_split_as_the_paper_says(
+    tmp_path: Path,
+    dataset: str,
+    source: str,
+    files: dict[str, bytes],
+    train: dict[Any, int],
+    test: dict[Any, int],
+    n_found: int,
+) -> None:
+    prepared = prepare_dataset(dataset, pack(tmp_path / source, files))
+    assert by_split(prepared) == {"train": train, "test": test}
+    assert prepared.n_found == n_found
+
+
+def test_a_file_named_itself_is_read_whatever_its_name(tmp_path: Path) -> None:
+    source = tmp_path / "7282_1.csv.gz"
+    source.write_bytes(gzip.compress(hotel_csv(positive=7, negative=5)))
+    assert len(prepare_dataset("hotel", source)) == 10
+
+
+def test_amazon_is_drawn_from_both_of_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = RECIPES["amazon"]
+    monkeypatch.setitem(RECIPES, "amazon", type(recipe)(**{**vars(recipe), "most": 10}))
+    files = {
+        f"amazon_review_polarity_csv/{split}.csv": numbered_csv(
+            [(kind, "A title", f"{split} {kind} {n}") for n in range(30) for kind in "12"]
+        )
+        for split in ("train", "test")
+    }
+    prepared = prepare_dataset("amazon", pack(tmp_path / "amazon.tar.gz", files))
+    assert by_split(prepared) == {"train": {0: 8, 1: 8}, "test": {0: 2, 1: 2}}
+    assert {row.text.split()[0] for row in prepared.rows} == {"train", "test"}
+    assert prepared.n_found == 120
+
+
+def test_complaints_without_a_narrative_are_left_out(tmp_path: Path) -> None:
+    products = (*RECIPES["complaints"].classes, "Student loan")
+    rows = [
+        (product, text) for product in products for text in (f"About {product}.", "Again!", " ")
+    ]
+    content = csv_bytes([("Product", "Consumer complaint narrative"), *rows])
+    source = pack(tmp_path / "complaints.csv.zip", {"complaints.csv": content})
+    counts = Counter(row.label for row in prepare_dataset("complaints", source).rows)
+    assert counts == dict.fromkeys(products[:4], 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "labels"),
+    [("imdb", imdb_files(), {0, 1}), ("dbpedia", DBPEDIA, set(KINDS))],
+)
+def test_the_file_written_is_what_other_commands_read(
+    tmp_path: Path, name: str, files: dict[str, bytes], labels: set[Any]
+) -> None:
+    output = tmp_path / "new" / "table.parquet"
+    prepare_dataset(name, pack(tmp_path / "folder", files)).write(output)
+    table = read_table(output, split="test")
+    assert (len(table), set(table.labels or ())) == (6, labels)
+    assert pq.read_schema(output).names == ["text", "label", "split"]
+
+
+@quick
+@given(
+    st.lists(st.tuples(st.booleans(), st.text(min_size=1)), min_size=4, max_size=40),
+    st.integers(0, 9),
+)
+def test_what_is_drawn_is_balanced_split_and_from_the_file(
+    tmp_path: Path, drawn: list[tuple[bool, str]], seed: int
+) -> None:
+    texts = [(good, f"{text.encode('utf-8', 'replace').decode()}.") for good, text in drawn]
+    texts += [(True, "Good."), (False, "Bad.")]
+    source = tmp_path / "hotel.csv"
+    rows = [("5" if good else "1", text) for good, text in texts]
+    source.write_bytes(csv_bytes([("reviews.rating", "reviews.text"), *rows]))
+    prepared = prepare_dataset("hotel", source, seed=seed)
+    counts = Counter(row.label for row in prepared.rows)
+    fewest = min(Counter(good for good, _ in texts).values())
+    assert counts == {0: fewest, 1: fewest}
+    assert all(count == round(0.2 * fewest) for count in by_split(prepared)["test"].values())
+    assert not Counter((bool(row.label), row.text) for row in prepared.rows) - Counter(texts)
+
+
+@given(st.binary(max_size=200), st.sampled_from(["train.csv", "train.tsv", "train.json", "a.txt"]))
+def test_any_bytes_are_rows_or_refused(content: bytes, name: str) -> None:
+    for recipe in RECIPES.values():
+        member = Member(name, io.BytesIO(content), is_alone=True)
+        try:
+            rows = list(read_rows(member, recipe))
+        except (TableError, UnicodeDecodeError):
+            continue
+        assert all(row.text and row.label in recipe.classes for row in rows)
+
+
+@given(st.text(), st.sampled_from(["\\n", "\\ud800", "\\u0000"]))
+def test_any_text_of_a_json_file_can_be_written(text: str, escape: str) -> None:
+    line = json.dumps({"stars": 5, "text": text}).replace('"text": "', f'"text": "x{escape}')
+    rows = list(read_rows(Member("review.json", io.BytesIO(line.encode())), RECIPES["yelp"]))
+    assert rows[0].text.encode()
+
+
+@pytest.mark.parametrize(
+    ("dataset", "complaint"),
+    [
+        ("imdb", r"no documents of 'imdb'; expected aclImdb_v1\.tar\.gz"),
+        ("hotel", "no documents of class '0'"),
+    ],
+)
+def test_missing_documents_are_named_with_what_is_expected(
+    tmp_path: Path, dataset: str, complaint: str
+) -> None:
+    source = tmp_path / "hotel.csv"
+    source.write_bytes(hotel_csv(positive=3, negative=0))
+    with pytest.raises(TableError, match=complaint):
+        prepare_dataset(dataset, source)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, True, 0.5])
+def test_a_seed_that_is_none_is_refused(tmp_path: Path, seed: Any) -> None:
+    with pytest.raises(InputError, match="should be a whole number"):
+        prepare_dataset("imdb", tmp_path, seed=seed)
+
+
+@pytest.mark.parametrize("dataset", DATASETS, ids=lambda each: each.name)
+def test_all_is_said_of_a_data_set_that_can_be_prepared(dataset: KnownDataset) -> None:
+    facts = {name: value for name, value in vars(dataset).items() if name not in ("hub", "used")}
+    assert all(facts.values())
+    assert len(RECIPES[dataset.name].classes) == dataset.n_classes
+
+
+def test_an_unknown_name_gets_a_guess_or_the_known_ones() -> None:
+    assert [each.name for each in DATASETS] == list(RECIPES)
+    with pytest.raises(InputError, match="no data set 'Rotten tomato'; did you mean 'rotten_tom"):
+        known_dataset("Rotten tomato")
+    with pytest.raises(InputError, match="no data set 'zzz'; known are imdb, amazon, yelp"):
+        known_dataset("zzz")
+
+
+def test_the_hub_is_asked_for_tables_only_and_a_failure_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def download(name: str, **options: Any) -> str:
+        asked.update(options, name=name)
+        return str(tmp_path)
+
+    def fail(name: str, **options: Any) -> str:
+        raise ConnectionError("no network.\nTraceback…")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert fetch_dataset("imdb") == tmp_path
+    assert (asked["name"], asked["repo_type"]) == ("stanfordnlp/imdb", "dataset")
+    assert asked["allow_patterns"] == ["*.parquet", "*.csv"]  # no code, which might be run
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
+    with pytest.raises(InputError, match=r"from the hub \(no network\); fetch 'imdb' from http"):
+        fetch_dataset("imdb")
