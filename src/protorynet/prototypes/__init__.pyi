@@ -1,8 +1,8 @@
 from .candidates import (
     distinct_candidates as distinct_candidates,
+    is_complete as is_complete,
     is_readable as is_readable,
 )
-from .completeness import is_complete as is_complete
 from .edit_log import (
     EditEntry as EditEntry,
     EditLog as EditLog,

@@ -1,4 +1,4 @@
-"""Which training sentences may become prototypes: the best there are, each only once."""
+"""Which training sentences may become prototypes: complete, readable ones, each only once."""
 
 from __future__ import annotations
 
@@ -8,19 +8,83 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.prototypes.completeness import is_complete
+__all__ = ["distinct_candidates", "is_complete", "is_readable"]
 
-__all__ = ["distinct_candidates", "is_readable"]
-
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_DECORATION = re.compile(r"[\W_]+")
-_MIN_WORDS, _MAX_WORDS = 3, 30
 _MAX_CHARACTERS = 200
-# Scripts written without spaces have no word count: a sentence of this many letters will do.
-_MIN_UNSPACED_LETTERS = 6
+_READABLE_WORDS, _COMPLETE_WORDS = range(3, 31), range(4, 26)
+# Scripts written without spaces have no word count: letters are counted instead.
+_MIN_READABLE_LETTERS, _COMPLETE_LETTERS = 6, range(7, 61)
+_MAX_CAPITAL_SHARE = 0.3
 # With fewer complete sentences than this, and this share, too little of a corpus could be shown.
 _MIN_COMPLETE, _MIN_COMPLETE_SHARE = 200, 0.02
 _MIN_READABLE = 2
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_DECORATION = re.compile(r"[\W_]+")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_OPENING_QUOTES = "\"'“„”«»‘「『¡"
+_END = re.compile("[.!。！．｡।॥۔።։။។][\"'”’»“«)）」』]*$")
+# Questions, lists, markup, smileys and addresses; stammers; the end of another sentence within;
+# an abbreviation or the number of the next item in place of an end.
+_UNFIT = re.compile(
+    "[?？؟;՞…<>{}\\[\\]|*_~#@=\\\\^`\u2600-\u27bf\U0001f000-\U0001faff]"
+    r"|[:：](?!\d)| [.,/)]|[(] |\w- |''|&[a-z]+;|www|[.] ?[.]|[!,-]{3}|([^\W\d_I])\1\1"
+    r"|[a-z]{2}[.,!][A-Za-z]|[a-z]{3}[A-Z]|[^\W\d_]{4}[.!][\"'”’»)]* |[。！].*[。！]"
+    r"|\b(?:[^\W\d_]|No|St|Mr|Mrs|Ms|Dr|Prof|vs|Inc|Jr|Sr|\d\d?)[.]$"
+)
+_TOKEN = re.compile(r"'?[^\W_]+(?:'[^\W_]+)?|,")
+_CONTRACTION = re.compile(r"'(?:ve|re|m|ll|d)\b|(?:(?<=\bit)|(?<=here)|(?<=\bhe)|(?<=\bshe))'s")
+
+
+def _words(*lines: str) -> frozenset[str]:
+    return frozenset(" ".join(lines).split())
+
+
+# A sentence that begins or ends like this hangs on the one before it.
+_DANGLING_STARTS = _words(
+    "and but or nor so because which also then plus however therefore though yet thus besides",
+    "otherwise instead still again anyway especially furthermore moreover finally lastly next",
+    "except even first second later well yes no yeah yep sure ok okay oh wow hey hi hello not",
+    "neither either whatever what why how who where let let's please just as until another other",
+    "both only very none maybe perhaps hopefully that's same und aber oder denn weil et mais ou",
+    "car donc pero porque ma però mas maar want och men eller og ale или и но а",
+)
+_DANGLING_OPENINGS = re.compile(
+    "(?:after (?:all|that)|at least|for (?:example|instance)|in (?:addition|fact)"
+    "|of course|on the other hand|on top of|once again|this time)\\b"
+    "|但|而且|所以|因为|しかし|そして|でも|だから"
+)
+_DANGLING_ENDS = _words(
+    "this that these those so then too either though however anyway else do did does is was are",
+    "were one ones him them and or but the a of to",
+)
+# Frequent words of English, and of languages that share its letters.
+_ENGLISH = _words("the of and to it this that with for my you our are have not they there at we")
+_FOREIGN = _words(
+    "der das und ist nicht ein eine war le la les un une et est el los y en una di e o um uma het",
+    "een van det att som och je do na",
+)
+_CARELESS = _words("im ive dont didnt doesnt isnt wasnt cant couldnt wont wouldnt thats youre u")
+_AUXILIARIES = _words(
+    "am is are was were be been has have had do does did can could will would should may might",
+    "must cannot 've 're 'm 'll 'd 's",
+)
+_VERBS = _words(
+    "appear become begin bring come contain cost deserve drag end enjoy fail fall feel find get",
+    "give go happen hate help hope include keep know lack lead leave look love make mean miss need",
+    "offer play provide put recommend run say see seem serve show smell sound start stay take talk",
+    "tell think try turn use want watch work check ate became began bought brought came drove felt",
+    "found gave got heard kept knew left lost made met paid ran said saw sent spent stood stunk",
+    "thought told took went woke wrote close",
+)
+_PAST = re.compile("[a-z]{3,}ed$")
+_SUBJECTS, _RELATIVES = _words("i we they he she"), _words("who which that")
+_SUBORDINATORS = _RELATIVES | _words(
+    "whom whose where when while if because since although though unless whether what how why until"
+)
+_CLAUSE_BEGINS = _SUBORDINATORS | _words(", and but so or")
+_DETERMINERS = _words("a an the my our your his her its their")
+_ADVERBS = _words("ever never always also just only still already really not overall even")
 
 
 def is_readable(sentence: str) -> bool:
@@ -30,10 +94,8 @@ def is_readable(sentence: str) -> bool:
 
     Examples
     --------
-    >>> is_readable("The room was clean and quiet.")
-    True
-    >>> is_readable("Mr.")
-    False
+    >>> is_readable("The room was clean and quiet."), is_readable("Mr.")
+    (True, False)
     """
     if len(sentence) > _MAX_CHARACTERS or "<" in sentence or "http" in sentence:
         return False
@@ -41,9 +103,39 @@ def is_readable(sentence: str) -> bool:
     letters = sum(len(word) for word in words)
     if letters < 0.6 * len(sentence.replace(" ", "")):
         return False
-    if len(words) >= _MIN_WORDS:
-        return len(words) <= _MAX_WORDS
-    return not sentence.isascii() and letters >= _MIN_UNSPACED_LETTERS
+    if len(words) >= _READABLE_WORDS.start:
+        return len(words) in _READABLE_WORDS
+    return not sentence.isascii() and letters >= _MIN_READABLE_LETTERS
+
+
+def is_complete(sentence: str) -> bool:
+    """Say whether a sentence is whole, declarative and clear by itself.
+
+    It begins and ends as a sentence does, and does not hang on the one before it. English needs
+    a verb besides those of its subordinate clauses. Boilerplate passes, so that leaks stay visible.
+
+    Examples
+    --------
+    >>> is_complete("The room was clean."), is_complete("Das Zimmer war sauber.")
+    (True, True)
+    >>> is_complete("No more, no less."), is_complete("And, of course, someone does get shot.")
+    (False, False)
+    """
+    text = sentence.strip()
+    first = text.lstrip(_OPENING_QUOTES)[:1]
+    # The title case of a letter without capitals is the letter itself.
+    if not (first.isalpha() and first.title() == first and _END.search(text)):
+        return False
+    if text.count("(") != text.count(")") or len(re.findall('["“”„«»]', text)) % 2:
+        return False
+    if _UNFIT.search(text) or not (is_readable(text) and _has_the_form_of_a_statement(text)):
+        return False
+    words = _TOKEN.findall(_CONTRACTION.sub(r" \g<0>", text.replace("’", "'").lower()))
+    if words[0] in _DANGLING_STARTS or _DANGLING_OPENINGS.match(text.lower()):
+        return False
+    english, foreign = (len(some.intersection(words)) for some in (_ENGLISH, _FOREIGN))
+    is_english = english > foreign if english or foreign else text.isascii()
+    return not is_english or (" i " not in text and _states_something(words))
 
 
 def distinct_candidates(sentences: Sequence[str]) -> NDArray[np.int64]:
@@ -62,7 +154,7 @@ def distinct_candidates(sentences: Sequence[str]) -> NDArray[np.int64]:
     first: dict[str, int] = {}
     complete: dict[str, int] = {}
     for position, sentence in enumerate(sentences):
-        bare = _without_decoration(sentence)
+        bare = _DECORATION.sub("", sentence.casefold()) or sentence
         first.setdefault(bare, position)
         if bare not in complete and is_complete(sentence):
             complete[bare] = position
@@ -73,5 +165,56 @@ def distinct_candidates(sentences: Sequence[str]) -> NDArray[np.int64]:
     return np.array(readable if len(readable) >= _MIN_READABLE else distinct, dtype=np.int64)
 
 
-def _without_decoration(sentence: str) -> str:
-    return _DECORATION.sub("", sentence.casefold()) or sentence
+def _has_the_form_of_a_statement(text: str) -> bool:
+    """Say whether a text is neither too short nor too long, nor a heading, nor shouted."""
+    if 2 * len(_UNSPACED.findall(text)) > len(text):
+        return len(text) - 1 in _COMPLETE_LETTERS
+    words = text.split()
+    long = [word for word in words[1:] if len(word) > 3]
+    if len(long) > 2 and all(word[0].isupper() for word in long):
+        return False
+    shouts = sum(map(str.isupper, text)) > _MAX_CAPITAL_SHARE * len(text)
+    return not shouts and len(words) in _COMPLETE_WORDS
+
+
+def _states_something(words: Sequence[str]) -> bool:
+    if words[0] in ("thank", "thanks"):
+        return "for" in words
+    if words[-1] in _DANGLING_ENDS or _points_back(words) or not _CARELESS.isdisjoint(words):
+        return False
+    words = [word for word in words if word not in _ADVERBS]
+    # A verb comes first in commands and in sentences without their subject.
+    return bool(words) and not _is_verb(words[0]) and _has_main_verb(words)
+
+
+def _points_back(words: Sequence[str]) -> bool:
+    """Say whether much of what a sentence speaks of was named before it."""
+    if words[0] in ("this", "that", "these", "those", "all"):
+        return words[1:2] not in (["is"], ["was"]) and any(map(_is_verb, words[1:2]))
+    pointers = (words[0] in ("he", "she", "they"), *map(words[1:].count, ("him", "them", "it")))
+    return len(words) < _COMPLETE_WORDS.start + 2 * sum(pointers)
+
+
+def _is_verb(word: str) -> bool:
+    if word in _AUXILIARIES or word.endswith("n't") or _PAST.match(word):
+        return True
+    return word in _VERBS or word.removesuffix("s") in _VERBS
+
+
+def _has_main_verb(words: Sequence[str]) -> bool:
+    """Say whether a verb is left when every subordinate clause has had one.
+
+    In "The best room we had" the subject within begins a clause, which takes the only verb.
+    """
+    verbs = clauses = 0
+    for before, word in zip([",", *words], words, strict=False):
+        clauses += word in _SUBORDINATORS or (word in _SUBJECTS and before not in _CLAUSE_BEGINS)
+        if before in _SUBJECTS:
+            verbs += 1
+        elif before in _RELATIVES:
+            verbs += word not in _SUBJECTS | _DETERMINERS | {"it", "this", "you", "there"}
+        elif before not in _AUXILIARIES | _DETERMINERS | {"to", "of"} and before[-3:] != "n't":
+            # "A film directed by …" names a thing.
+            names = words[0] in ("a", "an") and _PAST.match(word)
+            verbs += _is_verb(word) and not names
+    return verbs > clauses
