@@ -193,13 +193,13 @@ class Model:
         network, prototypes, changes = apply_edits(
             self.network, self.prototypes, edits, self.embed(vectors), self.labels.task
         )
-        log = self.edits.added(changes, self.network, self.prototypes, self.automata)
+        log = self.edits.with_edit(changes, self.network, self.prototypes, self.automata)
         automata = () if log.entries[-1].touches_matching else self.automata
         return replace(self, network=network, prototypes=prototypes, edits=log, automata=automata)
 
     def undone(self) -> Model:
         """Return the model as it was before the last edit, down to the last bit."""
-        log, state = self.edits.undone()
+        log, state = self.edits.undo()
         return replace(
             self,
             network=copy.deepcopy(state.network).to(self.device),

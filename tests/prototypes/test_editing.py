@@ -11,7 +11,9 @@ import torch
 from protorynet.errors import InputError
 from protorynet.network import ProtoryNetwork, Reader, match_sentences, read_matches
 from protorynet.prototypes import (
+    KEPT_STATES,
     EditEntry,
+    Edited,
     EditLog,
     Edits,
     PastState,
@@ -19,8 +21,8 @@ from protorynet.prototypes import (
     Prototypes,
     apply_edits,
 )
-from protorynet.prototypes.edit_log import KEPT_STATES
-from protorynet.prototypes.editing import Edited
+
+
 from protorynet.settings import Settings
 
 _SETTINGS = Settings(reader_size=3, reader_layers=2)
@@ -255,7 +257,7 @@ def after_edits(network: ProtoryNetwork, prototypes: Prototypes, count: int) -> 
     log = EditLog()
     for number in range(count):
         changes = edit(network, prototypes, Edits.of(rename={4: f"name {number}"})).changes
-        log = log.added(changes, network, prototypes)
+        log = log.with_edit(changes, network, prototypes)
     return log
 
 
@@ -270,24 +272,24 @@ def test_the_log_keeps_all_entries_but_only_the_last_states(
 def test_edits_are_undone_last_first_and_stay_in_the_log(
     network: ProtoryNetwork, prototypes: Prototypes
 ) -> None:
-    log, state = after_edits(network, prototypes, 3).undone()
+    log, state = after_edits(network, prototypes, 3).undo()
     assert state.number == 3
-    log = log.added((), network, prototypes)
-    log, state = log.undone()
+    log = log.with_edit((), network, prototypes)
+    log, state = log.undo()
     assert state.number == 4
-    log, state = log.undone()
+    log, state = log.undo()
     assert state.number == 2
     assert [entry.undone is None for entry in log.entries] == [True, False, False, False]
 
 
 def test_undoing_ends_at_the_oldest_state(network: ProtoryNetwork, prototypes: Prototypes) -> None:
     with pytest.raises(InputError, match=r"there is no edit to undo\.$"):
-        EditLog().undone()
+        EditLog().undo()
     log = after_edits(network, prototypes, KEPT_STATES + 1)
     for _ in range(KEPT_STATES):
-        log, _ = log.undone()
+        log, _ = log.undo()
     with pytest.raises(InputError, match="only the last 10 edits can be undone"):
-        log.undone()
+        log.undo()
 
 
 def test_names_alone_leave_the_reader_up_to_date(
@@ -296,9 +298,9 @@ def test_names_alone_leave_the_reader_up_to_date(
     log = after_edits(network, prototypes, 1)
     assert not log.reader_is_behind
     dropped = edit(network, prototypes, Edits.of(drop=[7])).changes
-    log = log.added(dropped, network, prototypes)
+    log = log.with_edit(dropped, network, prototypes)
     assert log.reader_is_behind
-    assert not log.undone()[0].reader_is_behind
+    assert not log.undo()[0].reader_is_behind
 
 
 def test_a_log_that_contradicts_itself_is_refused(

@@ -185,7 +185,7 @@ def test_central_points_are_those_nearest_to_the_mean_of_their_cluster(block: in
     vectors = clustered(200)
     medoids = np.array([3, 50, 120, 199])
     found = kmedoids._central_points(vectors, np.arange(200), medoids, block=block).tolist()
-    assert set(found) == slow_central_points(vectors, medoids, kmedoids._CENTRAL)
+    assert set(found) == slow_central_points(vectors, medoids, kmedoids._CENTRAL_POINTS)
     assert len(set(found)) == len(found)
 
 

@@ -64,7 +64,7 @@ def test_no_sentence_is_given_to_two_prototypes(seed: int, k: int, more: int) ->
 def test_projection_in_blocks_equals_projection_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     prototypes, sentences = random_tensor(6, 3), random_tensor(40, 3, seed=1)
     whole = project(prototypes, sentences).tolist()
-    monkeypatch.setattr(projection, "_BLOCK", 7)
+    monkeypatch.setattr(projection, "_SENTENCES_PER_BLOCK", 7)
     assert project(prototypes, sentences).tolist() == whole
 
 
@@ -100,5 +100,5 @@ def test_cluster_means_of_some_rows_are_those_of_these_rows_alone(
     base, embedded, prototypes = random_tensor(50, 3), random_tensor(20, 4), random_tensor(5, 4)
     rows = torch.arange(0, 40, 2)
     expected = cluster_means(base[rows], embedded, prototypes)
-    monkeypatch.setattr(projection, "_BLOCK", 7)
+    monkeypatch.setattr(projection, "_SENTENCES_PER_BLOCK", 7)
     torch.testing.assert_close(cluster_means(base, embedded, prototypes, rows=rows), expected)

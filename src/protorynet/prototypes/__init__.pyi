@@ -4,30 +4,22 @@ from .candidates import (
     is_readable as is_readable,
 )
 from .edit_log import (
+    KEPT_STATES as KEPT_STATES,
     EditEntry as EditEntry,
     EditLog as EditLog,
     PastState as PastState,
     Retraining as Retraining,
 )
-from .editing import apply_edits as apply_edits
-from .edits import (
-    Change as Change,
-    Edits as Edits,
-)
+from .edits import Change as Change, Edited as Edited, Edits as Edits, apply_edits as apply_edits
 from .kmedoids import (
+    faster_pam as faster_pam,
     k_medoids as k_medoids,
     mean_distance_to_nearest as mean_distance_to_nearest,
 )
-from .medoid_swaps import faster_pam as faster_pam
-from .projection import (
-    cluster_means as cluster_means,
-    project as project,
-)
+from .projection import cluster_means as cluster_means, project as project
 from .prototype import (
     Prototype as Prototype,
     Prototypes as Prototypes,
-)
-from .pruning import (
     PruningPoint as PruningPoint,
     choose_size as choose_size,
     sizes_to_try as sizes_to_try,

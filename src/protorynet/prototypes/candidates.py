@@ -24,14 +24,16 @@ _DECORATION = re.compile(r"[\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _OPENING_QUOTES = "\"'“„”«»‘「『¡"
 _END = re.compile("[.!。！．｡।॥۔።։။។][\"'”’»“«)）」』]*$")
-# Questions, lists, markup, smileys and addresses; stammers; the end of another sentence within;
-# an abbreviation or the number of the next item in place of an end.
+# Questions, lists, markup, smileys and addresses; the end of another sentence within.
+# Every alternative begins with a set of characters, so that the search skips all others quickly.
 _UNFIT = re.compile(
     "[?？؟;՞…<>{}\\[\\]|*_~#@=\\\\^`\u2600-\u27bf\U0001f000-\U0001faff]"
-    r"|[:：](?!\d)| [.,/)]|[(] |\w- |''|&[a-z]+;|www|[.] ?[.]|[!,-]{3}|([^\W\d_I])\1\1"
-    r"|[a-z]{2}[.,!][A-Za-z]|[a-z]{3}[A-Z]|[^\W\d_]{4}[.!][\"'”’»)]* |[。！].*[。！]"
-    r"|\b(?:[^\W\d_]|No|St|Mr|Mrs|Ms|Dr|Prof|vs|Inc|Jr|Sr|\d\d?)[.]$"
+    r"|[:：](?!\d)|[ ][.,/)]|[(] |[-](?<=\w-) |[']'|[&][a-z]+;|[.](?<=www.)|[.] ?[.]|[!,-]{3}"
+    r"|[.,!](?<=[a-z]{2}.)[A-Za-z]|[A-Z](?<=[a-z]{3}.)|[.!](?<=[^\W\d_]{4}.)[\"'”’»)]* "
+    "|[。！].*[。！]"
 )
+_STAMMER = re.compile(r"([^\W\d_I])\1\1")
+_FALSE_END = re.compile(r"\b(?:[^\W\d_]|No|St|Mr|Mrs|Ms|Dr|Prof|vs|Inc|Jr|Sr|\d\d?)[.]$")
 _TOKEN = re.compile(r"'?[^\W_]+(?:'[^\W_]+)?|,")
 _CONTRACTION = re.compile(r"'(?:ve|re|m|ll|d)\b|(?:(?<=\bit)|(?<=here)|(?<=\bhe)|(?<=\bshe))'s")
 
@@ -84,6 +86,8 @@ _SUBORDINATORS = _RELATIVES | _words(
 )
 _CLAUSE_BEGINS = _SUBORDINATORS | _words(", and but so or")
 _DETERMINERS = _words("a an the my our your his her its their")
+_NO_VERBS = _SUBJECTS | _DETERMINERS | _words("it this you there")
+_NO_VERB_AFTER = _AUXILIARIES | _DETERMINERS | _words("to of")
 _ADVERBS = _words("ever never always also just only still already really not overall even")
 
 
@@ -128,7 +132,9 @@ def is_complete(sentence: str) -> bool:
         return False
     if text.count("(") != text.count(")") or len(re.findall('["“”„«»]', text)) % 2:
         return False
-    if _UNFIT.search(text) or not (is_readable(text) and _has_the_form_of_a_statement(text)):
+    if not (is_readable(text) and _has_the_form_of_a_statement(text)):
+        return False
+    if any(fault.search(text) for fault in (_UNFIT, _STAMMER, _FALSE_END)):
         return False
     words = _TOKEN.findall(_CONTRACTION.sub(r" \g<0>", text.replace("’", "'").lower()))
     if words[0] in _DANGLING_STARTS or _DANGLING_OPENINGS.match(text.lower()):
@@ -212,8 +218,8 @@ def _has_main_verb(words: Sequence[str]) -> bool:
         if before in _SUBJECTS:
             verbs += 1
         elif before in _RELATIVES:
-            verbs += word not in _SUBJECTS | _DETERMINERS | {"it", "this", "you", "there"}
-        elif before not in _AUXILIARIES | _DETERMINERS | {"to", "of"} and before[-3:] != "n't":
+            verbs += word not in _NO_VERBS
+        elif before not in _NO_VERB_AFTER and before[-3:] != "n't":
             # "A film directed by …" names a thing.
             names = words[0] in ("a", "an") and _PAST.match(word)
             verbs += _is_verb(word) and not names

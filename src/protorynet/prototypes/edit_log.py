@@ -57,16 +57,12 @@ class EditEntry:
 
     Parameters
     ----------
-    number
-        Its number, from 1.
-    when
-        When it was made, in UTC.
+    number, when
+        Its number, from 1, and when it was made, in UTC.
     changes
         What it did; nothing where only the reader was trained again.
-    retraining
-        How the reader was trained again, if it was.
-    undone
-        When it was undone, if it was.
+    retraining, undone
+        How the reader was trained again, and when the edit was undone, if they were.
     """
 
     number: int
@@ -89,15 +85,7 @@ class EditEntry:
 
 @dataclass(frozen=True)
 class PastState:
-    """What a model was before an edit.
-
-    Parameters
-    ----------
-    number
-        Number of the edit that ended it.
-    network, prototypes, automata
-        Its parts that edits change.
-    """
+    """The parts of a model that edits change, as they were before the edit of that number."""
 
     number: int
     network: ProtoryNetwork
@@ -109,12 +97,7 @@ class PastState:
 class EditLog:
     """All edits of a model, and its states before the last ten that are not undone.
 
-    Parameters
-    ----------
-    entries
-        The edits, the undone ones included.
-    states
-        The states, oldest first.
+    Entries include the undone ones; states stand oldest first.
     """
 
     entries: tuple[EditEntry, ...] = ()
@@ -144,7 +127,7 @@ class EditLog:
                 return True
         return False
 
-    def added(
+    def with_edit(
         self,
         changes: Iterable[Change],
         network: ProtoryNetwork,
@@ -158,11 +141,11 @@ class EditLog:
         return EditLog((*self.entries, entry), states[-KEPT_STATES:])
 
     def with_retraining(self, retraining: Retraining) -> EditLog:
-        """Return the log with the reader's training told in the last entry."""
+        """Return the log with the reader's training recorded in the last entry."""
         last = replace(self.entries[-1], retraining=retraining)
         return replace(self, entries=(*self.entries[:-1], last))
 
-    def undone(self) -> tuple[EditLog, PastState]:
+    def undo(self) -> tuple[EditLog, PastState]:
         """Return the log with the last standing edit undone, and the state before it."""
         if not self.states:
             past = f"; only the last {KEPT_STATES} edits can be undone" if self.standing else ""

@@ -1,18 +1,45 @@
-"""Edits of prototypes as a person asks for them, checked, and as the log tells them."""
+"""Editing prototypes by hand: drop, merge, replace, rename.
+
+What the edits mean in a model that matches every sentence to its nearest prototype:
+
+- *drop*: the prototype goes; each of its sentences is matched to the nearest one that remains.
+- *merge* 3, 5: 5 goes, 3 stays and speaks for both: the reader's weights for 3 become the mean of
+  the two, weighted by usage. No sentence is forced to 3: each of 5's goes to the nearest one that
+  remains, which the log names where it is not 3. An explanation still shows what was computed.
+- *replace*: the vector becomes the embedding of the new sentence; the reader's weights stay.
+- *rename*: only what is shown changes.
+
+An id never changes and is never given to another prototype.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
 
 from protorynet.errors import InputError
+from protorynet.labels import Task
+from protorynet.network import (
+    ProtoryNetwork,
+    Reader,
+    match_sentences,
+    pairwise_distance,
+    read_matches,
+)
+from protorynet.prototypes.prototype import Prototype, Prototypes
 
-__all__ = ["Change", "Edits"]
+__all__ = ["Change", "Edited", "Edits", "apply_edits"]
 
 _LONGEST_SENTENCE, _LONGEST_NAME = 500, 80  # characters
+_FEWEST_PROTOTYPES = 2
+# Nearer than this, one of two prototypes would take the sentences of both.
+_SAME_DISTANCE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -34,10 +61,6 @@ class Edits:
     --------
     >>> Edits.of(drop=[7], rename={3: "slow service"})
     Edits(drop=(7,), merge=(), replace=(), rename=((3, 'slow service'),))
-    >>> Edits.of(drop=[7], replace={7: "The room was cold."})
-    Traceback (most recent call last):
-    ...
-    protorynet.errors.InputError: prototype 7 is to be removed, but is named for something else ...
     """
 
     drop: tuple[int, ...] = ()
@@ -74,11 +97,17 @@ class Edits:
         rename: Mapping[int, str] | Iterable[tuple[int, str]] = (),
     ) -> Edits:
         """Check and tidy what a person gives: lists of ids, dictionaries or pairs of texts."""
+        sentences = _check_texts(replace, "replace", "sentence", _LONGEST_SENTENCE)
+        for number, sentence in sentences:
+            if not sentence:
+                raise InputError(
+                    f"the sentence for prototype {number} is empty; give one to replace it."
+                )
         return cls(
-            _ids(drop, "drop"),
-            tuple(_ids(group, "merge") for group in _listed(merge, "merge")),
-            tuple((number, _sentence(text, number)) for number, text in _pairs(replace, "replace")),
-            tuple((number, _name(text, number)) for number, text in _pairs(rename, "rename")),
+            _check_ids(drop, "drop"),
+            tuple(_check_ids(group, "merge") for group in _check_list(merge, "merge")),
+            sentences,
+            _check_texts(rename, "rename", "name", _LONGEST_NAME),
         )
 
     def __bool__(self) -> bool:
@@ -88,6 +117,42 @@ class Edits:
     def removed(self) -> tuple[int, ...]:
         """Ids that are gone afterwards."""
         return (*self.drop, *(number for group in self.merge for number in group[1:]))
+
+
+def _check_list(values: Any, what: str) -> list[Any]:
+    if isinstance(values, str | bytes | int) or not isinstance(values, Iterable):
+        raise InputError(f"{what}={values!r} should be a list.")
+    return list(values)
+
+
+def _check_ids(values: Any, what: str) -> tuple[int, ...]:
+    numbers = _check_list(values, what)
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, Integral):
+            raise InputError(f"{what}: {number!r} is no prototype id; ids are whole numbers.")
+    return tuple(map(int, numbers))
+
+
+def _check_texts(given: Any, what: str, kind: str, longest: int) -> tuple[tuple[int, str], ...]:
+    """Return ids with their texts, each on one line."""
+    pairs = list(given.items()) if isinstance(given, Mapping) else _check_list(given, what)
+    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+        raise InputError(f"{what} should give a text for each id, as in {what}={{4: 'A text.'}}.")
+    ids = _check_ids([number for number, _ in pairs], what)
+    lines = []
+    for number, (_, text) in zip(ids, pairs, strict=True):
+        name = f"the {kind} for prototype {number}"
+        if not isinstance(text, str):
+            raise InputError(f"{name} is {text!r}; expected a text.")
+        line = " ".join(text.split())
+        if len(line) > longest:
+            raise InputError(f"{name} has {len(line):,} characters; give at most {longest}.")
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{name} holds half a Unicode character; type it again.") from None
+        lines.append((number, line))
+    return tuple(lines)
 
 
 @dataclass(frozen=True)
@@ -121,64 +186,176 @@ class Change:
     def __str__(self) -> str:
         if self.kind == "rename":
             was = f" (was “{self.before}”)" if self.before else ""
-            return (
-                f"{self.id} named “{self.after}”{was}" if self.after else f"{self.id} unnamed{was}"
-            )
+            return f"{self.id} {f'named “{self.after}”' if self.after else 'unnamed'}{was}"
+        was = f"{self.id} “{self.before}”"
         if self.kind == "replace":
-            return f"{self.id} “{self.before}” replaced by “{self.after}”"
+            return f"{was} replaced by “{self.after}”"
         if self.kind == "drop":
-            return f"{self.id} “{self.before}” dropped: its sentences go to the nearest that remain"
-        merged = f"{self.id} “{self.before}” merged into {self.into}"
+            return f"{was} dropped: its sentences go to the nearest that remain"
         if self.nearest == self.into:
-            return merged
+            return f"{was} merged into {self.into}"
         return (
-            f"{merged}; but {self.nearest} is nearer to it, and sentences go to the nearest that "
-            "remain"
+            f"{was} merged into {self.into}; but {self.nearest} is nearer to it, and sentences go "
+            "to the nearest that remain"
         )
 
 
-def _listed(values: Any, what: str) -> list[Any]:
-    if isinstance(values, str | bytes | int) or not isinstance(values, Iterable):
-        raise InputError(f"{what}={values!r} should be a list.")
-    return list(values)
+class Edited(NamedTuple):
+    """A network and its prototypes after edits, and what was done."""
+
+    network: ProtoryNetwork
+    prototypes: Prototypes
+    changes: tuple[Change, ...]
 
 
-def _ids(values: Any, what: str) -> tuple[int, ...]:
-    return tuple(_id(number, what) for number in _listed(values, what))
+def apply_edits(
+    network: ProtoryNetwork, prototypes: Prototypes, edits: Edits, vectors: Tensor, task: Task
+) -> Edited:
+    """Return the network and the prototypes as edited; those given stay as they are.
+
+    Scores are computed again. Usage and class rates need documents, so they stay as they were.
+
+    Parameters
+    ----------
+    network, prototypes
+        A trained network, and what is known of its prototypes.
+    edits
+        What to do; the sentences as the encoder reads them.
+    vectors
+        Embeddings of the sentences of `edits.replace` in the space of the prototypes, (r, d).
+    task
+        One class per document, or several.
+    """
+    column = {item.id: place for place, item in enumerate(prototypes)}
+    _check_known(edits, column)
+    sentences, names = dict(edits.replace), dict(edits.rename)
+    items = [item for item in prototypes if item.id not in edits.removed]
+    edited, nearest = network, {}
+    if edits.removed or edits.replace:
+        edited = _edit_network(network, prototypes, edits, vectors, column)
+        items = [
+            replace(item, sentence=sentences[item.id], row=None) if item.id in sentences else item
+            for item in items
+        ]
+        _check_apart(edits, edited, items)
+        items = _score_alone(items, edited, task, prototypes.classes)
+        nearest = _find_nearest(edits.removed, network, edited, column, items)
+    items = [
+        replace(item, name=names[item.id] or None) if item.id in names else item for item in items
+    ]
+    changes = _list_changes(edits, prototypes, nearest)
+    return Edited(edited, replace(prototypes, items=tuple(items)), changes)
 
 
-def _id(number: Any, what: str) -> int:
-    if isinstance(number, bool) or not isinstance(number, Integral):
-        raise InputError(f"{what}: {number!r} is no prototype id; ids are whole numbers.")
-    return int(number)
+def _check_known(edits: Edits, column: Mapping[int, int]) -> None:
+    """Refuse edits of prototypes that are not there, or of too many."""
+    named = [*edits.removed, *(group[0] for group in edits.merge)]
+    named += [number for number, _ in (*edits.replace, *edits.rename)]
+    if unknown := sorted(set(named) - set(column)):
+        raise InputError(
+            f"there is no prototype {', '.join(map(str, unknown))}; the ids are "
+            f"{', '.join(map(str, sorted(column)))}."
+        )
+    left = len(column) - len(edits.removed)
+    if edits.removed and left < _FEWEST_PROTOTYPES:
+        raise InputError(
+            f"removing {len(edits.removed)} of {len(column)} prototypes would leave {left}; a "
+            f"model needs at least {_FEWEST_PROTOTYPES}."
+        )
 
 
-def _pairs(texts: Any, what: str) -> list[tuple[int, Any]]:
-    pairs = list(texts.items()) if isinstance(texts, Mapping) else _listed(texts, what)
-    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-        raise InputError(f"{what} should give a text for each id, as in {what}={{4: 'A text.'}}.")
-    return [(_id(number, what), text) for number, text in pairs]
+def _edit_network(
+    network: ProtoryNetwork,
+    prototypes: Prototypes,
+    edits: Edits,
+    vectors: Tensor,
+    column: Mapping[int, int],
+) -> ProtoryNetwork:
+    state = {name: value.detach().clone() for name, value in network.state_dict().items()}
+    weight = state["reader.lstm.weight_ih_l0"]
+    for group in edits.merge:
+        places = [column[number] for number in group]
+        # A tiny share each, so that prototypes which are never used have a mean as well.
+        share = weight.new_tensor([prototypes[place].usage + 1e-9 for place in places])
+        weight[:, places[0]] = weight[:, places] @ (share / share.sum())
+    for (number, _), vector in zip(edits.replace, vectors, strict=True):
+        state["prototypes"][column[number]] = vector
+    kept = [place for number, place in column.items() if number not in edits.removed]
+    state["prototypes"] = state["prototypes"][kept]
+    state["reader.lstm.weight_ih_l0"] = weight[:, kept].contiguous()
+    settings = network.settings
+    # Built without memory nor random numbers: all weights are given.
+    with torch.device("meta"):
+        reader = Reader(
+            len(kept),
+            network.reader.head.out_features,
+            hidden=settings.reader_size,
+            layers=settings.reader_layers,
+            dropout=settings.reader_dropout,
+        )
+    edited = ProtoryNetwork(state["prototypes"], reader, settings)
+    edited.load_state_dict(state, assign=True)
+    return edited.eval().requires_grad_(False)
 
 
-def _sentence(text: Any, number: int) -> str:
-    sentence = _one_line(text, f"the sentence for prototype {number}", _LONGEST_SENTENCE)
-    if not sentence:
-        raise InputError(f"the sentence for prototype {number} is empty; give one to replace it.")
-    return sentence
+def _check_apart(edits: Edits, network: ProtoryNetwork, items: Sequence[Prototype]) -> None:
+    """Refuse a sentence that another prototype has already, in these words or in others."""
+    vectors = network.prototypes.double()
+    for number in dict(edits.replace):
+        place = next(place for place, item in enumerate(items) if item.id == number)
+        distances = pairwise_distance(vectors[[place]], vectors, network.settings.distance)
+        distances[0, place] = torch.inf
+        other = items[int(distances.argmin())]
+        if float(distances.min()) < _SAME_DISTANCE:
+            raise InputError(
+                f"prototype {other.id} (“{other.sentence}”) is the same to the encoder as the "
+                f"sentence for prototype {number}; give another, or merge the two."
+            )
 
 
-def _name(text: Any, number: int) -> str:
-    return _one_line(text, f"the name for prototype {number}", _LONGEST_NAME)
+def _score_alone(
+    items: Sequence[Prototype], network: ProtoryNetwork, task: Task, classes: Sequence[str]
+) -> list[Prototype]:
+    each = torch.arange(len(items))
+    itself = match_sentences(network, network.prototypes, each, torch.ones_like(each))
+    alone = read_matches(network.reader, itself, task).probabilities
+    return [
+        replace(item, scores=dict(zip(classes, probabilities, strict=True)))
+        for item, probabilities in zip(items, alone.tolist(), strict=True)
+    ]
 
 
-def _one_line(text: Any, what: str, longest: int) -> str:
-    if not isinstance(text, str):
-        raise InputError(f"{what} is {text!r}; expected a text.")
-    line = " ".join(text.split())
-    if len(line) > longest:
-        raise InputError(f"{what} has {len(line):,} characters; give at most {longest}.")
-    try:
-        line.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{what} holds half a Unicode character; type it again.") from None
-    return line
+def _find_nearest(
+    removed: Sequence[int],
+    before: ProtoryNetwork,
+    after: ProtoryNetwork,
+    column: Mapping[int, int],
+    items: Sequence[Prototype],
+) -> dict[int, int]:
+    """Return, for each id removed, that of the remaining prototype nearest to it."""
+    gone = before.prototypes[[column[number] for number in removed]].double()
+    distances = pairwise_distance(gone, after.prototypes.double(), after.settings.distance)
+    places = distances.argmin(dim=1).tolist()
+    return {number: items[place].id for number, place in zip(removed, places, strict=True)}
+
+
+def _list_changes(
+    edits: Edits, before: Prototypes, nearest: Mapping[int, int]
+) -> tuple[Change, ...]:
+    was = {item.id: item for item in before}
+    into = {number: group[0] for group in edits.merge for number in group[1:]}
+    changes = [
+        Change(
+            "merge" if number in into else "drop",
+            number,
+            was[number].sentence,
+            into=into.get(number),
+            nearest=nearest[number],
+        )
+        for number in edits.removed
+    ]
+    for number, sentence in edits.replace:
+        changes.append(Change("replace", number, was[number].sentence, sentence))
+    for number, name in edits.rename:
+        changes.append(Change("rename", number, was[number].name or "", name))
+    return tuple(changes)

@@ -1,4 +1,4 @@
-"""k-medoids clustering of any number of points.
+"""k-medoids clustering of any number of points, by FasterPAM (Schubert and Rousseeuw, 2021).
 
 On large data a sample small enough for a distance matrix gives the first medoids. Then all points
 are assigned to them, and those nearest to the middle of each cluster may take a medoid's place,
@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.errors import InputError
-from protorynet.prototypes.medoid_swaps import LEAST_GAIN, Assignment, faster_pam
 
-__all__ = ["k_medoids", "mean_distance_to_nearest"]
+__all__ = ["faster_pam", "k_medoids", "mean_distance_to_nearest"]
 
 _JUDGES = 32_768  # points on which swaps are judged where there are too many for all of them
 _ROUNDS = 3
-_CENTRAL = 16  # points of each cluster that are tried as medoids in a round
-_BLOCK = 16_384
+_CENTRAL_POINTS = 16  # points of each cluster that are tried as medoids in a round
+_POINTS_PER_BLOCK = 16_384  # points assigned to medoids at once
+_LEAST_GAIN = 1e-5  # a smaller gain is a rounding error of single precision
 
 
 def k_medoids(
@@ -71,12 +71,127 @@ def k_medoids(
     n_judges = min(len(rows), _JUDGES, most // k)
     judges = vectors[rows[np.sort(random.choice(len(rows), n_judges, replace=False))]]
     for _ in range(_ROUNDS):
-        candidates = _central_points(vectors, rows, medoids, block=min(_BLOCK, most // k))
+        candidates = _central_points(
+            vectors, rows, medoids, block=min(_POINTS_PER_BLOCK, most // k)
+        )
         better = _swap_in(vectors, medoids, candidates, judges, block=max(1, most // n_judges))
         if np.array_equal(better, medoids):
             break
         medoids = better
     return medoids
+
+
+def mean_distance_to_nearest(
+    points: NDArray[np.float32], medoids: NDArray[np.float32], *, block: int = 8192
+) -> float:
+    """Return the k-medoids objective per point, computed in blocks."""
+    total = sum(
+        float(_distances(points[part], medoids).min(axis=1).sum())
+        for part in _parts(len(points), block)
+    )
+    return total / len(points)
+
+
+def faster_pam(
+    distances: NDArray[np.float32], medoids: NDArray[np.int64], *, max_passes: int = 50
+) -> NDArray[np.int64]:
+    """Improve medoids by swaps until no swap of a medoid with a point lowers the objective.
+
+    Parameters
+    ----------
+    distances
+        Symmetric matrix of distances, (n, n).
+    medoids
+        Indices of distinct starting medoids.
+    max_passes
+        Most passes over all points.
+
+    Examples
+    --------
+    >>> points = np.array([0.0, 0.1, 5.0, 5.1, 5.2])
+    >>> faster_pam(np.abs(points[:, None] - points), np.array([0, 1])).tolist()
+    [0, 3]
+    """
+    n, k = len(distances), len(medoids)
+    if k == 1:
+        return np.array([distances.sum(axis=1).argmin()])
+    medoids = medoids.copy()
+    state = _Assignment(distances[:, medoids])
+    is_medoid = np.zeros(n, dtype=bool)
+    is_medoid[medoids] = True
+    since_swap = 0
+    for step in range(max_passes * n):
+        candidate = step % n
+        since_swap += 1
+        if not is_medoid[candidate]:
+            change, worst = state.best_swap(distances[candidate])
+            if change < -_LEAST_GAIN:
+                is_medoid[[medoids[worst], candidate]] = [False, True]
+                medoids[worst] = candidate
+                state.swap(worst, distances[candidate])
+                since_swap = 0
+        if since_swap >= n:
+            break
+    return medoids
+
+
+class _Assignment:
+    """Each point's nearest and second-nearest medoid, kept up to date through swaps.
+
+    The distances of the points to the medoids, (n, k), of which there are at least two, are
+    changed in place.
+    """
+
+    def __init__(self, to_medoids: NDArray[np.float32]) -> None:
+        self._to_medoids = to_medoids
+        everyone = np.arange(len(to_medoids))
+        self._nearest, self._near, self._other, self._second = self._two_nearest(everyone)
+        # How much the objective rises when each medoid is taken away.
+        self._removal = self._by_medoid(self._nearest, self._second - self._near)
+
+    def best_swap(self, to_candidate: NDArray[np.float32]) -> tuple[float, int]:
+        """Return the best swap with a candidate: the objective's change, and the medoid to go."""
+        touched = np.flatnonzero(to_candidate < self._second)
+        distances, near = to_candidate[touched], self._near[touched]
+        # Points that prefer the candidate leave their cluster whichever medoid goes.
+        closer = distances < near
+        gain = float((distances[closer] - near[closer]).sum())
+        change = np.where(closer, near, distances) - self._second[touched]
+        loss = self._removal + self._by_medoid(self._nearest[touched], change)
+        worst = int(loss.argmin())
+        return float(loss[worst]) + gain, worst
+
+    def swap(self, position: int, to_candidate: NDArray[np.float32]) -> None:
+        """Put a candidate in the place of a medoid."""
+        self._to_medoids[:, position] = to_candidate
+        lost = (self._nearest == position) | (self._other == position)
+        first = ~lost & (to_candidate < self._near)
+        self._other[first], self._second[first] = self._nearest[first], self._near[first]
+        self._nearest[first], self._near[first] = position, to_candidate[first]
+        second = ~lost & ~first & (to_candidate < self._second)
+        self._other[second], self._second[second] = position, to_candidate[second]
+        again = np.flatnonzero(lost)
+        self._nearest[again], self._near[again], self._other[again], self._second[again] = (
+            self._two_nearest(again)
+        )
+        self._removal = self._by_medoid(self._nearest, self._second - self._near)
+
+    def _two_nearest(
+        self, points: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
+        to_medoids = self._to_medoids[points]
+        rows = np.arange(len(points))
+        nearest = to_medoids.argmin(axis=1)
+        near = to_medoids[rows, nearest]
+        to_medoids[rows, nearest] = np.inf
+        other = to_medoids.argmin(axis=1)
+        return nearest, near, other, to_medoids[rows, other]
+
+    def _by_medoid(
+        self, nearest: NDArray[np.int64], values: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        sums = np.bincount(nearest, weights=values, minlength=self._to_medoids.shape[1])
+        return np.asarray(sums, dtype=np.float64)
 
 
 def _central_points(
@@ -102,7 +217,7 @@ def _central_points(
         squared[part] = np.einsum("ij,ij->i", apart, apart)
     order = np.lexsort((squared, nearest))
     rank = np.arange(n) - (np.cumsum(counts) - counts)[nearest[order]]
-    few = np.flatnonzero(rank < _CENTRAL)
+    few = np.flatnonzero(rank < _CENTRAL_POINTS)
     return rows[order[few[np.argsort(rank[few], kind="stable")]]]
 
 
@@ -116,7 +231,7 @@ def _swap_in(
 ) -> NDArray[np.int64]:
     """Let each candidate take a medoid's place if that brings the judges closer to a medoid."""
     medoids = medoids.copy()
-    state = Assignment(_distances(judges, vectors[medoids]))
+    state = _Assignment(_distances(judges, vectors[medoids]))
     present = set(medoids.tolist())
     for part in _parts(len(candidates), block):
         rows = candidates[part]
@@ -124,22 +239,11 @@ def _swap_in(
             if row in present:
                 continue
             change, worst = state.best_swap(to_candidate)
-            if change < -LEAST_GAIN:
+            if change < -_LEAST_GAIN:
                 present ^= {int(medoids[worst]), row}
                 medoids[worst] = row
                 state.swap(worst, to_candidate)
     return medoids
-
-
-def mean_distance_to_nearest(
-    points: NDArray[np.float32], medoids: NDArray[np.float32], *, block: int = 8192
-) -> float:
-    """Return the k-medoids objective per point, computed in blocks."""
-    total = sum(
-        float(_distances(points[part], medoids).min(axis=1).sum())
-        for part in _parts(len(points), block)
-    )
-    return total / len(points)
 
 
 def _parts(n: int, block: int) -> list[slice]:

@@ -15,14 +15,14 @@ from protorynet.settings import Distance
 
 __all__ = ["cluster_means", "project"]
 
-_BLOCK = 16_384
+_SENTENCES_PER_BLOCK = 16_384  # compared with all prototypes at once
 
 
 @torch.inference_mode()
 def project(
     prototypes: Tensor, sentences: Tensor | Iterable[Tensor], *, distance: Distance = "euclidean"
 ) -> NDArray[np.int64]:
-    """Choose the nearest sentence for each prototype, never one sentence for two.
+    """Return the position of the nearest sentence for each prototype, never one sentence for two.
 
     Where two prototypes want the same sentence, the closer one gets it and the other its next
     nearest.
@@ -37,10 +37,6 @@ def project(
     distance
         The metric.
 
-    Returns
-    -------
-    Position of a sentence for each prototype.
-
     Examples
     --------
     >>> sentences = torch.tensor([[0.0], [1.0], [5.0]])
@@ -51,7 +47,9 @@ def project(
     k, start = len(prototypes), 0
     values = prototypes.new_empty((k, 0))
     positions = torch.empty((k, 0), dtype=torch.long, device=prototypes.device)
-    for block in torch.split(sentences, _BLOCK) if isinstance(sentences, Tensor) else sentences:
+    for block in (
+        torch.split(sentences, _SENTENCES_PER_BLOCK) if isinstance(sentences, Tensor) else sentences
+    ):
         distances = pairwise_distance(prototypes, block, distance)
         here = torch.arange(start, start + len(block), device=prototypes.device)
         values = torch.cat([values, distances], dim=1)
@@ -95,8 +93,8 @@ def cluster_means(
     """
     k = len(prototypes)
     sums = base.new_zeros(k, base.shape[1])
-    for start in range(0, len(embedded), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    for start in range(0, len(embedded), _SENTENCES_PER_BLOCK):
+        block = slice(start, start + _SENTENCES_PER_BLOCK)
         nearest = pairwise_distance(embedded[block], prototypes, distance).argmin(dim=1)
         here = base[block] if rows is None else base[rows[block]]
         # A product with one-hot rows: the same sum in the same order on every device.

@@ -1,15 +1,17 @@
-"""What is known of each prototype of a delivered model."""
+"""What is known of each prototype of a delivered model, and how many of them to deliver."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Prototype", "Prototypes"]
+__all__ = ["Prototype", "Prototypes", "PruningPoint", "choose_size", "sizes_to_try"]
+
+_COLUMNS = ("id", "name", "sentence", "row", "usage")
 
 
 @dataclass(frozen=True)
@@ -54,27 +56,14 @@ class Prototype:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet prototypes --json` prints them."""
-        return {
-            "id": self.id,
-            "sentence": self.sentence,
-            "row": self.row,
-            "usage": self.usage,
-            "scores": dict(self.scores),
-            "class_rate": dict(self.class_rate),
-            "name": self.name,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True)
 class Prototypes:
     """The prototypes of a model, in the order of their columns in the network.
 
-    Parameters
-    ----------
-    items
-        The prototypes.
-    classes
-        Names of the classes, in the order of the model's outputs.
+    The names of the classes stand in the order of the model's outputs.
     """
 
     items: tuple[Prototype, ...]
@@ -118,11 +107,7 @@ class Prototypes:
         return pd.DataFrame(
             [
                 {
-                    "id": item.id,
-                    "name": item.name,
-                    "sentence": item.sentence,
-                    "row": item.row,
-                    "usage": item.usage,
+                    **{name: getattr(item, name) for name in _COLUMNS},
                     **{f"score {name}": value for name, value in item.scores.items()},
                     **{f"rate {name}": value for name, value in item.class_rate.items()},
                 }
@@ -134,3 +119,63 @@ class Prototypes:
         from protorynet.report import prototypes_fragment
 
         return prototypes_fragment(self)
+
+
+@dataclass(frozen=True)
+class PruningPoint:
+    """One point of the pruning curve.
+
+    Parameters
+    ----------
+    n_prototypes
+        How many prototypes stay.
+    threshold
+        θ: the least share of the validation sentences that any of them is active for.
+    accuracy
+        Validation accuracy with a reader retrained on them.
+    """
+
+    n_prototypes: int
+    threshold: float
+    accuracy: float
+
+
+def sizes_to_try(live: int, most: int, least: int = 2) -> list[int]:
+    """Return numbers of prototypes to try, from the most allowed down to two.
+
+    Of `live` prototypes that are used at all, a delivered model may have `most`. Numbers below
+    `least` are tried too, for the curve, unless it leaves no choice at all.
+
+    Examples
+    --------
+    >>> sizes_to_try(live=87, most=20)
+    [20, 15, 12, 9, 7, 5, 3, 2]
+    >>> sizes_to_try(live=87, most=20, least=20)
+    [20]
+    """
+    size = max(1, min(live, most))
+    sizes = [size]
+    if least >= size:
+        return sizes
+    while size > 2:
+        size = max(2, size - max(2, size // 4))
+        sizes.append(size)
+    return sizes
+
+
+def choose_size(points: Sequence[PruningPoint], *, least: int, tolerance: float) -> int:
+    """Return the fewest prototypes whose accuracy is within `tolerance` of the best.
+
+    Fewer than `least` are chosen only where there are no more.
+
+    Examples
+    --------
+    >>> curve = [PruningPoint(20, 0.01, 0.95), PruningPoint(15, 0.02, 0.948)]
+    >>> choose_size(curve, least=15, tolerance=0.005)
+    15
+    >>> choose_size(curve, least=15, tolerance=0.0)
+    20
+    """
+    allowed = [point for point in points if point.n_prototypes >= least] or list(points[:1])
+    best = max(point.accuracy for point in allowed)
+    return min(p.n_prototypes for p in allowed if p.accuracy >= best - tolerance)
