@@ -49,7 +49,7 @@ from protorynet.training import (
     project_prototypes,
     train_one_epoch,
 )
-from protorynet.training.fitting import _base
+from protorynet.training import centre_vectors
 
 DIMENSION, PROTOTYPES, THEMES, SENTENCES = 384, 200, 300, 8
 SIZES = (1_000, 10_000, 100_000)
@@ -84,7 +84,7 @@ def run_of(n: int) -> tuple[Run, ProtoryNetwork]:
     """Set up training on n sentences, with an adapter, as `fit` does."""
     torch.manual_seed(0)
     vectors, theme = vectors_of(n)
-    base = _base(vectors, Centring(torch.from_numpy(vectors.mean(axis=0))), "cpu")
+    base = centre_vectors(vectors, Centring(torch.from_numpy(vectors.mean(axis=0))), "cpu")
     documents = n // SENTENCES
     labels = torch.from_numpy(theme[: documents * SENTENCES].reshape(-1, SENTENCES)[:, 0] % 2)
     corpus = Corpus(

@@ -1,44 +1,36 @@
-from .algorithm import project_prototypes as project_prototypes
-from .checkpoint import clear_checkpoint as clear_checkpoint
-from .corpus import (
-    Batch as Batch,
-    Corpus as Corpus,
-    consecutive as consecutive,
-)
-from .editing import (
-    EditableMixin as EditableMixin,
-    edit_model as edit_model,
-)
-from .fitted import (
-    Fitted as Fitted,
-    evenly_chosen as evenly_chosen,
+from .algorithm import batch_loss as batch_loss, project_prototypes as project_prototypes
+from .batches import Batch as Batch, Corpus as Corpus, consecutive as consecutive
+from .epochs import (
+    Checkpoint as Checkpoint,
+    Run as Run,
+    Score as Score,
+    Stage as Stage,
+    adam as adam,
+    clear_checkpoint as clear_checkpoint,
+    derive_seed as derive_seed,
+    train_epochs as train_epochs,
+    train_one_epoch as train_one_epoch,
 )
 from .fitting import (
+    Fitted as Fitted,
     Prepared as Prepared,
+    centre_vectors as centre_vectors,
+    evenly_chosen as evenly_chosen,
     fit_model as fit_model,
     prepare as prepare,
     validation_documents as validation_documents,
 )
-from .loop import (
-    Score as Score,
-    Stage as Stage,
-    train_epochs as train_epochs,
-)
-from .objective import batch_loss as batch_loss
 from .parallel import rank as rank
 from .retraining import (
+    EditableMixin as EditableMixin,
     Labelled as Labelled,
+    edit_model as edit_model,
     retrain_reader as retrain_reader,
-)
-from .run import (
-    Run as Run,
-    adam as adam,
-    derive_seed as derive_seed,
-    train_one_epoch as train_one_epoch,
 )
 from .sources import (
     AdaptedSource as AdaptedSource,
     FineTunedSource as FineTunedSource,
+    FrozenSource as FrozenSource,
     SentenceSource as SentenceSource,
     tunable_encoder as tunable_encoder,
 )

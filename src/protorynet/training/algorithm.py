@@ -7,6 +7,7 @@ with the prototypes at their sentences, score. Each step is a function of its ow
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +15,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from protorynet.network import ProtoryNetwork, Reader, match_sentences, read_matches
+from protorynet.labels import Task
+from protorynet.network import (
+    ProtoryNetwork,
+    Reader,
+    accuracy_loss,
+    anchor_loss,
+    at_last_sentence,
+    balance_loss,
+    diversity_loss,
+    match_sentences,
+    pad_documents,
+    pairwise_distance,
+    prototypicality_loss,
+    read_matches,
+)
 from protorynet.progress import progress_bar
 from protorynet.prototypes import (
     PruningPoint,
@@ -25,52 +40,38 @@ from protorynet.prototypes import (
     sizes_to_try,
 )
 from protorynet.reading import Reading
-from protorynet.training.corpus import Batch, Corpus
-from protorynet.training.loop import Score, Stage, train_epochs
-from protorynet.training.objective import batch_loss
+from protorynet.training.batches import Batch, Corpus
+from protorynet.training.epochs import (
+    Run,
+    Score,
+    Stage,
+    adam,
+    derive_seed,
+    train_epochs,
+    train_one_epoch,
+)
 from protorynet.training.parallel import agree, average_gradients
-from protorynet.training.run import Run, adam, derive_seed, train_one_epoch
-from protorynet.training.sources import FixedSource, FrozenSource, SentenceSource
+from protorynet.training.sources import FineTunedSource, FixedSource, FrozenSource, SentenceSource
 
-__all__ = ["Trained", "train_protorynet"]
+__all__ = ["Trained", "batch_loss", "match_corpus", "project_prototypes", "train_protorynet"]
 
 # Readers that only help to choose a number need not be perfect.
 _PRUNE_EPOCHS, _PRUNE_PATIENCE, _PRUNE_DOCUMENTS = 8, 2, 2048
-_BLOCK = 16_384  # candidates that are compared with the prototypes at once
+_CANDIDATES_PER_BLOCK = 16_384  # candidates that are compared with the prototypes at once
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A delivered network and how it came to be.
-
-    Parameters
-    ----------
-    network
-        The network with the remaining prototypes.
-    rows
-        Row of each prototype's sentence among the distinct sentences.
-    curve
-        Validation accuracy for each number of prototypes tried.
-    free, validation
-        Scores on the validation documents before the prototypes were projected, and of the
-        delivered network.
-    scores
-        Probability of each class for each prototype read alone, (K, C).
-    usage, class_rate
-        Share of the training sentences matched to each prototype, and the classes of their
-        documents, (K, C).
-    seconds
-        Time taken by each step.
-    """
+    """A delivered network and how it came to be."""
 
     network: ProtoryNetwork
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64]  # of the prototypes' sentences among the distinct ones
     curve: tuple[PruningPoint, ...]
-    free: Score
+    free: Score  # before the prototypes were projected
     validation: Score
-    scores: NDArray[np.float32]
-    usage: NDArray[np.float64]
-    class_rate: NDArray[np.float64]
+    scores: NDArray[np.float32]  # of each prototype read alone, (K, C)
+    usage: NDArray[np.float64]  # shares of the training sentences
+    class_rate: NDArray[np.float64]  # classes of the documents of these, (K, C)
     seconds: dict[str, float]
 
 
@@ -116,30 +117,13 @@ def initialise(run: Run) -> ProtoryNetwork:
 
 def train(network: ProtoryNetwork, run: Run) -> Score:
     """Train prototypes, reader and source with Adam, projecting every few epochs."""
-    settings = run.settings
 
-    def loss(batch: Batch) -> Tensor:
-        return batch_loss(network, run.source, batch, run.labels.task)
-
-    def run_epoch(epoch: int) -> None:
-        train_one_epoch(module, run, optimiser, stage, epoch, loss_of)
-        if (epoch + 1) % settings.project_every == 0:
+    def project_now_and_then(epoch: int) -> None:
+        if (epoch + 1) % run.settings.project_every == 0:
             rows = project_prototypes(network, run)
             network.prototypes.data.copy_(run.source.all_rows(rows))
 
-    stage = run.stage("train")
-    module = nn.ModuleDict({"network": network, "source": run.source})
-    loss_of = average_gradients(module, loss) if run.full else loss
-    optimiser = adam(module, run)
-    return train_epochs(
-        module,
-        optimiser,
-        run_epoch,
-        lambda: validate(network, run),
-        stage=stage,
-        checkpoint=run.checkpoint,
-        progress=run.progress,
-    )
+    return _learn(network, run, run.stage("train"), finish=project_now_and_then)
 
 
 def project_prototypes(network: ProtoryNetwork, run: Run) -> Tensor:
@@ -158,7 +142,9 @@ def project_prototypes(network: ProtoryNetwork, run: Run) -> Tensor:
         both = (
             torch.cat([part, weight * base[here]], dim=1)
             for part, here in zip(
-                torch.split(embedded, _BLOCK), torch.split(rows, _BLOCK), strict=True
+                torch.split(embedded, _CANDIDATES_PER_BLOCK),
+                torch.split(rows, _CANDIDATES_PER_BLOCK),
+                strict=True,
             )
         )
         nearest = project(torch.cat([prototypes, weight * middles], dim=1), both, distance=metric)
@@ -177,9 +163,12 @@ def prune(
     """
     settings = run.settings
     prototypes = run.source.all_rows(rows) if settings.exact else network.prototypes.data
-    some = replace(run, train=run.train.subset(_some_documents(run)), progress=False)
+    random = np.random.default_rng(derive_seed(run.seed, "prune"))
+    documents = np.sort(random.permutation(len(run.train))[:_PRUNE_DOCUMENTS])
+    some = replace(run, train=run.train.subset(documents), progress=False)
     whole = ProtoryNetwork(prototypes, network.reader, settings)
-    usage = usage_of(whole, run)
+    columns = match_corpus(whole, run.source, run.validation).columns
+    usage = np.bincount(columns, minlength=len(prototypes)) / len(columns)
     order = agree(torch.from_numpy(np.argsort(-usage, kind="stable"))).numpy()
     live = int(agree(torch.tensor((usage > 0).sum())))
     sizes = sizes_to_try(live, settings.max_prototypes, settings.min_prototypes)
@@ -210,20 +199,7 @@ def keep_columns(network: ProtoryNetwork, columns: NDArray[np.int64], run: Run) 
 def train_reader(network: ProtoryNetwork, run: Run, stage: Stage) -> Score:
     """Train the reader alone: prototypes and embeddings stay as they are."""
     network.prototypes.requires_grad_(False)
-    optimiser = torch.optim.Adam(network.reader.parameters(), lr=run.settings.learning_rate)
-
-    def loss(batch: Batch) -> Tensor:
-        return batch_loss(network, run.source, batch, run.labels.task)
-
-    return train_epochs(
-        network.reader,
-        optimiser,
-        lambda epoch: train_one_epoch(network, run, optimiser, stage, epoch, loss),
-        lambda: validate(network, run),
-        stage=stage,
-        checkpoint=run.checkpoint,
-        progress=run.progress,
-    )
+    return _learn(network, run, stage, reader_alone=True)
 
 
 def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
@@ -243,31 +219,14 @@ def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
             network, fixed, Stage("retrain", settings.retrain_epochs, settings.patience)
         )
 
-    def loss(batch: Batch) -> Tensor:
-        return batch_loss(network, run.source, batch, run.labels.task, tied_rows=rows)
-
-    def run_epoch(epoch: int) -> None:
-        train_one_epoch(module, run, optimiser, stage, epoch, loss_of)
-        tie()
-
-    def tie() -> None:
+    def tie(epoch: int) -> None:
         network.prototypes.data.copy_(run.source.all_rows(rows))
 
     network.prototypes.requires_grad_(False)
-    module = nn.ModuleDict({"network": network, "source": run.source})
-    loss_of = average_gradients(module, loss) if run.full else loss
-    stage, optimiser = run.stage("retrain"), adam(module, run)
-    score = train_epochs(
-        module,
-        optimiser,
-        run_epoch,
-        lambda: validate(network, run),
-        stage=stage,
-        checkpoint=run.checkpoint,
-        progress=run.progress,
-    )
+    stage = run.stage("retrain")
+    score = _learn(network, run, stage, tied_rows=rows, finish=tie)
     run.source.settle()
-    tie()
+    tie(stage.epochs)
     return score
 
 
@@ -276,13 +235,10 @@ def drop_dead(
 ) -> tuple[ProtoryNetwork, Tensor, NDArray[np.int64]]:
     """Remove prototypes that no training sentence is matched to; no prediction changes.
 
-    A reader that sees the similarities to all prototypes keeps them all.
-
-    Returns
-    -------
-    The network, the rows of its prototypes, and the prototype of every training sentence.
+    A reader that sees the similarities to all prototypes keeps them all. Return the network, the
+    rows of its prototypes, and the prototype of every training sentence.
     """
-    trajectory = _trajectory(network, run.source, run.train)
+    trajectory = match_corpus(network, run.source, run.train)
     used = torch.from_numpy(trajectory.columns_used(len(rows)))
     alive = np.flatnonzero(agree(used).numpy())
     if network.settings.selection == "dense":
@@ -311,7 +267,7 @@ def score_prototypes(
 
 def validate(network: ProtoryNetwork, run: Run) -> Score:
     """Score the network on the validation documents."""
-    trajectory = _trajectory(network, run.source, run.validation)
+    trajectory = match_corpus(network, run.source, run.validation)
     predicted = read_matches(network.reader, trajectory, run.labels.task).probabilities
     targets = run.validation.targets.cpu().numpy()
     likelihood = np.clip(predicted, 1e-7, 1 - 1e-7)
@@ -323,13 +279,91 @@ def validate(network: ProtoryNetwork, run: Run) -> Score:
     return Score(*agree(torch.tensor([float(loss), accuracy], dtype=torch.float64)).tolist())
 
 
-def usage_of(network: ProtoryNetwork, run: Run) -> NDArray[np.float64]:
-    """Return each prototype's share of the validation sentences."""
-    columns = _trajectory(network, run.source, run.validation).columns
-    return np.bincount(columns, minlength=len(network.prototypes)) / len(columns)
+def _learn(
+    network: ProtoryNetwork,
+    run: Run,
+    stage: Stage,
+    *,
+    reader_alone: bool = False,
+    tied_rows: Tensor | None = None,
+    finish: Callable[[int], None] = lambda epoch: None,
+) -> Score:
+    """Train network and source, or the reader alone; `finish` is called after each epoch."""
+
+    def loss(batch: Batch) -> Tensor:
+        return batch_loss(network, run.source, batch, run.labels.task, tied_rows)
+
+    def run_epoch(epoch: int) -> None:
+        train_one_epoch(module, run, optimiser, stage, epoch, loss_of)
+        finish(epoch)
+
+    module: nn.Module
+    if reader_alone:
+        module = network.reader
+        optimiser = torch.optim.Adam(module.parameters(), lr=run.settings.learning_rate)
+    else:
+        module = nn.ModuleDict({"network": network, "source": run.source})
+        optimiser = adam(module, run)
+    loss_of = average_gradients(module, loss) if run.full else loss
+    return train_epochs(
+        module,
+        optimiser,
+        run_epoch,
+        lambda: validate(network, run),
+        stage=stage,
+        checkpoint=run.checkpoint,
+        progress=run.progress,
+    )
 
 
-def _trajectory(network: ProtoryNetwork, source: SentenceSource, corpus: Corpus) -> Reading:
+def batch_loss(
+    network: ProtoryNetwork,
+    source: SentenceSource,
+    batch: Batch,
+    task: Task,
+    tied_rows: Tensor | None = None,
+) -> Tensor:
+    """Return L = L_acc + α L_div + β L_proto, and what the settings add to it.
+
+    With `tied_rows`, the rows of the prototypes' sentences, the prototypes are the embeddings of
+    these at every step, so that they can never drift away from them.
+    """
+    settings = network.settings
+    if tied_rows is None:
+        embedded, prototypes = source(batch.rows), network.prototypes
+    else:
+        both = source(torch.cat([batch.rows, tied_rows]))
+        embedded, prototypes = both.split([len(batch.rows), len(tied_rows)])
+    distances = pairwise_distance(embedded, prototypes, settings.distance)
+    # Only where one prototype is active does a step without its similarity still tell which.
+    share = settings.ids_only_share if settings.selection == "straight_through" else 0.0
+    ids_only = None
+    if share:
+        ids_only = (torch.rand(len(batch.lengths), device=distances.device) < share)[batch.document]
+    steps = network.steps(distances, ids_only=ids_only)
+    padded = pad_documents(steps, batch.lengths, batch.longest)
+    logits = at_last_sentence(network.reader(padded), batch.lengths)
+
+    loss = accuracy_loss(logits, batch.targets, task, settings.accuracy_loss)
+    if settings.lone_sentences:
+        alone = network.reader.read_alone(steps)
+        lone = accuracy_loss(alone, batch.targets[batch.document], task, settings.accuracy_loss)
+        loss = loss + settings.lone_sentences * lone
+    if prototypes.requires_grad:
+        diversity = diversity_loss(prototypes, delta=settings.delta, eta=settings.eta)
+        loss = loss + settings.alpha * diversity + settings.beta * prototypicality_loss(distances)
+    anchor, balance = settings.anchor, settings.balance
+    if isinstance(source, FineTunedSource):
+        anchor, balance = settings.full_anchor, settings.full_balance
+    if balance and distances.requires_grad:
+        loss = loss + balance * balance_loss(distances, settings.temperature)
+    if anchor and not isinstance(source, FrozenSource):
+        loss = loss + anchor * anchor_loss(embedded, source.base[batch.rows])
+    return loss
+
+
+def match_corpus(network: ProtoryNetwork, source: SentenceSource, corpus: Corpus) -> Reading:
+    """Match every sentence of a corpus to its prototype; each distinct one is embedded once."""
     distinct, places = torch.unique(corpus.rows, return_inverse=True)
     return match_sentences(network, source.all_rows(distinct), places, corpus.lengths)
 
@@ -349,7 +383,7 @@ def _network(prototypes: Tensor, run: Run) -> ProtoryNetwork:
 def _with_fixed_embeddings(run: Run) -> tuple[Run, Tensor]:
     """Return the run with every sentence's embedding computed once and frozen.
 
-    Its rows count anew; the second result holds the old row of each.
+    Its rows are numbered again; the second result holds the old row of each.
     """
     if isinstance(run.source, FrozenSource):
         return run, torch.arange(len(run.source.base), device=run.candidates.device)
@@ -368,12 +402,6 @@ def _with_fixed_embeddings(run: Run) -> tuple[Run, Tensor]:
         source=fixed,
     )
     return fixed_run, distinct
-
-
-def _some_documents(run: Run) -> NDArray[np.int64]:
-    """Choose the training documents on which numbers of prototypes are compared."""
-    random = np.random.default_rng(derive_seed(run.seed, "prune"))
-    return np.sort(random.permutation(len(run.train))[:_PRUNE_DOCUMENTS])
 
 
 class _Clock:

@@ -21,12 +21,11 @@ from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring
 from protorynet.prototypes import Prototype, Prototypes, distinct_candidates
+from protorynet.reading import Reading
 from protorynet.settings import Settings
-from protorynet.training.algorithm import Trained, train_protorynet
-from protorynet.training.checkpoint import Checkpoint, clear_checkpoint
-from protorynet.training.corpus import Corpus
-from protorynet.training.fitted import Fitted, read_back
-from protorynet.training.run import Run
+from protorynet.training.algorithm import Trained, match_corpus, train_protorynet
+from protorynet.training.batches import Corpus
+from protorynet.training.epochs import Checkpoint, Run, clear_checkpoint
 from protorynet.training.sources import (
     AdaptedSource,
     FineTunedSource,
@@ -38,9 +37,43 @@ from protorynet.training.sources import (
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
 
-__all__ = ["Prepared", "fit_model", "prepare", "validation_documents"]
+__all__ = [
+    "Fitted",
+    "Prepared",
+    "centre_vectors",
+    "digest_data",
+    "evenly_chosen",
+    "fit_model",
+    "hold_out",
+    "prepare",
+    "read_back",
+    "validation_documents",
+]
 
-_BLOCK = 16_384
+_FEWEST_DOCUMENTS = 4
+_VECTORS_PER_BLOCK = 16_384  # centred at once, for all of them may fill half of the memory
+# An automaton of a few states learns nothing from more.
+_MOST_READ_DOCUMENTS, _MOST_READ_SENTENCES = 5_000, 100_000
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained model, and how it reads some of the documents to learn from and held out."""
+
+    model: Model
+    train: Reading
+    held_out: Reading
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Documents as tensors, ready for any network that reads sentence embeddings."""
+
+    texts: list[str]  # the distinct sentences, in the order of their rows
+    centring: Centring  # from the encoder's vectors to base embeddings
+    source: SentenceSource
+    train: Corpus
+    validation: Corpus  # held out to stop and choose
 
 
 def fit_model(
@@ -75,7 +108,7 @@ def fit_model(
     device
         Where to train.
     checkpoint, resume
-        Folder for the state after each epoch, and whether to take up what lies there.
+        Folder for the state after each epoch, and whether to resume from it.
     progress
         Show progress bars.
     """
@@ -91,16 +124,20 @@ def fit_model(
         device=device,
     )
     texts, source = prepared.texts, prepared.source
-    data = _digest(sentences, targets, None if unit_length else embeddings.vectors)
+    data = digest_data(sentences, targets, None if unit_length else embeddings.vectors)
+    facts = [settings.to_dict(), encoder.fingerprint, data, seed, _list_versions()]
+    run_name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    if checkpoint is not None and not resume:
+        clear_checkpoint(checkpoint)
     run = Run(
         train=prepared.train,
         validation=prepared.validation,
-        candidates=_candidates(texts, prepared.train),
+        candidates=_find_candidates(texts, prepared.train),
         source=source,
         settings=settings,
         labels=labels,
         seed=seed,
-        checkpoint=_checkpoint(checkpoint, resume, settings, encoder, data, seed),
+        checkpoint=None if checkpoint is None else Checkpoint(checkpoint, run_name),
         progress=progress,
     )
     try:
@@ -115,7 +152,7 @@ def fit_model(
         centring=prepared.centring,
         adapter=source.adapter if isinstance(source, AdaptedSource) else None,
         network=trained.network.eval().requires_grad_(False),
-        prototypes=_prototypes(trained, texts, sentences, embeddings, labels),
+        prototypes=_describe_prototypes(trained, texts, sentences, embeddings, labels),
         labels=labels,
         encoder=encoder,
         splitter=splitter,
@@ -129,34 +166,11 @@ def fit_model(
             curve=trained.curve,
             class_frequencies=tuple(float(share) for share in targets.mean(axis=0)),
             seconds=trained.seconds,
-            versions=_versions(),
+            versions=_list_versions(),
             free_accuracy=trained.free.accuracy,
         ),
     )
     return read_back(model, source, run.train, run.validation)
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Documents as tensors, ready for any network that reads sentence embeddings.
-
-    Parameters
-    ----------
-    texts
-        The distinct sentences, in the order of their rows.
-    centring
-        From the encoder's vectors to base embeddings.
-    source
-        Where embeddings come from; its parameters, if any, are trained.
-    train, validation
-        The documents to learn from, and those held out to stop and choose.
-    """
-
-    texts: list[str]
-    centring: Centring
-    source: SentenceSource
-    train: Corpus
-    validation: Corpus
 
 
 def prepare(
@@ -175,24 +189,44 @@ def prepare(
 
     Parameters are those of `fit_model`.
     """
-    if len(targets) < 4:
-        raise InputError(f"{len(targets)} documents are too few to train on; give at least 4.")
+    if len(targets) < _FEWEST_DOCUMENTS:
+        raise InputError(
+            f"{len(targets)} documents are too few to train on; give at least {_FEWEST_DOCUMENTS}."
+        )
     if labels.task == "multiclass" and np.count_nonzero(targets.any(axis=0)) < 2:
         raise InputError("the documents that hold a sentence are all of one class.")
-    texts = _distinct_texts(sentences, embeddings)
-    centring = _centring(embeddings, unit_length=unit_length).to(device)
-    base = _base(embeddings.vectors, centring, device)
-    source = _source(base, centring, texts, settings, tunable, seed).to(device)
+    texts = [""] * len(embeddings.vectors)
+    for row, text in zip(embeddings.rows.tolist(), sentences.texts, strict=True):
+        texts[row] = text
+    centring = _find_centring(embeddings.vectors, unit_length=unit_length).to(device)
+    base = centre_vectors(embeddings.vectors, centring, device)
+    source = _build_source(base, centring, texts, settings, tunable, seed).to(device)
+    fraction = settings.validation_fraction
+    train, validation = hold_out(
+        sentences, embeddings, targets, labels, fraction=fraction, seed=seed, device=device
+    )
+    return Prepared(texts, centring, source, train, validation)
+
+
+def hold_out(
+    sentences: Sentences,
+    embeddings: Embeddings,
+    targets: NDArray[np.float32],
+    labels: LabelCode,
+    *,
+    fraction: float,
+    seed: int,
+    device: str | torch.device,
+) -> tuple[Corpus, Corpus]:
+    """Return the documents to learn from and the validation documents, as tensors."""
     corpus = Corpus(
         torch.from_numpy(embeddings.rows).to(device),
         torch.from_numpy(sentences.lengths).to(device),
         torch.from_numpy(targets).to(device),
     )
-    held_out = validation_documents(targets, labels, settings.validation_fraction, seed)
-    is_held_out = np.zeros(len(targets), dtype=bool)
-    is_held_out[held_out] = True
-    train = corpus.subset(np.flatnonzero(~is_held_out))
-    return Prepared(texts, centring, source, train, corpus.subset(held_out))
+    held_out = validation_documents(targets, labels, fraction, seed)
+    learned = np.setdiff1d(np.arange(len(targets)), held_out)
+    return corpus.subset(learned), corpus.subset(held_out)
 
 
 def validation_documents(
@@ -200,69 +234,94 @@ def validation_documents(
 ) -> NDArray[np.int64]:
     """Choose documents to hold out: of every class its share, and always some to train on.
 
-    A class with a single document keeps it for training.
+    A class with a single document keeps it for training. Of documents with several labels each,
+    no label gives more than its share, nor its last document.
     """
     random = np.random.default_rng([seed, 1])
-    if labels.task == "multilabel":
-        return _held_out_of_sets(targets, fraction, random)
-    chosen = []
-    for column in range(targets.shape[1]):
-        documents = random.permutation(np.flatnonzero(targets[:, column] > 0))
-        count = min(max(1, round(fraction * len(documents))), len(documents) - 1)
-        chosen.append(documents[: max(count, 0)])
-    held_out = np.sort(np.concatenate(chosen))
-    return held_out if len(held_out) else np.array([0], dtype=np.int64)
-
-
-def _held_out_of_sets(
-    targets: NDArray[np.float32], fraction: float, random: np.random.Generator
-) -> NDArray[np.int64]:
-    """Hold out documents of several labels each: of no label more than its share, nor its last."""
-    wanted = max(1, round(fraction * len(targets)))
-    positives = targets.sum(axis=0)
-    # A label that no document has stands in no document's way.
-    room = np.minimum(np.ceil(fraction * positives), np.maximum(positives - 1, 0))
     held_out: list[int] = []
-    for document in random.permutation(len(targets)).tolist():
-        if (room >= targets[document]).all():
-            held_out.append(document)
-            room -= targets[document]
-        if len(held_out) == wanted:
-            break
+    if labels.task == "multilabel":
+        wanted = max(1, round(fraction * len(targets)))
+        positives = targets.sum(axis=0)
+        # A label that no document has stands in no document's way.
+        room = np.minimum(np.ceil(fraction * positives), np.maximum(positives - 1, 0))
+        for document in random.permutation(len(targets)).tolist():
+            if (room >= targets[document]).all():
+                held_out.append(document)
+                room -= targets[document]
+            if len(held_out) == wanted:
+                break
+    else:
+        for of_class in targets.T:
+            documents = random.permutation(np.flatnonzero(of_class > 0)).tolist()
+            count = min(max(1, round(fraction * len(documents))), len(documents) - 1)
+            held_out += documents[: max(count, 0)]
     return np.array(sorted(held_out) or [0], dtype=np.int64)
 
 
-def _distinct_texts(sentences: Sentences, embeddings: Embeddings) -> list[str]:
-    """Return the text of each distinct sentence, in the order of the vectors."""
-    texts = [""] * len(embeddings.vectors)
-    for row, text in zip(embeddings.rows.tolist(), sentences.texts, strict=True):
-        texts[row] = text
-    return texts
+def read_back(model: Model, source: SentenceSource, train: Corpus, held_out: Corpus) -> Fitted:
+    """Let a model that was just trained match the sentences of its own documents.
+
+    Where they are many, some of them are read. The training of the source is over.
+    """
+    parts = []
+    for corpus in (train, held_out):
+        chosen = evenly_chosen(corpus.lengths.cpu().numpy())
+        some = corpus if len(chosen) == len(corpus) else corpus.subset(chosen)
+        parts.append(match_corpus(model.network, source, some))
+    return Fitted(model, *parts)
 
 
-def _centring(embeddings: Embeddings, *, unit_length: bool) -> Centring:
-    mean = embeddings.vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+def evenly_chosen(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return so many documents of these lengths that reading them is quick, spread over all.
+
+    Examples
+    --------
+    >>> len(evenly_chosen(np.ones(20_000, np.int64)))
+    5000
+    """
+    count, sentences = len(lengths), int(lengths.sum())
+    most = min(_MOST_READ_DOCUMENTS, count * _MOST_READ_SENTENCES // max(sentences, 1))
+    if count <= most:
+        return np.arange(count)
+    return np.unique(np.linspace(0, count - 1, max(most, 1)).astype(np.int64))
+
+
+def digest_data(
+    sentences: Sentences, targets: NDArray[np.float32], vectors: NDArray[np.float32] | None
+) -> str:
+    """Digest the training data; `vectors` where the user gave these in place of texts."""
+    digest = hashlib.sha256(targets.tobytes())
+    if vectors is not None:
+        digest.update(vectors.tobytes())
+    digest.update(sentences.documents.tobytes())
+    for text in sentences.texts:
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()
+
+
+def _find_centring(vectors: NDArray[np.float32], *, unit_length: bool) -> Centring:
+    mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
     if unit_length:
         return Centring(torch.from_numpy(mean))
     squared = [
-        np.square(embeddings.vectors[start : start + _BLOCK] - mean).sum(axis=1, dtype=np.float64)
-        for start in range(0, len(embeddings.vectors), _BLOCK)
+        np.square(vectors[start : start + _VECTORS_PER_BLOCK] - mean).sum(axis=1, dtype=np.float64)
+        for start in range(0, len(vectors), _VECTORS_PER_BLOCK)
     ]
     length = float(np.sqrt(np.concatenate(squared).mean()))
     return Centring(torch.from_numpy(mean), max(length, 1e-6))
 
 
 @torch.no_grad()
-def _base(vectors: NDArray[np.float32], centring: Centring, device: str) -> torch.Tensor:
+def centre_vectors(vectors: NDArray[np.float32], centring: Centring, device: str) -> torch.Tensor:
     """Return the centred vectors; block by block, for they may fill half of the memory."""
     base = torch.empty(vectors.shape, device=device)
-    for start in range(0, len(vectors), _BLOCK):
-        raw = torch.from_numpy(vectors[start : start + _BLOCK]).to(device)
-        base[start : start + _BLOCK] = centring(raw)
+    for start in range(0, len(vectors), _VECTORS_PER_BLOCK):
+        block = slice(start, start + _VECTORS_PER_BLOCK)
+        base[block] = centring(torch.from_numpy(vectors[block]).to(device))
     return base
 
 
-def _source(
+def _build_source(
     base: torch.Tensor,
     centring: Centring,
     texts: Sequence[str],
@@ -280,32 +339,14 @@ def _source(
     return AdaptedSource(base, adapter)
 
 
-def _candidates(texts: Sequence[str], train: Corpus) -> torch.Tensor:
+def _find_candidates(texts: Sequence[str], train: Corpus) -> torch.Tensor:
     """Return the rows of training sentences that may become prototypes."""
     rows = torch.unique(train.rows).cpu().numpy()
     allowed = rows[distinct_candidates([texts[row] for row in rows])]
     return torch.from_numpy(allowed).to(train.rows.device)
 
 
-def _checkpoint(
-    folder: Path | None,
-    resume: bool,
-    settings: Settings,
-    encoder: EncoderRecord,
-    data: str,
-    seed: int,
-) -> Checkpoint | None:
-    if folder is None:
-        return None
-    facts = [settings.to_dict(), encoder.fingerprint, data, seed, _versions()]
-    run = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    checkpoint = Checkpoint(folder, run)
-    if not resume:
-        clear_checkpoint(folder)
-    return checkpoint
-
-
-def _prototypes(
+def _describe_prototypes(
     trained: Trained,
     texts: Sequence[str],
     sentences: Sentences,
@@ -316,36 +357,20 @@ def _prototypes(
     order = np.argsort(np.argsort(-trained.scores[:, -1], kind="stable"), kind="stable")
     rows, places = np.unique(embeddings.rows, return_index=True)
     first = places[np.searchsorted(rows, trained.rows)]
-    items = []
-    for column, row in enumerate(trained.rows.tolist()):
-        items.append(
-            Prototype(
-                id=int(order[column]) + 1,
-                sentence=texts[row],
-                row=int(sentences.documents[first[column]]),
-                usage=float(trained.usage[column]),
-                scores=dict(zip(labels.names, trained.scores[column].tolist(), strict=True)),
-                class_rate=dict(
-                    zip(labels.names, trained.class_rate[column].tolist(), strict=True)
-                ),
-            )
+    items = [
+        Prototype(
+            id=int(order[column]) + 1,
+            sentence=texts[row],
+            row=int(sentences.documents[first[column]]),
+            usage=float(trained.usage[column]),
+            scores=dict(zip(labels.names, trained.scores[column].tolist(), strict=True)),
+            class_rate=dict(zip(labels.names, trained.class_rate[column].tolist(), strict=True)),
         )
+        for column, row in enumerate(trained.rows.tolist())
+    ]
     return Prototypes(tuple(items), labels.names)
 
 
-def _digest(
-    sentences: Sentences, targets: NDArray[np.float32], vectors: NDArray[np.float32] | None
-) -> str:
-    """Digest the training data; `vectors` where the user gave these in place of texts."""
-    digest = hashlib.sha256(targets.tobytes())
-    if vectors is not None:
-        digest.update(vectors.tobytes())
-    digest.update(sentences.documents.tobytes())
-    for text in sentences.texts:
-        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    return digest.hexdigest()
-
-
-def _versions() -> dict[str, str]:
+def _list_versions() -> dict[str, str]:
     packages = ("protorynet", "torch", "transformers", "numpy", "sentencex")
     return {name: importlib.metadata.version(name) for name in packages}

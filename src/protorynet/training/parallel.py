@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from protorynet.training.corpus import Batch
+from protorynet.training.batches import Batch
 
 __all__ = ["agree", "average_gradients", "gather_rows", "n_processes", "own_share", "rank"]
 

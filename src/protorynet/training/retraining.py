@@ -1,62 +1,162 @@
-"""Training the reader again after its prototypes were edited.
+"""Editing a trained model by hand: the prototypes, then the reader, which learns again.
 
-The encoder, the adapter and the prototypes stay as they are, so every sentence is embedded once
-and the reader learns in seconds.
+The encoder, the adapter and the edited prototypes stay as they are, so every sentence is embedded
+once and the reader learns in seconds.
 """
 
 from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protorynet.data import Sentences
-from protorynet.encoders import Embeddings
+from protorynet.data import Sentences, Splitter, split_documents
+from protorynet.encoders import Embeddings, Encoder, WindowedEncoder
 from protorynet.errors import InputError
 from protorynet.model import Model
-from protorynet.network import ProtoryNetwork, match_sentences
-from protorynet.prototypes import Prototypes, Retraining
-from protorynet.training.algorithm import score_prototypes, train_reader, validate
-from protorynet.training.corpus import Corpus
-from protorynet.training.fitted import Fitted, read_back
-from protorynet.training.fitting import _digest, validation_documents
-from protorynet.training.loop import Stage
-from protorynet.training.run import Run
+from protorynet.network import ProtoryNetwork
+from protorynet.prototypes import EditEntry, Edits, Prototypes, Retraining
+from protorynet.training.algorithm import match_corpus, score_prototypes, train_reader, validate
+from protorynet.training.epochs import Run, Stage
+from protorynet.training.fitting import Fitted, digest_data, hold_out, read_back
 from protorynet.training.sources import FrozenSource
 
-__all__ = ["Labelled", "retrain_reader"]
+__all__ = ["EditableMixin", "Labelled", "edit_model", "retrain_reader"]
 
 _FEWEST_DOCUMENTS = 4
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Documents with their labels.
-
-    Parameters
-    ----------
-    sentences, embeddings
-        Their sentences, at least one each, and the encoder's vectors of these.
-    targets
-        One-hot or multi-hot labels, (documents, C).
-    """
+    """Documents of at least one sentence each, with their labels."""
 
     sentences: Sentences
     embeddings: Embeddings
-    targets: NDArray[np.float32]
+    targets: NDArray[np.float32]  # one-hot or multi-hot, (documents, C)
+
+
+class EditableMixin:
+    """What makes a classifier's prototypes editable."""
+
+    model_: Model
+    verbose: bool
+    encoder_: Encoder | None
+    _fitted: Callable[[], Model]
+    labelled: Callable[[Any, Any], Labelled]
+    _summarised: Callable[[Fitted], Model]
+
+    def edit(
+        self,
+        X: Any = None,  # noqa: N803
+        y: Any = None,
+        *,
+        drop: Iterable[int] = (),
+        merge: Iterable[Iterable[int]] = (),
+        replace: Mapping[int, str] | Iterable[tuple[int, str]] = (),
+        rename: Mapping[int, str] | Iterable[tuple[int, str]] = (),
+    ) -> EditEntry:
+        """Edit prototypes by hand; with documents, also train the reader again on them.
+
+        Parameters
+        ----------
+        X, y
+            Labelled documents, best those of the training. Some are held out, to stop and to
+            measure accuracy before and after. Without them the reader stays as it is, usage and
+            class rates are those from before the edit, and the model has no automata until the
+            reader is trained again, unless only names change.
+        drop
+            Ids of prototypes to remove; their sentences go to the nearest that remain.
+        merge
+            Groups of ids: the first stays and speaks for all, the others are removed.
+        replace
+            Ids with the sentences that are to take their place.
+        rename
+            Ids with names to show; an empty one takes the name away.
+
+        Returns
+        -------
+        The entry in the log: what changed, and the accuracies if the reader was trained again.
+
+        Examples
+        --------
+        ``clf.edit(texts, labels, drop=[7], rename={3: "slow service"})``
+        """
+        before, edits = self._fitted(), Edits.of(drop, merge, replace, rename)
+        if not edits and X is None:
+            raise InputError("there is nothing to do: name an edit, or documents to retrain on.")
+        # Edited first, so that a wrong id is told before documents are encoded.
+        edited = edit_model(before, edits, self.encoder_)
+        if X is not None:
+            documents = self.labelled(X, y)
+            retrained = retrain_reader(before, edited, documents, progress=self.verbose)
+            edited = self._summarised(retrained)
+        self.model_ = edited
+        return edited.edits.entries[-1]
+
+    def undo_edit(self) -> EditEntry:
+        """Undo the last edit that stands, exactly; the last ten can be undone.
+
+        Returns
+        -------
+        The entry of the edit that is undone.
+        """
+        standing = self._fitted().edits.standing
+        self.model_ = self.model_.undone()
+        return self.model_.edits.entries[standing[-1].number - 1]
+
+
+def edit_model(model: Model, edits: Edits, encoder: Encoder | None) -> Model:
+    """Return the model with its prototypes edited and its reader as it was; the log records it.
+
+    The encoder is None where users give vectors in place of texts.
+    """
+    sentences = [
+        _read_sentence(text, number, model.splitter, encoder) for number, text in edits.replace
+    ]
+    vectors = np.zeros((0, 0), np.float32)
+    if sentences and encoder is not None:
+        vectors = encoder.encode(sentences)
+    ids = [number for number, _ in edits.replace]
+    edits = replace(edits, replace=tuple(zip(ids, sentences, strict=True)))
+    return model.edited(edits, vectors)
+
+
+def _read_sentence(text: str, number: int, splitter: Splitter, encoder: Encoder | None) -> str:
+    """Return a typed sentence as the encoder reads it; it must be one, and fit."""
+    if encoder is None:
+        raise InputError(
+            f"prototype {number} cannot be replaced by a sentence: the model was trained on "
+            "vectors, not on texts."
+        )
+    found = split_documents([text], splitter=splitter, on_empty="skip").texts
+    if len(found) != 1:
+        parts = " and ".join(f"“{part}”" for part in found[:3]) or "none"
+        raise InputError(
+            f"the text for prototype {number} should be one sentence, but {len(found)} are read: "
+            f"{parts}."
+        )
+    if isinstance(encoder, WindowedEncoder):
+        tokens = int(encoder.count_tokens(list(found))[0])
+        if tokens > encoder.window:
+            raise InputError(
+                f"the sentence for prototype {number} is too long: it has {tokens} tokens, but "
+                f"the encoder reads {encoder.window}."
+            )
+    return found[0]
 
 
 def retrain_reader(
     before: Model, edited: Model, documents: Labelled, *, progress: bool = False
 ) -> Fitted:
-    """Train the reader on from its present weights until the held-out documents stop improving.
+    """Train the reader from its present weights until the held-out documents stop improving.
 
-    Usage, class rates and scores are measured anew, and the last entry of the log tells how it
-    went.
+    Usage, class rates and scores are measured again, and the last entry of the log records it.
 
     Parameters
     ----------
@@ -70,22 +170,22 @@ def retrain_reader(
     """
     _check(documents, edited)
     begin = time.perf_counter()
-    run = _run(edited, documents, progress)
-    network, accuracy_after = _trained(edited.network, run)
-    columns = _columns(network, run)
-    prototypes = _measured(edited.prototypes, network, columns, run)
+    run = _make_run(edited, documents, progress)
+    network, accuracy_after = _train_copy(edited.network, run)
+    columns = match_corpus(network, run.source, run.train).columns
+    prototypes = _measure(edited.prototypes, network, columns, run)
+    before_ids = before.prototypes.ids[match_corpus(before.network, run.source, run.train).columns]
     changed = {c.id for c in edited.edits.entries[-1].changes if c.kind != "rename"}
+    vectors = None if edited.centring.unit_length else documents.embeddings.vectors
     record = Retraining(
         accuracy_before=validate(before.network, run).accuracy,
         accuracy_edited=validate(edited.network, run).accuracy,
         accuracy_after=accuracy_after,
         n_documents=len(run.train),
         n_held_out=len(run.validation),
-        data_sha256=_digest_of(documents, edited),
+        data_sha256=digest_data(documents.sentences, documents.targets, vectors),
         seed=run.seed,
-        moved=_moved(
-            before.prototypes.ids[_columns(before.network, run)], prototypes.ids[columns], changed
-        ),
+        moved=_share_moved(before_ids, prototypes.ids[columns], changed),
         seconds=round(time.perf_counter() - begin, 3),
     )
     log = edited.edits.with_retraining(record)
@@ -108,32 +208,32 @@ def _check(documents: Labelled, model: Model) -> None:
         )
 
 
-def _run(model: Model, documents: Labelled, progress: bool) -> Run:
+def _make_run(model: Model, documents: Labelled, progress: bool) -> Run:
     """Embed every sentence once and hold out documents, as in training."""
+    train, validation = hold_out(
+        documents.sentences,
+        documents.embeddings,
+        documents.targets,
+        model.labels,
+        fraction=model.settings.validation_fraction,
+        seed=model.training.seed,
+        device=model.device,
+    )
     # A copy outside of inference mode, for inference tensors cannot enter training.
     embedded = model.embed(documents.embeddings.vectors).clone()
-    device, targets, seed = model.device, documents.targets, model.training.seed
-    corpus = Corpus(
-        torch.from_numpy(documents.embeddings.rows).to(device),
-        torch.from_numpy(documents.sentences.lengths).to(device),
-        torch.from_numpy(targets).to(device),
-    )
-    fraction = model.settings.validation_fraction
-    held_out = validation_documents(targets, model.labels, fraction, seed)
-    learned = np.setdiff1d(np.arange(len(targets)), held_out)
     return Run(
-        train=corpus.subset(learned),
-        validation=corpus.subset(held_out),
-        candidates=torch.empty(0, dtype=torch.long, device=device),
+        train=train,
+        validation=validation,
+        candidates=train.rows[:0],
         source=FrozenSource(embedded),
         settings=model.settings,
         labels=model.labels,
-        seed=seed,
+        seed=model.training.seed,
         progress=progress,
     )
 
 
-def _trained(network: ProtoryNetwork, run: Run) -> tuple[ProtoryNetwork, float]:
+def _train_copy(network: ProtoryNetwork, run: Run) -> tuple[ProtoryNetwork, float]:
     """Return a copy whose reader is trained, and its accuracy on the documents held out."""
     settings = run.settings
     trained = copy.deepcopy(network)
@@ -145,7 +245,7 @@ def _trained(network: ProtoryNetwork, run: Run) -> tuple[ProtoryNetwork, float]:
     return trained.eval().requires_grad_(False), score.accuracy
 
 
-def _measured(
+def _measure(
     prototypes: Prototypes, network: ProtoryNetwork, columns: NDArray[np.int64], run: Run
 ) -> Prototypes:
     """Return the prototypes with usage, scores and class rates as they are now."""
@@ -162,15 +262,7 @@ def _measured(
     return replace(prototypes, items=items)
 
 
-def _columns(network: ProtoryNetwork, run: Run) -> NDArray[np.int64]:
-    """Return the column of the active prototype of every sentence to learn from."""
-    distinct, places = torch.unique(run.train.rows, return_inverse=True)
-    return match_sentences(
-        network, run.source.all_rows(distinct), places, run.train.lengths
-    ).columns
-
-
-def _moved(
+def _share_moved(
     before: NDArray[np.int64], after: NDArray[np.int64], changed: set[int]
 ) -> dict[str, dict[str, float]]:
     """Return where the sentences of changed prototypes went, as shares by id, the largest first."""
@@ -181,8 +273,3 @@ def _moved(
         shares = (counts / counts.sum()).tolist()
         moved[str(number)] = {str(ids[place]): shares[place] for place in order}
     return moved
-
-
-def _digest_of(documents: Labelled, model: Model) -> str:
-    vectors = None if model.centring.unit_length else documents.embeddings.vectors
-    return _digest(documents.sentences, documents.targets, vectors)

@@ -49,10 +49,7 @@ def tunable_encoder(encoder: Encoder | None) -> TransformerEncoder:
 class SentenceSource(nn.Module, ABC):
     """Gives the embeddings of distinct sentences by their row.
 
-    Parameters
-    ----------
-    base
-        Pre-trained, centred embeddings of all distinct sentences, (m, d).
+    `base` holds the pre-trained, centred embeddings of all of them, (m, d).
     """
 
     def __init__(self, base: Tensor) -> None:
@@ -73,9 +70,8 @@ class SentenceSource(nn.Module, ABC):
         self.eval()
         result = torch.empty((len(rows), self.base.shape[1]), device=self.base.device)
         for start in range(0, len(rows), _SENTENCES_PER_BLOCK):
-            result[start : start + _SENTENCES_PER_BLOCK] = self(
-                rows[start : start + _SENTENCES_PER_BLOCK]
-            )
+            block = slice(start, start + _SENTENCES_PER_BLOCK)
+            result[block] = self(rows[block])
         self.train(training)
         return result
 
@@ -89,15 +85,7 @@ class FrozenSource(SentenceSource):
 
 
 class FixedSource(SentenceSource):
-    """Trained embeddings, computed once and kept.
-
-    Parameters
-    ----------
-    base
-        Pre-trained, centred embeddings, (m, d).
-    embedded
-        What training made of them, (m, d).
-    """
+    """What training made of the embeddings, computed once and kept."""
 
     def __init__(self, base: Tensor, embedded: Tensor) -> None:
         super().__init__(base)
@@ -122,7 +110,7 @@ class AdaptedSource(SentenceSource):
 
 
 class FineTunedSource(SentenceSource):
-    """Embeddings computed anew by an encoder that is being fine-tuned.
+    """Embeddings computed at every step by an encoder that is being fine-tuned.
 
     On a GPU the encoder computes in bfloat16 until `settle` is called.
     """

@@ -17,42 +17,22 @@ _SHUFFLED_TOGETHER = 32  # batches whose documents are sorted by length together
 
 @dataclass(frozen=True)
 class Batch:
-    """Some documents.
-
-    Parameters
-    ----------
-    rows, lengths, targets
-        As in `Corpus`.
-    document
-        For each sentence, the place of its document in the batch.
-    longest
-        Sentences of the longest document, known without asking a GPU for it.
-    """
+    """Some documents of a `Corpus`."""
 
     rows: Tensor
     lengths: Tensor
     targets: Tensor
-    document: Tensor
-    longest: int
+    document: Tensor  # for each sentence, the place of its document in the batch
+    longest: int  # sentences of the longest document, known without asking a GPU for it
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents as rows of distinct sentences.
+    """Documents as rows of distinct sentences."""
 
-    Parameters
-    ----------
-    rows
-        Row of every sentence among the distinct ones.
-    lengths
-        Sentences per document.
-    targets
-        One-hot or multi-hot labels, (documents, C).
-    """
-
-    rows: Tensor
-    lengths: Tensor
-    targets: Tensor
+    rows: Tensor  # of every sentence among the distinct ones
+    lengths: Tensor  # sentences per document
+    targets: Tensor  # one-hot or multi-hot labels, (documents, C)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -67,13 +47,8 @@ class Corpus:
     ) -> list[NDArray[np.int64]]:
         """Return all documents once, in random batches of like length.
 
-        Parameters
-        ----------
-        size, most_sentences
-            Most documents of a batch, and most sentences, padding included; a document with more
-            is a batch of its own.
-        random
-            Decides which documents go together, and the order of the batches.
+        A batch has at most `size` documents and `most_sentences`, padding included; a document
+        with more is a batch of its own.
         """
         lengths = self._lengths
         order = random.permutation(len(lengths))
@@ -91,12 +66,9 @@ class Corpus:
         places = torch.from_numpy(consecutive(self._starts[documents], lengths)).to(device)
         document = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(device)
         chosen = torch.from_numpy(documents).to(device)
+        longest = int(lengths.max())
         return Batch(
-            self.rows[places],
-            self.lengths[chosen],
-            self.targets[chosen],
-            document,
-            int(lengths.max()),
+            self.rows[places], self.lengths[chosen], self.targets[chosen], document, longest
         )
 
     @cached_property
