@@ -45,11 +45,11 @@ from protorynet.training import (
     Stage,
     adam,
     batch_loss,
+    centre_vectors,
     evenly_chosen,
     project_prototypes,
     train_one_epoch,
 )
-from protorynet.training import centre_vectors
 
 DIMENSION, PROTOTYPES, THEMES, SENTENCES = 384, 200, 300, 8
 SIZES = (1_000, 10_000, 100_000)

@@ -6,27 +6,36 @@ import contextlib
 import os
 import tempfile
 import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from protorynet.classifier import ProtoryNetClassifier
 from protorynet.data import document_list, split_documents
-from protorynet.encoders import Encoder, WindowedEncoder, load_encoder
+from protorynet.encoders import EmbeddingCache, Encoder, WindowedEncoder, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
-from protorynet.inference import error_of, ray_session, start_here
+from protorynet.inference import (
+    encode_with_ray,
+    error_of,
+    load_same_encoder,
+    ray_session,
+    start_here,
+)
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import PRECOMPUTED
-from protorynet.progress import Advance, progress_bar
-from protorynet.ray_encoded import fit_on_encoded
-from protorynet.ray_training_worker import Board, Job, Outcome, train_together
-from protorynet.training import clear_checkpoint, tunable_encoder
+from protorynet.progress import Advance, progress_bar, progress_told
+from protorynet.training import clear_checkpoint, rank, tunable_encoder
 
-__all__ = ["fit_with_ray"]
+__all__ = ["KnownEncoder", "fit_with_ray"]
 
-# A worker may be lost with its machine twice; training goes on from the last epoch.
-_LOSSES = 2
-_LOOK_SECONDS = 0.5
+# A worker may be lost with its machine twice; training resumes from the last epoch.
+_MOST_LOSSES = 2
+_SECONDS_BETWEEN_LOOKS = 0.5
 
 
 def fit_with_ray(
@@ -47,16 +56,15 @@ def fit_with_ray(
 
     Parameters
     ----------
-    classifier
-        An untrained classifier; its encoder is a name or a folder that every machine has.
-    texts, labels
-        As for `ProtoryNetClassifier.fit`.
+    classifier, texts, labels
+        An untrained classifier, whose encoder is a name or a folder that every machine has, and
+        what its `fit` takes.
     address
         ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray on this machine.
     workers
         Processes that train together; by default one per GPU or, without any, one per machine.
     checkpoint, resume
-        As for `ProtoryNetClassifier.fit`. A run that loses a worker goes on from there, so with
+        As for `ProtoryNetClassifier.fit`. A run that loses a worker resumes from there, so with
         several machines the folder should be one that they share.
     """
     if workers is not None and workers < 1:
@@ -71,12 +79,16 @@ def fit_with_ray(
             f"workers={workers} is for encoder_training='full', where workers train together; "
             "otherwise every CPU or GPU of the cluster encodes."
         )
-    _check_travels(classifier.encoder)
+    if not isinstance(classifier.encoder, str | Path) or classifier.encoder == PRECOMPUTED:
+        raise InputError(
+            "training with Ray needs texts and an encoder with a name or a folder that every "
+            f"machine has; {classifier.encoder!r} was given."
+        )
     documents = document_list(texts, are_texts=True)
     check_labels(labels, len(documents))
-    learn_labels(labels)  # told here, if they cannot be learnt, before anything is started
+    learn_labels(labels)  # refused here, if they cannot be learned, before anything is started
     encoder = load_encoder(classifier.encoder, device="cpu" if full else classifier.device)
-    # Splitting is quick, and tells of empty documents.
+    # Splitting is quick, and finds empty documents.
     sentences = split_documents(
         documents,
         splitter=classifier.splitter,
@@ -84,41 +96,97 @@ def fit_with_ray(
         on_empty=classifier.on_empty,
     )
     if not full:
-        return fit_on_encoded(
-            classifier,
-            documents,
-            labels,
-            sentences=sentences.texts,
-            encoder=encoder,
-            address=address,
-            checkpoint=folder,
-            resume=resume,
-        )
+        known = _encode_sentences(classifier, encoder, sentences.texts, address)
+        given = classifier.encoder
+        try:
+            classifier.set_params(encoder=known)
+            classifier.fit(documents, labels, checkpoint=folder, resume=resume)
+        finally:
+            classifier.set_params(encoder=given)
+        classifier._install(classifier.model_, encoder, tuned=None)
+        return classifier
     tunable_encoder(encoder)
     if folder is not None and not resume:
         clear_checkpoint(folder)
-    # By its own name, which every machine understands alike.
-    own = {"encoder": encoder.name, "settings": settings}
-    said = dict.fromkeys(("n_prototypes", "max_prototypes", "encoder_training"))
-    parameters = {**classifier.get_params(deep=False), **own, **said}
+    # By its own name, which every machine understands alike; the settings hold the others.
+    parameters = {**classifier.get_params(deep=False), "encoder": encoder.name}
+    parameters |= {"settings": settings, "n_prototypes": None, "max_prototypes": None}
+    parameters |= {"encoder_training": None}
     with ray_session(address) as ray:
-        scaling = _scaling(ray, workers, classifier.device)
-        given = ray.put((documents, labels))
-        board = start_here(ray, Board)
-        job = Job(parameters, encoder.fingerprint, given, folder, board)
-        outcome = _trained(ray, job, scaling, progress=classifier.verbose)
-    return _installed(classifier, outcome)
+        scaling = _choose_scaling(ray, workers, classifier.device)
+        job = {
+            "parameters": parameters,
+            "fingerprint": encoder.fingerprint,
+            "documents": ray.put((documents, labels)),
+            "checkpoint": folder,
+            "board": start_here(ray, _Board),
+        }
+        outcome = _run_workers(ray, job, scaling, progress=classifier.verbose)
+    return _install(classifier, outcome)
 
 
-def _check_travels(encoder: str | Path | Encoder) -> None:
-    if not isinstance(encoder, str | Path) or encoder == PRECOMPUTED:
-        raise InputError(
-            "training with Ray needs texts and an encoder with a name or a folder that every "
-            f"machine has; {encoder!r} was given."
-        )
+def _encode_sentences(
+    classifier: ProtoryNetClassifier, encoder: Encoder, texts: Iterable[str], address: str | None
+) -> KnownEncoder:
+    """Encode with Ray what no cache knows."""
+    sentences = list(dict.fromkeys(texts))
+    if getattr(encoder, "is_quick", False):
+        sentences = []  # sending them would take longer than encoding them here
+    elif classifier.cache:
+        found, _ = EmbeddingCache().get(encoder, sentences)
+        sentences = [text for text, known in zip(sentences, found, strict=True) if not known]
+    vectors = encode_with_ray(
+        encoder.name,
+        sentences,
+        fingerprint=encoder.fingerprint,
+        device=classifier.device,
+        address=address,
+        progress=classifier.verbose,
+    )
+    return KnownEncoder(encoder, sentences, vectors)
 
 
-def _scaling(ray: ModuleType, workers: int | None, device: str) -> Any:
+class KnownEncoder:
+    """An encoder that has the vectors of some sentences at hand."""
+
+    def __init__(self, encoder: Encoder, texts: list[str], vectors: NDArray[np.float32]) -> None:
+        self.name, self.fingerprint = encoder.name, encoder.fingerprint
+        self.is_quick = getattr(encoder, "is_quick", False)
+        if isinstance(encoder, WindowedEncoder):
+            self.window, self.count_tokens = encoder.window, encoder.count_tokens
+        self._encoder = encoder
+        self._rows = {text: row for row, text in enumerate(texts)}
+        self._vectors = vectors
+
+    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+        """Look the sentences up; where one is not known, encode them all."""
+        rows = [self._rows.get(sentence, -1) for sentence in sentences]
+        return self._encoder.encode(sentences) if -1 in rows else self._vectors[rows]
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What came of it: the files of the model directory, or the kind of error and its message."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    n_skipped: int = 0
+    error: tuple[str, str] | None = None
+
+
+class _Board:
+    """Where the first worker writes its task and the share done, and any of them an error."""
+
+    def __init__(self) -> None:
+        self._notes: dict[str, Any] = {"progress": ("Starting workers", 0.0), "error": None}
+
+    def write(self, topic: str, note: Any) -> None:
+        self._notes[topic] = note
+
+    def read(self, topic: str) -> Any:
+        return self._notes[topic]
+
+
+def _choose_scaling(ray: ModuleType, workers: int | None, device: str) -> Any:
     """Decide how many workers there are, and what each of them takes."""
     from ray.train import ScalingConfig
 
@@ -133,15 +201,14 @@ def _scaling(ray: ModuleType, workers: int | None, device: str) -> Any:
         return ScalingConfig(num_workers=count, use_gpu=True)
     cpus = [int(machine.get("CPU", 0)) for machine in machines]
     count = workers or max(1, sum(cpu > 0 for cpu in cpus))
-    fitting = [
-        each for each in range(1, max(cpus) + 1) if sum(cpu // each for cpu in cpus) >= count
-    ]
-    if not fitting:
-        raise InputError(f"workers={count}, but Ray has {sum(cpus)} CPUs; give fewer workers.")
-    return ScalingConfig(num_workers=count, resources_per_worker={"CPU": fitting[-1]})
+    # The most CPUs each at which so many workers fit.
+    for each in range(max(cpus), 0, -1):
+        if sum(cpu // each for cpu in cpus) >= count:
+            return ScalingConfig(num_workers=count, resources_per_worker={"CPU": each})
+    raise InputError(f"workers={count}, but Ray has {sum(cpus)} CPUs; give fewer workers.")
 
 
-def _trained(ray: ModuleType, job: Job, scaling: Any, *, progress: bool) -> Outcome:
+def _run_workers(ray: ModuleType, job: dict[str, Any], scaling: Any, *, progress: bool) -> _Outcome:
     """Let the workers train, and show how far they are."""
     # A busy machine needs more than Ray's minute to start a worker, also when it tries again.
     os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "600")
@@ -157,57 +224,48 @@ def _trained(ray: ModuleType, job: Job, scaling: Any, *, progress: bool) -> Outc
             results.append(error)
 
     with tempfile.TemporaryDirectory(prefix="protorynet-", ignore_cleanup_errors=True) as place:
-        worker: Any = train_together  # Ray's types know neither results nor Ray Train's second form
+        worker: Any = _train_together  # Ray's types know neither results nor its second form
+        failures = FailureConfig(max_failures=_MOST_LOSSES)
         trainer: Any = TorchTrainer(
             worker,
-            train_loop_config={"job": job},
+            train_loop_config=job,
             scaling_config=scaling,
-            run_config=RunConfig(
-                storage_path=place, failure_config=FailureConfig(max_failures=_LOSSES)
-            ),
+            run_config=RunConfig(storage_path=place, failure_config=failures),
         )
         # Not in the main thread, whose handler of Ctrl-C Ray would replace by one that exits.
         training = threading.Thread(target=fit, daemon=True)
         training.start()
         with _Bars(enabled=progress) as bars:
             while training.is_alive():
-                training.join(_LOOK_SECONDS)
-                bars.show(*ray.get(job.board.read.remote()))
+                training.join(_SECONDS_BETWEEN_LOOKS)
+                bars.show(*ray.get(job["board"].read.remote("progress")))
     outcome = results[0]
-    if isinstance(outcome, Outcome):
+    if isinstance(outcome, _Outcome):
         return outcome
     reason = (str(outcome).strip().splitlines() or [type(outcome).__name__])[-1]
     raise ProtoryNetError(f"training with Ray failed: {reason}")
 
 
-class _Bars:
+class _Bars(contextlib.ExitStack):
     """One progress bar after the other, as the workers come from one task to the next."""
 
     def __init__(self, *, enabled: bool) -> None:
+        super().__init__()
         self._enabled = enabled
-        self._stack = contextlib.ExitStack()
         self._task, self._percent = "", 0
         self._advance: Advance = lambda steps: None
 
-    def __enter__(self) -> _Bars:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stack.close()
-
     def show(self, task: str, share: float) -> None:
-        """Show that some share of a task is done."""
         if task != self._task:
-            self._stack.close()
-            bar = progress_bar(task, 100, enabled=self._enabled)
-            self._advance = self._stack.enter_context(bar)
+            self.close()
+            self._advance = self.enter_context(progress_bar(task, 100, enabled=self._enabled))
             self._task, self._percent = task, 0
         percent = int(100 * share)
         self._advance(percent - self._percent)
         self._percent = percent
 
 
-def _installed(classifier: ProtoryNetClassifier, outcome: Outcome) -> ProtoryNetClassifier:
+def _install(classifier: ProtoryNetClassifier, outcome: _Outcome) -> ProtoryNetClassifier:
     """Give a classifier what the workers made."""
     if outcome.error is not None:
         raise error_of(*outcome.error)
@@ -220,3 +278,54 @@ def _installed(classifier: ProtoryNetClassifier, outcome: Outcome) -> ProtoryNet
     classifier._install(loaded.model_, loaded.encoder_, tuned=loaded._tuned)
     classifier.n_skipped_ = outcome.n_skipped
     return classifier
+
+
+def _train_together(job: dict[str, Any]) -> _Outcome | None:
+    """Train as one worker of several; the first returns the model."""
+    import ray
+    import torch.distributed as dist
+    from ray.train.torch import get_device
+
+    board, device = job["board"], str(get_device())
+    try:
+        name, fingerprint = job["parameters"]["encoder"], job["fingerprint"]
+        encoder = tunable_encoder(load_same_encoder(name, fingerprint, device=device))
+    except ProtoryNetError as error:
+        ray.get(board.write.remote("error", (type(error).__name__, str(error))))
+    if dist.is_initialized():
+        dist.barrier()  # every error is on the board
+    if error_there := ray.get(board.read.remote("error")):
+        return _Outcome(error=error_there)
+    outcome = _train(job, encoder, device)
+    return outcome if rank() == 0 else None
+
+
+def _train(job: dict[str, Any], encoder: Encoder, device: str) -> _Outcome:
+    """Train, and return the model; what the user has to mend is an outcome too."""
+    import ray
+
+    last = ("", 0)
+
+    def report(task: str, share: float) -> None:
+        nonlocal last
+        now = (task, int(100 * share))
+        if rank() == 0 and now != last:
+            job["board"].write.remote("progress", (task, share))
+            last = now
+
+    texts, labels = ray.get(job["documents"])
+    parameters = {**job["parameters"], "encoder": encoder, "device": device}
+    classifier = ProtoryNetClassifier(**parameters)
+    # Whatever lies in the folder is of this run: after a loss, or resumed at the user's wish.
+    folder = job["checkpoint"]
+    try:
+        with progress_told(report):
+            classifier.fit(texts, labels, checkpoint=folder, resume=folder is not None)
+    except ProtoryNetError as error:
+        return _Outcome(error=(type(error).__name__, str(error)))
+    with tempfile.TemporaryDirectory(prefix="protorynet-") as place:
+        folder = Path(place, "model")
+        classifier.save(folder)
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        content = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+    return _Outcome(content, classifier.n_skipped_)

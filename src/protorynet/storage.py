@@ -363,13 +363,7 @@ def _network(
 ) -> ProtoryNetwork:
     vectors = tensors["network.prototypes"]
     with torch.device("meta"):
-        reader = Reader(
-            len(vectors),
-            n_classes,
-            hidden=settings.reader_size,
-            layers=settings.reader_layers,
-            dropout=settings.reader_dropout,
-        )
+        reader = Reader.of(settings, len(vectors), n_classes)
     network = ProtoryNetwork(vectors, reader, settings)
     network.load_state_dict(_below(tensors, "network."), assign=True)
     return network.eval().requires_grad_(False)

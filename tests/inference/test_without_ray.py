@@ -16,7 +16,7 @@ from protorynet.errors import InputError, TableError
 from protorynet.inference.ray_cluster import Attempts, error_of, worker_pool
 from protorynet.inference.ray_encoding import SentenceEncoder
 from protorynet.inference.ray_prediction import ship_model
-from protorynet.ray_encoded import _Encoded
+from protorynet.ray_training import KnownEncoder
 
 BLOCK = pa.table({"row": [0, 1], "text": ["The room was clean.", "Awful."]})
 
@@ -38,7 +38,7 @@ def test_an_encoder_with_vectors_at_hand_is_one_for_every_version_of_python(
     tiny_bert_folder: Path,
 ) -> None:
     encoder: Any = load_encoder(tiny_bert_folder, device="cpu")
-    known = _Encoded(encoder, ["Awful."], np.full((1, encoder.dimension), 7, np.float32))
+    known = KnownEncoder(encoder, ["Awful."], np.full((1, encoder.dimension), 7, np.float32))
     # From Python 3.12 on, protocols are checked without asking __getattr__.
     assert getattr_static(known, "fingerprint") == encoder.fingerprint
     assert getattr_static(known, "window") == encoder.window

@@ -10,8 +10,15 @@ from torch import Tensor
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
 from protorynet.prototypes import cluster_means, project
 from protorynet.settings import Settings
-from protorynet.training import AdaptedSource, Corpus, Run, SentenceSource, algorithm, fitting
-from protorynet.training.sources import FrozenSource
+from protorynet.training import (
+    AdaptedSource,
+    Corpus,
+    FrozenSource,
+    Run,
+    SentenceSource,
+    algorithm,
+    fitting,
+)
 
 
 def a_run(source: SentenceSource) -> Run:
@@ -43,7 +50,7 @@ def test_projecting_in_blocks_equals_projecting_at_once(monkeypatch: pytest.Monk
     middles = cluster_means(base, embedded, network.prototypes.data)
     both = torch.cat([embedded, base], dim=1)
     expected = project(torch.cat([network.prototypes.data, middles], dim=1), both)
-    monkeypatch.setattr(algorithm, "_BLOCK", 7)
+    monkeypatch.setattr(algorithm, "_CANDIDATES_PER_BLOCK", 7)
     rows = algorithm.project_prototypes(network, run)
     assert rows.tolist() == run.candidates[expected].tolist()
 
@@ -51,7 +58,7 @@ def test_projecting_in_blocks_equals_projecting_at_once(monkeypatch: pytest.Monk
 def test_all_rows_in_blocks_are_those_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     source, rows = bent(base_vectors()), torch.tensor([5, 0, 5, 47, 11])
     expected = source(rows)
-    monkeypatch.setattr("protorynet.training.sources._BLOCK", 2)
+    monkeypatch.setattr("protorynet.training.sources._SENTENCES_PER_BLOCK", 2)
     torch.testing.assert_close(source.all_rows(rows), expected)
 
 
@@ -60,8 +67,8 @@ def test_vectors_centred_in_blocks_are_those_centred_at_once(
 ) -> None:
     vectors = np.random.default_rng(0).normal(2, 1, size=(50, 4)).astype(np.float32)
     centring = Centring(torch.from_numpy(vectors.mean(axis=0)))
-    monkeypatch.setattr(fitting, "_BLOCK", 7)
-    base = fitting._base(vectors, centring, "cpu")
+    monkeypatch.setattr(fitting, "_VECTORS_PER_BLOCK", 7)
+    base = fitting.centre_vectors(vectors, centring, "cpu")
     torch.testing.assert_close(base, centring(torch.from_numpy(vectors)))
     assert not base.is_inference()
 

@@ -9,8 +9,14 @@ from torch import Tensor
 
 from protorynet.network import Adapter, ProtoryNetwork, Reader, balance_loss
 from protorynet.settings import Settings
-from protorynet.training import AdaptedSource, Batch, Corpus, SentenceSource, batch_loss
-from protorynet.training.sources import FrozenSource
+from protorynet.training import (
+    AdaptedSource,
+    Batch,
+    Corpus,
+    FrozenSource,
+    SentenceSource,
+    batch_loss,
+)
 
 K, DIMENSION, CLASSES = 4, 6, 3
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.errors import CheckpointError, InputError
-from protorynet.training.checkpoint import Checkpoint
+from protorynet.training import Checkpoint
 
 _SAVE = Checkpoint.save
 

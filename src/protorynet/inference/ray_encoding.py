@@ -20,10 +20,10 @@ from protorynet.inference.ray_cluster import (
 )
 from protorynet.progress import progress_bar
 
-__all__ = ["encode_with_ray"]
+__all__ = ["SentenceEncoder", "encode_with_ray"]
 
 # Lost with a worker and done again; large enough that sending it costs nothing beside encoding.
-_BLOCK = 2_048
+_SENTENCES_PER_BLOCK = 2_048
 
 
 def encode_with_ray(
@@ -39,28 +39,27 @@ def encode_with_ray(
 
     Parameters
     ----------
-    encoder
-        The name or folder of an encoder that is on every machine of the cluster.
+    encoder, fingerprint
+        The name or folder of an encoder that is on every machine of the cluster, and its
+        fingerprint here; a machine where it is another one is refused.
     texts
         The sentences, best each one once.
-    fingerprint
-        That of the encoder here; a machine where it is another one is refused.
     device
         Where the workers encode: ``"cpu"`` leaves the GPUs of a cluster alone.
     address
-        ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray on this machine,
-        or takes the one that this process uses already.
+        As `ray_session` takes it.
     progress
         Whether to show progress on standard error.
     """
-    # Like lengths together need little padding; the longest first, so that the last blocks, for
-    # which some workers wait, are short.
+    if not texts:
+        return np.empty((0, 0), dtype=np.float32)
+    # Like lengths together need little padding; some workers wait for the last blocks.
     order = np.array(sorted(range(len(texts)), key=lambda row: -len(texts[row])), dtype=np.int64)
-    blocks = [order[start : start + _BLOCK] for start in range(0, len(order), _BLOCK)]
-    tables = [pa.table({"row": rows, "text": [texts[row] for row in rows]}) for rows in blocks]
     result = np.empty((len(texts), 0), dtype=np.float32)
-    if not tables:
-        return result
+    tables = [
+        pa.table({"row": rows, "text": [texts[row] for row in rows]})
+        for rows in np.split(order, range(_SENTENCES_PER_BLOCK, len(order), _SENTENCES_PER_BLOCK))
+    ]
     with (
         ray_session(address) as ray,
         progress_bar(f"Encoding {len(texts):,} sentences", len(texts), enabled=progress) as advance,
@@ -72,59 +71,45 @@ def encode_with_ray(
         )
         try:
             for block in stage.iter_batches(batch_size=None, batch_format="pyarrow"):
-                rows, vectors = _unpacked(block)
+                if error := block.column("error")[0].as_py():
+                    raise EncoderError(error)
+                content = b"".join(block.column("vector").to_pylist())
+                vectors = np.frombuffer(content, "<f4").reshape(len(block), -1)
                 if not result.size:
                     result = np.empty((len(texts), vectors.shape[1]), dtype=np.float32)
-                result[rows] = vectors
-                advance(len(rows))
+                result[block.column("row").to_numpy()] = vectors
+                advance(len(block))
         except ray.exceptions.RayError as error:
             raise ProtoryNetError(f"Ray gave up: {' '.join(str(error).split())[-300:]}") from None
     return result
 
 
 class SentenceEncoder:
-    """A worker: it loads the encoder once, then encodes block after block.
-
-    Parameters
-    ----------
-    spec
-        The name or folder of the encoder.
-    fingerprint
-        The fingerprint that it must have, if any.
-    attempts
-        The count of attempts that all workers share, if any.
-    device
-        Where to compute.
-    """
+    """A worker: it loads the encoder once, and answers every block, also with what goes wrong."""
 
     def __init__(
-        self,
-        spec: str,
-        fingerprint: str | None = None,
-        attempts: Any | None = None,
-        device: str = "auto",
+        self, spec: str, fingerprint: str | None = None, attempts: Any = None, device: str = "auto"
     ) -> None:
-        self._spec = spec
+        self._which = (spec, fingerprint)
         self._device = device
-        self._fingerprint = fingerprint
         self._attempts = attempts
         self._encoder: Encoder | None = None
 
     def __call__(self, block: pa.Table) -> pa.Table:
-        """Return the rows with their vectors; what goes wrong is an answer too."""
+        """Return the rows with their vectors, or with an error."""
+        vectors, message = [b""] * len(block), ""
         try:
-            self._begin(block)
+            self._count_attempt(block)
             if self._encoder is None:
-                self._encoder = load_same_encoder(
-                    self._spec, self._fingerprint, device=self._device
-                )
-            vectors = self._encoder.encode(block.column("text").to_pylist())
+                self._encoder = load_same_encoder(*self._which, device=self._device)
+            encoded = self._encoder.encode(block.column("text").to_pylist())
+            vectors = [row.tobytes() for row in np.ascontiguousarray(encoded, dtype="<f4")]
         except ProtoryNetError as error:
-            return _packed(block.column("row"), [b""] * len(block), str(error))
-        rows = np.ascontiguousarray(vectors, dtype="<f4")
-        return _packed(block.column("row"), [row.tobytes() for row in rows], "")
+            message = str(error)
+        columns = {"vector": pa.array(vectors, pa.binary()), "error": [message] * len(block)}
+        return pa.table({"row": block.column("row"), **columns})
 
-    def _begin(self, block: pa.Table) -> None:
+    def _count_attempt(self, block: pa.Table) -> None:
         import ray
 
         row = block.column("row")[0].as_py()
@@ -134,16 +119,3 @@ class SentenceEncoder:
             f"{len(block)} sentences, that of row {row} the first, ended every worker that encoded "
             "them, most likely for want of memory; offer fewer CPUs per machine to Ray."
         )
-
-
-def _packed(rows: pa.ChunkedArray, vectors: list[bytes], error: str) -> pa.Table:
-    return pa.table(
-        {"row": rows, "vector": pa.array(vectors, pa.binary()), "error": [error] * len(rows)}
-    )
-
-
-def _unpacked(block: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    if error := block.column("error")[0].as_py():
-        raise EncoderError(error)
-    vectors = b"".join(block.column("vector").to_pylist())
-    return block.column("row").to_numpy(), np.frombuffer(vectors, "<f4").reshape(len(block), -1)

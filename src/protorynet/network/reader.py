@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from protorynet.settings import Settings
+
 __all__ = ["Reader", "at_last_sentence"]
 
 
@@ -30,6 +32,17 @@ class Reader(nn.Module):
         self.lstm = nn.LSTM(n_prototypes, hidden, layers, batch_first=True, dropout=between)
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(hidden, n_classes)
+
+    @classmethod
+    def of(cls, settings: Settings, n_prototypes: int, n_classes: int) -> Reader:
+        """Build the reader that settings describe."""
+        return cls(
+            n_prototypes,
+            n_classes,
+            hidden=settings.reader_size,
+            layers=settings.reader_layers,
+            dropout=settings.reader_dropout,
+        )
 
     def forward(self, steps: Tensor) -> Tensor:
         """Map steps (documents, sentences, K) to logits after every sentence (…, …, C).

@@ -10,7 +10,13 @@ from .edit_log import (
     PastState as PastState,
     Retraining as Retraining,
 )
-from .edits import Change as Change, Edited as Edited, Edits as Edits, apply_edits as apply_edits
+from .edits import (
+    Change as Change,
+    Edited as Edited,
+    Edits as Edits,
+    apply_edits as apply_edits,
+    score_alone as score_alone,
+)
 from .kmedoids import (
     faster_pam as faster_pam,
     k_medoids as k_medoids,

@@ -20,7 +20,9 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from protorynet.errors import InputError
@@ -34,7 +36,7 @@ from protorynet.network import (
 )
 from protorynet.prototypes.prototype import Prototype, Prototypes
 
-__all__ = ["Change", "Edited", "Edits", "apply_edits"]
+__all__ = ["Change", "Edited", "Edits", "apply_edits", "score_alone"]
 
 _LONGEST_SENTENCE, _LONGEST_NAME = 500, 80  # characters
 _FEWEST_PROTOTYPES = 2
@@ -200,6 +202,13 @@ class Change:
         )
 
 
+def score_alone(network: ProtoryNetwork, task: Task) -> NDArray[np.float32]:
+    """Return the probability of each class for each prototype read alone, (K, C)."""
+    each = torch.arange(len(network.prototypes))
+    itself = match_sentences(network, network.prototypes.data, each, torch.ones_like(each))
+    return read_matches(network.reader, itself, task).probabilities
+
+
 class Edited(NamedTuple):
     """A network and its prototypes after edits, and what was done."""
 
@@ -238,7 +247,11 @@ def apply_edits(
             for item in items
         ]
         _check_apart(edits, edited, items)
-        items = _score_alone(items, edited, task, prototypes.classes)
+        alone = zip(items, score_alone(edited, task).tolist(), strict=True)
+        items = [
+            replace(item, scores=dict(zip(prototypes.classes, scores, strict=True)))
+            for item, scores in alone
+        ]
         nearest = _find_nearest(edits.removed, network, edited, column, items)
     items = [
         replace(item, name=names[item.id] or None) if item.id in names else item for item in items
@@ -283,17 +296,10 @@ def _edit_network(
     kept = [place for number, place in column.items() if number not in edits.removed]
     state["prototypes"] = state["prototypes"][kept]
     state["reader.lstm.weight_ih_l0"] = weight[:, kept].contiguous()
-    settings = network.settings
     # Built without memory nor random numbers: all weights are given.
     with torch.device("meta"):
-        reader = Reader(
-            len(kept),
-            network.reader.head.out_features,
-            hidden=settings.reader_size,
-            layers=settings.reader_layers,
-            dropout=settings.reader_dropout,
-        )
-    edited = ProtoryNetwork(state["prototypes"], reader, settings)
+        reader = Reader.of(network.settings, len(kept), network.reader.head.out_features)
+    edited = ProtoryNetwork(state["prototypes"], reader, network.settings)
     edited.load_state_dict(state, assign=True)
     return edited.eval().requires_grad_(False)
 
@@ -311,18 +317,6 @@ def _check_apart(edits: Edits, network: ProtoryNetwork, items: Sequence[Prototyp
                 f"prototype {other.id} (“{other.sentence}”) is the same to the encoder as the "
                 f"sentence for prototype {number}; give another, or merge the two."
             )
-
-
-def _score_alone(
-    items: Sequence[Prototype], network: ProtoryNetwork, task: Task, classes: Sequence[str]
-) -> list[Prototype]:
-    each = torch.arange(len(items))
-    itself = match_sentences(network, network.prototypes, each, torch.ones_like(each))
-    alone = read_matches(network.reader, itself, task).probabilities
-    return [
-        replace(item, scores=dict(zip(classes, probabilities, strict=True)))
-        for item, probabilities in zip(items, alone.tolist(), strict=True)
-    ]
 
 
 def _find_nearest(

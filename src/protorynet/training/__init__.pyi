@@ -13,6 +13,7 @@ from .epochs import (
 )
 from .fitting import (
     Fitted as Fitted,
+    Labelled as Labelled,
     Prepared as Prepared,
     centre_vectors as centre_vectors,
     evenly_chosen as evenly_chosen,
@@ -23,7 +24,6 @@ from .fitting import (
 from .parallel import rank as rank
 from .retraining import (
     EditableMixin as EditableMixin,
-    Labelled as Labelled,
     edit_model as edit_model,
     retrain_reader as retrain_reader,
 )

@@ -37,6 +37,7 @@ from protorynet.prototypes import (
     cluster_means,
     k_medoids,
     project,
+    score_alone,
     sizes_to_try,
 )
 from protorynet.reading import Reading
@@ -254,15 +255,12 @@ def score_prototypes(
 ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
     """Feed each prototype to the reader alone; count the training sentences matched to it."""
     k = len(network.prototypes)
-    each = torch.arange(k)
-    itself = match_sentences(network, network.prototypes.data, each, torch.ones_like(each))
-    alone = read_matches(network.reader, itself, run.labels.task)
     counts = np.bincount(columns, minlength=k)
     targets = run.train.targets.cpu().numpy().astype(np.float64)
     document = np.repeat(np.arange(len(targets)), run.train.lengths.cpu().numpy())
     sums = [np.bincount(columns, weights=of_class[document], minlength=k) for of_class in targets.T]
     class_rate = np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None]
-    return alone.probabilities, counts / counts.sum(), class_rate
+    return score_alone(network, run.labels.task), counts / counts.sum(), class_rate
 
 
 def validate(network: ProtoryNetwork, run: Run) -> Score:
@@ -369,15 +367,8 @@ def match_corpus(network: ProtoryNetwork, source: SentenceSource, corpus: Corpus
 
 
 def _network(prototypes: Tensor, run: Run) -> ProtoryNetwork:
-    settings = run.settings
-    reader = Reader(
-        len(prototypes),
-        run.train.targets.shape[1],
-        hidden=settings.reader_size,
-        layers=settings.reader_layers,
-        dropout=settings.reader_dropout,
-    )
-    return ProtoryNetwork(prototypes, reader, settings).to(prototypes.device)
+    reader = Reader.of(run.settings, len(prototypes), run.train.targets.shape[1])
+    return ProtoryNetwork(prototypes, reader, run.settings).to(prototypes.device)
 
 
 def _with_fixed_embeddings(run: Run) -> tuple[Run, Tensor]:

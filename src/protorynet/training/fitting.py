@@ -39,14 +39,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Fitted",
+    "Labelled",
     "Prepared",
     "centre_vectors",
-    "digest_data",
     "evenly_chosen",
     "fit_model",
-    "hold_out",
     "prepare",
-    "read_back",
     "validation_documents",
 ]
 
@@ -54,6 +52,15 @@ _FEWEST_DOCUMENTS = 4
 _VECTORS_PER_BLOCK = 16_384  # centred at once, for all of them may fill half of the memory
 # An automaton of a few states learns nothing from more.
 _MOST_READ_DOCUMENTS, _MOST_READ_SENTENCES = 5_000, 100_000
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Documents of at least one sentence each, with their labels."""
+
+    sentences: Sentences
+    embeddings: Embeddings
+    targets: NDArray[np.float32]  # one-hot or multi-hot, (documents, C)
 
 
 @dataclass(frozen=True)
@@ -105,12 +112,9 @@ def fit_model(
         Bring embeddings to length one, as befits text; not for vectors given by the user.
     tunable
         The encoder to fine-tune, for ``encoder_training="full"``. It is changed in place.
-    device
-        Where to train.
-    checkpoint, resume
-        Folder for the state after each epoch, and whether to resume from it.
-    progress
-        Show progress bars.
+    device, checkpoint, resume, progress
+        Where to train, the folder for the state after each epoch, whether to resume from it, and
+        whether to show progress bars.
     """
     prepared = prepare(
         sentences,
@@ -124,7 +128,8 @@ def fit_model(
         device=device,
     )
     texts, source = prepared.texts, prepared.source
-    data = digest_data(sentences, targets, None if unit_length else embeddings.vectors)
+    documents = Labelled(sentences, embeddings, targets)
+    data = digest_data(documents, with_vectors=not unit_length)
     facts = [settings.to_dict(), encoder.fingerprint, data, seed, _list_versions()]
     run_name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     if checkpoint is not None and not resume:
@@ -152,7 +157,7 @@ def fit_model(
         centring=prepared.centring,
         adapter=source.adapter if isinstance(source, AdaptedSource) else None,
         network=trained.network.eval().requires_grad_(False),
-        prototypes=_describe_prototypes(trained, texts, sentences, embeddings, labels),
+        prototypes=_describe_prototypes(trained, texts, documents, labels),
         labels=labels,
         encoder=encoder,
         splitter=splitter,
@@ -201,31 +206,18 @@ def prepare(
     centring = _find_centring(embeddings.vectors, unit_length=unit_length).to(device)
     base = centre_vectors(embeddings.vectors, centring, device)
     source = _build_source(base, centring, texts, settings, tunable, seed).to(device)
-    fraction = settings.validation_fraction
-    train, validation = hold_out(
-        sentences, embeddings, targets, labels, fraction=fraction, seed=seed, device=device
-    )
-    return Prepared(texts, centring, source, train, validation)
+    documents = Labelled(sentences, embeddings, targets)
+    return Prepared(texts, centring, source, *hold_out(documents, labels, settings, seed, device))
 
 
 def hold_out(
-    sentences: Sentences,
-    embeddings: Embeddings,
-    targets: NDArray[np.float32],
-    labels: LabelCode,
-    *,
-    fraction: float,
-    seed: int,
-    device: str | torch.device,
+    given: Labelled, labels: LabelCode, settings: Settings, seed: int, device: str | torch.device
 ) -> tuple[Corpus, Corpus]:
     """Return the documents to learn from and the validation documents, as tensors."""
-    corpus = Corpus(
-        torch.from_numpy(embeddings.rows).to(device),
-        torch.from_numpy(sentences.lengths).to(device),
-        torch.from_numpy(targets).to(device),
-    )
-    held_out = validation_documents(targets, labels, fraction, seed)
-    learned = np.setdiff1d(np.arange(len(targets)), held_out)
+    parts = (given.embeddings.rows, given.sentences.lengths, given.targets)
+    corpus = Corpus(*(torch.from_numpy(part).to(device) for part in parts))
+    held_out = validation_documents(given.targets, labels, settings.validation_fraction, seed)
+    learned = np.setdiff1d(np.arange(len(corpus)), held_out)
     return corpus.subset(learned), corpus.subset(held_out)
 
 
@@ -286,15 +278,13 @@ def evenly_chosen(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, count - 1, max(most, 1)).astype(np.int64))
 
 
-def digest_data(
-    sentences: Sentences, targets: NDArray[np.float32], vectors: NDArray[np.float32] | None
-) -> str:
-    """Digest the training data; `vectors` where the user gave these in place of texts."""
-    digest = hashlib.sha256(targets.tobytes())
-    if vectors is not None:
-        digest.update(vectors.tobytes())
-    digest.update(sentences.documents.tobytes())
-    for text in sentences.texts:
+def digest_data(documents: Labelled, *, with_vectors: bool) -> str:
+    """Digest the training data; with its vectors where the user gave these in place of texts."""
+    digest = hashlib.sha256(documents.targets.tobytes())
+    if with_vectors:
+        digest.update(documents.embeddings.vectors.tobytes())
+    digest.update(documents.sentences.documents.tobytes())
+    for text in documents.sentences.texts:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     return digest.hexdigest()
 
@@ -347,21 +337,17 @@ def _find_candidates(texts: Sequence[str], train: Corpus) -> torch.Tensor:
 
 
 def _describe_prototypes(
-    trained: Trained,
-    texts: Sequence[str],
-    sentences: Sentences,
-    embeddings: Embeddings,
-    labels: LabelCode,
+    trained: Trained, texts: Sequence[str], documents: Labelled, labels: LabelCode
 ) -> Prototypes:
     """Describe the prototypes; ids count from 1 by falling score of the last class."""
     order = np.argsort(np.argsort(-trained.scores[:, -1], kind="stable"), kind="stable")
-    rows, places = np.unique(embeddings.rows, return_index=True)
+    rows, places = np.unique(documents.embeddings.rows, return_index=True)
     first = places[np.searchsorted(rows, trained.rows)]
     items = [
         Prototype(
             id=int(order[column]) + 1,
             sentence=texts[row],
-            row=int(sentences.documents[first[column]]),
+            row=int(documents.sentences.documents[first[column]]),
             usage=float(trained.usage[column]),
             scores=dict(zip(labels.names, trained.scores[column].tolist(), strict=True)),
             class_rate=dict(zip(labels.names, trained.class_rate[column].tolist(), strict=True)),

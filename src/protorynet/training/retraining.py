@@ -9,36 +9,27 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protorynet.data import Sentences, Splitter, split_documents
-from protorynet.encoders import Embeddings, Encoder, WindowedEncoder
+from protorynet.data import Splitter, split_documents
+from protorynet.encoders import Encoder, WindowedEncoder
 from protorynet.errors import InputError
 from protorynet.model import Model
 from protorynet.network import ProtoryNetwork
 from protorynet.prototypes import EditEntry, Edits, Prototypes, Retraining
 from protorynet.training.algorithm import match_corpus, score_prototypes, train_reader, validate
 from protorynet.training.epochs import Run, Stage
-from protorynet.training.fitting import Fitted, digest_data, hold_out, read_back
+from protorynet.training.fitting import Fitted, Labelled, digest_data, hold_out, read_back
 from protorynet.training.sources import FrozenSource
 
-__all__ = ["EditableMixin", "Labelled", "edit_model", "retrain_reader"]
+__all__ = ["EditableMixin", "edit_model", "retrain_reader"]
 
 _FEWEST_DOCUMENTS = 4
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """Documents of at least one sentence each, with their labels."""
-
-    sentences: Sentences
-    embeddings: Embeddings
-    targets: NDArray[np.float32]  # one-hot or multi-hot, (documents, C)
 
 
 class EditableMixin:
@@ -176,14 +167,13 @@ def retrain_reader(
     prototypes = _measure(edited.prototypes, network, columns, run)
     before_ids = before.prototypes.ids[match_corpus(before.network, run.source, run.train).columns]
     changed = {c.id for c in edited.edits.entries[-1].changes if c.kind != "rename"}
-    vectors = None if edited.centring.unit_length else documents.embeddings.vectors
     record = Retraining(
         accuracy_before=validate(before.network, run).accuracy,
         accuracy_edited=validate(edited.network, run).accuracy,
         accuracy_after=accuracy_after,
         n_documents=len(run.train),
         n_held_out=len(run.validation),
-        data_sha256=digest_data(documents.sentences, documents.targets, vectors),
+        data_sha256=digest_data(documents, with_vectors=not edited.centring.unit_length),
         seed=run.seed,
         moved=_share_moved(before_ids, prototypes.ids[columns], changed),
         seconds=round(time.perf_counter() - begin, 3),
@@ -210,15 +200,8 @@ def _check(documents: Labelled, model: Model) -> None:
 
 def _make_run(model: Model, documents: Labelled, progress: bool) -> Run:
     """Embed every sentence once and hold out documents, as in training."""
-    train, validation = hold_out(
-        documents.sentences,
-        documents.embeddings,
-        documents.targets,
-        model.labels,
-        fraction=model.settings.validation_fraction,
-        seed=model.training.seed,
-        device=model.device,
-    )
+    seed = model.training.seed
+    train, validation = hold_out(documents, model.labels, model.settings, seed, model.device)
     # A copy outside of inference mode, for inference tensors cannot enter training.
     embedded = model.embed(documents.embeddings.vectors).clone()
     return Run(
@@ -228,7 +211,7 @@ def _make_run(model: Model, documents: Labelled, progress: bool) -> Run:
         source=FrozenSource(embedded),
         settings=model.settings,
         labels=model.labels,
-        seed=model.training.seed,
+        seed=seed,
         progress=progress,
     )
 
