@@ -9,26 +9,10 @@ from protorynet.prototypes import distinct_candidates, is_complete, is_readable
 
 _ANY_TEXT = st.text(st.characters(), max_size=60)  # lone surrogates included
 # Any text, and text that gets as far as the rules for English.
-_WORDY = _ANY_TEXT | st.lists(
-    st.sampled_from(
-        (
-            "The",
-            "we",
-            "you",
-            "who",
-            "that",
-            "is",
-            "been",
-            "room",
-            "rooms",
-            "looked",
-            "made",
-            ",",
-            "3",
-        )
-    ),
-    max_size=9,
-).map(lambda words: "The " + " ".join(words) + ".")
+_SOME_WORDS = ("we", "who", "that", "is", "been", "rooms", "made", "never", "it's", ",", "3")
+_WORDY = _ANY_TEXT | st.lists(st.sampled_from(_SOME_WORDS), max_size=9).map(
+    lambda words: " ".join(["The", *words]) + "."
+)
 
 
 def bare(sentence: str) -> str:
@@ -41,9 +25,7 @@ def bare(sentence: str) -> str:
         "The room was clean and quiet.",
         "It's a great film!",
         "Das Zimmer war schön.",
-        "Очень хороший отель.",
         "这家酒店非常好。",
-        "とても良い映画でした。",
     ],
 )
 def test_whole_sentences_are_readable(sentence: str) -> None:
@@ -56,7 +38,6 @@ def test_whole_sentences_are_readable(sentence: str) -> None:
         "",
         "Mr.",
         "Whatever.) .",
-        "More",
         "12 34 56 78 90",
         "- - - - -",
         "See http://example.org for more of this",
@@ -66,31 +47,28 @@ def test_whole_sentences_are_readable(sentence: str) -> None:
         "好。",
     ],
 )
-def test_fragments_numbers_markup_and_paragraphs_are_not(sentence: str) -> None:
+def test_fragments_numbers_markup_and_paragraphs_are_neither_readable_nor_complete(
+    sentence: str,
+) -> None:
     assert not is_readable(sentence)
+    assert not is_complete(sentence)
 
 
 @pytest.mark.parametrize(
     "sentence",
     [
-        "The room was clean and quiet.",
         "The room we booked was not ready!",
         "My husband ordered the soup, and I had the fish.",
         "When we arrived, the pool was closed.",
         "In the evening, we walked along the harbour.",
         "Overall I would stay at this hotel again.",
-        "I would never stay here again.",
-        "This book is dull from start to end.",
         "The plot drags on for two hours.",
         "The actors never seem to care.",
-        "Everyone at the front desk was helpful.",
         "It's the worst film of the year.",
         "This is a great place for breakfast.",
-        "I would not recommend this hotel to anyone.",
         "There was hair in the bathtub.",
         "Mr. Hill is a Canadian painter (born 1950).",
         "“Night Train” is a thriller about a lost suitcase.",
-        "He played college football in Nebraska.",
         "The desk closes at 10:30 in the evening.",
     ],
 )
@@ -105,16 +83,12 @@ def test_english_statements_are_complete(sentence: str) -> None:
         "Le personnel était très accueillant !",
         "La habitación era pequeña pero limpia.",
         "O quarto estava limpo e arrumado.",
-        "Il personale è stato molto gentile.",
         "Het hotel ligt vlak bij het station.",
         "Номер был чистым и уютным.",
-        "Το δωμάτιο ήταν πολύ καθαρό.",
         "Pokój był czysty i cichy.",
-        "Oda çok temiz ve sessizdi.",
         "الغرفة نظيفة والموظفون لطفاء جدا.",
         "होटल का कमरा बहुत साफ था।",
         "호텔 직원들이 정말 친절하고 좋았습니다.",
-        "სასტუმროს ოთახი იყო ძალიან სუფთა.",
         "这家酒店的房间非常干净。",
         "部屋はとても清潔でした。",
     ],
@@ -127,7 +101,6 @@ def test_statements_in_other_languages_are_complete(sentence: str) -> None:
     "sentence",
     [
         "Thank you for your feedback and for staying with us.",
-        "Thanks so much for the kind review!",
         "We are sorry to hear about your stay.",
     ],
 )
@@ -143,9 +116,10 @@ def test_boilerplate_is_complete_so_that_leaks_stay_visible(sentence: str) -> No
         "A film that was shot in two weeks.",
         "A comedy based on a true story.",
         "Stayed two nights with my family.",
-        "Would stay here again any time.",
         "When we came back to the room.",
         "No more, no less.",
+        "Never ever always really.",
+        "Check the price before you book.",
     ],
 )
 def test_english_without_a_main_clause_is_not_complete(sentence: str) -> None:
@@ -156,18 +130,16 @@ def test_english_without_a_main_clause_is_not_complete(sentence: str) -> None:
     "sentence",
     [
         "And, of course, someone does get shot.",
-        "Well they exist, in many forms.",
-        "However, the staff was friendly.",
         "In fact, the pool was closed.",
         "The movie told us none of that.",
         "He did it for them.",
         "This cost us a whole day.",
-        "This caused the whole bill to double.",
         "All were tasty and fresh.",
-        "The waiter was rude too.",
+        "Und das Zimmer war auch schmutzig.",
+        "但是这家酒店的房间非常脏。",
     ],
 )
-def test_english_that_hangs_on_another_sentence_is_not_complete(sentence: str) -> None:
+def test_sentences_that_hang_on_another_are_not_complete(sentence: str) -> None:
     assert not is_complete(sentence)
 
 
@@ -175,22 +147,6 @@ def test_english_that_hangs_on_another_sentence_is_not_complete(sentence: str) -
     "sentence",
     [
         "Does anyone know where the pool is?",
-        "War das Zimmer wirklich sauber？",
-        "Do not stay at this hotel.",
-        "Check the price before you book.",
-        "Was für ein schönes Hotel ist das?",
-    ],
-)
-def test_questions_and_commands_are_not_complete(sentence: str) -> None:
-    assert not is_complete(sentence)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "",
-        "Mr.",
-        "Whatever.) .",
         "the room was clean and quiet.",
         "The room was clean and quiet",
         "The room was clean and quiet...",
@@ -202,59 +158,37 @@ def test_questions_and_commands_are_not_complete(sentence: str) -> None:
         "The room was clean and quiet!!!",
         "THE ROOM WAS CLEAN AND QUIET.",
         "The Room Was Clean Quiet Bright.",
-        "The room is shown on www.example.org today.",
-        "The room is <b>clean</b> and quiet.",
         "The address is someone@example.org for all.",
         "The room was clean.The staff was kind.",
-        "The room was 12 34 56 78 90 12.",
         "The clean and quiet building is the house of St.",
-        "the room, Pros: clean and quiet.",
         "I like it but i hate the price.",
         "The room was " + "very " * 22 + "clean.",
-        "Und das Zimmer war auch schmutzig.",
-        "Mais la chambre était très sale.",
-        "但是这家酒店的房间非常脏。",
         "酒店好。",
     ],
 )
-def test_pieces_lists_shouts_and_markup_are_not_complete(sentence: str) -> None:
+def test_questions_pieces_lists_shouts_and_markup_are_not_complete(sentence: str) -> None:
     assert not is_complete(sentence)
 
 
-@given(_ANY_TEXT)
-def test_any_text_gets_an_answer(sentence: str) -> None:
-    assert is_readable(sentence) in (True, False)
-    assert is_complete(sentence) in (True, False)
-
-
 @given(_WORDY, st.text(" \t\n\u3000", max_size=4))
-def test_space_after_a_sentence_changes_nothing(sentence: str, space: str) -> None:
+def test_any_text_gets_an_answer_that_space_after_it_does_not_change(
+    sentence: str, space: str
+) -> None:
     assert is_complete(sentence + space) == is_complete(sentence)
-
-
-@given(_WORDY)
-def test_only_readable_sentences_are_complete(sentence: str) -> None:
     assert is_readable(sentence) or not is_complete(sentence)
 
 
 @given(st.lists(_ANY_TEXT | st.sampled_from(["I love it!", "i love IT", "I love it"]), max_size=20))
-def test_candidates_differ_in_more_than_case_and_punctuation(sentences: list[str]) -> None:
-    chosen = distinct_candidates(sentences).tolist()
-    bared = [bare(sentences[place]) for place in chosen]
-    assert len(set(bared)) == len(bared)
-    assert chosen == sorted(chosen)
-
-
-@given(st.lists(_ANY_TEXT, max_size=20))
-def test_every_sentence_is_readable_or_too_few_are(sentences: list[str]) -> None:
-    chosen = [sentences[place] for place in distinct_candidates(sentences)]
+def test_candidates_differ_in_more_than_case_and_are_readable_unless_too_few_are(
+    sentences: list[str],
+) -> None:
+    positions = distinct_candidates(sentences).tolist()
+    chosen = [sentences[position] for position in positions]
+    assert positions == sorted(positions)
+    assert bool(chosen) == bool(sentences)
+    assert len(set(map(bare, chosen))) == len(chosen)
     readable = {bare(text) for text in chosen if is_readable(text)}
     assert all(map(is_readable, chosen)) or len(readable) < 2
-
-
-@given(st.lists(_ANY_TEXT, min_size=1, max_size=20))
-def test_there_is_always_a_candidate(sentences: list[str]) -> None:
-    assert len(distinct_candidates(sentences)) >= 1
 
 
 def test_unreadable_sentences_serve_where_there_is_nothing_better() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,6 @@ from protorynet.network import ProtoryNetwork, Reader, match_sentences, read_mat
 from protorynet.prototypes import (
     KEPT_STATES,
     EditEntry,
-    Edited,
     EditLog,
     Edits,
     PastState,
@@ -21,8 +22,6 @@ from protorynet.prototypes import (
     Prototypes,
     apply_edits,
 )
-
-
 from protorynet.settings import Settings
 
 _SETTINGS = Settings(reader_size=3, reader_layers=2)
@@ -30,6 +29,8 @@ _SETTINGS = Settings(reader_size=3, reader_layers=2)
 _IDS = (4, 7, 2, 9)
 _USAGE = (0.1, 0.2, 0.3, 0.4)
 _VECTORS = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]
+
+Edit = Callable[..., Any]
 
 
 @pytest.fixture
@@ -53,9 +54,15 @@ def prototypes() -> Prototypes:
     )
 
 
-def edit(network: ProtoryNetwork, prototypes: Prototypes, edits: Edits, *rows: Any) -> Edited:
-    vectors = torch.tensor(rows, dtype=torch.float32).reshape(-1, 2)
-    return apply_edits(network, prototypes, edits, vectors, "multiclass")
+@pytest.fixture
+def edit(network: ProtoryNetwork, prototypes: Prototypes) -> Edit:
+    """Edit the network; `vectors` are those of the new sentences."""
+
+    def edited(vectors: Any = (), of: Prototypes = prototypes, **edits: Any) -> Any:
+        rows = torch.tensor(vectors, dtype=torch.float32).reshape(-1, 2)
+        return apply_edits(network, of, Edits.of(**edits), rows, "multiclass")
+
+    return edited
 
 
 def weights(network: ProtoryNetwork) -> torch.Tensor:
@@ -63,31 +70,28 @@ def weights(network: ProtoryNetwork) -> torch.Tensor:
 
 
 def test_a_dropped_prototype_is_gone_and_the_others_keep_ids_vectors_and_weights(
-    network: ProtoryNetwork, prototypes: Prototypes
+    network: ProtoryNetwork, edit: Edit
 ) -> None:
-    edited = edit(network, prototypes, Edits.of(drop=[7]))
+    edited = edit(drop=[7])
     assert edited.prototypes.ids.tolist() == [4, 2, 9]
     assert edited.network.prototypes.tolist() == [_VECTORS[0], _VECTORS[2], _VECTORS[3]]
     assert torch.equal(weights(edited.network), weights(network)[:, [0, 2, 3]])
 
 
 def test_documents_that_never_met_a_dropped_prototype_are_read_as_before(
-    network: ProtoryNetwork, prototypes: Prototypes
+    network: ProtoryNetwork, edit: Edit
 ) -> None:
     sentences = torch.tensor([[0.1, 0.9], [4.0, 6.0], [-1.0, 0.0]])
     rows, lengths = torch.arange(3), torch.tensor([3])
-    edited = edit(network, prototypes, Edits.of(drop=[7])).network
     before, after = (
         read_matches(made.reader, match_sentences(made, sentences, rows, lengths), "multiclass")
-        for made in (network, edited)
+        for made in (network, edit(drop=[7]).network)
     )
     np.testing.assert_allclose(after.running, before.running, atol=1e-6)
 
 
-def test_sentences_of_a_dropped_prototype_go_to_the_nearest_that_remain(
-    network: ProtoryNetwork, prototypes: Prototypes
-) -> None:
-    edited = edit(network, prototypes, Edits.of(drop=[7]))
+def test_sentences_of_a_dropped_prototype_go_to_the_nearest_that_remain(edit: Edit) -> None:
+    edited = edit(drop=[7])
     one = torch.tensor([[1.0, 0.1]])
     found = match_sentences(edited.network, one, torch.arange(1), torch.tensor([1])).columns
     assert edited.prototypes.ids[found].tolist() == [4]
@@ -95,44 +99,28 @@ def test_sentences_of_a_dropped_prototype_go_to_the_nearest_that_remain(
 
 
 def test_a_merged_prototype_has_the_mean_of_the_weights_by_usage(
-    network: ProtoryNetwork, prototypes: Prototypes
+    network: ProtoryNetwork, prototypes: Prototypes, edit: Edit
 ) -> None:
-    edited = edit(network, prototypes, Edits.of(merge=[(2, 9)]))
-    old = weights(network)
-    expected = (0.3 * old[:, 2] + 0.4 * old[:, 3]) / 0.7
+    edited, old = edit(merge=[(2, 9)]), weights(network)
     assert edited.prototypes.ids.tolist() == [4, 7, 2]
+    expected = (0.3 * old[:, 2] + 0.4 * old[:, 3]) / 0.7
     torch.testing.assert_close(weights(edited.network)[:, 2], expected)
     assert torch.equal(weights(edited.network)[:, :2], old[:, :2])
+    unused = replace(prototypes, items=tuple(replace(item, usage=0.0) for item in prototypes))
+    plain = edit(of=unused, merge=[[4, 7]])
+    torch.testing.assert_close(weights(plain.network)[:, 0], old[:, :2].mean(dim=1))
 
 
-def test_merging_never_used_prototypes_takes_the_plain_mean(
-    network: ProtoryNetwork, prototypes: Prototypes
-) -> None:
-    unused = Prototypes(
-        tuple(
-            Prototype(item.id, item.sentence, 0, 0.0, item.scores, item.class_rate)
-            for item in prototypes
-        ),
-        prototypes.classes,
-    )
-    edited = edit(network, unused, Edits.of(merge=[[4, 7]]))
-    torch.testing.assert_close(weights(edited.network)[:, 0], weights(network)[:, :2].mean(dim=1))
-
-
-def test_the_log_says_when_a_merged_prototype_is_nearer_to_another(
-    network: ProtoryNetwork, prototypes: Prototypes
-) -> None:
-    near, far = (
-        edit(network, prototypes, Edits.of(merge=[group])).changes[0] for group in ((4, 7), (9, 7))
-    )
+def test_the_log_says_when_a_merged_prototype_is_nearer_to_another(edit: Edit) -> None:
+    near, far = (edit(merge=[group]).changes[0] for group in ((4, 7), (9, 7)))
     assert str(near) == "7 “Sentence 7.” merged into 4"
     assert "but 4 is nearer to it" in str(far)
 
 
 def test_a_replaced_prototype_has_the_new_vector_and_its_old_weights(
-    network: ProtoryNetwork, prototypes: Prototypes
+    network: ProtoryNetwork, edit: Edit
 ) -> None:
-    edited = edit(network, prototypes, Edits.of(replace={2: "The room was cold."}), [3.0, 3.0])
+    edited = edit([3.0, 3.0], replace={2: "The room was cold."})
     item = edited.prototypes[2]
     assert (item.id, item.sentence, item.row) == (2, "The room was cold.", None)
     assert edited.network.prototypes[2].tolist() == [3.0, 3.0]
@@ -140,50 +128,32 @@ def test_a_replaced_prototype_has_the_new_vector_and_its_old_weights(
 
 
 def test_a_new_name_changes_nothing_but_the_name(
-    network: ProtoryNetwork, prototypes: Prototypes
+    network: ProtoryNetwork, prototypes: Prototypes, edit: Edit
 ) -> None:
-    edited = edit(network, prototypes, Edits.of(rename={2: "  slow\nservice "}))
+    edited = edit(rename={2: "  slow\nservice "})
     assert edited.network is network
-    assert edited.prototypes[2].name == "slow service"
     assert edited.prototypes[2].caption == "slow service: Sentence 2."
-    unnamed = edit(network, edited.prototypes, Edits.of(rename={2: ""})).prototypes
-    assert unnamed == prototypes
+    assert edit(of=edited.prototypes, rename={2: ""}).prototypes == prototypes
 
 
-def test_several_edits_are_made_together(network: ProtoryNetwork, prototypes: Prototypes) -> None:
-    edits = Edits.of(drop=[9], merge=[(4, 7)], replace={4: "Both."}, rename={4: "both"})
-    edited = edit(network, prototypes, edits, [0.5, 0.0])
-    assert [(item.id, item.caption) for item in edited.prototypes] == [
-        (4, "both: Both."),
-        (2, "Sentence 2."),
-    ]
+def test_several_edits_are_made_together_on_a_copy(network: ProtoryNetwork, edit: Edit) -> None:
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    random = torch.get_rng_state()
+    edited = edit([0.5, 0.0], drop=[9], merge=[(4, 7)], replace={4: "Both."}, rename={4: "both"})
+    captions = [(item.id, item.caption) for item in edited.prototypes]
+    assert captions == [(4, "both: Both."), (2, "Sentence 2.")]
     assert [change.kind for change in edited.changes] == ["drop", "merge", "replace", "rename"]
+    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), random)
 
 
-def test_scores_are_those_of_the_edited_network(
-    network: ProtoryNetwork, prototypes: Prototypes
-) -> None:
-    edited = edit(network, prototypes, Edits.of(drop=[7]))
+def test_scores_are_those_of_the_edited_network(edit: Edit) -> None:
+    edited = edit(drop=[7])
     each = torch.arange(3)
     alone = match_sentences(edited.network, edited.network.prototypes, each, torch.ones_like(each))
     expected = read_matches(edited.network.reader, alone, "multiclass").probabilities
     found = [list(item.scores.values()) for item in edited.prototypes]
     np.testing.assert_array_equal(np.float32(found), expected)
-
-
-def test_the_network_given_stays_as_it_is(network: ProtoryNetwork, prototypes: Prototypes) -> None:
-    before = {name: value.clone() for name, value in network.state_dict().items()}
-    edit(network, prototypes, Edits.of(drop=[7], merge=[(2, 9)], replace={2: "New."}), [9.0, 9.0])
-    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
-
-
-def test_editing_draws_no_random_numbers(network: ProtoryNetwork, prototypes: Prototypes) -> None:
-    before = torch.get_rng_state()
-    edit(network, prototypes, Edits.of(drop=[7]))
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-# What is refused
 
 
 @pytest.mark.parametrize(
@@ -192,7 +162,6 @@ def test_editing_draws_no_random_numbers(network: ProtoryNetwork, prototypes: Pr
         ({"drop": [7, 7]}, "prototype 7 is to be removed twice"),
         ({"drop": [7], "merge": [(4, 7)]}, "prototype 7 is to be removed twice"),
         ({"drop": [7], "rename": {7: "x"}}, "prototype 7 is to be removed, but is named for"),
-        ({"drop": [4], "merge": [(4, 7)]}, "prototype 4 is to be removed, but is named for"),
         ({"merge": [(4, 4)]}, "prototype 4 is to be removed, but is named for"),
         ({"merge": [(4, 7), (4, 2)]}, "prototype 4 is to be merged into twice"),
         ({"merge": [(4,)]}, "at least two"),
@@ -208,84 +177,67 @@ def test_editing_draws_no_random_numbers(network: ProtoryNetwork, prototypes: Pr
         ({"drop": [True]}, "True is no prototype id"),
         ({"drop": ["7"]}, "'7' is no prototype id"),
         ({"drop": 7}, "drop=7 should be a list"),
+        ({"drop": [5]}, "no prototype 5; the ids are 2, 4, 7, 9"),
+        ({"merge": [(5, 4)]}, "no prototype 5; the ids are 2, 4, 7, 9"),
+        ({"rename": {5: "x"}}, "no prototype 5; the ids are 2, 4, 7, 9"),
+        ({"drop": [7], "merge": [(4, 2, 9)]}, "removing 3 of 4 prototypes would leave 1"),
     ],
 )
-def test_edits_that_make_no_sense_are_refused(words: dict[str, Any], message: str) -> None:
+def test_edits_that_make_no_sense_are_refused(
+    edit: Edit, words: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
-        Edits.of(**words)
+        edit(**words)
 
 
 def test_numpy_ids_are_welcome() -> None:
     assert Edits.of(drop=np.array([7, 2])).drop == (7, 2)
 
 
-@pytest.mark.parametrize(
-    "words", [{"drop": [5]}, {"merge": [(4, 5)]}, {"merge": [(5, 4)]}, {"rename": {5: "x"}}]
-)
-def test_an_unknown_id_is_refused_with_those_there_are(
-    network: ProtoryNetwork, prototypes: Prototypes, words: dict[str, Any]
-) -> None:
-    with pytest.raises(InputError, match="no prototype 5; the ids are 2, 4, 7, 9"):
-        edit(network, prototypes, Edits.of(**words))
-
-
-def test_at_least_two_prototypes_remain(network: ProtoryNetwork, prototypes: Prototypes) -> None:
-    with pytest.raises(InputError, match="removing 3 of 4 prototypes would leave 1"):
-        edit(network, prototypes, Edits.of(drop=[7], merge=[(4, 2, 9)]))
-    assert len(edit(network, prototypes, Edits.of(merge=[(4, 2, 9)])).prototypes) == 2
-
-
 @pytest.mark.parametrize("other", [[1.0, 0.0], [1.0, 1e-7]])
-def test_two_prototypes_cannot_be_the_same(
-    network: ProtoryNetwork, prototypes: Prototypes, other: list[float]
-) -> None:
+def test_two_prototypes_are_never_the_same(edit: Edit, other: list[float]) -> None:
     with pytest.raises(InputError, match=r"prototype 7 .* is the same to the encoder"):
-        edit(network, prototypes, Edits.of(replace={2: "Again."}), other)
+        edit(other, replace={2: "Again."})
+    edited = edit(other, drop=[7], replace={2: "Again."})
+    assert edited.prototypes[1].sentence == "Again."
 
 
-def test_a_sentence_may_take_the_place_of_one_that_is_dropped(
-    network: ProtoryNetwork, prototypes: Prototypes
-) -> None:
-    edits = Edits.of(drop=[7], replace={2: "Sentence 7."})
-    assert edit(network, prototypes, edits, _VECTORS[1]).prototypes[1].sentence == "Sentence 7."
+@pytest.fixture
+def log_of(network: ProtoryNetwork, prototypes: Prototypes, edit: Edit) -> Callable[[int], EditLog]:
+    """Make a log of so many edits."""
 
+    def make(count: int) -> EditLog:
+        log = EditLog()
+        for number in range(count):
+            changes = edit(rename={4: f"name {number}"}).changes
+            log = log.with_edit(changes, network, prototypes)
+        return log
 
-# The log
-
-
-def after_edits(network: ProtoryNetwork, prototypes: Prototypes, count: int) -> EditLog:
-    log = EditLog()
-    for number in range(count):
-        changes = edit(network, prototypes, Edits.of(rename={4: f"name {number}"})).changes
-        log = log.with_edit(changes, network, prototypes)
-    return log
+    return make
 
 
 def test_the_log_keeps_all_entries_but_only_the_last_states(
-    network: ProtoryNetwork, prototypes: Prototypes
+    log_of: Callable[[int], EditLog],
 ) -> None:
-    log = after_edits(network, prototypes, KEPT_STATES + 3)
+    log = log_of(KEPT_STATES + 3)
     assert [entry.number for entry in log.entries] == list(range(1, KEPT_STATES + 4))
     assert [state.number for state in log.states] == list(range(4, KEPT_STATES + 4))
 
 
 def test_edits_are_undone_last_first_and_stay_in_the_log(
-    network: ProtoryNetwork, prototypes: Prototypes
+    log_of: Callable[[int], EditLog], network: ProtoryNetwork, prototypes: Prototypes
 ) -> None:
-    log, state = after_edits(network, prototypes, 3).undo()
-    assert state.number == 3
-    log = log.with_edit((), network, prototypes)
-    log, state = log.undo()
-    assert state.number == 4
-    log, state = log.undo()
-    assert state.number == 2
+    log, first = log_of(3).undo()
+    log, second = log.with_edit((), network, prototypes).undo()
+    log, third = log.undo()
+    assert [state.number for state in (first, second, third)] == [3, 4, 2]
     assert [entry.undone is None for entry in log.entries] == [True, False, False, False]
 
 
-def test_undoing_ends_at_the_oldest_state(network: ProtoryNetwork, prototypes: Prototypes) -> None:
+def test_undoing_ends_at_the_oldest_state(log_of: Callable[[int], EditLog]) -> None:
     with pytest.raises(InputError, match=r"there is no edit to undo\.$"):
         EditLog().undo()
-    log = after_edits(network, prototypes, KEPT_STATES + 1)
+    log = log_of(KEPT_STATES + 1)
     for _ in range(KEPT_STATES):
         log, _ = log.undo()
     with pytest.raises(InputError, match="only the last 10 edits can be undone"):
@@ -293,12 +245,11 @@ def test_undoing_ends_at_the_oldest_state(network: ProtoryNetwork, prototypes: P
 
 
 def test_names_alone_leave_the_reader_up_to_date(
-    network: ProtoryNetwork, prototypes: Prototypes
+    log_of: Callable[[int], EditLog], network: ProtoryNetwork, prototypes: Prototypes, edit: Edit
 ) -> None:
-    log = after_edits(network, prototypes, 1)
+    log = log_of(1)
     assert not log.reader_is_behind
-    dropped = edit(network, prototypes, Edits.of(drop=[7])).changes
-    log = log.with_edit(dropped, network, prototypes)
+    log = log.with_edit(edit(drop=[7]).changes, network, prototypes)
     assert log.reader_is_behind
     assert not log.undo()[0].reader_is_behind
 
@@ -306,8 +257,7 @@ def test_names_alone_leave_the_reader_up_to_date(
 def test_a_log_that_contradicts_itself_is_refused(
     network: ProtoryNetwork, prototypes: Prototypes
 ) -> None:
-    entry = EditEntry(1, "now")
-    state = PastState(1, network, prototypes)
+    entry, state = EditEntry(1, "now"), PastState(1, network, prototypes)
     for entries, states in [
         ((EditEntry(2, "now"),), ()),
         ((entry, entry), ()),

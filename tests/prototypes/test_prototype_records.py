@@ -1,26 +1,33 @@
-"""What is known of prototypes, and how it is handed out."""
+"""What is known of prototypes, how it is handed out, and how many of them are kept."""
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
+from hypothesis import given, strategies as st
 
-from protorynet.prototypes import Prototype, Prototypes
+from protorynet.prototypes import Prototype, Prototypes, PruningPoint, choose_size, sizes_to_try
+
+_CURVES = st.lists(
+    st.tuples(st.integers(1, 40), st.floats(0, 1)), min_size=1, unique_by=lambda point: point[0]
+).map(
+    lambda points: [
+        PruningPoint(size, 0.01, accuracy) for size, accuracy in sorted(points, reverse=True)
+    ]
+)
 
 
 @pytest.fixture
 def prototypes() -> Prototypes:
     rows = [(2, "So-so.", 0.4), (1, "Great!", 0.9), (3, "Fine.", 0.4)]
-    return Prototypes(
-        tuple(
-            Prototype(
-                number, text, number + 10, 0.3, {"bad": 1 - p, "good": p}, {"bad": 1, "good": 0}
-            )
-            for number, text, p in rows
-        ),
-        ("bad", "good"),
-    )
+    rates = {"bad": 1, "good": 0}
+    items = [
+        Prototype(number, text, number + 10, 0.3, {"bad": 1 - p, "good": p}, rates)
+        for number, text, p in rows
+    ]
+    return Prototypes(tuple(items), ("bad", "good"))
 
 
 def test_prototypes_are_ranked_by_the_score_of_a_class(prototypes: Prototypes) -> None:
@@ -32,8 +39,9 @@ def test_prototypes_are_ranked_by_the_score_of_a_class(prototypes: Prototypes) -
 def test_json_has_the_keys_that_other_programs_read(prototypes: Prototypes) -> None:
     values = json.loads(json.dumps(prototypes.to_dict()))
     assert set(values) == {"prototypes"}
+    keys = ["id", "sentence", "row", "usage", "scores", "class_rate", "name"]
     for entry in values["prototypes"]:
-        assert {"id", "sentence", "usage", "scores", "class_rate"} <= set(entry)
+        assert list(entry) == keys
         assert set(entry["scores"]) == set(entry["class_rate"]) == {"bad", "good"}
 
 
@@ -43,7 +51,23 @@ def test_the_table_has_a_row_per_prototype(prototypes: Prototypes) -> None:
     assert table["score good"].tolist() == [0.4, 0.9, 0.4]
 
 
-def test_prototypes_behave_as_a_sequence(prototypes: Prototypes) -> None:
-    assert len(prototypes) == 3
-    assert prototypes[1].sentence == "Great!"
-    assert [item.id for item in prototypes] == [2, 1, 3]
+@given(st.integers(1, 500), st.integers(2, 100))
+def test_sizes_to_try_fall_from_the_most_allowed(live: int, most: int) -> None:
+    sizes = sizes_to_try(live, most)
+    assert sizes[0] == min(live, most)
+    assert all(more > fewer for more, fewer in itertools.pairwise(sizes))
+    assert sizes[-1] == min(2, live)
+
+
+@given(_CURVES, st.integers(2, 40), st.floats(0, 0.2))
+def test_the_fewest_prototypes_within_the_tolerance_are_chosen(
+    curve: list[PruningPoint], least: int, tolerance: float
+) -> None:
+    chosen = choose_size(curve, least=least, tolerance=tolerance)
+    allowed = {p.n_prototypes: p.accuracy for p in curve if p.n_prototypes >= least}
+    if not allowed:
+        assert chosen == curve[0].n_prototypes
+        return
+    best = max(allowed.values())
+    assert allowed[chosen] >= best - tolerance
+    assert all(accuracy < best - tolerance for size, accuracy in allowed.items() if size < chosen)
