@@ -1,4 +1,4 @@
-"""Early stopping, the best epoch restored, and validation documents."""
+"""Batches, early stopping with the best epoch restored, and validation documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,49 @@ from hypothesis import given, settings, strategies as st
 from torch import nn
 
 from protorynet.labels import LabelCode
-from protorynet.training import Score, Stage, train_epochs, validation_documents
+from protorynet.training import Corpus, Score, Stage, train_epochs, validation_documents
+
+_LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=60)
+
+
+def make_corpus(lengths: list[int]) -> Corpus:
+    """Make documents whose rows and targets tell which document they belong to."""
+    document = np.repeat(np.arange(len(lengths)), lengths)
+    return Corpus(
+        rows=torch.arange(sum(lengths)) * 1000 + torch.from_numpy(document),
+        lengths=torch.tensor(lengths),
+        targets=torch.arange(len(lengths), dtype=torch.float32)[:, None],
+    )
+
+
+@settings(deadline=None)
+@given(_LENGTHS, st.integers(1, 20), st.integers(0, 100))
+def test_batches_hold_every_document_whole_and_exactly_once(
+    lengths: list[int], size: int, seed: int
+) -> None:
+    corpus = make_corpus(lengths)
+    starts = np.cumsum([0, *lengths])
+    seen = []
+    for documents in corpus.batches(size, np.random.default_rng(seed), most_sentences=64):
+        batch = corpus.batch(documents)
+        padded = len(documents) * max(lengths[document] for document in documents)
+        assert padded <= 64 or len(documents) == 1
+        assert len(batch.lengths) <= size
+        found = [int(target) for target in batch.targets[:, 0]]
+        expected = [corpus.rows[starts[place] : starts[place + 1]] for place in found]
+        assert torch.equal(batch.rows, torch.cat(expected))
+        assert batch.lengths.tolist() == [lengths[place] for place in found]
+        seen += found
+    assert sorted(seen) == list(range(len(lengths)))
+
+
+def test_the_same_generator_gives_the_same_batches_and_another_does_not() -> None:
+    corpus = make_corpus([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8] * 3)
+    first, again, other = (
+        np.concatenate(corpus.batches(4, np.random.default_rng(seed))).tolist()
+        for seed in (1, 1, 2)
+    )
+    assert first == again != other
 
 
 class Counted(nn.Module):
@@ -20,47 +62,35 @@ class Counted(nn.Module):
         self.weight = nn.Parameter(torch.zeros(()))
 
 
-def run(
-    losses: list[float], *, epochs: int, patience: int, to_the_end: bool = False
-) -> tuple[int, int, Score]:
-    """Train against given losses (the first before training); return epochs run and kept."""
-    module, ran = Counted(), 0
+@pytest.mark.parametrize(
+    ("losses", "patience", "to_the_end", "ran", "kept"),
+    [
+        ([9, 5, 4, 6, 7, 8, 1], 3, False, 5, 2),  # no improvement for too long
+        ([9, 3, 5, 6], 10, False, 3, 1),  # the best epoch is not the last
+        ([1, 2, 3], 10, False, 2, 0),  # training only does harm
+        ([9, 8, 9, 7, 9, 6, 9, 9, 9], 2, False, 7, 5),  # improvement resets the patience
+        ([9, 3, 5, 6], 1, True, 3, 3),
+    ],
+)
+def test_training_stops_in_time_and_keeps_the_right_epoch(
+    losses: list[float], patience: int, to_the_end: bool, ran: int, kept: int
+) -> None:
+    module, count = Counted(), 0
 
     def run_epoch(epoch: int) -> None:
-        nonlocal ran
-        ran += 1
+        nonlocal count
+        count += 1
         module.weight.data += 1
 
     score = train_epochs(
         module,
         torch.optim.Adam(module.parameters()),
         run_epoch,
-        lambda: Score(losses[ran], accuracy=ran / 100),
-        stage=Stage("train", epochs, patience, to_the_end),
+        lambda: Score(losses[count], accuracy=count / 100),
+        stage=Stage("train", len(losses) - 1, patience, to_the_end),
     )
-    return ran, int(module.weight.item()), score
-
-
-def test_training_stops_after_too_many_epochs_without_improvement() -> None:
-    ran, kept, score = run([9, 5, 4, 6, 7, 8, 1], epochs=6, patience=3)
-    assert (ran, kept) == (5, 2)
-    assert score == Score(4, 0.02)
-
-
-def test_the_best_epoch_is_restored_after_the_last_one() -> None:
-    assert run([9, 3, 5, 6], epochs=3, patience=10)[:2] == (3, 1)
-
-
-def test_training_that_only_does_harm_is_undone() -> None:
-    assert run([1, 2, 3], epochs=2, patience=10)[:2] == (2, 0)
-
-
-def test_an_improvement_resets_the_patience() -> None:
-    assert run([9, 8, 9, 7, 9, 6, 9, 9, 9], epochs=8, patience=2)[:2] == (7, 5)
-
-
-def test_a_stage_to_the_end_keeps_its_last_epoch() -> None:
-    assert run([9, 3, 5, 6], epochs=3, patience=1, to_the_end=True)[:2] == (3, 3)
+    assert (count, int(module.weight.item())) == (ran, kept)
+    assert score == Score(losses[kept], kept / 100)
 
 
 def codes(classes: int, task: str = "multiclass") -> LabelCode:
@@ -88,10 +118,8 @@ def test_validation_takes_its_share_of_each_class_and_never_the_only_document(
         return
     for label, count in enumerate(counts):
         taken = sum(labels[place] == label for place in held_out)
-        if count <= 1:
-            assert taken == 0
-        else:
-            assert taken == min(max(1, round(fraction * count)), count - 1)
+        expected = min(max(1, round(fraction * count)), count - 1) if count > 1 else 0
+        assert taken == expected
 
 
 def test_validation_depends_on_the_seed_alone() -> None:
@@ -100,21 +128,26 @@ def test_validation_depends_on_the_seed_alone() -> None:
     assert first.tolist() == again.tolist() != other.tolist()
 
 
-def test_a_label_that_no_document_has_stands_in_no_documents_way() -> None:
+@pytest.mark.parametrize("has_an_unused_label", [False, True])
+def test_validation_of_several_labels_takes_the_share_of_all_documents(
+    has_an_unused_label: bool,
+) -> None:
     targets = (np.random.default_rng(0).random((50, 3)) > 0.5).astype(np.float32)
-    targets[:, 1] = 0
+    if has_an_unused_label:
+        targets[:, 1] = 0
     held_out = validation_documents(targets, codes(3, "multilabel"), 0.2, 0)
     assert len(set(held_out.tolist())) == 10
 
 
-def test_validation_of_several_labels_takes_the_share_of_all_documents() -> None:
-    targets = (np.random.default_rng(0).random((50, 3)) > 0.5).astype(np.float32)
-    held_out = validation_documents(targets, codes(3, "multilabel"), 0.2, 0)
-    assert len(set(held_out.tolist())) == 10
+def test_a_label_that_one_document_has_is_never_held_out_of_several() -> None:
+    targets = np.zeros((20, 2), np.float32)
+    targets[:, 0] = 1
+    targets[7, 1] = 1
+    for seed in range(50):
+        assert 7 not in validation_documents(targets, codes(2, "multilabel"), 0.1, seed)
 
 
 @pytest.mark.parametrize("task", ["multiclass", "multilabel"])
 def test_some_documents_are_always_left_to_train_on(task: str) -> None:
-    targets = one_hot([0, 0, 1, 1], 2)
-    held_out = validation_documents(targets, codes(2, task), 0.5, 0)
+    held_out = validation_documents(one_hot([0, 0, 1, 1], 2), codes(2, task), 0.5, 0)
     assert 1 <= len(held_out) <= 3

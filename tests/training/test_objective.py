@@ -1,24 +1,39 @@
-"""The loss of a batch in every combination of its parts."""
+"""Embeddings in training, the loss of a batch, and steps of Algorithm 1 done in blocks."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from protorynet.network import Adapter, ProtoryNetwork, Reader, balance_loss
+from protorynet.encoders import TransformerEncoder
+from protorynet.labels import LabelCode
+from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader, balance_loss
+from protorynet.prototypes import cluster_means, project
 from protorynet.settings import Settings
 from protorynet.training import (
     AdaptedSource,
     Batch,
     Corpus,
+    FineTunedSource,
     FrozenSource,
+    Run,
     SentenceSource,
+    algorithm,
     batch_loss,
+    centre_vectors,
+    fitting,
+    sources,
 )
 
-K, DIMENSION, CLASSES = 4, 6, 3
+K, DIMENSION, CLASSES, SENTENCES = 4, 6, 3, 48
+TEXTS = ["we left", "the room was clean and the staff was friendly", "", "the room was dirty"]
+ROWS = torch.tensor([3, 1, 0, 2, 1])
+TIED = torch.tensor([0, 3, 5, 7])
 
 
 @pytest.fixture(autouse=True)
@@ -34,10 +49,12 @@ def make_network(settings: Settings) -> ProtoryNetwork:
 
 
 def make_source(kind: str) -> SentenceSource:
-    base = torch.nn.functional.normalize(torch.randn(12, DIMENSION), dim=-1)
+    base = functional.normalize(torch.randn(SENTENCES, DIMENSION), dim=-1)
     if kind == "frozen":
         return FrozenSource(base)
-    return AdaptedSource(base, Adapter(DIMENSION, 3, unit_length=True))
+    adapter = Adapter(DIMENSION, 3, unit_length=True)
+    torch.nn.init.normal_(adapter.up.weight)
+    return AdaptedSource(base, adapter)
 
 
 def make_batch(task: str) -> Batch:
@@ -62,13 +79,15 @@ def test_every_combination_gives_a_finite_loss_with_finite_gradients(
 ) -> None:
     network = make_network(Settings(selection=selection, accuracy_loss=loss, distance=distance))
     sentences = make_source(source)
-    rows = torch.tensor([0, 3, 5, 7]) if tied else None
+    network.prototypes.data.copy_(sentences.base[:K])  # at no distance, where roots have no slope
+    rows = TIED if tied else None
     value = batch_loss(network, sentences, make_batch(task), task, tied_rows=rows)
     value.backward()
     found = gradients(network, sentences)
     assert value.isfinite()
     assert found
     assert all(gradient.isfinite().all() for gradient in found)
+    assert (network.prototypes.grad is None) == tied
 
 
 @pytest.mark.parametrize("selection", ["paper", "dense"])
@@ -84,33 +103,95 @@ def test_similarities_are_never_hidden_where_they_alone_tell_the_prototypes_apar
     assert losses[0] == losses[1]
 
 
-def test_the_prototypes_learn_unless_they_are_tied() -> None:
-    network, source = make_network(Settings()), make_source("adapted")
-    batch_loss(network, source, make_batch("multiclass"), "multiclass").backward()
-    assert network.prototypes.grad.abs().sum() > 0
-    network.prototypes.grad = None
-    rows = torch.tensor([0, 3, 5, 7])
-    batch_loss(network, source, make_batch("multiclass"), "multiclass", tied_rows=rows).backward()
-    assert network.prototypes.grad is None
-
-
-def test_sentences_equal_to_their_prototypes_give_finite_gradients() -> None:
-    network, source = make_network(Settings()), make_source("adapted")
-    network.prototypes.data.copy_(source.base[:K])
-    corpus = Corpus(torch.tensor([0, 1, 2, 3]), torch.tensor([2, 2]), torch.eye(CLASSES)[:2])
-    batch = corpus.batch(np.arange(2))
-    batch_loss(network, source, batch, "multiclass").backward()
-    assert all(gradient.isfinite().all() for gradient in gradients(network, source))
-
-
-def test_a_document_of_one_sentence_can_be_a_batch() -> None:
-    network, source = make_network(Settings()), make_source("frozen")
-    corpus = Corpus(torch.tensor([4]), torch.tensor([1]), torch.eye(CLASSES)[:1])
-    batch = corpus.batch(np.arange(1))
-    assert batch_loss(network, source, batch, "multiclass").isfinite()
-
-
 def test_evenly_used_prototypes_have_no_balance_loss_and_a_single_one_the_most() -> None:
     even, one = torch.eye(4).mul(-9).add(9), torch.tensor([[0.0, 9, 9, 9]]).expand(4, 4)
     assert balance_loss(even, temperature=0.1).item() == pytest.approx(0, abs=1e-6)
     assert balance_loss(one, temperature=0.1).item() == pytest.approx(np.log(4))
+
+
+def make_run(source: SentenceSource) -> Run:
+    targets = functional.one_hot(torch.arange(12) % CLASSES, CLASSES).float()
+    corpus = Corpus(torch.arange(SENTENCES), torch.full((12,), 4), targets)
+    train, validation = corpus.subset(np.arange(9)), corpus.subset(np.arange(9, 12))
+    labels = LabelCode(tuple(range(CLASSES)), "multiclass")
+    candidates = torch.arange(0, 36, 2)
+    return Run(train, validation, candidates, source, Settings(n_prototypes=K), labels, 0)
+
+
+def test_blocks_give_what_all_sentences_at_once_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run(make_source("adapted"))
+    network = make_network(run.settings)
+    embedded, base = run.source.all_rows(run.candidates), run.source.base[run.candidates]
+    torch.testing.assert_close(embedded, run.source(run.candidates))
+    middles = cluster_means(base, embedded, network.prototypes.data)
+    both = torch.cat([embedded, base], dim=1)
+    expected = project(torch.cat([network.prototypes.data, middles], dim=1), both)
+    vectors = np.random.default_rng(0).normal(2, 1, size=(50, 4)).astype(np.float32)
+    centring = Centring(torch.from_numpy(vectors.mean(axis=0)))
+    monkeypatch.setattr(algorithm, "_CANDIDATES_PER_BLOCK", 7)
+    monkeypatch.setattr(sources, "_SENTENCES_PER_BLOCK", 5)
+    monkeypatch.setattr(fitting, "_VECTORS_PER_BLOCK", 7)
+    torch.testing.assert_close(run.source.all_rows(run.candidates), embedded)
+    rows = algorithm.project_prototypes(network, run)
+    assert rows.tolist() == run.candidates[expected].tolist()
+    centred = centre_vectors(vectors, centring, "cpu")
+    torch.testing.assert_close(centred, centring(torch.from_numpy(vectors)))
+    assert not centred.is_inference()
+
+
+def test_the_first_prototypes_are_candidates_and_class_rates_are_means_of_labels() -> None:
+    run = make_run(make_source("frozen"))
+    network = algorithm.initialise(run)
+    candidates = run.source.base[run.candidates]
+    for prototype in network.prototypes.data:
+        assert (candidates == prototype).all(dim=1).any()
+    columns = np.random.default_rng(0).integers(K - 1, size=36)
+    _, usage, rates = algorithm.score_prototypes(network, columns, run)
+    for column in range(K):
+        members = np.flatnonzero(columns == column)
+        labels = run.train.targets.numpy()[members // 4]
+        expected = labels.mean(axis=0) if len(members) else np.zeros(CLASSES)
+        np.testing.assert_allclose(rates[column], expected)
+        assert usage[column] == pytest.approx(len(members) / 36)
+
+
+@pytest.fixture
+def encoder(tiny_bert_folder: Path) -> TransformerEncoder:
+    return TransformerEncoder(tiny_bert_folder, name="tiny", device="cpu")
+
+
+@pytest.fixture
+def tuned(encoder: TransformerEncoder) -> FineTunedSource:
+    centring = Centring(torch.full((encoder.dimension,), 0.01))
+    return FineTunedSource(torch.zeros(4, encoder.dimension), encoder, centring, TEXTS).eval()
+
+
+def test_an_encoder_in_training_gives_rows_in_the_order_asked_for(
+    tuned: FineTunedSource, encoder: TransformerEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded = torch.from_numpy(encoder.encode(TEXTS))
+    expected = functional.normalize(encoded - 0.01, dim=-1)[ROWS]
+    torch.testing.assert_close(tuned(ROWS), expected, atol=1e-5, rtol=0)
+    monkeypatch.setattr(sources, "_CPU_TOKENS", 12)
+    torch.testing.assert_close(tuned(ROWS), expected, atol=1e-5, rtol=0)
+
+
+def test_half_precision_gives_nearly_the_same_gradients_until_the_source_settles(
+    tuned: FineTunedSource,
+) -> None:
+    found = []
+    for half in (False, True):
+        tuned._half = half
+        tuned.zero_grad()
+        embedded = tuned(ROWS)
+        embedded[:, 0].sum().backward()
+        gradients = {n: w.grad.clone() for n, w in tuned.named_parameters() if w.grad is not None}
+        found.append({n: grad for n, grad in gradients.items() if grad.norm() > 1e-6})
+    whole, half_gradients = found
+    assert half_gradients.keys() == whole.keys()
+    for name, gradient in half_gradients.items():
+        assert gradient.dtype == torch.float32
+        likeness = functional.cosine_similarity(gradient.flatten(), whole[name].flatten(), dim=0)
+        assert likeness > 0.98, name
+    tuned.settle()
+    assert not torch.equal(tuned(ROWS), embedded)

@@ -1,4 +1,4 @@
-"""Checkpoints: a killed run goes on to the same model, and no wrong checkpoint is used."""
+"""Checkpoints: a killed run resumes to the same model, and no wrong checkpoint is used."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save
 from torch import Tensor
 
 from protorynet import ProtoryNetClassifier, Settings
@@ -15,6 +16,7 @@ from protorynet.errors import CheckpointError, InputError
 from protorynet.training import Checkpoint
 
 _SAVE = Checkpoint.save
+_OTHER = "other data, settings, seed or encoder"
 
 
 class Stopped(KeyboardInterrupt):
@@ -51,17 +53,33 @@ def first_and_last(stages: list[str]) -> list[int]:
     return sorted({n for found in places.values() for n in (found[0], found[-1])})
 
 
-def check_resuming(make: Any, reviews: Any, folder: Path) -> None:
-    """Stop in every stage of a run, resume, and compare with the undisturbed run."""
+@pytest.mark.parametrize("encoder_training", ["none", "adapter", "full"])
+def test_a_run_stopped_in_any_stage_resumes_to_the_same_model(
+    reviews: Any,
+    encoder: Any,
+    tiny_bert_folder: Path,
+    quick: Settings,
+    tmp_path: Path,
+    encoder_training: str,
+) -> None:
+    changes = {"epochs": 3, "project_every": 2, "reader_layers": 2, "reader_dropout": 0.3}
+    if encoder_training == "full":
+        encoder = tiny_bert_folder
+        changes = {"full_epochs": 2, "encoder_learning_rate": 1e-3, "full_batch_size": 8}
+    settings = quick.replace(encoder_training=encoder_training, max_prototypes=4, **changes)
+
+    def make() -> ProtoryNetClassifier:
+        return ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False)
+
     data = reviews.texts[:24], reviews.labels[:24]
     with pytest.MonkeyPatch.context() as patch:
         stages = stop_after(patch, -1)
-        whole = make().fit(*data, checkpoint=folder / "whole")
+        whole = make().fit(*data, checkpoint=tmp_path / "whole")
     assert {"train", "retrain"} <= set(stages)
     assert any(stage.startswith("prune") for stage in stages)
     expected = state(whole)
     for saves in first_and_last(stages):
-        checkpoint = folder / str(saves)
+        checkpoint = tmp_path / str(saves)
         with pytest.MonkeyPatch.context() as patch:
             stop_after(patch, saves)
             with pytest.raises(Stopped):
@@ -76,55 +94,11 @@ def check_resuming(make: Any, reviews: Any, folder: Path) -> None:
         assert resumed.model_.training.curve == whole.model_.training.curve
 
 
-@pytest.mark.parametrize("encoder_training", ["none", "adapter"])
-def test_a_run_stopped_in_any_stage_resumes_to_the_same_model(
-    reviews: Any, encoder: Any, quick: Settings, tmp_path: Path, encoder_training: str
-) -> None:
-    settings = quick.replace(
-        encoder_training=encoder_training,
-        epochs=3,
-        project_every=2,
-        max_prototypes=4,
-        reader_layers=2,
-        reader_dropout=0.3,
-    )
-    check_resuming(
-        lambda: ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False),
-        reviews,
-        tmp_path,
-    )
-
-
-def test_full_training_resumes_to_the_same_model(
-    reviews: Any, tiny_bert_folder: Path, quick: Settings, tmp_path: Path
-) -> None:
-    settings = quick.replace(
-        encoder_training="full",
-        full_epochs=2,
-        encoder_learning_rate=1e-3,
-        full_batch_size=8,
-        max_prototypes=3,
-    )
-    check_resuming(
-        lambda: ProtoryNetClassifier(
-            tiny_bert_folder, settings=settings, device="cpu", cache=False
-        ),
-        reviews,
-        tmp_path,
-    )
-
-
 @pytest.fixture
 def make(encoder: Any, quick: Settings) -> Any:
-    def classifier(**changes: Any) -> ProtoryNetClassifier:
-        seed = changes.pop("random_state", 0)
-        return ProtoryNetClassifier(
-            encoder,
-            settings=quick.replace(**changes),
-            random_state=seed,
-            device="cpu",
-            cache=False,
-        )
+    def classifier(random_state: int = 0, **changes: Any) -> ProtoryNetClassifier:
+        options = {"random_state": random_state, "device": "cpu", "cache": False}
+        return ProtoryNetClassifier(encoder, settings=quick.replace(**changes), **options)
 
     return classifier
 
@@ -136,47 +110,33 @@ def checkpoint(make: Any, reviews: Any, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_checkpoint_of_other_settings_is_refused(
-    make: Any, reviews: Any, checkpoint: Path
+@pytest.mark.parametrize("other", ["settings", "seed", "texts", "labels", "encoder"])
+def test_a_checkpoint_of_another_run_is_refused(
+    make: Any, reviews: Any, encoder: Any, checkpoint: Path, other: str
 ) -> None:
-    with pytest.raises(CheckpointError, match="other data, settings, seed or encoder"):
-        make(alpha=0.7).fit(reviews.texts, reviews.labels, checkpoint=checkpoint, resume=True)
-
-
-def test_a_checkpoint_of_another_seed_is_refused(make: Any, reviews: Any, checkpoint: Path) -> None:
-    clf = make(random_state=1)
-    with pytest.raises(CheckpointError, match="other data, settings, seed or encoder"):
-        clf.fit(reviews.texts, reviews.labels, checkpoint=checkpoint, resume=True)
-
-
-def test_a_checkpoint_of_other_texts_is_refused(make: Any, reviews: Any, checkpoint: Path) -> None:
-    texts = [*reviews.texts[:-1], "The view was something else."]
-    with pytest.raises(CheckpointError, match="other data, settings, seed or encoder"):
-        make().fit(texts, reviews.labels, checkpoint=checkpoint, resume=True)
-
-
-def test_a_checkpoint_of_other_labels_is_refused(make: Any, reviews: Any, checkpoint: Path) -> None:
-    labels = ["good", *reviews.labels[1:]]
-    with pytest.raises(CheckpointError, match="other data, settings, seed or encoder"):
-        make().fit(reviews.texts, labels, checkpoint=checkpoint, resume=True)
-
-
-def test_a_checkpoint_of_another_encoder_is_refused(
-    make: Any, reviews: Any, encoder: Any, checkpoint: Path
-) -> None:
-    class Other(type(encoder)):
+    class OtherEncoder(type(encoder)):  # type: ignore[misc]
         fingerprint = "hashing-2"
 
-    clf = make().set_params(encoder=Other())
-    with pytest.raises(CheckpointError, match="other data, settings, seed or encoder"):
-        clf.fit(reviews.texts, reviews.labels, checkpoint=checkpoint, resume=True)
+    texts, labels, clf = reviews.texts, reviews.labels, make()
+    if other == "settings":
+        clf = make(alpha=0.7)
+    elif other == "seed":
+        clf = make(random_state=1)
+    elif other == "texts":
+        texts = [*texts[:-1], "The view was something else."]
+    elif other == "labels":
+        labels = ["good", *labels[1:]]
+    else:
+        clf.set_params(encoder=OtherEncoder())
+    with pytest.raises(CheckpointError, match=_OTHER):
+        clf.fit(texts, labels, checkpoint=checkpoint, resume=True)
 
 
 def test_a_checkpoint_of_other_vectors_is_refused(quick: Settings, tmp_path: Path) -> None:
     vectors = np.random.default_rng(0).normal(size=(8, 2, 3))
     clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu")
     clf.fit(vectors, [0, 1] * 4, checkpoint=tmp_path)
-    with pytest.raises(CheckpointError, match="other data, settings, seed or encoder"):
+    with pytest.raises(CheckpointError, match=_OTHER):
         clf.fit(vectors + 1, [0, 1] * 4, checkpoint=tmp_path, resume=True)
 
 
@@ -193,8 +153,6 @@ def test_a_damaged_checkpoint_is_named(
 
 
 def test_a_checkpoint_edited_by_hand_is_refused(tmp_path: Path) -> None:
-    from safetensors.torch import save
-
     checkpoint = Checkpoint(tmp_path, "run")
     checkpoint.save("train", {"now.weight": torch.zeros(2)}, {"epoch": 1})
     (file,) = tmp_path.iterdir()
@@ -204,39 +162,25 @@ def test_a_checkpoint_edited_by_hand_is_refused(tmp_path: Path) -> None:
             checkpoint.load("train")
 
 
-def test_without_resume_an_old_checkpoint_is_forgotten(
+def test_without_resume_an_old_checkpoint_goes_and_the_users_files_stay(
     make: Any, reviews: Any, checkpoint: Path
 ) -> None:
+    mine = [checkpoint / "notes.txt", checkpoint / "model.safetensors"]
+    for path in mine:
+        path.write_text("keep me")
     first = make(epochs=1).fit(reviews.texts, reviews.labels)
     second = make(epochs=1).fit(reviews.texts, reviews.labels, checkpoint=checkpoint)
     assert torch.equal(first.model_.network.prototypes, second.model_.network.prototypes)
+    assert [path.read_text() for path in mine] == ["keep me"] * 2
 
 
-def test_forgetting_a_checkpoint_leaves_the_users_files_alone(
-    make: Any, reviews: Any, checkpoint: Path
+def test_resuming_a_finished_run_or_none_gives_the_model_of_a_whole_run(
+    make: Any, reviews: Any, checkpoint: Path, tmp_path: Path
 ) -> None:
-    mine = checkpoint / "notes.txt"
-    mine.write_text("keep me")
-    weights = checkpoint / "model.safetensors"
-    weights.write_text("keep me too")
-    make(epochs=1).fit(reviews.texts, reviews.labels, checkpoint=checkpoint)
-    assert mine.read_text() == "keep me"
-    assert weights.read_text() == "keep me too"
-
-
-def test_resuming_a_finished_run_gives_its_model_again(
-    make: Any, reviews: Any, checkpoint: Path
-) -> None:
-    whole = make().fit(reviews.texts, reviews.labels)
-    again = make().fit(reviews.texts, reviews.labels, checkpoint=checkpoint, resume=True)
-    assert all(torch.equal(state(whole)[name], state(again)[name]) for name in state(whole))
-
-
-def test_resuming_where_nothing_was_kept_starts_anew(
-    make: Any, reviews: Any, tmp_path: Path
-) -> None:
-    clf = make().fit(reviews.texts, reviews.labels, checkpoint=tmp_path / "new", resume=True)
-    assert len(clf.prototypes_) > 0
+    whole = state(make().fit(reviews.texts, reviews.labels))
+    for folder in (checkpoint, tmp_path / "new"):
+        again = state(make().fit(reviews.texts, reviews.labels, checkpoint=folder, resume=True))
+        assert all(torch.equal(whole[name], again[name]) for name in whole)
 
 
 def test_resuming_needs_a_folder(make: Any, reviews: Any) -> None:
