@@ -33,8 +33,7 @@ from protorynet.training import clear_checkpoint, rank, tunable_encoder
 
 __all__ = ["KnownEncoder", "fit_with_ray"]
 
-# A worker may be lost with its machine twice; training resumes from the last epoch.
-_MOST_LOSSES = 2
+_MOST_LOSSES = 2  # of workers with their machine; training resumes from the last epoch
 _SECONDS_BETWEEN_LOOKS = 0.5
 
 
@@ -110,8 +109,8 @@ def fit_with_ray(
         clear_checkpoint(folder)
     # By its own name, which every machine understands alike; the settings hold the others.
     parameters = {**classifier.get_params(deep=False), "encoder": encoder.name}
-    parameters |= {"settings": settings, "n_prototypes": None, "max_prototypes": None}
-    parameters |= {"encoder_training": None}
+    parameters |= {"settings": settings, "encoder_training": None}
+    parameters |= {"n_prototypes": None, "max_prototypes": None}
     with ray_session(address) as ray:
         scaling = _choose_scaling(ray, workers, classifier.device)
         job = {
@@ -226,11 +225,9 @@ def _run_workers(ray: ModuleType, job: dict[str, Any], scaling: Any, *, progress
     with tempfile.TemporaryDirectory(prefix="protorynet-", ignore_cleanup_errors=True) as place:
         worker: Any = _train_together  # Ray's types know neither results nor its second form
         failures = FailureConfig(max_failures=_MOST_LOSSES)
+        config = RunConfig(storage_path=place, failure_config=failures)
         trainer: Any = TorchTrainer(
-            worker,
-            train_loop_config=job,
-            scaling_config=scaling,
-            run_config=RunConfig(storage_path=place, failure_config=failures),
+            worker, train_loop_config=job, scaling_config=scaling, run_config=config
         )
         # Not in the main thread, whose handler of Ctrl-C Ray would replace by one that exits.
         training = threading.Thread(target=fit, daemon=True)

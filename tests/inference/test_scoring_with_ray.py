@@ -20,7 +20,7 @@ from protorynet.inference import encode_with_ray, predict_with_ray, ray_encoding
 from protorynet.inference.ray_encoding import SentenceEncoder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def one_ray() -> Iterator[None]:
     """Starting Ray takes seconds, so the tests share one, as calls within a session do."""
     with ray_session():
@@ -28,7 +28,7 @@ def one_ray() -> Iterator[None]:
 
 
 def test_a_folder_of_parts_holds_the_rows_of_one_process_in_their_order(
-    one_ray: None, model: Path, table: Path, expected: list[dict[str, object]], tmp_path: Path
+    model: Path, table: Path, expected: list[dict[str, object]], tmp_path: Path
 ) -> None:
     written = predict_with_ray(model, [table], tmp_path / "out", skip_empty=True)
     assert written == len(expected)
@@ -37,18 +37,12 @@ def test_a_folder_of_parts_holds_the_rows_of_one_process_in_their_order(
 
 
 @pytest.mark.slow
-def test_one_file_is_written_where_one_is_asked_for(
-    one_ray: None, model: Path, table: Path, expected: list[dict[str, object]], tmp_path: Path
+def test_one_file_or_an_address_is_written_where_one_is_asked_for(
+    model: Path, table: Path, expected: list[dict[str, object]], tmp_path: Path
 ) -> None:
     predict_with_ray(model, [f"{table}/*.parquet"], tmp_path / "out.parquet", skip_empty=True)
     assert rows_of(pq.read_table(tmp_path / "out.parquet")) == expected
     assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
-
-
-@pytest.mark.slow
-def test_addresses_are_read_and_written(
-    one_ray: None, model: Path, table: Path, expected: list[dict[str, object]], tmp_path: Path
-) -> None:
     predict_with_ray(model, [table.as_uri()], (tmp_path / "out").as_uri(), skip_empty=True)
     assert rows_in(tmp_path / "out") == expected
     assert (tmp_path / "out" / "_SUCCESS").is_file()
@@ -56,30 +50,27 @@ def test_addresses_are_read_and_written(
 
 @pytest.mark.slow
 def test_an_empty_document_is_named_by_its_file_and_row(
-    one_ray: None, model: Path, table: Path, tmp_path: Path
+    model: Path, table: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=r"b\.parquet: .*row 0, 97, 194"):
+    with pytest.raises(InputError, match=r"b\.parquet: .*row (0, 97, 194|291, 388, 485)"):
         predict_with_ray(model, [table / "b.parquet"], tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
-def test_sentences_are_encoded_as_here(one_ray: None, tiny_bert_folder: Path) -> None:
+def test_sentences_are_encoded_as_here_by_an_encoder_that_workers_have(
+    tiny_bert_folder: Path,
+) -> None:
     texts = [f"The room was {'very ' * (number % 7)}lovely." for number in range(5_000)]
     here = load_encoder(tiny_bert_folder, device="cpu").encode(texts)
-    there = encode_with_ray(str(tiny_bert_folder), texts)
-    assert np.allclose(there, here, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_an_encoder_that_workers_lack_is_named(one_ray: None) -> None:
+    assert np.allclose(encode_with_ray(str(tiny_bert_folder), texts), here, atol=1e-6)
     with pytest.raises(EncoderError, match="no-such-encoder"):
         encode_with_ray("no-such-encoder", ["A sentence."])
 
 
 @pytest.mark.slow
 def test_sentences_that_end_every_worker_are_given_up_and_named(
-    one_ray: None, tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Fatal:
         def encode(self, sentences: list[str]) -> None:

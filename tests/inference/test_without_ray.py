@@ -13,7 +13,8 @@ import pytest
 
 from protorynet.encoders import load_encoder
 from protorynet.errors import InputError, TableError
-from protorynet.inference.ray_cluster import Attempts, error_of, worker_pool
+from protorynet.inference import error_of
+from protorynet.inference.ray_cluster import Attempts, worker_pool
 from protorynet.inference.ray_encoding import SentenceEncoder
 from protorynet.inference.ray_prediction import ship_model
 from protorynet.ray_training import KnownEncoder
@@ -21,17 +22,18 @@ from protorynet.ray_training import KnownEncoder
 BLOCK = pa.table({"row": [0, 1], "text": ["The room was clean.", "Awful."]})
 
 
-def test_a_worker_whose_encoder_is_another_one_says_so(tiny_bert_folder: Path) -> None:
-    answer = SentenceEncoder(str(tiny_bert_folder), "another fingerprint")(BLOCK)
-    assert "is another one than on the machine of the command" in answer["error"][0].as_py()
-
-
-def test_a_worker_with_the_same_encoder_encodes(tiny_bert_folder: Path) -> None:
-    encoder = load_encoder(tiny_bert_folder, device="cpu")
-    answer = SentenceEncoder(str(tiny_bert_folder), encoder.fingerprint)(BLOCK)
-    vectors = np.frombuffer(b"".join(answer["vector"].to_pylist()), "<f4")
-    expected = encoder.encode(BLOCK["text"].to_pylist()).ravel()
-    np.testing.assert_allclose(vectors, expected, atol=1e-6)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fingerprint": "another"}, "is another one than on the machine of the command"),
+        ({"device": "no-such-device"}, "no-such-device"),
+    ],
+)
+def test_a_worker_that_cannot_encode_as_the_command_does_says_so(
+    tiny_bert_folder: Path, options: dict[str, str], message: str
+) -> None:
+    answer = SentenceEncoder(str(tiny_bert_folder), **options)(BLOCK)
+    assert all(message in error for error in answer["error"].to_pylist())
 
 
 def test_an_encoder_with_vectors_at_hand_is_one_for_every_version_of_python(
@@ -58,12 +60,7 @@ def test_no_file_outside_of_the_model_is_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        ("TableError", TableError),
-        ("EmptyDocumentError", InputError),
-        ("MissingExtraError", InputError),
-    ],
+    ("kind", "expected"), [("TableError", TableError), ("EmptyDocumentError", InputError)]
 )
 def test_what_a_worker_tells_is_an_error_of_ours_again(
     kind: str, expected: type[Exception]
@@ -79,22 +76,11 @@ def test_work_that_ends_every_worker_is_given_up() -> None:
     assert attempts.begin(4)
 
 
-def test_a_worker_encodes_where_it_is_told_to(tiny_bert_folder: Path) -> None:
-    (error,) = set(
-        SentenceEncoder(str(tiny_bert_folder), device="no-such-device")(BLOCK)["error"].to_pylist()
-    )
-    assert "no-such-device" in error
-
-
-def test_workers_on_cpus_leave_the_gpus_of_a_cluster_alone() -> None:
-    ray = cast(
-        ModuleType,
-        SimpleNamespace(
-            data=SimpleNamespace(ActorPoolStrategy=dict),
-            cluster_resources=lambda: {"CPU": 8.0, "GPU": 2.0},
-        ),
-    )
-    pool = worker_pool(ray, 20, "cpu")
-    assert (pool["num_gpus"], pool["compute"]["size"]) == (0, 8)
-    pool = worker_pool(ray, 20)
-    assert (pool["num_gpus"], pool["compute"]["size"]) == (1, 2)
+@pytest.mark.parametrize(("device", "gpus", "size"), [("cpu", 0, 8), ("auto", 1, 2)])
+def test_workers_on_cpus_leave_the_gpus_of_a_cluster_alone(
+    device: str, gpus: int, size: int
+) -> None:
+    data = SimpleNamespace(ActorPoolStrategy=dict)
+    cluster = SimpleNamespace(data=data, cluster_resources=lambda: {"CPU": 8.0, "GPU": 2.0})
+    pool = worker_pool(cast(ModuleType, cluster), 20, device)
+    assert (pool["num_gpus"], pool["compute"]["size"]) == (gpus, size)

@@ -22,28 +22,13 @@ def bare(sentence: str) -> str:
 @pytest.mark.parametrize(
     "sentence",
     [
-        "The room was clean and quiet.",
-        "It's a great film!",
-        "Das Zimmer war schön.",
-        "这家酒店非常好。",
-    ],
-)
-def test_whole_sentences_are_readable(sentence: str) -> None:
-    assert is_readable(sentence)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
         "",
         "Mr.",
         "Whatever.) .",
         "12 34 56 78 90",
-        "- - - - -",
         "See http://example.org for more of this",
         "This is <b>bold</b> and more",
         "word " * 31,
-        "a " * 150,
         "好。",
     ],
 )
@@ -58,15 +43,12 @@ def test_fragments_numbers_markup_and_paragraphs_are_neither_readable_nor_comple
     "sentence",
     [
         "The room we booked was not ready!",
+        "Thank you for your feedback and for staying with us.",  # a leak that should be seen
         "My husband ordered the soup, and I had the fish.",
         "When we arrived, the pool was closed.",
-        "In the evening, we walked along the harbour.",
         "Overall I would stay at this hotel again.",
-        "The plot drags on for two hours.",
         "The actors never seem to care.",
         "It's the worst film of the year.",
-        "This is a great place for breakfast.",
-        "There was hair in the bathtub.",
         "Mr. Hill is a Canadian painter (born 1950).",
         "“Night Train” is a thriller about a lost suitcase.",
         "The desk closes at 10:30 in the evening.",
@@ -80,9 +62,6 @@ def test_english_statements_are_complete(sentence: str) -> None:
     "sentence",
     [
         "Das Frühstück war reichlich und lecker.",
-        "Le personnel était très accueillant !",
-        "La habitación era pequeña pero limpia.",
-        "O quarto estava limpo e arrumado.",
         "Het hotel ligt vlak bij het station.",
         "Номер был чистым и уютным.",
         "Pokój był czysty i cichy.",
@@ -90,7 +69,6 @@ def test_english_statements_are_complete(sentence: str) -> None:
         "होटल का कमरा बहुत साफ था।",
         "호텔 직원들이 정말 친절하고 좋았습니다.",
         "这家酒店的房间非常干净。",
-        "部屋はとても清潔でした。",
     ],
 )
 def test_statements_in_other_languages_are_complete(sentence: str) -> None:
@@ -100,22 +78,9 @@ def test_statements_in_other_languages_are_complete(sentence: str) -> None:
 @pytest.mark.parametrize(
     "sentence",
     [
-        "Thank you for your feedback and for staying with us.",
-        "We are sorry to hear about your stay.",
-    ],
-)
-def test_boilerplate_is_complete_so_that_leaks_stay_visible(sentence: str) -> None:
-    assert is_complete(sentence)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
         "Great location and friendly staff.",
         "The best hotel we ever stayed in.",
-        "A film that was shot in two weeks.",
         "A comedy based on a true story.",
-        "Stayed two nights with my family.",
         "When we came back to the room.",
         "No more, no less.",
         "Never ever always really.",
@@ -130,7 +95,6 @@ def test_english_without_a_main_clause_is_not_complete(sentence: str) -> None:
     "sentence",
     [
         "And, of course, someone does get shot.",
-        "In fact, the pool was closed.",
         "The movie told us none of that.",
         "He did it for them.",
         "This cost us a whole day.",
@@ -149,16 +113,13 @@ def test_sentences_that_hang_on_another_are_not_complete(sentence: str) -> None:
         "Does anyone know where the pool is?",
         "the room was clean and quiet.",
         "The room was clean and quiet",
-        "The room was clean and quiet...",
         "- The room was clean and quiet.",
-        "3. The room was clean and quiet.",
         "The room (and the bath was clean.",
         'The "room was clean and quiet.',
         "The room was sooo clean and quiet.",
         "The room was clean and quiet!!!",
         "THE ROOM WAS CLEAN AND QUIET.",
         "The Room Was Clean Quiet Bright.",
-        "The address is someone@example.org for all.",
         "The room was clean.The staff was kind.",
         "The clean and quiet building is the house of St.",
         "I like it but i hate the price.",
@@ -204,11 +165,6 @@ def complete(count: int) -> list[str]:
 def test_two_hundred_complete_sentences_keep_the_others_out() -> None:
     sentences = ["No more, no less.", *complete(200)]
     assert distinct_candidates(sentences).tolist() == list(range(1, 201))
-
-
-def test_fewer_complete_sentences_let_readable_ones_in() -> None:
-    sentences = ["No more, no less.", "Mr.", *complete(199)]
-    assert distinct_candidates(sentences).tolist() == [0, *range(2, 201)]
 
 
 def test_a_tiny_share_of_complete_sentences_lets_readable_ones_in() -> None:

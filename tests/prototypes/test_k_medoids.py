@@ -69,12 +69,6 @@ def test_medoids_are_distinct_rows(seed: int, n: int, k: int, values: int) -> No
     assert ((medoids >= 0) & (medoids < n)).all()
 
 
-def test_with_enough_medoids_every_group_of_copies_has_one() -> None:
-    vectors = np.repeat(np.eye(5, dtype=np.float32), 7, axis=0)
-    medoids = k_medoids(vectors, 5, seed=0)
-    assert sorted((medoids // 7).tolist()) == [0, 1, 2, 3, 4]
-
-
 def test_a_sample_within_the_memory_limit_is_nearly_as_good_as_all_points(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -93,14 +87,6 @@ def test_a_sample_within_the_memory_limit_is_nearly_as_good_as_all_points(
     assert len(set(sampled.tolist())) == 12
     full_cost = mean_distance_to_nearest(vectors, vectors[whole])
     assert mean_distance_to_nearest(vectors, vectors[sampled]) < 1.05 * full_cost
-
-
-def test_mean_distance_to_nearest_does_not_depend_on_the_block() -> None:
-    points, medoids = clustered(100), clustered(7, seed=1)
-    expected = np.mean([min(np.linalg.norm(p - m) for m in medoids) for p in points])
-    for block in (1, 9, 1000):
-        found = mean_distance_to_nearest(points, medoids, block=block)
-        assert found == pytest.approx(float(expected), rel=1e-4)
 
 
 @pytest.mark.parametrize("memory_mb", [1, 64])
@@ -123,17 +109,3 @@ def test_swapping_candidates_in_never_raises_the_objective(seed: int, k: int, bl
     assert len(set(medoids.tolist())) == k
     before, after = (mean_distance_to_nearest(vectors, vectors[m]) for m in (start, medoids))
     assert after <= before + 1e-6
-
-
-def test_rounds_over_all_points_improve_on_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    vectors = clustered(4000, seed=3)
-    costs = []
-    for rounds in (0, 3):
-        monkeypatch.setattr(kmedoids, "_ROUNDS", rounds)
-        medoids = k_medoids(vectors, 40, seed=0, memory_mb=1)
-        costs.append(mean_distance_to_nearest(vectors, vectors[medoids]))
-    assert costs[1] < 0.99 * costs[0]
-
-
-def test_one_medoid_of_a_sample_is_enough() -> None:
-    assert len(k_medoids(clustered(1500), 1, seed=0, memory_mb=1)) == 1

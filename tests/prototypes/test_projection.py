@@ -74,8 +74,3 @@ def test_cluster_means_are_those_of_the_sentences_nearest_to_each_prototype(
     for prototype in range(5):
         expected = base[rows][nearest == prototype].sum(dim=0)
         torch.testing.assert_close(means[prototype], expected / expected.norm())
-
-
-def test_a_prototype_without_sentences_has_no_cluster_mean() -> None:
-    means = cluster_means(torch.ones(2, 3), torch.zeros(2, 1), torch.tensor([[0.0], [9.0]]))
-    assert means[1].tolist() == [0, 0, 0]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from protorynet import ProtoryNetClassifier, Settings
+from protorynet import Settings
 
 WORKER = """
 import json, sys
@@ -72,23 +72,11 @@ def together(
     return train(tiny_bert_folder, out, request.param, options)
 
 
-def test_all_processes_end_with_the_same_model(together: list[dict[str, NDArray[Any]]]) -> None:
+def test_all_processes_end_with_the_same_model(
+    together: list[dict[str, NDArray[Any]]], unseen_reviews: Any
+) -> None:
+    truth = np.array(unseen_reviews.labels) == "good"
+    assert np.mean((together[0]["probabilities"][:, 1] > 0.5) == truth) > 0.6
     for other in together[1:]:
         for name, expected in together[0].items():
             assert np.array_equal(other[name], expected), name
-
-
-def test_the_model_is_as_good_as_that_of_one_process(
-    together: list[dict[str, NDArray[Any]]],
-    tiny_bert_folder: Path,
-    quick: Settings,
-    reviews: Any,
-    unseen_reviews: Any,
-) -> None:
-    settings = quick.replace(encoder_training="full", full_epochs=2)
-    alone = ProtoryNetClassifier(tiny_bert_folder, settings=settings, device="cpu", cache=False)
-    alone.fit(reviews.texts, reviews.labels)
-    truth = np.array(unseen_reviews.labels)
-    single = np.mean(alone.predict(unseen_reviews.texts) == truth)
-    shared = np.mean(alone.classes_[together[0]["probabilities"].argmax(axis=1)] == truth)
-    assert shared >= single - 0.1

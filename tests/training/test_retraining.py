@@ -76,14 +76,6 @@ def test_a_fine_tuned_encoder_gives_the_vector_of_a_sentence_that_fits_its_windo
     assert step.similarity == pytest.approx(1.0, abs=1e-4)
 
 
-def test_a_typed_sentence_is_read_as_the_models_splitter_reads(
-    reviews: Any, encoder: Any, quick: Settings
-) -> None:
-    clf = make(encoder, quick, splitter="paper").fit(reviews.texts, reviews.labels)
-    clf.edit(replace={clf.prototypes_[0].id: _NEW})
-    assert clf.prototypes_[0].sentence == "the lobby was wonderful and clean"
-
-
 def test_without_documents_the_reader_stays_and_there_are_no_automata(
     clf: ProtoryNetClassifier, reviews: Any, ids: list[int]
 ) -> None:

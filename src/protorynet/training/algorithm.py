@@ -140,13 +140,10 @@ def project_prototypes(network: ProtoryNetwork, run: Run) -> Tensor:
     if weight:
         middles = cluster_means(base, embedded, prototypes, metric, rows=rows)
         # Both spaces side by side, in blocks: all of it would be twice the embeddings again.
+        blocks = (part.split(_CANDIDATES_PER_BLOCK) for part in (embedded, rows))
         both = (
             torch.cat([part, weight * base[here]], dim=1)
-            for part, here in zip(
-                torch.split(embedded, _CANDIDATES_PER_BLOCK),
-                torch.split(rows, _CANDIDATES_PER_BLOCK),
-                strict=True,
-            )
+            for part, here in zip(*blocks, strict=True)
         )
         nearest = project(torch.cat([prototypes, weight * middles], dim=1), both, distance=metric)
     else:
@@ -215,10 +212,8 @@ def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
         if settings.exact:
             # Until then a GPU may have embedded the sentences in half precision.
             network.prototypes.data.copy_(run.source.all_rows(rows))
-        fixed, _ = _with_fixed_embeddings(run)
-        return train_reader(
-            network, fixed, Stage("retrain", settings.retrain_epochs, settings.patience)
-        )
+        stage = Stage("retrain", settings.retrain_epochs, settings.patience)
+        return train_reader(network, _with_fixed_embeddings(run)[0], stage)
 
     def tie(epoch: int) -> None:
         network.prototypes.data.copy_(run.source.all_rows(rows))

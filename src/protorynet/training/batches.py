@@ -82,13 +82,7 @@ class Corpus:
 
 
 def consecutive(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return runs of consecutive numbers, one after the other.
-
-    Examples
-    --------
-    >>> consecutive(np.array([5, 0]), np.array([3, 2])).tolist()
-    [5, 6, 7, 0, 1]
-    """
+    """Return runs of consecutive numbers: starts 5, 0 of lengths 3, 2 give 5, 6, 7, 0, 1."""
     runs: NDArray[np.int64] = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
     return runs + np.arange(len(runs))
 

@@ -139,10 +139,9 @@ class Run:
 
     def stage(self, name: Literal["train", "retrain"]) -> Stage:
         """Return a stage of training, with as many epochs as the settings say."""
-        settings = self.settings
-        full = "full_" if self.full else ""
-        epochs = getattr(settings, f"{full}epochs" if name == "train" else f"{full}retrain_epochs")
-        return Stage(name, epochs, settings.patience, to_the_end=self.full)
+        kind = ("full_" if self.full else "") + ("retrain_" if name == "retrain" else "")
+        epochs = getattr(self.settings, f"{kind}epochs")
+        return Stage(name, epochs, self.settings.patience, to_the_end=self.full)
 
 
 def train_one_epoch(
@@ -275,11 +274,8 @@ def _copy(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {
-        name.removeprefix(prefix): value
-        for name, value in tensors.items()
-        if name.startswith(prefix)
-    }
+    names = [name for name in tensors if name.startswith(prefix)]
+    return {name.removeprefix(prefix): tensors[name] for name in names}
 
 
 def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -48,6 +48,7 @@ __all__ = [
     "validation_documents",
 ]
 
+_RECORDED_PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
 _FEWEST_DOCUMENTS = 4
 _VECTORS_PER_BLOCK = 16_384  # centred at once, for all of them may fill half of the memory
 # An automaton of a few states learns nothing from more.
@@ -130,14 +131,17 @@ def fit_model(
     texts, source = prepared.texts, prepared.source
     documents = Labelled(sentences, embeddings, targets)
     data = digest_data(documents, with_vectors=not unit_length)
-    facts = [settings.to_dict(), encoder.fingerprint, data, seed, _list_versions()]
+    versions = {name: importlib.metadata.version(name) for name in _RECORDED_PACKAGES}
+    facts = [settings.to_dict(), encoder.fingerprint, data, seed, versions]
     run_name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     if checkpoint is not None and not resume:
         clear_checkpoint(checkpoint)
+    rows = torch.unique(prepared.train.rows)
+    allowed = distinct_candidates([texts[row] for row in rows.tolist()])
     run = Run(
         train=prepared.train,
         validation=prepared.validation,
-        candidates=_find_candidates(texts, prepared.train),
+        candidates=rows[torch.from_numpy(allowed).to(rows.device)],
         source=source,
         settings=settings,
         labels=labels,
@@ -171,7 +175,7 @@ def fit_model(
             curve=trained.curve,
             class_frequencies=tuple(float(share) for share in targets.mean(axis=0)),
             seconds=trained.seconds,
-            versions=_list_versions(),
+            versions=versions,
             free_accuracy=trained.free.accuracy,
         ),
     )
@@ -205,7 +209,18 @@ def prepare(
         texts[row] = text
     centring = _find_centring(embeddings.vectors, unit_length=unit_length).to(device)
     base = centre_vectors(embeddings.vectors, centring, device)
-    source = _build_source(base, centring, texts, settings, tunable, seed).to(device)
+    source: SentenceSource
+    if settings.encoder_training == "none":
+        source = FrozenSource(base)
+    elif settings.encoder_training == "full":
+        source = FineTunedSource(base, tunable_encoder(tunable), centring, texts)
+    else:
+        width, size = base.shape[1], settings.adapter_size
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            adapter = Adapter(width, size, unit_length=centring.unit_length)
+        source = AdaptedSource(base, adapter)
+    source.to(device)
     documents = Labelled(sentences, embeddings, targets)
     return Prepared(texts, centring, source, *hold_out(documents, labels, settings, seed, device))
 
@@ -264,13 +279,7 @@ def read_back(model: Model, source: SentenceSource, train: Corpus, held_out: Cor
 
 
 def evenly_chosen(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return so many documents of these lengths that reading them is quick, spread over all.
-
-    Examples
-    --------
-    >>> len(evenly_chosen(np.ones(20_000, np.int64)))
-    5000
-    """
+    """Return so many documents of these lengths that reading them is quick, spread over all."""
     count, sentences = len(lengths), int(lengths.sum())
     most = min(_MOST_READ_DOCUMENTS, count * _MOST_READ_SENTENCES // max(sentences, 1))
     if count <= most:
@@ -311,31 +320,6 @@ def centre_vectors(vectors: NDArray[np.float32], centring: Centring, device: str
     return base
 
 
-def _build_source(
-    base: torch.Tensor,
-    centring: Centring,
-    texts: Sequence[str],
-    settings: Settings,
-    tunable: TransformerEncoder | None,
-    seed: int,
-) -> SentenceSource:
-    if settings.encoder_training == "none":
-        return FrozenSource(base)
-    if settings.encoder_training == "full":
-        return FineTunedSource(base, tunable_encoder(tunable), centring, texts)
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        adapter = Adapter(base.shape[1], settings.adapter_size, unit_length=centring.unit_length)
-    return AdaptedSource(base, adapter)
-
-
-def _find_candidates(texts: Sequence[str], train: Corpus) -> torch.Tensor:
-    """Return the rows of training sentences that may become prototypes."""
-    rows = torch.unique(train.rows).cpu().numpy()
-    allowed = rows[distinct_candidates([texts[row] for row in rows])]
-    return torch.from_numpy(allowed).to(train.rows.device)
-
-
 def _describe_prototypes(
     trained: Trained, texts: Sequence[str], documents: Labelled, labels: LabelCode
 ) -> Prototypes:
@@ -355,8 +339,3 @@ def _describe_prototypes(
         for column, row in enumerate(trained.rows.tolist())
     ]
     return Prototypes(tuple(items), labels.names)
-
-
-def _list_versions() -> dict[str, str]:
-    packages = ("protorynet", "torch", "transformers", "numpy", "sentencex")
-    return {name: importlib.metadata.version(name) for name in packages}

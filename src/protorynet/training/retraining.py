@@ -156,8 +156,6 @@ def retrain_reader(
     documents
         Documents of every class. Those held out to stop and to measure are chosen by the seed
         that the model was trained with: from its training data, the same as then.
-    progress
-        Show a progress bar.
     """
     _check(documents, edited)
     begin = time.perf_counter()
@@ -218,13 +216,11 @@ def _make_run(model: Model, documents: Labelled, progress: bool) -> Run:
 
 def _train_copy(network: ProtoryNetwork, run: Run) -> tuple[ProtoryNetwork, float]:
     """Return a copy whose reader is trained, and its accuracy on the documents held out."""
-    settings = run.settings
     trained = copy.deepcopy(network)
     trained.reader.requires_grad_(True)
+    stage = Stage("retrain reader", run.settings.retrain_epochs, run.settings.patience)
     with torch.random.fork_rng():
-        score = train_reader(
-            trained, run, Stage("retrain reader", settings.retrain_epochs, settings.patience)
-        )
+        score = train_reader(trained, run, stage)
     return trained.eval().requires_grad_(False), score.accuracy
 
 
