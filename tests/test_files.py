@@ -24,7 +24,7 @@ def fail(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_a_file_within_the_limit_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
+def test_a_file_within_the_limit_is_read_and_a_larger_one_is_not(tmp_path) -> None:
     (tmp_path / "a").write_bytes(b"four")
     assert read_limited(tmp_path / "a", 4) == b"four"
     with pytest.raises(OSError, match="larger than 3 bytes"):
@@ -32,7 +32,7 @@ def test_a_file_within_the_limit_is_read_and_a_larger_one_is_not(tmp_path: Path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes by name here")
-def test_pipes_and_devices_are_never_waited_for(tmp_path: Path) -> None:
+def test_pipes_and_devices_are_never_waited_for(tmp_path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zeros").symlink_to("/dev/zero")
     for name in ("pipe", "zeros"):
@@ -40,7 +40,7 @@ def test_pipes_and_devices_are_never_waited_for(tmp_path: Path) -> None:
             read_limited(tmp_path / name, 10)
 
 
-def test_a_file_is_written_with_its_parents(tmp_path: Path) -> None:
+def test_a_file_is_written_with_its_parents(tmp_path) -> None:
     path = tmp_path / "a" / "b" / "file.txt"
     write_atomically(path, "Größe ☃")
     assert path.read_text(encoding="utf-8") == "Größe ☃"
@@ -50,9 +50,7 @@ def test_a_file_is_written_with_its_parents(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
-def test_a_full_disk_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
-) -> None:
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, moment) -> None:
     path = tmp_path / "file.txt"
     path.write_text("old")
     monkeypatch.setattr(*{"fsync": (os, "fsync"), "replace": (Path, "replace")}[moment], fail)
@@ -62,7 +60,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(
     assert listing(tmp_path) == ["file.txt"]
 
 
-def test_an_interrupt_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_leaves_the_old_file(tmp_path, monkeypatch) -> None:
     path = tmp_path / "file.txt"
     path.write_text("old")
 
@@ -77,7 +75,7 @@ def test_an_interrupt_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
-def test_files_and_directories_get_the_users_usual_permissions(tmp_path: Path) -> None:
+def test_files_and_directories_get_the_users_usual_permissions(tmp_path) -> None:
     write_atomically(tmp_path / "file", "x")
     with replaced_directory(tmp_path / "folder"):
         pass
@@ -87,7 +85,7 @@ def test_files_and_directories_get_the_users_usual_permissions(tmp_path: Path) -
     assert (tmp_path / "folder").stat().st_mode & 0o777 == 0o777 & ~mask
 
 
-def test_a_new_directory_appears_complete(tmp_path: Path) -> None:
+def test_a_new_directory_appears_complete(tmp_path) -> None:
     path = tmp_path / "a" / "model"
     with replaced_directory(path) as fresh:
         assert not path.exists()
@@ -96,7 +94,7 @@ def test_a_new_directory_appears_complete(tmp_path: Path) -> None:
     assert listing(path.parent) == ["model"]
 
 
-def test_an_old_directory_is_replaced_as_a_whole(tmp_path: Path) -> None:
+def test_an_old_directory_is_replaced_as_a_whole(tmp_path) -> None:
     path = tmp_path / "model"
     path.mkdir()
     (path / "old").write_text("old")
@@ -108,9 +106,7 @@ def test_an_old_directory_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-def test_a_failure_in_the_block_leaves_the_old_directory(
-    tmp_path: Path, error: type[BaseException]
-) -> None:
+def test_a_failure_in_the_block_leaves_the_old_directory(tmp_path, error) -> None:
     path = tmp_path / "model"
     path.mkdir()
     (path / "old").write_text("old")
@@ -122,9 +118,7 @@ def test_a_failure_in_the_block_leaves_the_old_directory(
 
 
 @pytest.mark.parametrize("failing", [1, 2])
-def test_a_failure_while_swapping_leaves_the_old_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
-) -> None:
+def test_a_failure_while_swapping_leaves_the_old_directory(tmp_path, monkeypatch, failing) -> None:
     path = tmp_path / "model"
     path.mkdir()
     (path / "old").write_text("old")
@@ -144,7 +138,7 @@ def test_a_failure_while_swapping_leaves_the_old_directory(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_link_stays_a_link_and_its_directory_is_replaced(tmp_path: Path) -> None:
+def test_a_link_stays_a_link_and_its_directory_is_replaced(tmp_path) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     real.mkdir()
     link.symlink_to(real)
@@ -162,38 +156,36 @@ def _check(folder: Path) -> None:
 @pytest.mark.parametrize(
     "held", [[], [".DS_Store"], ["lid"], ["lid", "side"], ["lid", ".DS_Store"]]
 )
-def test_an_empty_folder_and_one_of_the_same_kind_may_be_replaced(
-    tmp_path: Path, held: list[str]
-) -> None:
+def test_an_empty_folder_and_one_of_the_same_kind_may_be_replaced(tmp_path, held) -> None:
     for name in held:
         (tmp_path / name).touch()
     _check(tmp_path)
 
 
-def test_a_place_that_is_free_may_be_taken(tmp_path: Path) -> None:
+def test_a_place_that_is_free_may_be_taken(tmp_path) -> None:
     _check(tmp_path / "new")
 
 
-def test_a_folder_without_what_its_kind_always_has_is_not_replaced(tmp_path: Path) -> None:
+def test_a_folder_without_what_its_kind_always_has_is_not_replaced(tmp_path) -> None:
     (tmp_path / "side").touch()
     with pytest.raises(InputError, match="exists and is not a box; choose another name"):
         _check(tmp_path)
 
 
-def test_a_folder_in_which_something_would_be_lost_is_not_replaced(tmp_path: Path) -> None:
+def test_a_folder_in_which_something_would_be_lost_is_not_replaced(tmp_path) -> None:
     for name in ("lid", "thesis.txt"):
         (tmp_path / name).touch()
     with pytest.raises(InputError, match=r"holds 'thesis\.txt', which is no part of a box"):
         _check(tmp_path)
 
 
-def test_a_file_is_not_replaced_by_a_folder(tmp_path: Path) -> None:
+def test_a_file_is_not_replaced_by_a_folder(tmp_path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="exists and is not a box"):
         _check(tmp_path / "file")
 
 
-def test_writing_through_a_link_keeps_the_link(tmp_path: Path) -> None:
+def test_writing_through_a_link_keeps_the_link(tmp_path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("old", encoding="utf-8")
     link.symlink_to(target)
@@ -202,7 +194,7 @@ def test_writing_through_a_link_keeps_the_link(tmp_path: Path) -> None:
     assert target.read_text(encoding="utf-8") == "new"
 
 
-def test_a_pipe_is_written_into_and_stays_a_pipe(tmp_path: Path) -> None:
+def test_a_pipe_is_written_into_and_stays_a_pipe(tmp_path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

@@ -35,7 +35,7 @@ def test_the_package_exports_exactly_these_names() -> None:
 
 
 @pytest.mark.parametrize("room", _ROOMS)
-def test_every_name_that_a_room_exports_is_there(room: str) -> None:
+def test_every_name_that_a_room_exports_is_there(room) -> None:
     home = importlib.import_module(f"protorynet.{room}")
     assert all(getattr(home, name, None) is not None for name in home.__all__)
 
@@ -62,7 +62,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("room", ["errors", "files", "progress", "settings"])
-def test_light_modules_stay_light(room: str) -> None:
+def test_light_modules_stay_light(room) -> None:
     assert imported_by(f"import protorynet.{room}") == set()
 
 

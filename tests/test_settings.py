@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
@@ -52,15 +51,13 @@ def test_every_setting_is_described() -> None:
 
 @settings(deadline=None)
 @given(_VALID)
-def test_settings_survive_plain_values(values: Settings) -> None:
+def test_settings_survive_plain_values(values) -> None:
     assert Settings.from_dict(json.loads(json.dumps(values.to_dict()))) == values
 
 
 @settings(deadline=None)
 @given(_VALID)
-def test_settings_survive_a_toml_file(
-    tmp_path_factory: pytest.TempPathFactory, values: Settings
-) -> None:
+def test_settings_survive_a_toml_file(tmp_path_factory, values) -> None:
     path = tmp_path_factory.getbasetemp() / "settings.toml"
     path.write_text(values.to_toml(), encoding="utf-8")
     assert load_settings(path) == values
@@ -69,9 +66,7 @@ def test_settings_survive_a_toml_file(
 
 @settings(deadline=None)
 @given(_VALID)
-def test_settings_survive_a_json_file(
-    tmp_path_factory: pytest.TempPathFactory, values: Settings
-) -> None:
+def test_settings_survive_a_json_file(tmp_path_factory, values) -> None:
     path = tmp_path_factory.getbasetemp() / "settings.json"
     path.write_text(json.dumps(values.to_dict()), encoding="utf-8")
     assert load_settings(path) == values
@@ -79,33 +74,33 @@ def test_settings_survive_a_json_file(
 
 @pytest.mark.parametrize("name", _CHOICES)
 @pytest.mark.parametrize("value", ["nonsense", "", None, 1, True, ["euclidean"], np.zeros(2)])
-def test_a_wrong_choice_is_refused_by_name(name: str, value: Any) -> None:
+def test_a_wrong_choice_is_refused_by_name(name, value) -> None:
     with pytest.raises(SettingsError, match=f"{name}=.* is not one of '"):
         Settings(**{name: value})
 
 
 @pytest.mark.parametrize("name", _FLAGS)
 @pytest.mark.parametrize("value", ["true", 1, 0, None])
-def test_a_wrong_flag_is_refused_by_name(name: str, value: Any) -> None:
+def test_a_wrong_flag_is_refused_by_name(name, value) -> None:
     with pytest.raises(SettingsError, match=f"{name}=.* should be true or false"):
         Settings(**{name: value})
 
 
 @pytest.mark.parametrize("name", [*_WHOLE, *_REAL])
 @pytest.mark.parametrize("value", ["3", None, True, [3], 2 + 1j])
-def test_what_is_no_number_is_refused_by_name(name: str, value: Any) -> None:
+def test_what_is_no_number_is_refused_by_name(name, value) -> None:
     with pytest.raises(SettingsError, match=f"{name}=.* should be a"):
         Settings(**{name: value})
 
 
 @pytest.mark.parametrize("name", _WHOLE)
-def test_a_fraction_is_refused_where_a_whole_number_is_needed(name: str) -> None:
+def test_a_fraction_is_refused_where_a_whole_number_is_needed(name) -> None:
     with pytest.raises(SettingsError, match=rf"{name}=2\.5 should be a whole number"):
         Settings(**{name: 2.5})
 
 
 @pytest.mark.parametrize("name", [*_WHOLE, *_REAL])
-def test_a_number_out_of_range_is_refused_with_the_range(name: str) -> None:
+def test_a_number_out_of_range_is_refused_with_the_range(name) -> None:
     low, high = _RANGES[name]
     kind = int if name in _WHOLE else float
     for value in (kind(low) - 1, kind(high) + 1, -(10**400), 10**400):
@@ -115,7 +110,7 @@ def test_a_number_out_of_range_is_refused_with_the_range(name: str) -> None:
 
 @pytest.mark.parametrize("name", _REAL)
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_numbers_that_are_not_finite_are_refused(name: str, value: float) -> None:
+def test_numbers_that_are_not_finite_are_refused(name, value) -> None:
     with pytest.raises(SettingsError, match=f"{name}="):
         Settings(**{name: value})
 
@@ -144,7 +139,7 @@ def test_replacing_checks_the_new_values() -> None:
 
 
 @pytest.mark.parametrize("name", ["default", "paper"])
-def test_presets_are_found_by_name(name: str) -> None:
+def test_presets_are_found_by_name(name) -> None:
     assert load_settings(name) == preset(name)
 
 
@@ -180,20 +175,20 @@ def test_a_file_that_is_not_there_is_named() -> None:
         ("nan.json", b'{"alpha": NaN}'),
     ],
 )
-def test_an_unusable_file_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+def test_an_unusable_file_is_refused(tmp_path, name, content) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(SettingsError):
         load_settings(path)
 
 
-def test_a_folder_is_refused(tmp_path: Path) -> None:
+def test_a_folder_is_refused(tmp_path) -> None:
     with pytest.raises(SettingsError, match="cannot be read"):
         load_settings(tmp_path)
 
 
 @pytest.mark.parametrize("source", [None, 3, {"alpha": 1}])
-def test_what_is_neither_name_nor_file_nor_settings_is_refused(source: Any) -> None:
+def test_what_is_neither_name_nor_file_nor_settings_is_refused(source) -> None:
     with pytest.raises(SettingsError, match="a preset's name, a file or a Settings"):
         load_settings(source)
 

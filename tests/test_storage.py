@@ -31,21 +31,19 @@ def make(encoder: Any, settings: Settings, **options: Any) -> ProtoryNetClassifi
 
 
 @pytest.fixture(scope="module")
-def clf(reviews: Any, encoder: Any, quick: Settings) -> ProtoryNetClassifier:
+def clf(reviews, encoder, quick) -> ProtoryNetClassifier:
     return make(encoder, quick).fit(reviews.texts, reviews.labels)
 
 
 @pytest.fixture(scope="module")
-def saved(clf: ProtoryNetClassifier, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def saved(clf, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("saved") / "model"
     clf.save(path)
     return path
 
 
 @pytest.fixture(scope="module")
-def tuned(
-    reviews: Any, tiny_bert_folder: Path, quick: Settings, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[ProtoryNetClassifier, Path]:
+def tuned(reviews, tiny_bert_folder, quick, tmp_path_factory) -> tuple[ProtoryNetClassifier, Path]:
     """A model with a fine-tuned encoder, and where it was saved."""
     settings = quick.replace(encoder_training="full", encoder_learning_rate=1e-3)
     clf = make(tiny_bert_folder, settings).fit(reviews.texts, reviews.labels)
@@ -55,7 +53,7 @@ def tuned(
 
 
 @pytest.fixture
-def broken(saved: Path, tmp_path: Path) -> Path:
+def broken(saved, tmp_path) -> Path:
     """A copy to damage."""
     return Path(shutil.copytree(saved, tmp_path / "broken"))
 
@@ -88,9 +86,7 @@ def replace_file(path: Path, name: str, content: bytes) -> None:
 # Round trips
 
 
-def test_a_loaded_model_predicts_exactly_the_same(
-    clf: ProtoryNetClassifier, saved: Path, encoder: Any, unseen_reviews: Any
-) -> None:
+def test_a_loaded_model_predicts_exactly_the_same(clf, saved, encoder, unseen_reviews) -> None:
     loaded = ProtoryNetClassifier.load(saved, encoder=encoder, device="cpu", cache=False)
     texts = unseen_reviews.texts
     np.testing.assert_array_equal(loaded.predict_proba(texts), clf.predict_proba(texts))
@@ -98,9 +94,7 @@ def test_a_loaded_model_predicts_exactly_the_same(
     assert loaded.explain(texts) == clf.explain(texts)
 
 
-def test_a_loaded_model_knows_all_that_the_saved_one_knew(
-    clf: ProtoryNetClassifier, saved: Path, encoder: Any
-) -> None:
+def test_a_loaded_model_knows_all_that_the_saved_one_knew(clf, saved, encoder) -> None:
     loaded = ProtoryNetClassifier.load(saved, encoder=encoder, device="cpu")
     assert loaded.prototypes_ == clf.prototypes_
     for name in ("labels", "encoder", "splitter", "settings", "training", "automata"):
@@ -112,9 +106,7 @@ def test_a_loaded_model_knows_all_that_the_saved_one_knew(
     [[1, 0], [True, False], ["ja ☃", "nein | <b>"], [0.5, -1.0], [[1, 0], [1, 1]]],
     ids=["int", "bool", "unicode", "float", "multilabel"],
 )
-def test_classes_come_back_as_they_were(
-    reviews: Any, encoder: Any, quick: Settings, tmp_path: Path, labels: list[Any]
-) -> None:
+def test_classes_come_back_as_they_were(reviews, encoder, quick, tmp_path, labels) -> None:
     clf = make(encoder, quick).fit(reviews.texts[:12], labels * 6)
     clf.save(tmp_path / "model")
     loaded = ProtoryNetClassifier.load(tmp_path / "model", encoder=encoder, device="cpu")
@@ -131,9 +123,7 @@ def test_classes_come_back_as_they_were(
         {"exact": False, "retrain": "reader", "selection": "paper"},
     ],
 )
-def test_every_kind_of_model_comes_back(
-    reviews: Any, encoder: Any, quick: Settings, tmp_path: Path, changes: dict[str, Any]
-) -> None:
+def test_every_kind_of_model_comes_back(reviews, encoder, quick, tmp_path, changes) -> None:
     clf = make(encoder, quick.replace(**changes), splitter="paper")
     clf.fit(reviews.texts, reviews.labels).save(tmp_path / "model")
     loaded = ProtoryNetClassifier.load(tmp_path / "model", encoder=encoder, device="cpu")
@@ -142,7 +132,7 @@ def test_every_kind_of_model_comes_back(
     )
 
 
-def test_a_model_of_given_vectors_needs_no_encoder(quick: Settings, tmp_path: Path) -> None:
+def test_a_model_of_given_vectors_needs_no_encoder(quick, tmp_path) -> None:
     draw = np.random.default_rng(0)
     sequences = [draw.normal(size=(3, 5)) + label for label in [0, 1] * 10]
     clf = make("precomputed", quick).fit(sequences, [0, 1] * 10)
@@ -151,9 +141,7 @@ def test_a_model_of_given_vectors_needs_no_encoder(quick: Settings, tmp_path: Pa
     np.testing.assert_array_equal(loaded.predict_proba(sequences), clf.predict_proba(sequences))
 
 
-def test_a_fine_tuned_encoder_travels_with_the_model(
-    tuned: tuple[ProtoryNetClassifier, Path], reviews: Any, tmp_path: Path
-) -> None:
+def test_a_fine_tuned_encoder_travels_with_the_model(tuned, reviews, tmp_path) -> None:
     clf, path = tuned
     moved = shutil.copytree(path, tmp_path / "elsewhere")
     loaded = ProtoryNetClassifier.load(moved, device="cpu", cache=False)
@@ -167,31 +155,29 @@ def test_a_fine_tuned_encoder_travels_with_the_model(
     )
 
 
-def test_saving_twice_writes_the_same_bytes(
-    clf: ProtoryNetClassifier, saved: Path, tmp_path: Path
-) -> None:
+def test_saving_twice_writes_the_same_bytes(clf, saved, tmp_path) -> None:
     clf.save(tmp_path / "model")
     assert listing(tmp_path / "model") == listing(saved)
 
 
-def test_a_model_directory_holds_json_safetensors_and_a_card(saved: Path) -> None:
+def test_a_model_directory_holds_json_safetensors_and_a_card(saved) -> None:
     assert set(listing(saved)) == _FILES
     assert json.loads((saved / "config.json").read_text())["format_version"] == FORMAT_VERSION
 
 
-def test_loading_leaves_the_callers_random_numbers_alone(saved: Path) -> None:
+def test_loading_leaves_the_callers_random_numbers_alone(saved) -> None:
     before = torch.get_rng_state()
     load_model(saved)
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_loaded_weights_do_not_ask_for_gradients(saved: Path) -> None:
+def test_loaded_weights_do_not_ask_for_gradients(saved) -> None:
     model, _ = load_model(saved)
     assert not any(parameter.requires_grad for parameter in model.network.parameters())
     assert not model.network.training
 
 
-def test_a_configuration_may_be_laid_out_differently(saved: Path, broken: Path) -> None:
+def test_a_configuration_may_be_laid_out_differently(saved, broken) -> None:
     edit_json(broken, lambda config: None)
     assert load_model(broken)[0].settings == load_model(saved)[0].settings
 
@@ -200,7 +186,7 @@ def test_a_configuration_may_be_laid_out_differently(saved: Path, broken: Path) 
 
 
 @pytest.mark.parametrize("name", sorted(_FILES - {"README.md"}))
-def test_a_file_cut_off_anywhere_is_noticed(broken: Path, name: str) -> None:
+def test_a_file_cut_off_anywhere_is_noticed(broken, name) -> None:
     content = (broken / name).read_bytes()
     lengths = {0, 1, 8, len(content) - 2, *range(0, len(content) - 2, max(1, len(content) // 60))}
     for length in sorted(lengths):
@@ -210,7 +196,7 @@ def test_a_file_cut_off_anywhere_is_noticed(broken: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "prototypes.json"])
-def test_a_changed_byte_is_noticed(broken: Path, name: str) -> None:
+def test_a_changed_byte_is_noticed(broken, name) -> None:
     content = (broken / name).read_bytes()
     draw = random.Random(0)
     for _ in range(80):
@@ -221,9 +207,7 @@ def test_a_changed_byte_is_noticed(broken: Path, name: str) -> None:
             load_model(broken)
 
 
-def test_a_changed_byte_of_the_configuration_is_noticed_or_harmless(
-    saved: Path, broken: Path
-) -> None:
+def test_a_changed_byte_of_the_configuration_is_noticed_or_harmless(saved, broken) -> None:
     content = (broken / "config.json").read_bytes()
     whole = load_model(saved)[0]
     draw = random.Random(0)
@@ -240,14 +224,14 @@ def test_a_changed_byte_of_the_configuration_is_noticed_or_harmless(
 
 
 @pytest.mark.parametrize("name", sorted(_FILES - {"README.md"}))
-def test_a_missing_file_is_named(broken: Path, name: str) -> None:
+def test_a_missing_file_is_named(broken, name) -> None:
     (broken / name).unlink()
     with pytest.raises(ModelFormatError, match=name):
         load_model(broken)
 
 
 @pytest.mark.parametrize("name", sorted(_FILES - {"README.md"}))
-def test_a_folder_in_a_files_place_is_named(broken: Path, name: str) -> None:
+def test_a_folder_in_a_files_place_is_named(broken, name) -> None:
     (broken / name).unlink()
     (broken / name).mkdir()
     with pytest.raises(ModelFormatError, match=name):
@@ -258,13 +242,13 @@ def test_a_folder_in_a_files_place_is_named(broken: Path, name: str) -> None:
     "content",
     [b"", b"null", b"[]", b"3", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"format_version": NaN}'],
 )
-def test_a_configuration_that_is_none_is_refused(broken: Path, content: bytes) -> None:
+def test_a_configuration_that_is_none_is_refused(broken, content) -> None:
     (broken / "config.json").write_bytes(content)
     with pytest.raises(ModelFormatError):
         load_model(broken)
 
 
-def test_a_path_that_is_no_directory_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_no_directory_is_refused(tmp_path) -> None:
     (tmp_path / "file").write_text("x")
     for path in (tmp_path / "nothing", tmp_path / "file"):
         with pytest.raises(ModelFormatError, match="there is no model directory"):
@@ -274,7 +258,7 @@ def test_a_path_that_is_no_directory_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [FORMAT_VERSION + 1, 0, "1", None, [1]])
-def test_another_format_version_is_refused(broken: Path, version: Any) -> None:
+def test_another_format_version_is_refused(broken, version) -> None:
     edit_json(broken, lambda config: config.update(format_version=version), sign=True)
     with pytest.raises(ModelFormatError, match=r"format_version .* this release reads 1"):
         load_model(broken)
@@ -307,7 +291,7 @@ def remove(tree: Any, path: tuple[Any, ...]) -> None:
 _ODD = [None, True, -1, 3, 10**400, 1e308, "odd", "", [], ["a"], {}, {"a": 1}]
 
 
-def test_every_hand_edit_of_the_configuration_is_noticed(broken: Path) -> None:
+def test_every_hand_edit_of_the_configuration_is_noticed(broken) -> None:
     original = json.loads((broken / "config.json").read_text(encoding="utf-8"))
     for path in leaves(original):
         for value in (None, "odd", 3):
@@ -330,7 +314,7 @@ def use(model: Model) -> None:
     model_card(model)
 
 
-def test_a_forged_configuration_is_refused_or_of_use(broken: Path) -> None:
+def test_a_forged_configuration_is_refused_or_of_use(broken) -> None:
     """Right checksums do not make wrong values pass."""
     original = json.loads((broken / "config.json").read_text(encoding="utf-8"))
     for path in leaves(original):
@@ -351,7 +335,7 @@ def test_a_forged_configuration_is_refused_or_of_use(broken: Path) -> None:
             use(model)
 
 
-def test_forged_prototypes_are_refused_or_of_use(broken: Path) -> None:
+def test_forged_prototypes_are_refused_or_of_use(broken) -> None:
     original = json.loads((broken / "prototypes.json").read_text(encoding="utf-8"))
     ways = [way for way in leaves(original) if len(way) < 2 or way[1] < 2]
     for path in ways:
@@ -390,7 +374,7 @@ def test_forged_prototypes_are_refused_or_of_use(broken: Path) -> None:
         lambda t: t.update({"network.reader.head.bias": torch.zeros(2, dtype=torch.int64)}),
     ],
 )
-def test_forged_weights_are_refused(broken: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+def test_forged_weights_are_refused(broken, change) -> None:
     tensors = load_tensors((broken / "model.safetensors").read_bytes())
     change(tensors)
     replace_file(broken, "model.safetensors", save_tensors(tensors))
@@ -399,16 +383,14 @@ def test_forged_weights_are_refused(broken: Path, change: Callable[[dict[str, An
 
 
 @pytest.mark.parametrize("name", ["reader_size", "adapter_size"])
-def test_a_forged_size_costs_no_memory(broken: Path, name: str) -> None:
+def test_a_forged_size_costs_no_memory(broken, name) -> None:
     edit_json(broken, lambda config: config["settings"].update({name: 65_536}), sign=True)
     with pytest.raises(ModelFormatError):
         load_model(broken)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json"])
-def test_a_damaged_encoder_is_noticed(
-    tuned: tuple[ProtoryNetClassifier, Path], tmp_path: Path, name: str
-) -> None:
+def test_a_damaged_encoder_is_noticed(tuned, tmp_path, name) -> None:
     path = Path(shutil.copytree(tuned[1], tmp_path / "broken"))
     file = path / "encoder" / name
     file.write_bytes(file.read_bytes()[:-1])
@@ -416,21 +398,19 @@ def test_a_damaged_encoder_is_noticed(
         ProtoryNetClassifier.load(path)
 
 
-def test_a_missing_encoder_is_noticed(
-    tuned: tuple[ProtoryNetClassifier, Path], tmp_path: Path
-) -> None:
+def test_a_missing_encoder_is_noticed(tuned, tmp_path) -> None:
     path = Path(shutil.copytree(tuned[1], tmp_path / "broken"))
     shutil.rmtree(path / "encoder")
     with pytest.raises(ModelFormatError, match="encoder"):
         ProtoryNetClassifier.load(path)
 
 
-def test_another_encoder_than_the_models_is_refused(saved: Path, tiny_bert_folder: Path) -> None:
+def test_another_encoder_than_the_models_is_refused(saved, tiny_bert_folder) -> None:
     with pytest.raises(EncoderError, match="was made with another encoder: 'hashing'"):
         ProtoryNetClassifier.load(saved, encoder=load_encoder(tiny_bert_folder, device="cpu"))
 
 
-def test_an_encoder_that_cannot_be_found_is_named(saved: Path) -> None:
+def test_an_encoder_that_cannot_be_found_is_named(saved) -> None:
     with pytest.raises(EncoderError, match="hashing"):
         ProtoryNetClassifier.load(saved)
 
@@ -438,9 +418,7 @@ def test_an_encoder_that_cannot_be_found_is_named(saved: Path) -> None:
 # Saving
 
 
-def test_saving_again_replaces_the_old_model(
-    clf: ProtoryNetClassifier, reviews: Any, encoder: Any, quick: Settings, tmp_path: Path
-) -> None:
+def test_saving_again_replaces_the_old_model(clf, reviews, encoder, quick, tmp_path) -> None:
     path = tmp_path / "model"
     make(encoder, quick).fit(reviews.texts, [1, 2] * 30).save(path)
     clf.save(path)
@@ -448,9 +426,7 @@ def test_saving_again_replaces_the_old_model(
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 
 
-def test_nothing_that_is_no_model_is_ever_overwritten(
-    clf: ProtoryNetClassifier, tiny_bert_folder: Path, tmp_path: Path
-) -> None:
+def test_nothing_that_is_no_model_is_ever_overwritten(clf, tiny_bert_folder, tmp_path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
     folder = tmp_path / "folder"
@@ -464,9 +440,7 @@ def test_nothing_that_is_no_model_is_ever_overwritten(
     assert listing(tmp_path) == before
 
 
-def test_what_somebody_put_into_a_model_directory_is_never_lost(
-    clf: ProtoryNetClassifier, tmp_path: Path
-) -> None:
+def test_what_somebody_put_into_a_model_directory_is_never_lost(clf, tmp_path) -> None:
     clf.save(tmp_path / "model")
     notes = tmp_path / "model" / "notes.txt"
     notes.write_text("mine")
@@ -475,20 +449,14 @@ def test_what_somebody_put_into_a_model_directory_is_never_lost(
     assert notes.read_text() == "mine"
 
 
-def test_a_model_may_be_saved_to_an_empty_directory(
-    clf: ProtoryNetClassifier, tmp_path: Path
-) -> None:
+def test_a_model_may_be_saved_to_an_empty_directory(clf, tmp_path) -> None:
     clf.save(tmp_path)
     assert is_model_directory(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "prototypes.json", "config.json"])
 def test_a_full_disk_while_saving_leaves_the_old_model_whole(
-    clf: ProtoryNetClassifier,
-    saved: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
+    clf, saved, tmp_path, monkeypatch, name
 ) -> None:
     path = Path(shutil.copytree(saved, tmp_path / "model"))
     real = Path.write_bytes
@@ -507,9 +475,7 @@ def test_a_full_disk_while_saving_leaves_the_old_model_whole(
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 
 
-def test_an_interrupt_while_saving_leaves_the_old_model_whole(
-    tuned: tuple[ProtoryNetClassifier, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_while_saving_leaves_the_old_model_whole(tuned, tmp_path, monkeypatch) -> None:
     from protorynet.encoders import TransformerEncoder
 
     path = Path(shutil.copytree(tuned[1], tmp_path / "model"))
@@ -527,7 +493,7 @@ def test_an_interrupt_while_saving_leaves_the_old_model_whole(
 # The model card
 
 
-def test_the_card_tells_what_the_model_is(clf: ProtoryNetClassifier, saved: Path) -> None:
+def test_the_card_tells_what_the_model_is(clf, saved) -> None:
     card = (saved / "README.md").read_text(encoding="utf-8")
     assert card == model_card(clf.model_)
     for item in clf.prototypes_:
@@ -536,9 +502,7 @@ def test_the_card_tells_what_the_model_is(clf: ProtoryNetClassifier, saved: Path
     assert "hashing" in card
 
 
-def test_text_cannot_break_out_of_the_card(
-    reviews: Any, encoder: Any, quick: Settings, tmp_path: Path
-) -> None:
+def test_text_cannot_break_out_of_the_card(reviews, encoder, quick, tmp_path) -> None:
     labels = ["<script>alert(1)</script>", "a|b\n# [x](http://y) `c`"] * 6
     make(encoder, quick).fit(reviews.texts[:12], labels).save(tmp_path / "model")
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
@@ -547,7 +511,7 @@ def test_text_cannot_break_out_of_the_card(
     assert {line.replace("\\|", "").count("|") for line in rows} == {6}
 
 
-def test_saving_needs_a_fitted_model(tmp_path: Path, encoder: Any) -> None:
+def test_saving_needs_a_fitted_model(tmp_path, encoder) -> None:
     from protorynet import NotFittedError
 
     with pytest.raises(NotFittedError):
@@ -555,7 +519,7 @@ def test_saving_needs_a_fitted_model(tmp_path: Path, encoder: Any) -> None:
     assert not (tmp_path / "model").exists()
 
 
-def test_save_model_takes_a_model_alone(clf: ProtoryNetClassifier, tmp_path: Path) -> None:
+def test_save_model_takes_a_model_alone(clf, tmp_path) -> None:
     save_model(clf.model_, tmp_path / "model")
     model, folder = load_model(tmp_path / "model")
     assert model.prototypes == clf.prototypes_
@@ -566,9 +530,7 @@ def test_save_model_takes_a_model_alone(clf: ProtoryNetClassifier, tmp_path: Pat
 
 
 @pytest.fixture(scope="module")
-def edited(
-    clf: ProtoryNetClassifier, reviews: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def edited(clf, reviews, tmp_path_factory) -> Path:
     """A model directory with two edits that stand and one that is undone."""
     path = tmp_path_factory.mktemp("edited") / "model"
     changed = copy.deepcopy(clf)
@@ -582,12 +544,12 @@ def edited(
 
 
 @pytest.fixture
-def damaged(edited: Path, tmp_path: Path) -> Path:
+def damaged(edited, tmp_path) -> Path:
     """A copy of an edited model to damage."""
     return Path(shutil.copytree(edited, tmp_path / "damaged"))
 
 
-def test_edits_come_back_with_the_model(edited: Path, tmp_path: Path) -> None:
+def test_edits_come_back_with_the_model(edited, tmp_path) -> None:
     assert set(listing(edited)) == {*_FILES, "edits.json", "edits.safetensors"}
     model = load_model(edited)[0]
     assert [entry.number for entry in model.edits.standing] == [1, 3]
@@ -598,7 +560,7 @@ def test_edits_come_back_with_the_model(edited: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["edits.json", "edits.safetensors"])
-def test_a_tampered_log_of_edits_is_refused_by_name(damaged: Path, name: str) -> None:
+def test_a_tampered_log_of_edits_is_refused_by_name(damaged, name) -> None:
     content = (damaged / name).read_bytes()
     for change in (content[:-1], content + b" ", content.replace(b"1", b"2", 1), b""):
         (damaged / name).write_bytes(change)
@@ -609,13 +571,13 @@ def test_a_tampered_log_of_edits_is_refused_by_name(damaged: Path, name: str) ->
         load_model(damaged)
 
 
-def test_a_log_of_edits_from_another_model_is_refused(edited: Path, broken: Path) -> None:
+def test_a_log_of_edits_from_another_model_is_refused(edited, broken) -> None:
     shutil.copy(edited / "edits.json", broken)
     with pytest.raises(ModelFormatError, match=r"edits\.json does not belong to this model"):
         load_model(broken)
 
 
-def test_a_log_of_edits_cannot_be_hidden(damaged: Path) -> None:
+def test_a_log_of_edits_cannot_be_hidden(damaged) -> None:
     for name in ("edits.json", "edits.safetensors"):
         (damaged / name).unlink()
     edit_json(damaged, lambda config: config.pop("edits"))
@@ -623,7 +585,7 @@ def test_a_log_of_edits_cannot_be_hidden(damaged: Path) -> None:
         load_model(damaged)
 
 
-def test_a_forged_log_of_edits_is_refused_or_of_use(damaged: Path) -> None:
+def test_a_forged_log_of_edits_is_refused_or_of_use(damaged) -> None:
     original = json.loads((damaged / "edits.json").read_text(encoding="utf-8"))
     ways = [way for way in leaves(original) if len(way) < 4 or (way[0], way[3]) == ("states", 0)]
     for path in ways:
@@ -651,7 +613,7 @@ def test_a_forged_log_of_edits_is_refused_or_of_use(damaged: Path) -> None:
         lambda t: t.update({"3.network.prototypes": t["3.network.prototypes"] * torch.nan}),
     ],
 )
-def test_forged_states_are_refused(damaged: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+def test_forged_states_are_refused(damaged, change) -> None:
     tensors = load_tensors((damaged / "edits.safetensors").read_bytes())
     change(tensors)
     replace_file(damaged, "edits.safetensors", save_tensors(tensors))
@@ -660,15 +622,13 @@ def test_forged_states_are_refused(damaged: Path, change: Callable[[dict[str, An
 
 
 @pytest.mark.parametrize("count", [1, 4, -1, True, "3", [3]])
-def test_a_forged_number_of_edits_is_refused(damaged: Path, count: Any) -> None:
+def test_a_forged_number_of_edits_is_refused(damaged, count) -> None:
     edit_json(damaged, lambda config: config.update(edits=count), sign=True)
     with pytest.raises(ModelFormatError):
         load_model(damaged)
 
 
-def test_edits_that_share_their_weights_are_saved(
-    clf: ProtoryNetClassifier, tmp_path: Path
-) -> None:
+def test_edits_that_share_their_weights_are_saved(clf, tmp_path) -> None:
     changed = copy.deepcopy(clf)
     for number in range(12):
         changed.edit(rename={changed.prototypes_[0].id: f"name {number}"})
@@ -678,9 +638,7 @@ def test_edits_that_share_their_weights_are_saved(
     assert model.undone().prototypes[0].name == "name 10"
 
 
-def test_an_edited_model_whose_edits_are_all_undone_keeps_its_log(
-    clf: ProtoryNetClassifier, tmp_path: Path
-) -> None:
+def test_an_edited_model_whose_edits_are_all_undone_keeps_its_log(clf, tmp_path) -> None:
     changed = copy.deepcopy(clf)
     changed.edit(rename={changed.prototypes_[0].id: "a name"})
     changed.undo_edit()
@@ -690,9 +648,7 @@ def test_an_edited_model_whose_edits_are_all_undone_keeps_its_log(
     assert model.prototypes == clf.prototypes_
 
 
-def test_the_automata_before_an_edit_come_back_with_the_model(
-    clf: ProtoryNetClassifier, edited: Path
-) -> None:
+def test_the_automata_before_an_edit_come_back_with_the_model(clf, edited) -> None:
     model = load_model(edited)[0]
     assert model.automata not in ((), clf.model_.automata)
     once = model.undone()
@@ -700,9 +656,7 @@ def test_the_automata_before_an_edit_come_back_with_the_model(
     assert once.undone().automata == clf.model_.automata
 
 
-def test_automata_that_states_share_are_written_once(
-    clf: ProtoryNetClassifier, tmp_path: Path
-) -> None:
+def test_automata_that_states_share_are_written_once(clf, tmp_path) -> None:
     changed = copy.deepcopy(clf)
     for number in range(3):
         changed.edit(rename={changed.prototypes_[0].id: f"name {number}"})
@@ -714,9 +668,7 @@ def test_automata_that_states_share_are_written_once(
     assert [state["automata"] for state in log["states"]] == [0, 0, 0, 0, None]
 
 
-def test_a_log_from_before_automata_were_kept_knows_those_that_only_names_followed(
-    damaged: Path,
-) -> None:
+def test_a_log_from_before_automata_were_kept_knows_those_that_only_names_followed(damaged) -> None:
     log = json.loads((damaged / "edits.json").read_bytes())
     del log["automata"]
     for state in log["states"]:
@@ -742,9 +694,7 @@ def test_a_log_from_before_automata_were_kept_knows_those_that_only_names_follow
         (lambda v: v.update(automata=None), "is not a valid model directory"),
     ],
 )
-def test_forged_automata_of_a_state_are_refused(
-    damaged: Path, change: Callable[[dict[str, Any]], Any], reason: str
-) -> None:
+def test_forged_automata_of_a_state_are_refused(damaged, change, reason) -> None:
     values = json.loads((damaged / "edits.json").read_bytes())
     change(values)
     replace_file(damaged, "edits.json", json.dumps(values).encode())
@@ -755,25 +705,23 @@ def test_forged_automata_of_a_state_are_refused(
 # Automata
 
 
-def test_every_class_has_its_automaton(clf: ProtoryNetClassifier) -> None:
+def test_every_class_has_its_automaton(clf) -> None:
     assert [automaton.label for automaton in clf.model_.automata] == ["bad", "good"]
 
 
-def test_automata_stay_away_where_a_model_has_none(
-    clf: ProtoryNetClassifier, tmp_path: Path
-) -> None:
+def test_automata_stay_away_where_a_model_has_none(clf, tmp_path) -> None:
     save_model(replace(clf.model_, automata=()), tmp_path / "model")
     assert not (tmp_path / "model" / "automata.json").exists()
     assert load_model(tmp_path / "model")[0].automata == ()
 
 
-def test_automata_that_the_configuration_does_not_know_are_refused(broken: Path) -> None:
+def test_automata_that_the_configuration_does_not_know_are_refused(broken) -> None:
     edit_json(broken, lambda config: config.pop("automata"), sign=True)
     with pytest.raises(ModelFormatError, match=r"automata\.json does not belong to this model"):
         load_model(broken)
 
 
-def test_tampered_automata_are_refused_by_name(broken: Path) -> None:
+def test_tampered_automata_are_refused_by_name(broken) -> None:
     file = broken / "automata.json"
     file.write_bytes(file.read_bytes().replace(b'"start": ', b'"start":  '))
     with pytest.raises(ModelFormatError, match=r"automata\.json was changed"):
@@ -792,9 +740,7 @@ def test_tampered_automata_are_refused_by_name(broken: Path) -> None:
         (lambda v: v["automata"][0]["prototypes"].reverse(), "other prototypes than the model"),
     ],
 )
-def test_forged_automata_are_refused(
-    broken: Path, change: Callable[[dict[str, Any]], Any], reason: str
-) -> None:
+def test_forged_automata_are_refused(broken, change, reason) -> None:
     values = json.loads((broken / "automata.json").read_bytes())
     change(values)
     replace_file(broken, "automata.json", json.dumps(values).encode())
@@ -807,7 +753,7 @@ def test_a_model_from_before_automata_were_kept_has_none() -> None:
     assert load_model(old)[0].automata == ()
 
 
-def test_the_card_lists_the_edits(clf: ProtoryNetClassifier, edited: Path) -> None:
+def test_the_card_lists_the_edits(clf, edited) -> None:
     card = (edited / "README.md").read_text(encoding="utf-8")
     log = load_model(edited)[0].edits
     first, second, third = card.split("## Edited by hand since\n\n")[1].splitlines()
@@ -818,7 +764,7 @@ def test_the_card_lists_the_edits(clf: ProtoryNetClassifier, edited: Path) -> No
     assert "Edited by hand" not in model_card(clf.model_)
 
 
-def test_the_card_warns_where_the_reader_is_behind(clf: ProtoryNetClassifier) -> None:
+def test_the_card_warns_where_the_reader_is_behind(clf) -> None:
     changed = copy.deepcopy(clf)
     changed.edit(drop=[changed.prototypes_[0].id])
     assert "**Not final:**" in model_card(changed.model_)
@@ -826,6 +772,6 @@ def test_the_card_warns_where_the_reader_is_behind(clf: ProtoryNetClassifier) ->
     assert "**Not final:**" not in model_card(changed.model_)
 
 
-def test_the_card_tells_of_the_automata(clf: ProtoryNetClassifier) -> None:
+def test_the_card_tells_of_the_automata(clf) -> None:
     assert "one automaton per class" in model_card(clf.model_)
     assert "automaton" not in model_card(replace(clf.model_, automata=()))

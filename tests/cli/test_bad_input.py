@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_scene import Fails, Run, reviews, snapshot, write_csv
+from cli_scene import Fails, reviews, snapshot, write_csv
 
 from protorynet.storage import load_model, save_model
 
@@ -16,7 +16,7 @@ LONG = 200_000
 
 
 @pytest.fixture
-def fit_fails(fails: Fails, quick: tuple[str, str], tmp_path: Path) -> Fails:
+def fit_fails(fails, quick, tmp_path) -> Fails:
     """Fit on a table that cannot be used, and check that nothing is left behind."""
 
     def fit(source: Path, *options: str) -> str:
@@ -28,29 +28,29 @@ def fit_fails(fails: Fails, quick: tuple[str, str], tmp_path: Path) -> Fails:
     return fit
 
 
-def test_empty_table(fit_fails: Fails, tmp_path: Path) -> None:
+def test_empty_table(fit_fails, tmp_path) -> None:
     assert "holds no rows" in fit_fails(write_csv(tmp_path / "t.csv", ["text", "label"], []))
 
 
-def test_empty_file(fit_fails: Fails, tmp_path: Path) -> None:
+def test_empty_file(fit_fails, tmp_path) -> None:
     (tmp_path / "t.csv").touch()
     assert "is empty" in fit_fails(tmp_path / "t.csv")
 
 
-def test_missing_file(fit_fails: Fails, tmp_path: Path) -> None:
+def test_missing_file(fit_fails, tmp_path) -> None:
     assert "there is no file" in fit_fails(tmp_path / "t.csv")
 
 
-def test_missing_column_names_the_columns_there_are(fit_fails: Fails, table: Path) -> None:
+def test_missing_column_names_the_columns_there_are(fit_fails, table) -> None:
     line = fit_fails(table, "--text", "body")
     assert "has no column 'body'; it has 'review', 'sentiment', 'split'" in line
 
 
-def test_missing_split_names_those_there_are(fit_fails: Fails, table: Path) -> None:
+def test_missing_split_names_those_there_are(fit_fails, table) -> None:
     assert "it has 'test', 'train'" in fit_fails(table, "--split", "dev")
 
 
-def test_texts_that_are_missing(fit_fails: Fails, tmp_path: Path) -> None:
+def test_texts_that_are_missing(fit_fails, tmp_path) -> None:
     import pandas as pd
 
     frame = pd.DataFrame(reviews(), columns=["text", "label"])
@@ -61,9 +61,7 @@ def test_texts_that_are_missing(fit_fails: Fails, tmp_path: Path) -> None:
     assert "rows 3, 7" in line
 
 
-def test_texts_without_a_sentence_are_named_by_their_row_in_the_file(
-    fit_fails: Fails, tmp_path: Path
-) -> None:
+def test_texts_without_a_sentence_are_named_by_their_row_in_the_file(fit_fails, tmp_path) -> None:
     rows = [(text, label, "train") for text, label in reviews()]
     rows[:0] = [("Not read.", "positive", "other"), ("<br />", "positive", "train")]
     line = fit_fails(write_csv(tmp_path / "t.csv", ["text", "label", "split"], rows))
@@ -71,33 +69,33 @@ def test_texts_without_a_sentence_are_named_by_their_row_in_the_file(
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_binary_garbage(fit_fails: Fails, tmp_path: Path, ending: str) -> None:
+def test_binary_garbage(fit_fails, tmp_path, ending) -> None:
     garbage = np.random.default_rng(0).bytes(5_000)
     (tmp_path / f"t.{ending}").write_bytes(garbage)
     fit_fails(tmp_path / f"t.{ending}")
 
 
-def test_one_class(fit_fails: Fails, tmp_path: Path) -> None:
+def test_one_class(fit_fails, tmp_path) -> None:
     rows = [(text, "only") for text, _ in reviews()]
     line = fit_fails(write_csv(tmp_path / "t.csv", ["text", "label"], rows))
     assert "only one class ('only')" in line
 
 
 @pytest.mark.parametrize("option", [("--address", "auto"), ("--workers", "2")])
-def test_options_of_ray_without_ray(fit_fails: Fails, table: Path, option: tuple[str, str]) -> None:
+def test_options_of_ray_without_ray(fit_fails, table, option) -> None:
     assert "--address and --workers need --engine ray" in fit_fails(table, *option)
 
 
-def test_unknown_encoder(fit_fails: Fails, table: Path) -> None:
+def test_unknown_encoder(fit_fails, table) -> None:
     assert "there is no encoder 'word2vec'" in fit_fails(table, "--encoder", "word2vec")
 
 
-def test_unknown_setting(fit_fails: Fails, table: Path, tmp_path: Path) -> None:
+def test_unknown_setting(fit_fails, table, tmp_path) -> None:
     (tmp_path / "s.toml").write_text("learning = 1")
     assert "unknown setting(s) learning" in fit_fails(table, "--settings", str(tmp_path / "s.toml"))
 
 
-def test_label_unseen_in_training(fails: Fails, trained: Path, tmp_path: Path) -> None:
+def test_label_unseen_in_training(fails, trained, tmp_path) -> None:
     rows = [*reviews(), ("It was so-so. Neither good nor bad.", "mixed")]
     source = write_csv(tmp_path / "t.csv", ["text", "label"], rows)
     line = fails("evaluate", trained, source)
@@ -105,23 +103,21 @@ def test_label_unseen_in_training(fails: Fails, trained: Path, tmp_path: Path) -
     assert "the classes are 'negative', 'positive'" in line
 
 
-def test_a_very_long_document_is_predicted(run: Run, trained: Path, tmp_path: Path) -> None:
+def test_a_very_long_document_is_predicted(run, trained, tmp_path) -> None:
     sentences = " ".join(text for text, _ in reviews())
     document = (sentences * (LONG // len(sentences) + 1))[:LONG]
     source = write_csv(tmp_path / "t.csv", ["text"], [(document,)])
     assert run("predict", trained, source, "-o", tmp_path / "out.csv").code == 0
 
 
-def test_a_very_long_document_is_learnt_from(
-    run: Run, quick: tuple[str, str], tmp_path: Path
-) -> None:
+def test_a_very_long_document_is_learnt_from(run, quick, tmp_path) -> None:
     rows = [*reviews(), (" ".join(["A word"] * (LONG // 7)), "positive")]
     source = write_csv(tmp_path / "t.csv", ["text", "label"], rows)
     ended = run("fit", source, "-o", tmp_path / "m", *quick, "--encoder-training", "none")
     assert ended.code == 0
 
 
-def test_labels_with_spaces_and_unicode(run: Run, quick: tuple[str, str], tmp_path: Path) -> None:
+def test_labels_with_spaces_and_unicode(run, quick, tmp_path) -> None:
     names = {"positive": "très bien ✓", "negative": "sehr schlecht"}
     rows = [(text, names[label]) for text, label in reviews()]
     source = write_csv(tmp_path / "t.csv", ["text", "label"], rows)
@@ -130,13 +126,13 @@ def test_labels_with_spaces_and_unicode(run: Run, quick: tuple[str, str], tmp_pa
     assert set(told["probabilities"]) == {"sehr schlecht", "très bien ✓"}
 
 
-def test_a_table_of_twenty_documents(run: Run, tmp_path: Path) -> None:
+def test_a_table_of_twenty_documents(run, tmp_path) -> None:
     source = write_csv(tmp_path / "t.csv", ["text", "label"], reviews()[:20])
     assert run("fit", source, "-o", tmp_path / "m").code == 0
     assert run("evaluate", tmp_path / "m", source, "--json").code == 0
 
 
-def test_a_table_of_four_classes(run: Run, quick: tuple[str, str], tmp_path: Path) -> None:
+def test_a_table_of_four_classes(run, quick, tmp_path) -> None:
     subjects = {0: "dog", 1: "planet", 2: "train", 3: "painter"}
     rows = [
         (f"This is about a {name}. The {name} was number {number}.", str(label))
@@ -150,13 +146,13 @@ def test_a_table_of_four_classes(run: Run, quick: tuple[str, str], tmp_path: Pat
     assert run("prototypes", tmp_path / "m").code == 0
 
 
-def test_an_existing_model_is_not_replaced(fails: Fails, table: Path, model: Path) -> None:
+def test_an_existing_model_is_not_replaced(fails, table, model) -> None:
     before = snapshot(model)
     assert "--force" in fails("fit", table, "-o", model)
     assert snapshot(model) == before
 
 
-def test_force_replaces_nothing_but_models(fails: Fails, table: Path, tmp_path: Path) -> None:
+def test_force_replaces_nothing_but_models(fails, table, tmp_path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
     assert "not a model directory" in fails("fit", table, "-o", tmp_path / "thesis", "--force")
@@ -172,7 +168,7 @@ def test_force_replaces_nothing_but_models(fails: Fails, table: Path, tmp_path: 
     ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_any_work(
-    fails: Fails, table: Path, trained: Path, tmp_path: Path, arguments: tuple[str, ...]
+    fails, table, trained, tmp_path, arguments
 ) -> None:
     (tmp_path / "file").touch()
     known = {"TABLE": table, "MODEL": trained}
@@ -180,33 +176,33 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(
     assert "cannot be written" in line
 
 
-def test_output_of_an_unknown_kind(fails: Fails, trained: Path, table: Path) -> None:
+def test_output_of_an_unknown_kind(fails, trained, table) -> None:
     assert ".parquet" in fails("predict", trained, table, "-o", "out.xlsx")
 
 
-def test_output_over_the_input(fails: Fails, trained: Path, tmp_path: Path) -> None:
+def test_output_over_the_input(fails, trained, tmp_path) -> None:
     source = write_csv(tmp_path / "t.csv", ["text"], [("It was great.",)])
     before = source.read_bytes()
     assert "is the input" in fails("predict", trained, source, "-o", source)
     assert source.read_bytes() == before
 
 
-def test_columns_that_exist_already(fails: Fails, trained: Path, tmp_path: Path) -> None:
+def test_columns_that_exist_already(fails, trained, tmp_path) -> None:
     source = write_csv(tmp_path / "t.csv", ["text", "p_positive"], [("It was great.", "1")])
     line = fails("predict", trained, source, "-o", tmp_path / "out.csv")
     assert "'p_positive' already" in line.replace("(s)", "")
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "<br />"])
-def test_nothing_to_explain(fails: Fails, trained: Path, text: str) -> None:
+def test_nothing_to_explain(fails, trained, text) -> None:
     assert "the text to explain" in fails("explain", trained, text)
 
 
-def test_two_things_to_explain(fails: Fails, trained: Path, table: Path) -> None:
+def test_two_things_to_explain(fails, trained, table) -> None:
     assert "not both" in fails("explain", trained, "A text.", "--input", table)
 
 
-def test_two_kinds_of_output(fails: Fails, trained: Path) -> None:
+def test_two_kinds_of_output(fails, trained) -> None:
     assert "not both" in fails("prototypes", trained, "--json", "--html", "p.html")
 
 
@@ -221,7 +217,7 @@ def test_two_kinds_of_output(fails: Fails, trained: Path) -> None:
         (["train"], "train"),
     ],
 )
-def test_wrong_usage_points_to_the_help(fails: Fails, arguments: list[str], message: str) -> None:
+def test_wrong_usage_points_to_the_help(fails, arguments, message) -> None:
     line = fails(*arguments)
     assert message in line
     assert line.endswith("--help")
@@ -236,14 +232,14 @@ MODEL_COMMANDS = {
 
 
 @pytest.mark.parametrize("command", MODEL_COMMANDS)
-def test_no_model(fails: Fails, table: Path, tmp_path: Path, command: str) -> None:
+def test_no_model(fails, table, tmp_path, command) -> None:
     line = fails(*MODEL_COMMANDS[command](tmp_path / "none", table))
     assert "there is no model directory" in line
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "prototypes.json"])
 @pytest.mark.parametrize("damage", ["cut", "emptied", "removed", "garbled"])
-def test_a_damaged_model_is_refused(fails: Fails, model: Path, name: str, damage: str) -> None:
+def test_a_damaged_model_is_refused(fails, model, name, damage) -> None:
     file = model / name
     content = file.read_bytes()
     if damage == "removed":
@@ -272,27 +268,21 @@ def test_a_damaged_model_is_refused(fails: Fails, model: Path, name: str, damage
         ("settings", {"epochs": -1}),
     ],
 )
-def test_a_model_edited_by_hand_is_refused(
-    fails: Fails, model: Path, key: str, value: object
-) -> None:
+def test_a_model_edited_by_hand_is_refused(fails, model, key, value) -> None:
     file = model / "config.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), key: value}))
     fails("prototypes", model)
 
 
 @pytest.mark.parametrize("command", ["explain", "predict", "evaluate"])
-def test_a_model_made_with_another_encoder(
-    fails: Fails, model: Path, table: Path, command: str
-) -> None:
+def test_a_model_made_with_another_encoder(fails, model, table, command) -> None:
     loaded, _ = load_model(model)
     record = replace(loaded.encoder, fingerprint="0" * 64)
     save_model(replace(loaded, encoder=record), model)
     assert "made with another encoder" in fails(*MODEL_COMMANDS[command](model, table))
 
 
-def test_something_unexpected_is_one_line_that_names_it(
-    fails: Fails, trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_something_unexpected_is_one_line_that_names_it(fails, trained, monkeypatch) -> None:
     def explode(*_: object, **__: object) -> None:
         raise ZeroDivisionError("1 / 0\nsecond line")
 
@@ -302,8 +292,6 @@ def test_something_unexpected_is_one_line_that_names_it(
     assert "PROTORYNET_DEBUG=1" in line
 
 
-def test_debugging_shows_the_traceback(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_debugging_shows_the_traceback(run, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("PROTORYNET_DEBUG", "1")
     assert "Traceback" in run("prototypes", tmp_path / "none").err

@@ -4,16 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_scene import Fails, Run
 
 
 @pytest.fixture
-def _quick_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protorynet.encoders.registry.SECONDS_PER_ENCODER", 0.0)
+def _quick_clock(monkeypatch) -> None:
+    monkeypatch.setattr("protorynet.encoders.speed.sentences_per_second", lambda encoder: 100.0)
 
 
 @pytest.mark.usefixtures("_quick_clock")
-def test_the_table_stars_what_auto_takes(run: Run) -> None:
+def test_the_table_stars_what_auto_takes(run) -> None:
     ended = run("encoders", "--device", "cpu")
     assert ended.code == 0
     row, *_, reason = [line for line in ended.out.splitlines() if line.strip().startswith("*")]
@@ -21,7 +20,7 @@ def test_the_table_stars_what_auto_takes(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("_quick_clock")
-def test_json_holds_every_figure(run: Run) -> None:
+def test_json_holds_every_figure(run) -> None:
     told = json.loads(run("encoders", "--device", "cpu", "--json").out)
     assert set(told) == {"auto", "encoders"}
     first = told["encoders"][0]
@@ -30,9 +29,7 @@ def test_json_holds_every_figure(run: Run) -> None:
 
 
 @pytest.fixture(scope="module")
-def automatic(
-    table: Path, quick: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def automatic(table, quick, tmp_path_factory) -> Path:
     from protorynet.cli import main
 
     folder = tmp_path_factory.mktemp("auto") / "model"
@@ -41,16 +38,14 @@ def automatic(
     return folder
 
 
-def test_a_model_records_what_auto_stood_for(automatic: Path) -> None:
+def test_a_model_records_what_auto_stood_for(automatic) -> None:
     from protorynet.encoders import choose_encoder
 
     config = json.loads((automatic / "config.json").read_text())
     assert config["encoder"]["name"] == choose_encoder("cpu").name
 
 
-def test_a_model_of_a_variant_is_evaluated_explained_and_edited(
-    automatic: Path, table: Path, run: Run
-) -> None:
+def test_a_model_of_a_variant_is_evaluated_explained_and_edited(automatic, table, run) -> None:
     assert json.loads(run("evaluate", automatic, table, "--json").out)["accuracy"] > 0.8
     assert run("explain", automatic, "The acting was superb.").code == 0
     shown = json.loads(run("prototypes", automatic, "--json").out)["prototypes"]
@@ -58,16 +53,14 @@ def test_a_model_of_a_variant_is_evaluated_explained_and_edited(
     assert dropped.code == 0, dropped.err
 
 
-def test_auto_takes_float32_where_the_weights_are_trained(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_auto_takes_float32_where_the_weights_are_trained(capsys) -> None:
     from protorynet.cli.fit_command import _chosen_encoder
 
     assert _chosen_encoder("auto", "full", "cpu") == "minilm"
     assert "full training" in capsys.readouterr().err
 
 
-def test_a_variant_cannot_be_trained_itself(table: Path, tmp_path: Path, fails: Fails) -> None:
+def test_a_variant_cannot_be_trained_itself(table, tmp_path, fails) -> None:
     options = ("--encoder", "minilm:bf16", "--encoder-training", "full")
     message = fails("fit", table, "-o", tmp_path / "model", *options)
     assert "encoder_training='full' needs a transformer encoder" in message

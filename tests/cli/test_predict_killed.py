@@ -43,9 +43,7 @@ def kill_after_the_first_part(process: subprocess.Popen[str], parts: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_killed_run_of_a_trained_model_ends_as_an_undisturbed_one(
-    trained: Path, tmp_path: Path
-) -> None:
+def test_a_killed_run_of_a_trained_model_ends_as_an_undisturbed_one(trained, tmp_path) -> None:
     texts = [text for text, _ in reviews()]
     table = {"number": range(N_ROWS), "text": [texts[n % len(texts)] for n in range(N_ROWS)]}
     pq.write_table(pa.table(table), tmp_path / "in.parquet")

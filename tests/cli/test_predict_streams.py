@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_scene import Ended, Fails, Run, the_error
+from cli_scene import Ended, Run, the_error
 
 SCORING = Path(__file__).parents[1] / "inference"
 sys.path.insert(0, str(SCORING))
@@ -48,12 +48,12 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 @pytest.fixture(autouse=True)
-def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
+def _toy(monkeypatch) -> None:
     monkeypatch.setattr("protorynet.inference.opening.open_predictor", open_toy)
 
 
 @pytest.fixture(scope="module")
-def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def big(tmp_path_factory) -> Path:
     """A folder with one table of eight chunks as big.parquet and big.csv, and two toy models."""
     folder = tmp_path_factory.mktemp("big")
     texts = [f"Room {number} was clean. Floor {number % 7} was not." for number in range(N_ROWS)]
@@ -98,14 +98,14 @@ def stop_halfway(big: Path, model: Path, output: Path) -> Path:
 
 
 @pytest.fixture
-def slow(tmp_path: Path) -> Path:
+def slow(tmp_path) -> Path:
     return exported(tmp_path / "slow", seconds=0.1)
 
 
 @posix_only
 @pytest.mark.parametrize(("source", "ending"), [("big.parquet", "parquet"), ("big.csv", "jsonl")])
 def test_a_run_killed_again_and_again_ends_as_an_undisturbed_one(
-    run: Run, big: Path, tmp_path: Path, source: str, ending: str
+    run, big, tmp_path, source, ending
 ) -> None:
     model = exported(tmp_path / "model", seconds=0.02)
     killed, undisturbed = tmp_path / f"killed.{ending}", tmp_path / f"undisturbed.{ending}"
@@ -126,7 +126,7 @@ def test_a_run_killed_again_and_again_ends_as_an_undisturbed_one(
 
 
 @posix_only
-def test_ctrl_c_says_how_to_go_on(big: Path, slow: Path, tmp_path: Path) -> None:
+def test_ctrl_c_says_how_to_go_on(big, slow, tmp_path) -> None:
     output = tmp_path / "out.parquet"
     process = start("predict", slow, big / "big.parquet", "-o", output, code=["-c", STOPPABLE])
     wait_for_parts(output, 1, process)
@@ -139,9 +139,7 @@ def test_ctrl_c_says_how_to_go_on(big: Path, slow: Path, tmp_path: Path) -> None
 
 
 @posix_only
-def test_what_is_done_is_not_thrown_away_by_chance(
-    fails: Fails, big: Path, slow: Path, tmp_path: Path
-) -> None:
+def test_what_is_done_is_not_thrown_away_by_chance(fails, big, slow, tmp_path) -> None:
     output = tmp_path / "out.parquet"
     folder = stop_halfway(big, slow, output)
     line = fails("predict", slow, big / "big.parquet", "-o", output)
@@ -151,9 +149,7 @@ def test_what_is_done_is_not_thrown_away_by_chance(
 
 
 @posix_only
-def test_another_model_or_input_is_not_gone_on_with(
-    run: Run, fails: Fails, big: Path, slow: Path, tmp_path: Path
-) -> None:
+def test_another_model_or_input_is_not_gone_on_with(run, fails, big, slow, tmp_path) -> None:
     output = tmp_path / "out.parquet"
     stop_halfway(big, slow, output)
     arguments = ("predict", slow, big / "big.parquet", "-o", output, "--resume")
@@ -167,7 +163,7 @@ def test_another_model_or_input_is_not_gone_on_with(
 
 
 @posix_only
-def test_a_bad_row_far_down_loses_nothing_and_can_be_skipped(run: Run, tmp_path: Path) -> None:
+def test_a_bad_row_far_down_loses_nothing_and_can_be_skipped(run, tmp_path) -> None:
     model, output = exported(tmp_path / "model"), tmp_path / "out.csv"
     source = tmp_path / "in.jsonl"
     texts = [f"Room {number}." for number in range(9_000)]
@@ -182,7 +178,7 @@ def test_a_bad_row_far_down_loses_nothing_and_can_be_skipped(run: Run, tmp_path:
     assert len(output.read_text().splitlines()) == 9_000
 
 
-def test_resume_with_nothing_to_go_on_from_starts(run: Run, big: Path, tmp_path: Path) -> None:
+def test_resume_with_nothing_to_go_on_from_starts(run, big, tmp_path) -> None:
     output = tmp_path / "out.parquet"
     ended = run("predict", big / "model", big / "big.parquet", "-o", output, "--resume")
     assert ended.code == 0
@@ -202,18 +198,12 @@ def test_resume_with_nothing_to_go_on_from_starts(run: Run, big: Path, tmp_path:
         (("big.csv", "big.csv"), "more than once"),
     ],
 )
-def test_what_cannot_be_done_is_told_at_once(
-    fails: Fails,
-    big: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: tuple[str, ...],
-    message: str,
-) -> None:
+def test_what_cannot_be_done_is_told_at_once(fails, big, monkeypatch, arguments, message) -> None:
     monkeypatch.chdir(big)
     assert message in fails("predict", "model", *arguments)
 
 
-def test_a_pattern_and_a_pipe(run: Run, big: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_and_a_pipe(run, big, monkeypatch) -> None:
     ended = run("predict", big / "model", str(big / "*.csv"), "-o", "-", "--format", "jsonl")
     rows = [json.loads(line) for line in ended.out.splitlines()]
     assert [row["number"] for row in rows] == [str(number) for number in range(N_ROWS)]
@@ -225,7 +215,7 @@ def test_a_pattern_and_a_pipe(run: Run, big: Path, monkeypatch: pytest.MonkeyPat
     assert [int(row["row"]) for row in again] == list(range(N_ROWS))
 
 
-def test_an_exported_model_needs_neither_torch_nor_pandas(big: Path, tmp_path: Path) -> None:
+def test_an_exported_model_needs_neither_torch_nor_pandas(big, tmp_path) -> None:
     output = tmp_path / "out.parquet"
     arguments = ("predict", big / "model", big / "big.parquet", "-o", output, "--runtime", "onnx")
     ended = finish(start(*arguments, code=["-c", WITHOUT]))
@@ -234,9 +224,7 @@ def test_an_exported_model_needs_neither_torch_nor_pandas(big: Path, tmp_path: P
 
 
 @posix_only
-def test_two_runs_do_not_write_the_same_output(
-    fails: Fails, big: Path, slow: Path, tmp_path: Path
-) -> None:
+def test_two_runs_do_not_write_the_same_output(fails, big, slow, tmp_path) -> None:
     output = tmp_path / "out.parquet"
     process = start("predict", slow, big / "big.parquet", "-o", output)
     wait_for_parts(output, 1, process)
@@ -249,9 +237,7 @@ def test_two_runs_do_not_write_the_same_output(
 
 
 @posix_only
-def test_a_model_that_does_not_load_costs_no_rows_that_are_done(
-    run: Run, big: Path, slow: Path, tmp_path: Path
-) -> None:
+def test_a_model_that_does_not_load_costs_no_rows_that_are_done(run, big, slow, tmp_path) -> None:
     output = tmp_path / "out.parquet"
     folder = stop_halfway(big, slow, output)
     before = sorted(path.name for path in folder.glob("*.arrow"))
@@ -262,9 +248,7 @@ def test_a_model_that_does_not_load_costs_no_rows_that_are_done(
     assert run("predict", slow, big / "big.parquet", "-o", output, "--resume").code == 0
 
 
-def test_a_model_that_does_not_load_leaves_nothing_behind(
-    run: Run, big: Path, tmp_path: Path
-) -> None:
+def test_a_model_that_does_not_load_leaves_nothing_behind(run, big, tmp_path) -> None:
     broken = exported(tmp_path / "broken")
     (broken / "export.json").write_text("nonsense")
     assert run("predict", broken, big / "big.parquet", "-o", tmp_path / "out.csv").code != 0
@@ -272,7 +256,7 @@ def test_a_model_that_does_not_load_leaves_nothing_behind(
 
 
 @posix_only
-def test_standard_input_starts_anew_after_a_kill(big: Path, slow: Path, tmp_path: Path) -> None:
+def test_standard_input_starts_anew_after_a_kill(big, slow, tmp_path) -> None:
     output = tmp_path / "out.jsonl"
     arguments = ("predict", slow, "-", "-o", output)
     with (big / "big.csv").open("rb") as source:
@@ -288,7 +272,7 @@ def test_standard_input_starts_anew_after_a_kill(big: Path, slow: Path, tmp_path
 
 
 @posix_only
-def test_ctrl_c_stops_a_run_that_waits_for_standard_input(slow: Path, tmp_path: Path) -> None:
+def test_ctrl_c_stops_a_run_that_waits_for_standard_input(slow, tmp_path) -> None:
     output = tmp_path / "out.jsonl"
     process = start(
         "predict", slow, "-", "-o", output, code=["-c", STOPPABLE], stdin=subprocess.PIPE
@@ -304,7 +288,7 @@ def test_ctrl_c_stops_a_run_that_waits_for_standard_input(slow: Path, tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["slow"]
 
 
-def test_an_output_that_is_a_link_stays_one(run: Run, big: Path, tmp_path: Path) -> None:
+def test_an_output_that_is_a_link_stays_one(run, big, tmp_path) -> None:
     (tmp_path / "real").mkdir()
     link = tmp_path / "out.csv"
     link.symlink_to(tmp_path / "real" / "out.csv")
@@ -323,7 +307,7 @@ def stopped_by_a_bad_row(run: Run, folder: Path, output: Path) -> Path:
     return source
 
 
-def test_an_output_in_the_model_s_own_folder_can_be_gone_on_with(run: Run, tmp_path: Path) -> None:
+def test_an_output_in_the_model_s_own_folder_can_be_gone_on_with(run, tmp_path) -> None:
     output = tmp_path / "model" / "out.csv"
     source = stopped_by_a_bad_row(run, tmp_path, output)
     ended = run("predict", tmp_path / "model", source, "-o", output, "--resume", "--skip-empty")
@@ -331,7 +315,7 @@ def test_an_output_in_the_model_s_own_folder_can_be_gone_on_with(run: Run, tmp_p
 
 
 def test_standard_input_does_not_remove_another_run_s_parts_in_silence(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run, tmp_path, monkeypatch
 ) -> None:
     output = tmp_path / "out.csv"
     stopped_by_a_bad_row(run, tmp_path, output)
@@ -340,7 +324,7 @@ def test_standard_input_does_not_remove_another_run_s_parts_in_silence(
 
 
 def test_columns_that_the_output_does_not_hold_are_told_before_any_row_is_scored(
-    fails: Fails, tmp_path: Path
+    fails, tmp_path
 ) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text('{"text": "Good.", "meta": {}}\n')
@@ -349,22 +333,18 @@ def test_columns_that_the_output_does_not_hold_are_told_before_any_row_is_scored
     assert not list(tmp_path.glob("*out*"))
 
 
-def test_columns_that_standard_output_does_not_hold_are_told(fails: Fails, tmp_path: Path) -> None:
+def test_columns_that_standard_output_does_not_hold_are_told(fails, tmp_path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text('{"text": "Good.", "meta": {}}\n')
     model = exported(tmp_path / "model")
     assert "'meta'" in fails("predict", model, source, "-o", "-", "--format", "parquet")
 
 
-def test_files_are_predicted_where_standard_input_is_closed(
-    run: Run, big: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_predicted_where_standard_input_is_closed(run, big, monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     assert run("predict", big / "model", big / "big.csv").code == 0
 
 
-def test_standard_input_that_is_closed_is_told(
-    fails: Fails, big: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input_that_is_closed_is_told(fails, big, monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     assert "it is closed" in fails("predict", big / "model", "-")

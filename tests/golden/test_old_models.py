@@ -16,18 +16,18 @@ _NAMES = [f"{path.parent.name}-{path.name}" for path in _MODELS]
 
 
 @pytest.fixture(params=_MODELS, ids=_NAMES)
-def folder(request: pytest.FixtureRequest) -> Path:
+def folder(request) -> Path:
     return Path(request.param)
 
 
 @pytest.fixture
-def clf(folder: Path, encoder: Any) -> ProtoryNetClassifier:
+def clf(folder, encoder) -> ProtoryNetClassifier:
     given = None if folder.name == "vectors" else encoder
     return ProtoryNetClassifier.load(folder / "model", encoder=given, device="cpu", cache=False)
 
 
 @pytest.fixture
-def expected(folder: Path) -> dict[str, Any]:
+def expected(folder) -> dict[str, Any]:
     values: dict[str, Any] = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     values["inputs"] = [x if isinstance(x, str) else np.array(x) for x in values["inputs"]]
     return values
@@ -37,17 +37,13 @@ def test_there_are_models_of_every_format() -> None:
     assert _NAMES == ["v1-texts", "v1-vectors"]
 
 
-def test_an_old_model_gives_the_probabilities_it_gave(
-    clf: ProtoryNetClassifier, expected: dict[str, Any]
-) -> None:
+def test_an_old_model_gives_the_probabilities_it_gave(clf, expected) -> None:
     found = clf.predict_proba(expected["inputs"])
     np.testing.assert_allclose(found, expected["probabilities"], atol=1e-5)
     assert clf.predict(expected["inputs"]).tolist() == expected["predictions"]
 
 
-def test_an_old_model_explains_as_it_explained(
-    clf: ProtoryNetClassifier, expected: dict[str, Any]
-) -> None:
+def test_an_old_model_explains_as_it_explained(clf, expected) -> None:
     explanations = clf.explain(expected["inputs"])
     for explanation, then in zip(explanations, expected["explanations"], strict=True):
         assert explanation.label == then["label"]
@@ -59,16 +55,14 @@ def test_an_old_model_explains_as_it_explained(
 
 
 @pytest.mark.parametrize("version", ["v1"])
-def test_an_old_models_prototypes_are_still_exact(version: str, encoder: Any) -> None:
+def test_an_old_models_prototypes_are_still_exact(version, encoder) -> None:
     path = Path(__file__).parent / version / "texts" / "model"
     clf = ProtoryNetClassifier.load(path, encoder=encoder, device="cpu", cache=False)
     vectors = clf.model_.embed(encoder.encode([item.sentence for item in clf.prototypes_]))
     assert float((vectors - clf.model_.network.prototypes).abs().max()) < 1e-5
 
 
-def test_an_old_model_can_be_saved_anew(
-    clf: ProtoryNetClassifier, expected: dict[str, Any], tmp_path: Path
-) -> None:
+def test_an_old_model_can_be_saved_anew(clf, expected, tmp_path) -> None:
     clf.save(tmp_path / "model")
     again = ProtoryNetClassifier.load(
         tmp_path / "model", encoder=clf.encoder_, device="cpu", cache=False

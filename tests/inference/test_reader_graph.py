@@ -100,7 +100,7 @@ def base(reviews, encoder, quick) -> Model:
 
 
 @pytest.fixture(scope="module")
-def whole(base: Model) -> OnnxBackend:
+def whole(base) -> OnnxBackend:
     return opened(made(base))
 
 
@@ -119,7 +119,7 @@ def whole(base: Model) -> OnnxBackend:
     ],
     ids=str,
 )
-def test_the_graph_says_what_the_model_says(base: Model, options: dict) -> None:
+def test_the_graph_says_what_the_model_says(base, options) -> None:
     model = made(base, **options)
     embeddings, lengths = documents()
     trajectory = model.match(embeddings, lengths)
@@ -136,7 +136,7 @@ def test_the_graph_says_what_the_model_says(base: Model, options: dict) -> None:
         np.testing.assert_allclose(mine, expected, atol=2e-6, rtol=0)
 
 
-def test_of_two_equal_prototypes_the_first_is_chosen(base: Model) -> None:
+def test_of_two_equal_prototypes_the_first_is_chosen(base) -> None:
     model = made(base, adapter=False)
     model.network.prototypes.data[3] = model.network.prototypes.data[1]
     embeddings, lengths = documents()
@@ -148,9 +148,7 @@ def test_of_two_equal_prototypes_the_first_is_chosen(base: Model) -> None:
 
 
 @given(st.lists(st.integers(0, 39), min_size=1, max_size=12, unique=True))
-def test_a_document_is_read_alike_whatever_is_read_beside_it(
-    whole: OnnxBackend, chosen: list
-) -> None:
+def test_a_document_is_read_alike_whatever_is_read_beside_it(whole, chosen) -> None:
     embeddings, lengths = documents()
     everything = whole.read(embeddings, lengths)
     ends = np.cumsum(lengths)
@@ -161,7 +159,7 @@ def test_a_document_is_read_alike_whatever_is_read_beside_it(
     )
 
 
-def test_places_after_the_end_of_a_document_hold_nothing(base: Model) -> None:
+def test_places_after_the_end_of_a_document_hold_nothing(base) -> None:
     import onnxruntime as ort
 
     session = ort.InferenceSession(reader_graph(made(base)), providers=["CPUExecutionProvider"])
@@ -175,21 +173,21 @@ def test_places_after_the_end_of_a_document_hold_nothing(base: Model) -> None:
     assert similarities[0, 1] == 0
 
 
-def test_vectors_of_another_width_are_refused(base: Model) -> None:
+def test_vectors_of_another_width_are_refused(base) -> None:
     with pytest.raises(InputError, match=r"have 4 components, but the model was trained on .* 12"):
         opened(made(base)).read(
             Embeddings(np.ones((1, 4), np.float32), np.zeros(1, int)), np.ones(1, int)
         )
 
 
-def test_a_graph_of_other_prototypes_is_refused(base: Model) -> None:
+def test_a_graph_of_other_prototypes_is_refused(base) -> None:
     reader = opened(made(base, k=1), reader_graph(made(base)))
     embeddings, lengths = documents()
     with pytest.raises(ModelFormatError, match="other classes or prototypes"):
         reader.read(embeddings, lengths)
 
 
-def test_a_graph_whose_outputs_have_other_shapes_is_refused(base: Model) -> None:
+def test_a_graph_whose_outputs_have_other_shapes_is_refused(base) -> None:
     import onnx
 
     graph = onnx.load_from_string(reader_graph(made(base)))

@@ -61,7 +61,7 @@ def table() -> pa.Table:
 @settings(max_examples=60)
 @given(TABLES, st.integers(1, 9), st.integers(1, 60), st.sampled_from([None, "test"]))
 def test_chunks_hold_the_kept_rows_in_order_and_go_on_from_wherever_one_ended(
-    rows: list[tuple[str, str]], documents: int, text_bytes: int, split: str | None
+    rows, documents, text_bytes, split
 ) -> None:
     wanted = [row for row, (text, its) in enumerate(rows) if text.strip() and split in (None, its)]
     table = pa.table({"text": [text for text, _ in rows], "split": [its for _, its in rows]})
@@ -86,9 +86,7 @@ def test_chunks_hold_the_kept_rows_in_order_and_go_on_from_wherever_one_ended(
 
 @settings(max_examples=25)
 @given(TABLES, st.integers(1, 9))
-def test_predictions_in_chunks_are_those_in_one_go(
-    rows: list[tuple[str, str]], documents: int
-) -> None:
+def test_predictions_in_chunks_are_those_in_one_go(rows, documents) -> None:
     texts = ["Surely one.", *(text for text, _ in rows)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -105,9 +103,7 @@ def test_predictions_in_chunks_are_those_in_one_go(
 @pytest.mark.parametrize(
     "ending", ["csv", "csv.gz", "tsv", "tsv.gz", "jsonl", "ndjson", "jsonl.gz", "parquet"]
 )
-def test_every_format_goes_into_every_other(
-    table: pa.Table, tmp_path: Path, ending: str, into: str
-) -> None:
+def test_every_format_goes_into_every_other(table, tmp_path, ending, into) -> None:
     stream = open_stream([str(save(table, tmp_path / f"t.{ending}"))])
     output = written(tmp_path, stream, documents=8, ending=into)
     again = open_stream([str(output)], text="text")
@@ -120,7 +116,7 @@ def test_every_format_goes_into_every_other(
     assert rows["trajectory"].to_pylist() == scored["trajectory"].to_pylist()
 
 
-def test_several_files_are_one_table(table: pa.Table, tmp_path: Path) -> None:
+def test_several_files_are_one_table(table, tmp_path) -> None:
     for number in range(3):
         save(table.slice(number * 20, 20), tmp_path / f"{number}.csv")
     stream = open_stream([str(tmp_path / "*.csv")])
@@ -134,7 +130,7 @@ def test_several_files_are_one_table(table: pa.Table, tmp_path: Path) -> None:
     ]
 
 
-def test_a_folder_of_parquet_files_is_one_table(table: pa.Table, tmp_path: Path) -> None:
+def test_a_folder_of_parquet_files_is_one_table(table, tmp_path) -> None:
     (tmp_path / "_SUCCESS").touch()
     save(table.slice(0, 30), tmp_path / "part-0.parquet")
     save(table.slice(30, 0), tmp_path / "part-1.parquet")
@@ -144,16 +140,14 @@ def test_a_folder_of_parquet_files_is_one_table(table: pa.Table, tmp_path: Path)
     assert rows.equals(table)
 
 
-def test_files_with_other_columns_are_refused_by_name(table: pa.Table, tmp_path: Path) -> None:
+def test_files_with_other_columns_are_refused_by_name(table, tmp_path) -> None:
     one = save(table, tmp_path / "a.parquet")
     other = save(table.rename_columns(["text", "rating"]), tmp_path / "b.parquet")
     with pytest.raises(TableError, match=r"b\.parquet has the columns 'text', 'rating', but .*a\."):
         open_stream([str(one), str(other)])
 
 
-def test_columns_of_types_that_do_not_go_together_are_refused(
-    table: pa.Table, tmp_path: Path
-) -> None:
+def test_columns_of_types_that_do_not_go_together_are_refused(table, tmp_path) -> None:
     one = save(table, tmp_path / "a.parquet")
     numbers = table.set_column(1, "stars", pa.array([1] * 50))
     other = save(numbers, tmp_path / "b.parquet")
@@ -161,7 +155,7 @@ def test_columns_of_types_that_do_not_go_together_are_refused(
         open_stream([str(one), str(other)])
 
 
-def test_columns_that_come_late_in_json_lines_are_kept(tmp_path: Path) -> None:
+def test_columns_that_come_late_in_json_lines_are_kept(tmp_path) -> None:
     lines = [{"text": "Fine.", "n": 1}] * 3_000 + [{"text": "Bad.", "n": 0.5, "late": [1]}]
     path = tmp_path / "t.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -170,7 +164,7 @@ def test_columns_that_come_late_in_json_lines_are_kept(tmp_path: Path) -> None:
     assert got["n"].to_pylist() == [1.0] * 3_000 + [0.5]
 
 
-def test_numbers_among_words_are_words(tmp_path: Path) -> None:
+def test_numbers_among_words_are_words(tmp_path) -> None:
     lines = [{"text": "Fine.", "n": 1}] * 3_000 + [{"text": "Bad.", "n": "many"}]
     path = tmp_path / "t.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -186,7 +180,7 @@ def test_a_stream_that_brings_new_columns_is_refused_by_line() -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
-def test_standard_input_is_read_as_a_file_is(table: pa.Table, tmp_path: Path, kind: str) -> None:
+def test_standard_input_is_read_as_a_file_is(table, tmp_path, kind) -> None:
     content = save(table, tmp_path / f"t.{kind}").read_bytes()
     stream = open_stream(["-"], kind=kind, standard_input=io.BytesIO(content))
     rows = pa.Table.from_batches([chunk.batch for chunk in stream.chunks(documents=7)])
@@ -208,25 +202,25 @@ def test_standard_input_is_read_as_a_file_is(table: pa.Table, tmp_path: Path, ki
         (b'{"text": "a"}\n{"text": ""}\n', "row 1 "),
     ],
 )
-def test_bad_standard_input_is_refused_with_one_line(content: bytes, message: str) -> None:
+def test_bad_standard_input_is_refused_with_one_line(content, message) -> None:
     with pytest.raises(TableError, match=message) as caught:
         list(open_stream(["-"], standard_input=io.BytesIO(content)).chunks())
     assert "\n" not in str(caught.value)
 
 
-def test_rows_without_text_are_refused_before_any_work(tmp_path: Path) -> None:
+def test_rows_without_text_are_refused_before_any_work(tmp_path) -> None:
     path = save(pa.table({"text": ["Fine.", "", None, "Bad."]}), tmp_path / "t.parquet")
     with pytest.raises(TableError, match=r"2 of 4 rows .* rows 1, 2 .*--skip-empty"):
         open_stream([str(path)])
 
 
-def test_an_input_given_twice_is_refused(table: pa.Table, tmp_path: Path) -> None:
+def test_an_input_given_twice_is_refused(table, tmp_path) -> None:
     path = save(table, tmp_path / "t.parquet")
     with pytest.raises(TableError, match="more than once"):
         open_stream([str(path), str(tmp_path)])
 
 
-def test_documents_without_a_sentence_are_named_with_their_files(tmp_path: Path) -> None:
+def test_documents_without_a_sentence_are_named_with_their_files(tmp_path) -> None:
     files = [
         save(pa.table({"text": ["Fine.", text]}), tmp_path / f"{number}.parquet")
         for number, text in enumerate(["Bad.", "..."])
@@ -244,7 +238,7 @@ def test_a_batch_with_an_empty_document_names_its_position() -> None:
 
 
 @pytest.mark.parametrize("texts", [[], [None, "..."]])
-def test_a_batch_of_which_nothing_is_left_has_all_columns(texts: list[str | None]) -> None:
+def test_a_batch_of_which_nothing_is_left_has_all_columns(texts) -> None:
     batch = pa.record_batch({"text": pa.array(texts, pa.string()), "n": pa.array(texts)})
     scored = ToyPredictor().score_batch(batch, text="text", skip_empty=True)
     assert scored.num_rows == 0
@@ -255,14 +249,12 @@ def test_a_batch_of_which_nothing_is_left_has_all_columns(texts: list[str | None
     ("columns", "error"),
     [({"body": ["a"]}, "no column 'text'"), ({"text": ["a"], "p_bad": [1]}, "'p_bad'")],
 )
-def test_a_batch_that_cannot_be_predicted_is_refused(
-    columns: dict[str, list[object]], error: str
-) -> None:
+def test_a_batch_that_cannot_be_predicted_is_refused(columns, error) -> None:
     with pytest.raises(InputError, match=error):
         ToyPredictor().score_batch(pa.record_batch(columns), text="text")
 
 
-def test_categories_stay_categories(tmp_path: Path) -> None:
+def test_categories_stay_categories(tmp_path) -> None:
     texts = pa.array([f"{word}." for word in "abcdefghij" * 3]).dictionary_encode()
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"text": texts}), path, row_group_size=4)
@@ -271,7 +263,7 @@ def test_categories_stay_categories(tmp_path: Path) -> None:
     assert got["text"].to_pylist() == texts.to_pylist()
 
 
-def test_a_file_that_grows_while_it_is_read_is_refused(table: pa.Table, tmp_path: Path) -> None:
+def test_a_file_that_grows_while_it_is_read_is_refused(table, tmp_path) -> None:
     path = save(table, tmp_path / "t.csv")
     stream = open_stream([str(path)])
     with path.open("a") as file:
@@ -280,7 +272,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(table: pa.Table, tmp_path
         list(stream.chunks())
 
 
-def test_rows_with_much_beside_their_text_make_small_chunks(tmp_path: Path) -> None:
+def test_rows_with_much_beside_their_text_make_small_chunks(tmp_path) -> None:
     pictures = [{"bytes": bytes(200_000), "tags": [b"x" * 10]}] * 40
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"text": ["Fine."] * 40, "picture": pictures}), path)
@@ -289,7 +281,7 @@ def test_rows_with_much_beside_their_text_make_small_chunks(tmp_path: Path) -> N
     assert [chunk.batch.num_rows for chunk in chunks] == [8] * 5
 
 
-def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_without_end_is_refused(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("protorynet.data.json_lines.ROW_BYTES", 1_000)
     path = tmp_path / "t.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"text": "a"}\n{"text": "' + b"a" * 5_000 + b'"}\n'))
@@ -297,9 +289,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
         open_stream([str(path)])
 
 
-def test_a_quote_that_is_never_closed_is_guessed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_quote_that_is_never_closed_is_guessed(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("protorynet.data.table_batches.ROW_BYTES", 8 * 2**20)
     path = tmp_path / "t.csv"
     path.write_text('text\nFine.\n"Never closed.\n' + "Bad.\n" * 4_000_000)
@@ -307,13 +297,13 @@ def test_a_quote_that_is_never_closed_is_guessed(
         open_stream([str(path)])
 
 
-def test_hidden_files_are_not_meant_by_a_pattern(table: pa.Table, tmp_path: Path) -> None:
+def test_hidden_files_are_not_meant_by_a_pattern(table, tmp_path) -> None:
     save(table, tmp_path / "a.csv")
     save(table, tmp_path / ".a.csv")
     assert open_stream([str(tmp_path / "*.csv")]).n_tables == 1
 
 
-def test_one_file_under_two_names_is_refused(table: pa.Table, tmp_path: Path) -> None:
+def test_one_file_under_two_names_is_refused(table, tmp_path) -> None:
     path = save(table, tmp_path / "a.csv")
     (tmp_path / "b.csv").symlink_to(path)
     with pytest.raises(TableError, match="more than once"):

@@ -3,13 +3,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-
-from protorynet import ProtoryNetClassifier
 
 _HEAVY = ("torch", "transformers", "sklearn", "pandas", "scipy", "onnx")
 # As where they are not installed: None in sys.modules would be seen by those who only look there.
@@ -58,12 +54,12 @@ def run(script: str, *words: str) -> str:
         "preparation",
     ],
 )
-def test_a_room_is_entered_without_the_heavy_packages(module: str) -> None:
+def test_a_room_is_entered_without_the_heavy_packages(module) -> None:
     run(f"import protorynet.{module}")
 
 
 def test_texts_are_scored_and_explained_without_torch(
-    exported: Path, trained: ProtoryNetClassifier, unseen_reviews: Any, tmp_path: Path
+    exported, trained, unseen_reviews, tmp_path
 ) -> None:
     texts = unseen_reviews.texts
     (tmp_path / "texts.json").write_text(json.dumps(texts))
@@ -91,9 +87,7 @@ def test_texts_are_scored_and_explained_without_torch(
     assert (tmp_path / "page.html").stat().st_size > 1_000
 
 
-def test_the_command_predicts_without_torch(
-    exported: Path, trained: ProtoryNetClassifier, unseen_reviews: Any, tmp_path: Path
-) -> None:
+def test_the_command_predicts_without_torch(exported, trained, unseen_reviews, tmp_path) -> None:
     table, output = tmp_path / "new.jsonl", tmp_path / "out.jsonl"
     lines = [json.dumps({"text": text}) for text in unseen_reviews.texts]
     table.write_text("\n".join(lines) + "\n")
@@ -104,7 +98,7 @@ def test_the_command_predicts_without_torch(
     assert predicted == trained.predict(unseen_reviews.texts).tolist()
 
 
-def test_the_command_explains_without_torch(exported: Path, trained: ProtoryNetClassifier) -> None:
+def test_the_command_explains_without_torch(exported, trained) -> None:
     text = "The room was lovely. The staff was rude."
     said = json.loads(run(_COMMAND, "explain", str(exported), text, "--json"))
     expected = trained.explain(text).to_dict()
@@ -114,14 +108,14 @@ def test_the_command_explains_without_torch(exported: Path, trained: ProtoryNetC
     ]
 
 
-def test_a_model_that_needs_torch_is_refused_with_the_remedy(tmp_path: Path) -> None:
+def test_a_model_that_needs_torch_is_refused_with_the_remedy(tmp_path) -> None:
     (tmp_path / "new.csv").write_text("text\nA lovely room.\n")
     done = started(_COMMAND, "predict", str(tmp_path), str(tmp_path / "new.csv"))
     assert done.returncode == 1
     assert "an exported model can be used with predict" in done.stderr.splitlines()[-1]
 
 
-def test_a_missing_onnx_runtime_is_named_with_its_remedy(exported: Path, tmp_path: Path) -> None:
+def test_a_missing_onnx_runtime_is_named_with_its_remedy(exported, tmp_path) -> None:
     table = tmp_path / "new.csv"
     table.write_text("text\nA lovely room.\n")
     words = ("predict", str(exported), str(table))

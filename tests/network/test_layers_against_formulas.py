@@ -48,14 +48,14 @@ def slow_sigmoid(value: float) -> float:
 @pytest.mark.parametrize(
     ("metric", "slow"), [("euclidean", slow_euclidean), ("cosine", slow_cosine)]
 )
-def test_pairwise_distance_is_the_distance_of_every_pair(metric: str, slow: object) -> None:
+def test_pairwise_distance_is_the_distance_of_every_pair(metric, slow) -> None:
     a, b = random_tensor(7, 5), random_tensor(4, 5, seed=1)
     expected = torch.tensor([[slow(x, y) for y in b.tolist()] for x in a.tolist()])
     torch.testing.assert_close(pairwise_distance(a, b, metric), expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_distance_of_a_vector_to_itself_has_a_finite_gradient(metric: str) -> None:
+def test_distance_of_a_vector_to_itself_has_a_finite_gradient(metric) -> None:
     a = random_tensor(3, 5).requires_grad_()
     pairwise_distance(a, a, metric).sum().backward()
     assert a.grad.isfinite().all()
@@ -67,9 +67,7 @@ def test_cosine_distance_of_a_zero_vector_is_one() -> None:
 
 
 @pytest.mark.parametrize("psi_squared", [0.5, 1.0, 10.0])
-def test_similarity_is_the_exponential_of_minus_distance_over_psi_squared(
-    psi_squared: float,
-) -> None:
+def test_similarity_is_the_exponential_of_minus_distance_over_psi_squared(psi_squared) -> None:
     distances = random_tensor(6, 3).abs()
     expected = [[math.exp(-d / psi_squared) for d in row] for row in distances.tolist()]
     torch.testing.assert_close(similarity(distances, psi_squared), torch.tensor(expected))
@@ -159,7 +157,7 @@ def test_probabilities_are_a_softmax_for_one_class_and_sigmoids_for_several() ->
 
 
 @pytest.mark.parametrize("task", ["multiclass", "multilabel"])
-def test_mse_loss_is_the_mean_over_documents_of_the_squared_norm(task: str) -> None:
+def test_mse_loss_is_the_mean_over_documents_of_the_squared_norm(task) -> None:
     logits = random_tensor(6, 3)
     targets = (random_tensor(6, 3, seed=1) > 0).float()
     predicted = probabilities(logits, task).tolist()
@@ -196,7 +194,7 @@ def test_multilabel_cross_entropy_is_the_mean_over_documents_and_classes() -> No
 
 @pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
 @pytest.mark.parametrize("task", ["multiclass", "multilabel"])
-def test_accuracy_loss_is_finite_for_extreme_logits(loss: str, task: str) -> None:
+def test_accuracy_loss_is_finite_for_extreme_logits(loss, task) -> None:
     logits = torch.tensor([[1e4, -1e4], [-1e4, 1e4]])
     targets = torch.tensor([[0.0, 1.0], [0.0, 1.0]])
     assert accuracy_loss(logits, targets, task, loss).isfinite()
@@ -259,7 +257,7 @@ def test_centring_divides_given_vectors_by_one_scale() -> None:
 
 
 @pytest.mark.parametrize("unit_length", [True, False])
-def test_an_adapter_starts_by_changing_nothing(unit_length: bool) -> None:
+def test_an_adapter_starts_by_changing_nothing(unit_length) -> None:
     base = Centring(torch.zeros(6))(random_tensor(5, 6))
     adapter = Adapter(6, 3, unit_length=unit_length)
     torch.testing.assert_close(adapter(base), base)

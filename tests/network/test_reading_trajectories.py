@@ -72,7 +72,7 @@ def slow_lstm(reader: Reader, steps: Tensor) -> list[list[float]]:
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=8))
-def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths: list[int]) -> None:
+def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths) -> None:
     steps = random_tensor(sum(lengths), 3)
     padded = pad_documents(steps, torch.tensor(lengths), max(lengths))
     assert padded.shape == (len(lengths), max(lengths), 3)
@@ -117,7 +117,7 @@ def test_ids_only_steps_count_the_similarity_as_one() -> None:
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_trace_finds_the_two_nearest_prototypes_of_every_sentence(metric: str) -> None:
+def test_trace_finds_the_two_nearest_prototypes_of_every_sentence(metric) -> None:
     embedded, prototypes = random_tensor(20, DIMENSION), random_tensor(K, DIMENSION, seed=1)
     rows = torch.arange(30) % 20
     lengths = torch.tensor([10, 15, 5])
@@ -142,7 +142,7 @@ def slow_distance(a: Tensor, b: Tensor, metric: str) -> float:
     return float((a - b).norm())
 
 
-def test_trace_in_blocks_equals_trace_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trace_in_blocks_equals_trace_at_once(monkeypatch) -> None:
     embedded = random_tensor(23, DIMENSION)
     network = make_network(random_tensor(K, DIMENSION, seed=1))
     rows, lengths = torch.arange(23), torch.tensor([23])
@@ -155,9 +155,7 @@ def test_trace_in_blocks_equals_trace_at_once(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("length", [0.1, 1.0, 30.0])
-def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(
-    metric: str, length: float
-) -> None:
+def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(metric, length) -> None:
     prototypes = length * torch.nn.functional.normalize(random_tensor(K, 384))
     trajectory = match_sentences(
         make_network(prototypes, distance=metric),
@@ -182,7 +180,7 @@ def test_a_single_prototype_is_its_own_runner_up() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.sampled_from([10, 1000]))
 @torch.no_grad()
-def test_reading_many_documents_equals_reading_each_alone(lengths: list[int], most: int) -> None:
+def test_reading_many_documents_equals_reading_each_alone(lengths, most) -> None:
     reader, trajectory = make_reader(), random_trajectory(lengths)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(network_module, "_PADDED_STEPS", most)
@@ -200,7 +198,7 @@ def test_reading_many_documents_equals_reading_each_alone(lengths: list[int], mo
 
 
 @pytest.mark.parametrize("task", ["multiclass", "multilabel"])
-def test_the_last_running_probabilities_are_the_final_ones(task: str) -> None:
+def test_the_last_running_probabilities_are_the_final_ones(task) -> None:
     trajectory = random_trajectory([3, 1, 6, 2])
     prediction = read_matches(make_reader(), trajectory, task)
     np.testing.assert_array_equal(
@@ -222,9 +220,7 @@ def test_reading_no_documents_gives_no_probabilities() -> None:
     assert prediction.probabilities.shape == prediction.running.shape == (0, CLASSES)
 
 
-def test_padded_batches_hold_every_document_once_and_stay_within_their_bound(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_padded_batches_hold_every_document_once_and_stay_within_their_bound(monkeypatch) -> None:
     monkeypatch.setattr(network_module, "_PADDED_STEPS", 50)
     lengths = np.random.default_rng(0).integers(1, 80, size=200)
     batches = network_module._batches_by_length(lengths)

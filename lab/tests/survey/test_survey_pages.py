@@ -13,11 +13,11 @@ from sqlalchemy import text
 from survey_scene import EVIL, answer, begin, read_form, running, small_survey, take
 
 from protorynet.server import KeyFile, ServerConfig, create_app
-from protorynet_lab.survey import Storage, Survey, new_token, survey_app
+from protorynet_lab.survey import Storage, new_token, survey_app
 
 
 @pytest.fixture
-def link(light_storage: Storage, survey: Survey) -> Iterator[str]:
+def link(light_storage, survey) -> Iterator[str]:
     """The invitation of a survey that is served."""
     invitation = light_storage.invite(survey.id)
     with running(survey_app(light_storage)) as address:
@@ -25,7 +25,7 @@ def link(light_storage: Storage, survey: Survey) -> Iterator[str]:
 
 
 @pytest.fixture
-def client(link: str) -> Iterator[httpx.Client]:
+def client(link) -> Iterator[httpx.Client]:
     with browse(link) as opened:
         yield opened
 
@@ -222,7 +222,7 @@ def test_styles_are_kept_and_nothing_else_is_served(client, link) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def whole(tmp_path_factory) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """The whole server with a survey: where surveys are, its id, and the headers of each scope."""
     folder = tmp_path_factory.mktemp("whole")
     survey = small_survey("k15", "k100")
