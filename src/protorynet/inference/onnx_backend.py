@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from protorynet.inference.export_folder import (
     read_exported,
     read_part,
 )
-from protorynet.reading import Reading
+from protorynet.reading import Reading, group_by_length
 
 __all__ = ["INPUTS", "OUTPUTS", "OnnxBackend", "open_export"]
 
@@ -108,8 +107,8 @@ class OnnxBackend:
             probabilities=np.empty((len(lengths), self._n_classes), np.float32),
             running=np.empty((n, self._n_classes), np.float32),
         )
-        for documents, places in _batches(lengths, self._steps):
-            self._fill(result, documents, places, vectors, rows)
+        for documents in group_by_length(lengths, self._steps):
+            self._fill(result, documents, _lay_out(lengths, documents), vectors, rows)
         return result
 
     def leave_one_out(self, reading: Reading, embeddings: Embeddings) -> NDArray[np.float32]:
@@ -184,22 +183,11 @@ class OnnxBackend:
             )
 
 
-def _batches(
-    lengths: NDArray[np.int64], steps: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Group documents of like length, and tell where their sentences stand, −1 being padding."""
-    order = np.argsort(lengths, kind="stable")
-    starts = np.cumsum(lengths) - lengths
-    first = 0
-    while first < len(order):
-        last = first + 1
-        while last < len(order) and (last + 1 - first) * lengths[order[last]] <= steps:
-            last += 1
-        documents = order[first:last]
-        step = np.arange(lengths[documents].max())
-        inside = step < lengths[documents, None]
-        yield documents, np.where(inside, starts[documents, None] + step, -1)
-        first = last
+def _lay_out(lengths: NDArray[np.int64], documents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where the sentences of documents stand, (documents, longest); −1 is padding."""
+    starts = (np.cumsum(lengths) - lengths)[documents, None]
+    step = np.arange(lengths[documents].max())
+    return np.where(step < lengths[documents, None], starts + step, -1)
 
 
 def _open_encoder(folder: Path, exported: Exported, part: EncoderPart) -> OnnxEncoder:
