@@ -55,32 +55,25 @@ def test_every_edit_at_once_with_retraining(run, model, table) -> None:
 
 def test_the_edited_model_explains_with_the_new_sentence(run, model) -> None:
     number = ids(model)[0]
-    run("edit", model, "--replace", number, _NEW)
+    ended = run("edit", model, "--replace", number, _NEW)
+    assert "The reader has not been retrained" in ended.out
+    assert "--retrain DATA" in ended.out
+    assert "usage and class rates are those from before" in ended.out
     (step,) = json.loads(run("explain", model, _NEW, "--json").out)["sentences"]
     assert (step["prototype"], step["prototype_sentence"]) == (number, _NEW)
     assert step["similarity"] == pytest.approx(1.0, abs=1e-4)
 
 
-def test_without_retraining_it_says_so(run, model) -> None:
-    ended = run("edit", model, "--drop", ids(model)[0])
-    assert "The reader has not been retrained" in ended.out
-    assert "--retrain DATA" in ended.out
-    assert "usage and class rates are those from before" in ended.out
-
-
 def test_json_is_one_object_with_the_accuracies(run, model, table) -> None:
     number = ids(model)[0]
     ended = run("edit", model, "--drop", number, "--retrain", table, "--split", "train", "--json")
-    told = json.loads(ended.out)
-    assert set(told) == {"model", "edit", "n_prototypes", "reader_is_behind", "undoable"}
-    assert (told["n_prototypes"], told["undoable"]) == (len(ids(model)), 1)
-    assert told["reader_is_behind"] is False
-    assert told["edit"]["changes"][0]["kind"] == "drop"
+    given = json.loads(ended.out)
+    assert set(given) == {"model", "edit", "n_prototypes", "reader_is_behind", "undoable"}
+    assert (given["n_prototypes"], given["undoable"]) == (len(ids(model)), 1)
+    assert given["reader_is_behind"] is False
+    assert given["edit"]["changes"][0]["kind"] == "drop"
     for stage in ("before", "edited", "after"):
-        assert 0 <= told["edit"]["retraining"][f"accuracy_{stage}"] <= 1
-
-
-def test_other_documents_than_those_of_the_training_are_told(run, model, table) -> None:
+        assert 0 <= given["edit"]["retraining"][f"accuracy_{stage}"] <= 1
     ended = run("edit", model, "--retrain", table, "--split", "test")
     assert "not the documents that the model was trained on" in ended.out
 
@@ -112,19 +105,13 @@ def test_ids_stay_after_several_edits(run, model) -> None:
     assert prototypes(model)[0]["name"] == "three"
 
 
-def test_another_model_is_made_and_this_one_left_alone(run, model, tmp_path) -> None:
-    before = snapshot(model)
-    other = tmp_path / "other"
-    assert run("edit", model, "--drop", ids(model)[0], "-o", other).code == 0
-    assert snapshot(model) == before
-    assert len(ids(other)) == len(ids(model)) - 1
-
-
-def test_options_may_be_repeated(run, model) -> None:
+def test_options_may_be_repeated_and_another_model_made(run, model, tmp_path) -> None:
     first, second, third, *_ = ids(model)
+    before, other = snapshot(model), tmp_path / "other"
     words = ("--rename", first, "one", "--drop", third, "--rename", second, "--drop")
-    assert run("edit", model, *words).code == 0
-    assert [item["name"] for item in prototypes(model)[:2]] == ["one", "--drop"]
+    assert run("edit", model, *words, "-o", other).code == 0
+    assert [item["name"] for item in prototypes(other)[:2]] == ["one", "--drop"]
+    assert snapshot(model) == before
 
 
 def test_without_an_edit_the_log_is_listed(run, model) -> None:
@@ -170,12 +157,9 @@ def test_bad_input_ends_with_one_line_and_code_2(fails, model, words, message) -
     assert snapshot(model) == before
 
 
-def test_fewer_than_two_prototypes_are_refused(fails, model) -> None:
+def test_too_few_prototypes_and_an_existing_directory_are_refused(fails, model, tmp_path) -> None:
     words = ",".join(map(str, ids(model)[1:]))
     assert "a model needs at least 2" in fails("edit", model, "--drop", words)
-
-
-def test_an_existing_directory_is_not_replaced(fails, model, tmp_path) -> None:
     assert "exists already" in fails("edit", model, "--drop", 1, "-o", tmp_path)
 
 
@@ -186,7 +170,7 @@ def test_a_tampered_log_is_refused(run, fails, model) -> None:
     assert "edits.json was changed or cut off" in fails("edit", model, "--undo")
 
 
-def test_a_folder_that_cannot_be_replaced_is_told_before_retraining(run, model, table) -> None:
+def test_a_folder_that_cannot_be_replaced_is_refused_before_retraining(run, model, table) -> None:
     (model / "report.html").write_text("mine", encoding="utf-8")
     ended = run("edit", model, "--rename", "1", "first", "--retrain", table)
     assert (ended.code, "report.html" in ended.err) == (2, True)

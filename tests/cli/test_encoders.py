@@ -5,47 +5,34 @@ from pathlib import Path
 
 import pytest
 
+from protorynet.cli import main
+from protorynet.encoders import choose_encoder
 
-@pytest.fixture
-def _quick_clock(monkeypatch) -> None:
+
+def test_the_encoders_are_listed_with_what_auto_takes(run, monkeypatch) -> None:
     monkeypatch.setattr("protorynet.encoders.speed.sentences_per_second", lambda encoder: 100.0)
-
-
-@pytest.mark.usefixtures("_quick_clock")
-def test_the_table_stars_what_auto_takes(run) -> None:
     ended = run("encoders", "--device", "cpu")
     assert ended.code == 0
     row, *_, reason = [line for line in ended.out.splitlines() if line.strip().startswith("*")]
     assert reason.startswith(f"* --encoder auto takes {row.split()[1]}: ")
-
-
-@pytest.mark.usefixtures("_quick_clock")
-def test_json_holds_every_figure(run) -> None:
-    told = json.loads(run("encoders", "--device", "cpu", "--json").out)
-    assert set(told) == {"auto", "encoders"}
-    first = told["encoders"][0]
+    given = json.loads(run("encoders", "--device", "cpu", "--json").out)
+    assert set(given) == {"auto", "encoders"}
+    first = given["encoders"][0]
     assert (first["name"], first["dimension"], first["relative"]) == ("minilm", 384, 1.0)
     assert first["bytes_on_disk"] > 8e7
 
 
 @pytest.fixture(scope="module")
 def automatic(table, quick, tmp_path_factory) -> Path:
-    from protorynet.cli import main
-
     folder = tmp_path_factory.mktemp("auto") / "model"
     options = ["--encoder", "auto", "--device", "cpu"]
     assert main(["fit", str(table), "-o", str(folder), *quick, *options]) == 0
     return folder
 
 
-def test_a_model_records_what_auto_stood_for(automatic) -> None:
-    from protorynet.encoders import choose_encoder
-
+def test_a_model_of_a_variant_is_evaluated_explained_and_edited(automatic, table, run) -> None:
     config = json.loads((automatic / "config.json").read_text())
     assert config["encoder"]["name"] == choose_encoder("cpu").name
-
-
-def test_a_model_of_a_variant_is_evaluated_explained_and_edited(automatic, table, run) -> None:
     assert json.loads(run("evaluate", automatic, table, "--json").out)["accuracy"] > 0.8
     assert run("explain", automatic, "The acting was superb.").code == 0
     shown = json.loads(run("prototypes", automatic, "--json").out)["prototypes"]

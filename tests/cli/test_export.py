@@ -5,28 +5,30 @@ from pathlib import Path
 
 import pytest
 
+from protorynet.cli import main
+
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 
 @pytest.fixture(scope="module")
 def exported(trained, tmp_path_factory) -> Path:
-    from protorynet.cli import main
-
     folder = tmp_path_factory.mktemp("cli") / "exported"
     assert main(["export", str(trained), "-o", str(folder), "--format", "onnx"]) == 0
     return folder
 
 
-def test_predictions_of_the_export_are_those_of_the_model(
+def test_the_export_predicts_and_explains_as_the_model(
     run, trained, exported, table, tmp_path
 ) -> None:
-    for place, folder in enumerate((trained, exported)):
-        run("predict", folder, table, "-o", tmp_path / f"{place}.jsonl")
-    rows = [
-        [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
-        for name in ("0.jsonl", "1.jsonl")
-    ]
+    rows, steps = [], []
+    for folder in (trained, exported):
+        run("predict", folder, table, "-o", tmp_path / "out.jsonl")
+        lines = (tmp_path / "out.jsonl").read_text().splitlines()
+        rows.append([json.loads(line) for line in lines])
+        explained = run("explain", folder, "The room was clean. But the staff was rude.", "--json")
+        steps.append([step["prototype"] for step in json.loads(explained.out)["sentences"]])
+    assert steps[0] == steps[1]
     for ours, theirs in zip(*rows, strict=True):
         assert ours["prediction"] == theirs["prediction"]
         assert ours["trajectory"] == theirs["trajectory"]
@@ -41,42 +43,20 @@ def test_the_export_tells_how_both_do_on_a_table(run, trained, table, tmp_path) 
     assert said["trial"]["largest_difference"] < 1e-4
 
 
-def test_a_folder_that_is_no_export_is_not_replaced(fails, trained, tmp_path) -> None:
-    (tmp_path / "precious.txt").write_text("mine")
-    assert "is not an exported model" in fails("export", trained, "-o", tmp_path)
-
-
-def test_another_format_is_refused(fails, trained, tmp_path) -> None:
-    assert "onnx" in fails("export", trained, "-o", tmp_path / "m", "--format", "tflite")
-
-
-def test_explaining_with_the_export_says_what_the_model_says(run, trained, exported) -> None:
-    text = "The room was clean. But the staff was rude."
-    ours, theirs = (
-        json.loads(run("explain", folder, text, "--json").out) for folder in (trained, exported)
-    )
-    assert ours["label"] == theirs["label"]
-    shown = [[step["prototype"] for step in each["sentences"]] for each in (ours, theirs)]
-    assert shown[0] == shown[1]
-
-
-def test_word_effects_of_an_export_are_refused_with_the_remedy(fails, exported) -> None:
-    assert "ask the model that it was made of" in fails("explain", exported, "Fine.", "--words")
-
-
-def test_columns_are_not_named_without_a_table(fails, trained, tmp_path) -> None:
-    assert "need --check TABLE" in fails(
-        "export", trained, "-o", tmp_path / "m", "--text", "review"
-    )
-
-
-def test_a_command_that_needs_the_model_itself_says_that_this_is_its_export(
-    fails, exported
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("export", "MODEL", "-o", "FOLDER"), "is not an exported model"),
+        (("export", "MODEL", "-o", "m", "--format", "tflite"), "onnx"),
+        (("export", "MODEL", "-o", "m", "--text", "review"), "need --check TABLE"),
+        (("explain", "EXPORT", "Fine.", "--words"), "ask the model that it was made of"),
+        (("prototypes", "EXPORT"), "is an exported model"),
+        (("predict", "MODEL", "TABLE", "--runtime", "onnx"), "protorynet export"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(
+    fails, trained, exported, table, tmp_path, words, message
 ) -> None:
-    assert "is an exported model" in fails("prototypes", exported)
-
-
-def test_a_model_that_is_not_exported_is_refused_for_onnx(fails, tmp_path) -> None:
-    (tmp_path / "new.csv").write_text("text\nA lovely room.\n")
-    line = fails("predict", tmp_path, tmp_path / "new.csv", "--runtime", "onnx")
-    assert "protorynet export" in line
+    (tmp_path / "precious.txt").write_text("mine")
+    known = {"MODEL": trained, "EXPORT": exported, "TABLE": table, "FOLDER": tmp_path}
+    assert message in fails(*(known.get(word, word) for word in words))
