@@ -74,19 +74,13 @@ def test_the_columns_of_a_table_name_the_classes() -> None:
         [frozenset("ab"), frozenset(), frozenset("a")],
         pd.Series([("b", "a"), (), ("a",)]),
         [np.array(["a", "b"]), np.array([], dtype=str), np.array(["a"])],
+        [{3, 5}, set(), {3}],
     ],
 )
 def test_sets_of_names_mean_several_labels(labels) -> None:
     code = learn_labels(labels)
-    assert code == LabelCode(("a", "b"), "multilabel")
+    assert code in (LabelCode(("a", "b"), "multilabel"), LabelCode((3, 5), "multilabel"))
     assert code.encode(labels).tolist() == [[1, 1], [0, 0], [1, 0]]
-
-
-def test_sets_may_hold_numbers() -> None:
-    labels = [{3, 5}, {5}, set()]
-    code = learn_labels(labels)
-    assert code == LabelCode((3, 5), "multilabel")
-    assert code.encode(labels).tolist() == [[1, 1], [0, 1], [0, 0]]
 
 
 def test_decoding_several_labels_takes_all_of_at_least_one_half() -> None:
@@ -137,7 +131,7 @@ def test_labels_never_seen_in_training_are_named() -> None:
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([("a", "c")], "label 'c' was not seen"),
+        ([("a", "c")], r"label\(s\) 'c' were not seen"),
         (["ab"], "expected a tuple of labels for each document, but got 'ab'"),
         (np.zeros((2, 3)), "has 3 columns, but the model has 2 classes"),
     ],

@@ -37,7 +37,7 @@ STOPPABLE = (
 
 @pytest.fixture(autouse=True)
 def _toy(monkeypatch) -> None:
-    monkeypatch.setattr("protorynet.inference.opening.open_predictor", open_toy)
+    monkeypatch.setattr("protorynet.inference.predictor.open_predictor", open_toy)
 
 
 @pytest.fixture(scope="module")

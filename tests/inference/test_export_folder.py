@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protorynet.errors import InputError, ModelFormatError
 from protorynet.inference import Predictor, open_predictor, read_exported
-from protorynet.inference.export_folder import _values_sha256
+from protorynet.records import digest_values
 
 
 def rewrite(folder: Path, change: Any) -> None:
@@ -22,7 +22,7 @@ def rewrite(folder: Path, change: Any) -> None:
     values = json.loads(path.read_text())
     change(values)
     if isinstance(values.get("sha256"), dict):
-        values["sha256"]["export.json"] = _values_sha256(values)
+        values["sha256"]["export.json"] = digest_values(values)
     path.write_text(json.dumps(values))
 
 

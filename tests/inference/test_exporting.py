@@ -18,7 +18,7 @@ from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier, ProtoryNetError, Settings
 from protorynet.encoders import EmbeddingCache, StaticEncoder, load_encoder
 from protorynet.errors import EncoderError, InputError
-from protorynet.inference import compare, export_onnx, open_predictor, read_exported
+from protorynet.inference import export_onnx, open_predictor, read_exported
 
 
 def fitted(encoder: Any, reviews: Any, settings: Settings, labels: Any = None) -> Any:
@@ -180,14 +180,6 @@ def test_a_variant_of_an_encoder_is_exported(
     assert part.precision == written
     if variant == "int8":
         check_same(classifier, tmp_path / "m", unseen_reviews.texts)
-
-
-def test_a_comparison_measures_both_against_the_right_labels(
-    trained, exported, unseen_reviews
-) -> None:
-    found = compare(trained.predictor, exported, unseen_reviews.texts, unseen_reviews.labels)
-    expected = (trained.predict(unseen_reviews.texts) == np.array(unseen_reviews.labels)).mean()
-    assert found.accuracy == found.exported_accuracy == pytest.approx(expected)
 
 
 def test_the_exported_encoder_shares_no_cache_with_the_models(trained, exported, tmp_path) -> None:

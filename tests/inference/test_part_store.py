@@ -45,16 +45,6 @@ def firsts(store: PartStore) -> list[int]:
     return [each.first for each in store.folder.finished()]
 
 
-def test_what_a_killed_run_left_half_written_is_no_part_and_goes_when_resuming(tmp_path) -> None:
-    store = started(tmp_path / "out.csv", 0, 1)
-    for name in ("whole.abc", f".{part(2).name('.arrow')}.abc"):
-        (Path(store.folder.place) / name).touch()
-    assert firsts(store) == [0, 1]
-    again = PartStore(tmp_path / "out.csv", {"model": "a"})
-    assert again.begin(resume=True) == [part(0), part(1)]
-    assert names(store.folder.place) == ["_run.json", *part_names(".arrow", 0, 1)]
-
-
 def stream(rows: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
@@ -82,34 +72,6 @@ def test_a_damaged_part_is_named_and_no_output_made(tmp_path, damage) -> None:
     assert not list(Path(store.folder.place).glob("whole*"))
 
 
-def test_a_run_holds_its_lock_until_it_has_left(tmp_path) -> None:
-    pytest.importorskip("fcntl")
-
-    def check_refused() -> None:
-        with pytest.raises(CheckpointError, match="another run is writing"):
-            PartStore(tmp_path / "out.csv", {}).locked().__enter__()
-
-    store = PartStore(tmp_path / "out.csv", {})
-    with store.locked():
-        store.begin()
-        check_refused()
-        store.folder.write(part(0), [batch(1)])
-        store.deliver(store.folder.finished())
-        check_refused()
-    with PartStore(tmp_path / "out.csv", {}).locked():
-        pass
-    assert names(tmp_path) == ["out.csv"]
-
-
-def test_parts_are_kept_when_a_run_fails(tmp_path) -> None:
-    store = PartStore(tmp_path / "out.csv", {})
-    with pytest.raises(ZeroDivisionError), store.locked():  # noqa: PT012
-        store.begin()
-        store.folder.write(part(0), [batch(1)])
-        raise ZeroDivisionError
-    assert firsts(store) == [0]
-
-
 @pytest.mark.parametrize("as_folder", [False, True])
 def test_one_rule_for_resuming_files_and_folders(tmp_path, as_folder) -> None:
     output = tmp_path / ("out" if as_folder else "out.csv")
@@ -132,17 +94,6 @@ def test_one_rule_for_resuming_files_and_folders(tmp_path, as_folder) -> None:
     assert other.begin(tell=told.append) == []
     assert "is of another run" in told[-1]
     assert firsts(other) == []
-
-
-def test_what_still_fails_before_the_start_costs_no_part(tmp_path) -> None:
-    store = started(tmp_path / "out.csv", 0)
-
-    def check() -> None:
-        raise InputError("no such model")
-
-    with pytest.raises(InputError, match="no such model"):
-        PartStore(tmp_path / "out.csv", {"model": "b"}).begin(check=check)
-    assert firsts(store) == [0]
 
 
 def test_rows_that_the_format_does_not_hold_are_told_and_kept(tmp_path) -> None:

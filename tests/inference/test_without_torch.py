@@ -42,7 +42,7 @@ def run(script: str, *words: str) -> str:
 
 
 def test_rooms_are_entered_without_the_heavy_packages() -> None:
-    modules = "cli data encoders inference.opening inference.predictor labels preparation"
+    modules = "cli data encoders inference.predictor labels preparation"
     run("import " + ", ".join(f"protorynet.{module}" for module in modules.split()))
 
 

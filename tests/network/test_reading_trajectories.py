@@ -162,7 +162,7 @@ def test_a_single_prototype_is_its_own_runner_up() -> None:
 def test_reading_many_documents_equals_reading_each_alone(lengths, most, task) -> None:
     reader, trajectory = make_reader(), random_trajectory(lengths)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(network_module, "_PADDED_STEPS", most)
+        patch.setattr(network_module, "_STEPS_PER_BATCH", most)
         prediction = read_matches(reader, trajectory, task)
     start = 0
     for document, length in enumerate(lengths):

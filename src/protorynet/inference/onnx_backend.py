@@ -42,21 +42,13 @@ OUTPUTS = (
     "runner_up",
     "runner_up_similarities",
 )
-_PADDED_STEPS = 16_384  # sentences, padding included, read at once
-_SIMILARITIES = 4_194_304  # similarities to prototypes held at once
-_MOST_VARIANTS = 256  # of one document, each with other sentences left out, that are read
+_STEPS_PER_BATCH = 16_384  # sentences, padding included, read at once
+_SIMILARITIES_PER_BATCH = 4_194_304  # of sentences to prototypes, held at once
+_VARIANTS_PER_DOCUMENT = 256  # that are read to measure what its sentences do
 
 
 def open_export(folder: Path, encoder: Encoder | None = None) -> tuple[OnnxBackend, Encoder | None]:
-    """Open a folder that ``protorynet export`` made.
-
-    Parameters
-    ----------
-    folder
-        The folder.
-    encoder
-        The encoder that the model was made with, where the folder holds none.
-    """
+    """Open a folder that ``protorynet export`` made."""
     exported = read_exported(folder)
     if exported.encoder is not None:
         if encoder is not None:
@@ -87,7 +79,7 @@ class OnnxBackend:
         self._source = source
         self._n_prototypes = len(exported.prototypes)
         self._n_classes = len(exported.labels.classes)
-        self._steps = max(1, min(_PADDED_STEPS, _SIMILARITIES // self._n_prototypes))
+        self._steps = max(1, min(_STEPS_PER_BATCH, _SIMILARITIES_PER_BATCH // self._n_prototypes))
 
     def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match and read documents; long and short ones go in separate batches."""
@@ -126,7 +118,7 @@ class OnnxBackend:
             if length == 1:
                 effects[start] = whole[document] - frequencies[place]
             else:
-                size = -(-length // _MOST_VARIANTS)
+                size = -(-length // _VARIANTS_PER_DOCUMENT)
                 without = self._read_without(embeddings.vectors, rows, size)[:, place]
                 sizes = np.minimum(size, length - np.arange(0, length, size))
                 fall = (whole[document] - without) / sizes

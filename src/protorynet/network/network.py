@@ -25,7 +25,7 @@ from protorynet.settings import Settings
 __all__ = ["ProtoryNetwork", "find_nearest_two", "match_sentences", "pad_documents", "read_matches"]
 
 _SENTENCES_PER_BLOCK = 16_384  # sentences compared with all prototypes at once
-_PADDED_STEPS = 65_536  # sentences, padding included, read by the LSTM at once
+_STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at once
 
 
 class ProtoryNetwork(nn.Module):
@@ -140,7 +140,7 @@ def read_matches(reader: Reader, trajectory: Reading, task: Task) -> Reading:
     offsets = trajectory.offsets
     training = reader.training
     reader.eval()
-    for documents in group_by_length(trajectory.lengths, _PADDED_STEPS):
+    for documents in group_by_length(trajectory.lengths, _STEPS_PER_BATCH):
         places = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in documents])
         lengths = torch.from_numpy(trajectory.lengths[documents]).to(device)
         steps = _steps(trajectory, places, width).to(device)
