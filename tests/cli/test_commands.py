@@ -133,13 +133,6 @@ def test_predict_without_output_prints_csv_without_empty_rows(
     assert "left out 1 documents that hold no sentence" in ended.err
 
 
-def test_predict_keeps_nested_columns(run, trained, tmp_path) -> None:
-    record = {"text": TEXT, "tags": ["a", "b"], "n": None}
-    (tmp_path / "in.jsonl").write_text(json.dumps(record) + "\n")
-    assert run("predict", trained, tmp_path / "in.jsonl", "-o", tmp_path / "out.csv").code == 0
-    assert json.loads(pd.read_csv(tmp_path / "out.csv")["tags"][0]) == ["a", "b"]
-
-
 def test_explain_shows_every_sentence_and_the_verdict(run, trained, monkeypatch) -> None:
     shown = run("explain", trained, TEXT).out
     for words in ("The story was boring.", "like prototype", "Verdict: "):

@@ -78,17 +78,6 @@ def test_ctrl_c_loses_nothing_and_resume_gives_the_same_model(run, table, tmp_pa
     ).read_bytes()
 
 
-def test_a_checkpoint_of_another_run_is_refused(run, table, quick, tmp_path) -> None:
-    texts, labels = zip(*reviews(), strict=True)
-    checkpoint = tmp_path / "m.checkpoint"
-    classifier = ProtoryNetClassifier(settings=quick[1], random_state=1)
-    classifier.fit(texts, labels, checkpoint=checkpoint)
-    before = snapshot(checkpoint)
-    ended = run("fit", table, "-o", tmp_path / "m", "--resume", *quick)
-    assert "other data, settings, seed or encoder" in the_error(ended, 2)
-    assert snapshot(checkpoint) == before
-
-
 @posix_only
 @pytest.mark.parametrize("during", ["training", "saving"])
 def test_a_full_disk_leaves_the_old_model_whole(table, quick, model, tmp_path, during) -> None:

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
@@ -212,13 +211,3 @@ def test_texts_without_a_sentence_are_told_apart(predictor, texts) -> None:
     scores = predictor.read(texts)
     assert scores.filled.tolist() == ["room" in text for text in texts]
     assert scores.probabilities.shape == (sum(scores.filled), 2)
-
-
-@given(chosen=st.lists(st.integers(0, 39), min_size=1, max_size=8))
-@settings(max_examples=20)
-def test_a_text_is_scored_alike_whatever_stands_beside_it(
-    predictor, unseen_reviews, chosen
-) -> None:
-    everything = predictor.read(unseen_reviews.texts).probabilities
-    some = predictor.read([unseen_reviews.texts[place] for place in chosen]).probabilities
-    np.testing.assert_allclose(some, everything[chosen], atol=1e-6, rtol=0)

@@ -144,19 +144,6 @@ def test_a_document_is_read_alike_whatever_is_read_beside_it(whole, chosen) -> N
     np.testing.assert_allclose(some, everything[chosen], atol=1e-6, rtol=0)
 
 
-def test_places_after_the_end_of_a_document_hold_nothing(base) -> None:
-    import onnxruntime as ort
-
-    session = ort.InferenceSession(reader_graph(made(base)), providers=["CPUExecutionProvider"])
-    feed = {
-        "vectors": documents()[0].vectors,
-        "rows": np.array([[3, 0], [1, 2]]),
-        "lengths": np.array([1, 2]),
-    }
-    columns, similarities = session.run(["columns", "similarities"], feed)
-    assert (columns[0, 1], similarities[0, 1]) == (-1, 0)
-
-
 def test_vectors_of_another_width_are_refused(whole) -> None:
     narrow = Embeddings(np.ones((1, 4), np.float32), np.zeros(1, int))
     with pytest.raises(InputError, match=r"have 4 components, but the model was trained on .* 12"):
