@@ -179,7 +179,7 @@ def test_prototypes_are_listed_without_the_encoder(run, trained, tmp_path, monke
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the encoder was loaded")
 
-    monkeypatch.setattr("protorynet.encoders.registry._transformer", refuse)
+    monkeypatch.setattr("protorynet.encoders.registry._load_transformer", refuse)
     given = json.loads(run("prototypes", trained, "--json").out)["prototypes"]
     assert {"id", "sentence", "usage", "scores", "class_rate"} <= set(given[0])
     shown = run("prototypes", trained).out

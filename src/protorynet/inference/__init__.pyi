@@ -16,6 +16,7 @@ from .predictor import (
     Predictor as Predictor,
     Runtime as Runtime,
     TorchBackend as TorchBackend,
+    column_texts as column_texts,
     hash_model as hash_model,
     open_model as open_model,
     open_predictor as open_predictor,

@@ -30,6 +30,7 @@ __all__ = [
     "Predictor",
     "Runtime",
     "TorchBackend",
+    "column_texts",
     "hash_model",
     "open_model",
     "open_predictor",
