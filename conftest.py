@@ -85,7 +85,7 @@ def quick() -> Settings:
 
 
 @pytest.fixture(scope="session")
-def tiny_bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_bert_folder(tmp_path_factory) -> Path:
     """A transformer of a few thousand weights that knows the words of the reviews."""
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,7 +29,7 @@ from protorynet.labels import LabelCode, learn_labels
         (["sehr gut", "très mauvais", "不错"], ("sehr gut", "très mauvais", "不错")),
     ],
 )
-def test_classes_are_the_distinct_labels_in_order(labels: Any, classes: tuple[Any, ...]) -> None:
+def test_classes_are_the_distinct_labels_in_order(labels, classes) -> None:
     code = learn_labels(labels)
     assert code == LabelCode(classes, "multiclass")
     assert [type(label) for label in code.classes] == [type(label) for label in classes]
@@ -40,7 +38,7 @@ def test_classes_are_the_distinct_labels_in_order(labels: Any, classes: tuple[An
 @given(
     st.lists(st.sampled_from(["a", "b c", "ü", "0"]), min_size=2).filter(lambda y: len(set(y)) > 1)
 )
-def test_encoding_and_decoding_gives_the_labels_back(labels: list[str]) -> None:
+def test_encoding_and_decoding_gives_the_labels_back(labels) -> None:
     code = learn_labels(labels)
     targets = code.encode(labels)
     assert (targets.sum(axis=1) == 1).all()
@@ -56,7 +54,7 @@ def test_encoding_and_decoding_gives_the_labels_back(labels: list[str]) -> None:
         pd.DataFrame({0: [1, 1], 1: [0, 1]}),
     ],
 )
-def test_a_matrix_of_zeros_and_ones_means_several_labels(labels: Any) -> None:
+def test_a_matrix_of_zeros_and_ones_means_several_labels(labels) -> None:
     code = learn_labels(labels)
     assert code == LabelCode((0, 1), "multilabel")
     assert code.encode(labels).tolist() == [[1, 0], [1, 1]]
@@ -76,19 +74,13 @@ def test_the_columns_of_a_table_name_the_classes() -> None:
         [frozenset("ab"), frozenset(), frozenset("a")],
         pd.Series([("b", "a"), (), ("a",)]),
         [np.array(["a", "b"]), np.array([], dtype=str), np.array(["a"])],
+        [{3, 5}, set(), {3}],
     ],
 )
-def test_sets_of_names_mean_several_labels(labels: Any) -> None:
+def test_sets_of_names_mean_several_labels(labels) -> None:
     code = learn_labels(labels)
-    assert code == LabelCode(("a", "b"), "multilabel")
+    assert code in (LabelCode(("a", "b"), "multilabel"), LabelCode((3, 5), "multilabel"))
     assert code.encode(labels).tolist() == [[1, 1], [0, 0], [1, 0]]
-
-
-def test_sets_may_hold_numbers() -> None:
-    labels = [{3, 5}, {5}, set()]
-    code = learn_labels(labels)
-    assert code == LabelCode((3, 5), "multilabel")
-    assert code.encode(labels).tolist() == [[1, 1], [0, 1], [0, 0]]
 
 
 def test_decoding_several_labels_takes_all_of_at_least_one_half() -> None:
@@ -125,7 +117,7 @@ def test_decoding_one_label_takes_the_most_probable() -> None:
         (list(range(60)), "60 distinct labels for 60 documents look like values"),
     ],
 )
-def test_unusable_labels_are_refused(labels: Any, message: str) -> None:
+def test_unusable_labels_are_refused(labels, message) -> None:
     with pytest.raises(InputError, match=message):
         learn_labels(labels)
 
@@ -139,16 +131,16 @@ def test_labels_never_seen_in_training_are_named() -> None:
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([("a", "c")], "label 'c' was not seen"),
+        ([("a", "c")], r"label\(s\) 'c' were not seen"),
         (["ab"], "expected a tuple of labels for each document, but got 'ab'"),
         (np.zeros((2, 3)), "has 3 columns, but the model has 2 classes"),
     ],
 )
-def test_labels_that_do_not_fit_a_multilabel_model_are_refused(labels: Any, message: str) -> None:
+def test_labels_that_do_not_fit_a_multilabel_model_are_refused(labels, message) -> None:
     with pytest.raises(InputError, match=message):
         LabelCode(("a", "b"), "multilabel").encode(labels)
 
 
 @pytest.mark.parametrize(("classes", "labels"), [(["0", "1"], [1, 0]), ([0, 1], ["1", "0"])])
-def test_a_label_of_another_type_is_known_by_its_name(classes: Any, labels: Any) -> None:
+def test_a_label_of_another_type_is_known_by_its_name(classes, labels) -> None:
     assert learn_labels(classes).encode(labels).argmax(axis=1).tolist() == [1, 0]

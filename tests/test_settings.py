@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from protorynet.errors import InputError, SettingsError
 from protorynet.settings import _RANGES, Settings, load_settings, preset
 
 _HINTS = get_type_hints(Settings)
 _CHOICES = sorted(name for name, hint in _HINTS.items() if get_args(hint))
-_FLAGS = sorted(name for name, hint in _HINTS.items() if hint is bool)
 _WHOLE = sorted(name for name, hint in _HINTS.items() if hint is int)
 _REAL = sorted(name for name, hint in _HINTS.items() if hint is float)
+_NUMBERS = [*_WHOLE, *_REAL]
 
 
 def _values(name: str) -> st.SearchStrategy[Any]:
@@ -28,9 +27,7 @@ def _values(name: str) -> st.SearchStrategy[Any]:
     if hint is bool:
         return st.booleans()
     low, high = _RANGES[name]
-    if hint is int:
-        return st.integers(int(low), int(high))
-    return st.floats(low, high)
+    return st.integers(int(low), int(high)) if hint is int else st.floats(low, high)
 
 
 _VALID = (
@@ -40,84 +37,45 @@ _VALID = (
 )
 
 
-def test_every_setting_is_of_a_kind_that_is_checked() -> None:
-    assert sorted([*_CHOICES, *_FLAGS, *_WHOLE, *_REAL]) == sorted(_HINTS)
-    assert sorted([*_WHOLE, *_REAL]) == sorted(_RANGES)
+def test_every_setting_is_of_a_kind_that_is_checked_and_described() -> None:
+    assert sorted([*_CHOICES, "exact", *_NUMBERS]) == sorted(_HINTS)
+    assert sorted(_NUMBERS) == sorted(_RANGES)
+    assert [name for name in _HINTS if name not in (Settings.__doc__ or "")] == []
 
 
-def test_every_setting_is_described() -> None:
-    described = Settings.__doc__ or ""
-    assert [name for name in _HINTS if name not in described] == []
-
-
-@settings(deadline=None)
 @given(_VALID)
-def test_settings_survive_plain_values(values: Settings) -> None:
-    assert Settings.from_dict(json.loads(json.dumps(values.to_dict()))) == values
+def test_settings_survive_files_of_both_formats(tmp_path_factory, values) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    (folder / "settings.toml").write_text(values.to_toml(), encoding="utf-8")
+    (folder / "settings.json").write_text(json.dumps(values.to_dict()), encoding="utf-8")
+    assert load_settings(folder / "settings.toml") == values
+    assert load_settings(str(folder / "settings.json")) == values
 
 
-@settings(deadline=None)
-@given(_VALID)
-def test_settings_survive_a_toml_file(
-    tmp_path_factory: pytest.TempPathFactory, values: Settings
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "settings.toml"
-    path.write_text(values.to_toml(), encoding="utf-8")
-    assert load_settings(path) == values
-    assert load_settings(str(path)) == values
+_WRONG = [
+    (_CHOICES, ["nonsense", "", None, 1, True, ["euclidean"], np.zeros(2)], "is not one of '"),
+    (["exact"], ["true", 1, 0, None], "should be true or false"),
+    (_NUMBERS, ["3", None, True, [3], 2 + 1j], "should be a"),
+    (_WHOLE, [2.5], "should be a whole number"),
+    (_REAL, [float("nan"), float("inf"), -float("inf")], "should be between"),
+    (_NUMBERS, [-(10**400), 10**400], "should be between"),
+]
 
 
-@settings(deadline=None)
-@given(_VALID)
-def test_settings_survive_a_json_file(
-    tmp_path_factory: pytest.TempPathFactory, values: Settings
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "settings.json"
-    path.write_text(json.dumps(values.to_dict()), encoding="utf-8")
-    assert load_settings(path) == values
+@pytest.mark.parametrize(("names", "values", "message"), _WRONG)
+def test_a_wrong_value_is_refused_by_name(names, values, message) -> None:
+    for name in names:
+        for value in values:
+            with pytest.raises(SettingsError, match=f"{name}=.* {message}"):
+                Settings(**{name: value})
 
 
-@pytest.mark.parametrize("name", _CHOICES)
-@pytest.mark.parametrize("value", ["nonsense", "", None, 1, True, ["euclidean"], np.zeros(2)])
-def test_a_wrong_choice_is_refused_by_name(name: str, value: Any) -> None:
-    with pytest.raises(SettingsError, match=f"{name}=.* is not one of '"):
-        Settings(**{name: value})
-
-
-@pytest.mark.parametrize("name", _FLAGS)
-@pytest.mark.parametrize("value", ["true", 1, 0, None])
-def test_a_wrong_flag_is_refused_by_name(name: str, value: Any) -> None:
-    with pytest.raises(SettingsError, match=f"{name}=.* should be true or false"):
-        Settings(**{name: value})
-
-
-@pytest.mark.parametrize("name", [*_WHOLE, *_REAL])
-@pytest.mark.parametrize("value", ["3", None, True, [3], 2 + 1j])
-def test_what_is_no_number_is_refused_by_name(name: str, value: Any) -> None:
-    with pytest.raises(SettingsError, match=f"{name}=.* should be a"):
-        Settings(**{name: value})
-
-
-@pytest.mark.parametrize("name", _WHOLE)
-def test_a_fraction_is_refused_where_a_whole_number_is_needed(name: str) -> None:
-    with pytest.raises(SettingsError, match=rf"{name}=2\.5 should be a whole number"):
-        Settings(**{name: 2.5})
-
-
-@pytest.mark.parametrize("name", [*_WHOLE, *_REAL])
-def test_a_number_out_of_range_is_refused_with_the_range(name: str) -> None:
-    low, high = _RANGES[name]
-    kind = int if name in _WHOLE else float
-    for value in (kind(low) - 1, kind(high) + 1, -(10**400), 10**400):
+@pytest.mark.parametrize("name", _NUMBERS)
+def test_a_number_out_of_range_is_refused_with_the_range(name) -> None:
+    low, high = map(int if name in _WHOLE else float, _RANGES[name])
+    for value in (low - 1, high + 1):
         with pytest.raises(SettingsError, match=f"{name}=.* should be between {low:g} and"):
             Settings(**{name: value})
-
-
-@pytest.mark.parametrize("name", _REAL)
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_numbers_that_are_not_finite_are_refused(name: str, value: float) -> None:
-    with pytest.raises(SettingsError, match=f"{name}="):
-        Settings(**{name: value})
 
 
 def test_numpy_numbers_become_plain_ones() -> None:
@@ -130,12 +88,9 @@ def test_the_fewest_prototypes_are_never_more_than_the_most() -> None:
     assert Settings(min_prototypes=9, max_prototypes=5).min_prototypes == 5
 
 
-def test_settings_cannot_be_changed() -> None:
+def test_settings_cannot_be_changed_and_replacing_checks_the_new_values() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Settings().alpha = 1.0  # type: ignore[misc]
-
-
-def test_replacing_checks_the_new_values() -> None:
     assert Settings().replace(alpha=0.25).alpha == 0.25
     with pytest.raises(SettingsError, match="alpha=-1"):
         Settings().replace(alpha=-1)
@@ -143,26 +98,14 @@ def test_replacing_checks_the_new_values() -> None:
         Settings().replace(alhpa=1)
 
 
-@pytest.mark.parametrize("name", ["default", "paper"])
-def test_presets_are_found_by_name(name: str) -> None:
-    assert load_settings(name) == preset(name)
-
-
-def test_the_papers_preset_holds_the_papers_constants() -> None:
-    paper = preset("paper")
+def test_presets_are_found_by_name_and_the_papers_holds_its_constants() -> None:
+    assert load_settings("default") == Settings()
+    paper = load_settings("paper")
     assert (paper.psi_squared, paper.alpha, paper.beta, paper.eta) == (10.0, 0.1, 1e-4, 1.0)
     assert (paper.learning_rate, paper.project_every) == (1e-4, 10)
     assert (paper.selection, paper.accuracy_loss, paper.exact) == ("paper", "mse", False)
-
-
-def test_an_unknown_preset_is_refused_with_those_there_are() -> None:
     with pytest.raises(SettingsError, match=r"there is no preset 'fast'; .* 'default', 'paper'"):
         preset("fast")
-
-
-def test_a_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(SettingsError, match=r"'no\.toml' is neither a preset"):
-        load_settings("no.toml")
 
 
 @pytest.mark.parametrize(
@@ -180,24 +123,17 @@ def test_a_file_that_is_not_there_is_named() -> None:
         ("nan.json", b'{"alpha": NaN}'),
     ],
 )
-def test_an_unusable_file_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
+def test_an_unusable_file_is_refused(tmp_path, name, content) -> None:
+    (tmp_path / name).write_bytes(content)
     with pytest.raises(SettingsError):
-        load_settings(path)
+        load_settings(tmp_path / name)
 
 
-def test_a_folder_is_refused(tmp_path: Path) -> None:
+def test_what_is_neither_preset_nor_settings_file_is_refused(tmp_path) -> None:
+    with pytest.raises(SettingsError, match=r"'no\.toml' is neither a preset"):
+        load_settings("no.toml")
     with pytest.raises(SettingsError, match="cannot be read"):
         load_settings(tmp_path)
-
-
-@pytest.mark.parametrize("source", [None, 3, {"alpha": 1}])
-def test_what_is_neither_name_nor_file_nor_settings_is_refused(source: Any) -> None:
-    with pytest.raises(SettingsError, match="a preset's name, a file or a Settings"):
-        load_settings(source)
-
-
-def test_settings_errors_are_input_errors_and_value_errors() -> None:
-    assert issubclass(SettingsError, InputError)
-    assert issubclass(SettingsError, ValueError)
+    for source in (None, 3, {"alpha": 1}):
+        with pytest.raises(InputError, match="a preset's name, a file or a Settings"):
+            load_settings(source)  # type: ignore[arg-type]

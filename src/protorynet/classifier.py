@@ -139,7 +139,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         checkpoint
             Folder in which the state after each epoch is kept.
         resume
-            Go on from that state, if there is one, to the same result.
+            Resume from that state, if there is one, with the same result.
         """
         settings = self._settings()
         if resume and checkpoint is None:
@@ -221,8 +221,8 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         label
             The class.
         X
-            Documents to learn it from. Without them it is the one learnt when the model was
-            trained, and measured on the documents held out then.
+            Documents to learn it from. Without them it is the one of the training, measured on
+            the documents held out then.
         held_out
             Other documents to measure its fidelity on.
         """

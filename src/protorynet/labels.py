@@ -44,17 +44,7 @@ class LabelCode:
         """Return one-hot or multi-hot rows; a label that is no class is refused by name."""
         if self.task == "multilabel":
             return self._encode_sets(labels)
-        plain = _plain_list(labels)
-        places = [self._place(label) for label in plain]
-        unseen = sorted({str(plain[row]) for row, place in enumerate(places) if place is None})
-        if unseen:
-            raise InputError(
-                f"label(s) {', '.join(map(repr, unseen[:5]))} were not seen in training; "
-                f"the classes are {', '.join(map(repr, self.names[:10]))}."
-            )
-        targets = np.zeros((len(plain), len(self.classes)), np.float32)
-        targets[np.arange(len(plain)), np.array(places, np.int64)] = 1
-        return targets
+        return self._mark([[_plain(label)] for label in labels])
 
     def decide(self, probabilities: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Say for each row which classes are given: the most probable one, or all from .5 on."""
@@ -89,31 +79,37 @@ class LabelCode:
         >>> labels.name_of(np.array([0.9, 0.5])), labels.name_of(np.array([0.1, 0.2]))
         ('clean, quiet', '(none)')
         """
-        given = self.decide(probabilities[None])[0].tolist()
-        return (
-            ", ".join(name for name, is_given in zip(self.names, given, strict=True) if is_given)
-            or "(none)"
-        )
+        given = np.array(self.names)[self.decide(probabilities[None])[0]]
+        return ", ".join(given) or "(none)"
 
     def _encode_sets(self, labels: Any) -> NDArray[np.float32]:
         matrix = _matrix(labels)
         if matrix is None:
-            matrix = np.zeros((len(labels), len(self.classes)), np.float32)
-            for row, chosen in enumerate(labels):
-                for name in _plain_set(chosen):
-                    place = self._place(name)
-                    if place is None:
-                        raise InputError(
-                            f"label {str(name)!r} was not seen in training; "
-                            f"the classes are {', '.join(map(repr, self.names[:10]))}."
-                        )
-                    matrix[row, place] = 1
+            return self._mark([_plain_set(chosen) for chosen in labels])
         if matrix.shape[1] != len(self.classes):
             raise InputError(
                 f"the label matrix has {matrix.shape[1]} columns, but the model has "
                 f"{len(self.classes)} classes."
             )
         return matrix
+
+    def _mark(self, given: list[list[Scalar]]) -> NDArray[np.float32]:
+        """Return a row for each document with 1 for its labels."""
+        targets = np.zeros((len(given), len(self.classes)), np.float32)
+        unseen = set()
+        for row, labels in enumerate(given):
+            for label in labels:
+                place = self._place(label)
+                if place is None:
+                    unseen.add(str(label))
+                else:
+                    targets[row, place] = 1
+        if unseen:
+            raise InputError(
+                f"label(s) {', '.join(map(repr, sorted(unseen)[:5]))} were not seen in training; "
+                f"the classes are {', '.join(map(repr, self.names[:10]))}."
+            )
+        return targets
 
     def _place(self, label: Scalar) -> int | None:
         """Return the column of a label; of another type than the classes, by its name.
@@ -184,18 +180,16 @@ def learn_labels(labels: Any) -> LabelCode:
         if not together:
             raise InputError("no document has any label.")
         return LabelCode(_sorted(together), "multilabel")
-    plain = _plain_list(labels)
-    distinct = set(plain)
-    classes = _sorted(distinct)
-    if len(distinct) < 2:
-        shown = repr(next(iter(distinct))) if distinct else "none"
+    classes = _sorted({_plain(label) for label in labels})
+    if len(classes) < 2:
+        shown = repr(classes[0]) if classes else "none"
         raise InputError(
-            f"the {len(plain)} documents have only one class ({shown}); "
+            f"the {len(labels)} documents have only one class ({shown}); "
             "a classifier needs at least two."
         )
-    if len(distinct) > max(50, len(plain) // 2):
+    if len(classes) > max(50, len(labels) // 2):
         raise InputError(
-            f"{len(distinct)} distinct labels for {len(plain)} documents look like values, not "
+            f"{len(classes)} distinct labels for {len(labels)} documents look like values, not "
             "classes. Choose a column of classes with label=… (--label COLUMN)."
         )
     return LabelCode(classes, "multiclass")
@@ -227,14 +221,10 @@ def _matrix(labels: Any) -> NDArray[np.float32] | None:
     return array.astype(np.float32)
 
 
-def _plain_list(labels: Any) -> list[Scalar]:
-    return [_plain(label) for label in labels]
-
-
 def _plain_set(labels: Any) -> list[Scalar]:
     if not isinstance(labels, _SETS):
         raise InputError(f"expected a tuple of labels for each document, but got {labels!r}.")
-    return _plain_list(labels)
+    return [_plain(label) for label in labels]
 
 
 def _plain(label: Any) -> Scalar:

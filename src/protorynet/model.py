@@ -25,7 +25,7 @@ __all__ = ["PRECOMPUTED", "EncoderRecord", "Model", "TrainingRecord"]
 PRECOMPUTED = "precomputed"
 """The name that stands for an encoder where users give vectors in place of texts."""
 
-_BLOCK = 16_384  # vectors mapped at once
+_VECTORS_PER_BLOCK = 16_384  # mapped at once
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ class Model:
             return self.network.prototypes[:0]
         embedded = torch.empty((len(vectors), self.network.prototypes.shape[1]), device=self.device)
         # Block by block, for what lies between the two may not be as large as they are.
-        for start in range(0, len(vectors), _BLOCK):
-            block = slice(start, start + _BLOCK)
+        for start in range(0, len(vectors), _VECTORS_PER_BLOCK):
+            block = slice(start, start + _VECTORS_PER_BLOCK)
             base = self.centring(torch.from_numpy(vectors[block]).to(self.device))
             embedded[block] = base if self.adapter is None else self.adapter(base)
         return embedded
@@ -181,7 +181,7 @@ class Model:
     def edited(self, edits: Edits, vectors: NDArray[np.float32]) -> Model:
         """Return the model with its prototypes edited, and the edit logged.
 
-        Where more than names change, the automata no longer tell what the model does, and go.
+        Where more than names change, the automata no longer describe the model, and go.
 
         Parameters
         ----------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Reading"]
+__all__ = ["Reading", "group_by_length"]
 
 
 def _not_read() -> NDArray[np.float32]:
@@ -132,3 +132,22 @@ class Reading:
     def paths(self, ids: Sequence[Any] | NDArray[Any]) -> list[NDArray[Any]]:
         """Return the ids of the prototypes of each document, given those of all prototypes."""
         return np.split(np.asarray(ids)[self.columns], self.offsets[1:-1])
+
+
+def group_by_length(lengths: NDArray[np.int64], most: int) -> list[NDArray[np.int64]]:
+    """Group documents of like length; a group of several, padded, has `most` sentences at most.
+
+    Examples
+    --------
+    >>> [group.tolist() for group in group_by_length(np.array([9, 1, 2, 2]), most=6)]
+    [[1, 2, 3], [0]]
+    """
+    order = np.argsort(lengths, kind="stable")
+    groups, start = [], 0
+    while start < len(order):
+        stop = start + 1
+        while stop < len(order) and (stop + 1 - start) * lengths[order[stop]] <= most:
+            stop += 1
+        groups.append(order[start:stop])
+        start = stop
+    return groups

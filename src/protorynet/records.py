@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -12,7 +13,10 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from protorynet.errors import ModelFormatError
 
-__all__ = ["finite", "json_object", "read_record"]
+__all__ = ["DAMAGE", "digest_values", "finite", "json_object", "read_record"]
+
+# What using damaged or hand-made values may raise.
+DAMAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 _Record = TypeVar("_Record")
 
@@ -30,6 +34,12 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def digest_values(values: Mapping[str, Any]) -> str:
+    """Return the sha256 of values but for their own "sha256", however a file lays them out."""
+    kept = {name: value for name, value in values.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
 def json_object(path: Path, content: bytes) -> dict[str, Any]:

@@ -30,14 +30,14 @@ from torch import nn
 
 from protorynet.automaton import Automaton
 from protorynet.card import model_card
-from protorynet.data import Splitter
+from protorynet.data import Splitter, one_line
 from protorynet.errors import ModelFormatError, SettingsError
 from protorynet.files import check_replaceable, read_limited, replaced_directory
 from protorynet.labels import LabelCode, read_labels
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
 from protorynet.prototypes import EditEntry, EditLog, PastState, Prototype, Prototypes
-from protorynet.records import json_object, read_record
+from protorynet.records import DAMAGE, digest_values, json_object, read_record
 from protorynet.settings import Settings
 
 if TYPE_CHECKING:
@@ -46,20 +46,12 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT_VERSION", "check_free", "is_model_directory", "load_model", "save_model"]
 
 FORMAT_VERSION = 1
-_CONFIG, _WEIGHTS, _PROTOTYPES, _CARD, _ENCODER = (
-    "config.json",
-    "model.safetensors",
-    "prototypes.json",
-    "README.md",
-    "encoder",
-)
+_CONFIG, _WEIGHTS, _PROTOTYPES = "config.json", "model.safetensors", "prototypes.json"
+_CARD, _ENCODER, _AUTOMATA = "README.md", "encoder", "automata.json"
 _EDITS, _STATES = "edits.json", "edits.safetensors"
-_AUTOMATA = "automata.json"
 _EXPORTED = "export.json"  # what an exported model has in a configuration's place
 _MARKS = (_CONFIG, _WEIGHTS, _PROTOTYPES)
 _OURS = {*_MARKS, _CARD, _ENCODER, _EDITS, _STATES, _AUTOMATA}
-# What reading a damaged or hand-made file may raise.
-_DAMAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 _LARGEST_JSON = 64 * 2**20
 _LARGEST_WEIGHTS = 4 * 2**30
 
@@ -92,7 +84,7 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
     files = {_WEIGHTS: weights, _PROTOTYPES: prototypes}
     if model.automata:
         config["automata"] = len(model.automata)
-        files[_AUTOMATA] = _automata_file(model.automata)
+        files[_AUTOMATA] = json.dumps({"automata": _plain_automata(model.automata)}).encode()
     if model.edits.entries:
         config["edits"] = len(model.edits.entries)
         files |= _edit_files(model.edits)
@@ -101,7 +93,7 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
             (fresh / name).write_bytes(content)
         (fresh / _CARD).write_text(model_card(model), encoding="utf-8")
         checksums = {name: _sha256(content) for name, content in files.items()}
-        checksums[_CONFIG] = _config_sha256(config)
+        checksums[_CONFIG] = digest_values(config)
         if tuned is not None:
             if isinstance(tuned, Path):
                 shutil.copytree(tuned, fresh / _ENCODER, copy_function=_link)
@@ -141,18 +133,18 @@ def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
         )
     try:
         checksums = config["sha256"]
-        if _config_sha256(config) != checksums[_CONFIG]:
+        if digest_values(config) != checksums[_CONFIG]:
             raise _changed(path / _CONFIG)
         model = _build(config, path)
     except SettingsError as error:
         raise ModelFormatError(f"{path / _CONFIG} is not valid: {error}") from None
-    except _DAMAGE as error:
-        reason = " ".join(str(error).split())
+    except DAMAGE as error:
         raise ModelFormatError(
-            f"{path} is not a valid model directory ({type(error).__name__}: {reason}). "
+            f"{path} is not a valid model directory ({type(error).__name__}: {one_line(error)}). "
             "Restore it from a copy, or train again."
         ) from None
-    _move(model, device)
+    for module in _modules(model).values():
+        module.to(device)
     folder = path / _ENCODER if model.encoder.tuned else None
     if folder is not None and _folder_sha256(folder) != checksums.get(_ENCODER):
         raise _changed(folder)
@@ -173,15 +165,13 @@ def check_free(path: Path) -> None:
 def _build(config: dict[str, Any], path: Path) -> Model:
     checksums = config["sha256"]
     tensors = _read_weights(path / _WEIGHTS, checksums[_WEIGHTS])
-    listed = json_object(
-        path / _PROTOTYPES, _unchanged(path / _PROTOTYPES, _LARGEST_JSON, checksums[_PROTOTYPES])
-    )
+    listed = _read_json(path / _PROTOTYPES, checksums)
     labels = read_labels(config["classes"], config["task"])
     settings = Settings.from_dict(config["settings"])
     centring = Centring(tensors["centring.mean"], float(tensors["centring.scale"]))
     model = Model(
         centring=centring,
-        adapter=_adapter(tensors, settings, centring) if _has(tensors, "adapter.") else None,
+        adapter=_adapter(_below(tensors, "adapter."), settings, centring),
         network=_network(tensors, settings, len(labels.classes)),
         prototypes=_prototypes(listed, labels),
         labels=labels,
@@ -206,7 +196,7 @@ def _automata(config: dict[str, Any], path: Path, model: Model) -> tuple[Automat
         _refuse_strangers(path, (_AUTOMATA,), "automata")
         return ()
     file = path / _AUTOMATA
-    values = json_object(file, _unchanged(file, _LARGEST_JSON, config["sha256"][_AUTOMATA]))
+    values = _read_json(file, config["sha256"])
     automata = _read_automata(values["automata"], model.labels, file)
     _check_automata(automata, model.prototypes)
     return automata
@@ -228,17 +218,10 @@ def _check_automata(automata: tuple[Automaton, ...], prototypes: Prototypes) -> 
         raise ValueError("the automata have other prototypes than the model")
 
 
-def _automata_file(automata: tuple[Automaton, ...]) -> bytes:
-    return f'{{"automata": {_automata_lines(automata)}}}\n'.encode()
-
-
-def _automata_lines(automata: tuple[Automaton, ...]) -> str:
-    """Lay automata out as JSON without what follows from the rest, one of them per line."""
-    lines = []
-    for automaton in automata:
-        values = {name: value for name, value in automaton.to_dict().items() if name != "edges"}
-        lines.append(json.dumps(values, ensure_ascii=False, allow_nan=False))
-    return "[\n" + ",\n".join(lines) + "\n]"
+def _plain_automata(automata: tuple[Automaton, ...]) -> list[dict[str, Any]]:
+    """Return automata as plain values, without the edges, which follow from the rest."""
+    plain = [automaton.to_dict() for automaton in automata]
+    return [{name: each[name] for name in each if name != "edges"} for each in plain]
 
 
 def _refuse_strangers(path: Path, names: tuple[str, ...], kind: str) -> None:
@@ -256,7 +239,7 @@ def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
     if not count:
         _refuse_strangers(path, (_EDITS, _STATES), "edits")
         return EditLog()
-    values = json_object(path / _EDITS, _unchanged(path / _EDITS, _LARGEST_JSON, checksums[_EDITS]))
+    values = _read_json(path / _EDITS, checksums)
     entries = tuple(read_record(EditEntry, entry) for entry in values["entries"])
     if len(entries) != count:
         raise ValueError(f"{len(entries)} edits in {_EDITS}, but {count!r} in {_CONFIG}")
@@ -277,8 +260,7 @@ def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
         _check_agreement(replace(model, network=state.network, prototypes=state.prototypes))
         _check_automata(state.automata, state.prototypes)
         states.append(state)
-    log = EditLog(entries, tuple(states))
-    return log if "automata" in values else _with_inferred_automata(log, model.automata)
+    return EditLog(entries, tuple(states))
 
 
 def _past_automata(place: Any, kept: list[tuple[Automaton, ...]]) -> tuple[Automaton, ...]:
@@ -287,17 +269,6 @@ def _past_automata(place: Any, kept: list[tuple[Automaton, ...]]) -> tuple[Autom
     if type(place) is not int or not 0 <= place < len(kept):
         raise ValueError(f"a state has the automata {place!r}, but {_EDITS} holds {len(kept)}")
     return kept[place]
-
-
-def _with_inferred_automata(log: EditLog, present: tuple[Automaton, ...]) -> EditLog:
-    """Fill in a log from before it kept automata: those that new names alone left as they are."""
-    states: list[PastState] = []
-    for state in reversed(log.states):
-        entry = log.entries[state.number - 1]
-        if entry.touches_matching or entry.retraining is not None:
-            present = ()
-        states.insert(0, replace(state, automata=present))
-    return replace(log, states=tuple(states))
 
 
 def _edit_files(log: EditLog) -> dict[str, bytes]:
@@ -309,16 +280,18 @@ def _edit_files(log: EditLog) -> dict[str, bytes]:
             distinct.append(state.automata)
         place = distinct.index(state.automata) if state.automata else None
         states.append({"number": state.number, "automata": place, **state.prototypes.to_dict()})
-    values = _json({"entries": [entry.to_dict() for entry in log.entries], "states": states})
-    laid_out = ", ".join(_automata_lines(automata) for automata in distinct)
-    content = values.removesuffix(b"\n}\n") + f',\n  "automata": [{laid_out}]\n}}\n'.encode()
+    content = {
+        "entries": [entry.to_dict() for entry in log.entries],
+        "states": states,
+        "automata": [_plain_automata(automata) for automata in distinct],
+    }
     # States between which only names changed share their weights; safetensors wants copies.
     tensors = {
         f"{state.number}.network.{name}": tensor.detach().cpu().contiguous().clone()
         for state in log.states
         for name, tensor in state.network.state_dict().items()
     }
-    return {_EDITS: content, _STATES: save_tensors(tensors)}
+    return {_EDITS: json.dumps(content).encode(), _STATES: save_tensors(tensors)}
 
 
 def _check_agreement(model: Model) -> None:
@@ -338,23 +311,29 @@ def _check_agreement(model: Model) -> None:
         raise ValueError(f"{len(model.training.class_frequencies)} class frequencies")
 
 
+def _modules(model: Model) -> dict[str, nn.Module]:
+    modules: dict[str, nn.Module] = {"centring": model.centring, "network": model.network}
+    return modules if model.adapter is None else {**modules, "adapter": model.adapter}
+
+
 def _tensors(model: Model) -> dict[str, torch.Tensor]:
-    parts: dict[str, nn.Module] = {"centring": model.centring, "network": model.network}
-    if model.adapter is not None:
-        parts["adapter"] = model.adapter
     return {
         f"{part}.{name}": tensor.detach().cpu().contiguous()
-        for part, module in parts.items()
+        for part, module in _modules(model).items()
         for name, tensor in module.state_dict().items()
     }
 
 
-def _adapter(tensors: dict[str, torch.Tensor], settings: Settings, centring: Centring) -> Adapter:
+def _adapter(
+    tensors: dict[str, torch.Tensor], settings: Settings, centring: Centring
+) -> Adapter | None:
+    if not tensors:
+        return None
     dimension = len(centring.mean)
     # Built without memory, so that a wrong size in the settings costs nothing before it is seen.
     with torch.device("meta"):
         adapter = Adapter(dimension, settings.adapter_size, unit_length=centring.unit_length)
-    adapter.load_state_dict(_below(tensors, "adapter."), assign=True)
+    adapter.load_state_dict(tensors, assign=True)
     return adapter.eval().requires_grad_(False)
 
 
@@ -367,13 +346,6 @@ def _network(
     network = ProtoryNetwork(vectors, reader, settings)
     network.load_state_dict(_below(tensors, "network."), assign=True)
     return network.eval().requires_grad_(False)
-
-
-def _move(model: Model, device: str) -> None:
-    model.centring.to(device)
-    model.network.to(device)
-    if model.adapter is not None:
-        model.adapter.to(device)
 
 
 def _read_weights(path: Path, checksum: str) -> dict[str, torch.Tensor]:
@@ -396,6 +368,10 @@ def _read(path: Path, largest: int) -> bytes:
         ) from None
 
 
+def _read_json(path: Path, checksums: dict[str, str]) -> dict[str, Any]:
+    return json_object(path, _unchanged(path, _LARGEST_JSON, checksums[path.name]))
+
+
 def _unchanged(path: Path, largest: int, checksum: str) -> bytes:
     content = _read(path, largest)
     if _sha256(content) != checksum:
@@ -410,10 +386,6 @@ def _changed(path: Path) -> ModelFormatError:
     )
 
 
-def _has(tensors: dict[str, torch.Tensor], prefix: str) -> bool:
-    return any(name.startswith(prefix) for name in tensors)
-
-
 def _below(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
     return {n.removeprefix(prefix): value for n, value in tensors.items() if n.startswith(prefix)}
 
@@ -424,12 +396,6 @@ def _json(values: dict[str, Any]) -> bytes:
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _config_sha256(config: dict[str, Any]) -> str:
-    """Digest the values of a configuration, however they are laid out in the file."""
-    values = {name: value for name, value in config.items() if name != "sha256"}
-    return _sha256(json.dumps(values, sort_keys=True).encode())
 
 
 def _folder_sha256(folder: Path) -> str:

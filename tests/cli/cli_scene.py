@@ -50,6 +50,24 @@ def write_csv(path: Path, header: list[str], rows: list[tuple[str, ...]]) -> Pat
     return path
 
 
+def read_rows(table: Path) -> list[tuple[str, ...]]:
+    """Return the rows of a CSV file without its header."""
+    with table.open(newline="", encoding="utf-8") as file:
+        return [tuple(row) for row in csv.reader(file)][1:]
+
+
+def write_splits(table: Path, folder: Path) -> dict[str, Path]:
+    """Write the two splits of a table as two tables without a column 'split'."""
+    return {
+        name: write_csv(
+            folder / f"{name}.csv",
+            ["review", "sentiment"],
+            [row[:2] for row in read_rows(table) if row[2] == name],
+        )
+        for name in ("train", "test")
+    }
+
+
 def snapshot(folder: Path) -> dict[str, bytes]:
     """Return the content of every file below a folder."""
     return {

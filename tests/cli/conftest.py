@@ -14,7 +14,7 @@ from protorynet.cli import main
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _own_cache(tmp_path_factory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PROTORYNET_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.delenv("PROTORYNET_DEBUG", raising=False)
@@ -23,7 +23,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory) -> Path:
     """A folder with reviews.csv (columns review, sentiment, split) and quick.toml."""
     folder = tmp_path_factory.mktemp("data")
     rows = [
@@ -36,18 +36,18 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def table(data: Path) -> Path:
+def table(data) -> Path:
     return data / "reviews.csv"
 
 
 @pytest.fixture(scope="session")
-def quick(data: Path) -> tuple[str, str]:
+def quick(data) -> tuple[str, str]:
     """Options that make training quick."""
     return ("--settings", str(data / "quick.toml"))
 
 
 @pytest.fixture(scope="session")
-def trained(table: Path, quick: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(table, quick, tmp_path_factory) -> Path:
     """A model directory that tests only read."""
     folder = tmp_path_factory.mktemp("trained") / "model"
     assert main(["fit", str(table), "-o", str(folder), *quick]) == 0
@@ -55,13 +55,13 @@ def trained(table: Path, quick: tuple[str, str], tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture
-def model(trained: Path, tmp_path: Path) -> Path:
+def model(trained, tmp_path) -> Path:
     """A model directory of the test's own, to damage or replace."""
     return Path(shutil.copytree(trained, tmp_path / "own model"))
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(capsys) -> Run:
     """Run a command in this process."""
 
     def run_command(*arguments: object) -> Ended:
@@ -73,7 +73,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def fails(run: Run) -> Fails:
+def fails(run) -> Fails:
     """Run a command that must fail with one line, print nothing else, and return that line."""
 
     def run_failing(*arguments: object, code: int = 2) -> str:

@@ -4,53 +4,35 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_scene import Fails, Run
+
+from protorynet.cli import main
+from protorynet.encoders import choose_encoder
 
 
-@pytest.fixture
-def _quick_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_encoders_are_listed_with_what_auto_takes(run, monkeypatch) -> None:
     monkeypatch.setattr("protorynet.encoders.registry.SECONDS_PER_ENCODER", 0.0)
-
-
-@pytest.mark.usefixtures("_quick_clock")
-def test_the_table_stars_what_auto_takes(run: Run) -> None:
     ended = run("encoders", "--device", "cpu")
     assert ended.code == 0
     row, *_, reason = [line for line in ended.out.splitlines() if line.strip().startswith("*")]
     assert reason.startswith(f"* --encoder auto takes {row.split()[1]}: ")
-
-
-@pytest.mark.usefixtures("_quick_clock")
-def test_json_holds_every_figure(run: Run) -> None:
-    told = json.loads(run("encoders", "--device", "cpu", "--json").out)
-    assert set(told) == {"auto", "encoders"}
-    first = told["encoders"][0]
+    given = json.loads(run("encoders", "--device", "cpu", "--json").out)
+    assert set(given) == {"auto", "encoders"}
+    first = given["encoders"][0]
     assert (first["name"], first["dimension"], first["relative"]) == ("minilm", 384, 1.0)
     assert first["bytes_on_disk"] > 8e7
 
 
 @pytest.fixture(scope="module")
-def automatic(
-    table: Path, quick: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    from protorynet.cli import main
-
+def automatic(table, quick, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("auto") / "model"
     options = ["--encoder", "auto", "--device", "cpu"]
     assert main(["fit", str(table), "-o", str(folder), *quick, *options]) == 0
     return folder
 
 
-def test_a_model_records_what_auto_stood_for(automatic: Path) -> None:
-    from protorynet.encoders import choose_encoder
-
+def test_a_model_of_a_variant_is_evaluated_explained_and_edited(automatic, table, run) -> None:
     config = json.loads((automatic / "config.json").read_text())
     assert config["encoder"]["name"] == choose_encoder("cpu").name
-
-
-def test_a_model_of_a_variant_is_evaluated_explained_and_edited(
-    automatic: Path, table: Path, run: Run
-) -> None:
     assert json.loads(run("evaluate", automatic, table, "--json").out)["accuracy"] > 0.8
     assert run("explain", automatic, "The acting was superb.").code == 0
     shown = json.loads(run("prototypes", automatic, "--json").out)["prototypes"]
@@ -58,16 +40,14 @@ def test_a_model_of_a_variant_is_evaluated_explained_and_edited(
     assert dropped.code == 0, dropped.err
 
 
-def test_auto_takes_float32_where_the_weights_are_trained(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_auto_takes_float32_where_the_weights_are_trained(capsys) -> None:
     from protorynet.cli.fit_command import _chosen_encoder
 
     assert _chosen_encoder("auto", "full", "cpu") == "minilm"
     assert "full training" in capsys.readouterr().err
 
 
-def test_a_variant_cannot_be_trained_itself(table: Path, tmp_path: Path, fails: Fails) -> None:
+def test_a_variant_cannot_be_trained_itself(table, tmp_path, fails) -> None:
     options = ("--encoder", "minilm:bf16", "--encoder-training", "full")
     message = fails("fit", table, "-o", tmp_path / "model", *options)
     assert "encoder_training='full' needs a transformer encoder" in message

@@ -4,39 +4,38 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_scene import Fails, Run
+
+from protorynet.cli import main
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 
 @pytest.fixture(scope="module")
-def exported(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from protorynet.cli import main
-
+def exported(trained, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("cli") / "exported"
     assert main(["export", str(trained), "-o", str(folder), "--format", "onnx"]) == 0
     return folder
 
 
-def test_predictions_of_the_export_are_those_of_the_model(
-    run: Run, trained: Path, exported: Path, table: Path, tmp_path: Path
+def test_the_export_predicts_and_explains_as_the_model(
+    run, trained, exported, table, tmp_path
 ) -> None:
-    for place, folder in enumerate((trained, exported)):
-        run("predict", folder, table, "-o", tmp_path / f"{place}.jsonl")
-    rows = [
-        [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
-        for name in ("0.jsonl", "1.jsonl")
-    ]
+    rows, steps = [], []
+    for folder in (trained, exported):
+        run("predict", folder, table, "-o", tmp_path / "out.jsonl")
+        lines = (tmp_path / "out.jsonl").read_text().splitlines()
+        rows.append([json.loads(line) for line in lines])
+        explained = run("explain", folder, "The room was clean. But the staff was rude.", "--json")
+        steps.append([step["prototype"] for step in json.loads(explained.out)["sentences"]])
+    assert steps[0] == steps[1]
     for ours, theirs in zip(*rows, strict=True):
         assert ours["prediction"] == theirs["prediction"]
         assert ours["trajectory"] == theirs["trajectory"]
         assert ours["probability"] == pytest.approx(theirs["probability"], abs=1e-5)
 
 
-def test_the_export_tells_how_both_do_on_a_table(
-    run: Run, trained: Path, table: Path, tmp_path: Path
-) -> None:
+def test_the_export_tells_how_both_do_on_a_table(run, trained, table, tmp_path) -> None:
     ended = run("export", trained, "-o", tmp_path / "m", "--check", table, "--json")
     said = json.loads(ended.out)
     assert said["check"]["same_labels"] == 1
@@ -44,48 +43,20 @@ def test_the_export_tells_how_both_do_on_a_table(
     assert said["trial"]["largest_difference"] < 1e-4
 
 
-def test_a_folder_that_is_no_export_is_not_replaced(
-    fails: Fails, trained: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("export", "MODEL", "-o", "FOLDER"), "is not an exported model"),
+        (("export", "MODEL", "-o", "m", "--format", "tflite"), "onnx"),
+        (("export", "MODEL", "-o", "m", "--text", "review"), "need --check TABLE"),
+        (("explain", "EXPORT", "Fine.", "--words"), "ask the model that it was made of"),
+        (("prototypes", "EXPORT"), "is an exported model"),
+        (("predict", "MODEL", "TABLE", "--runtime", "onnx"), "protorynet export"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(
+    fails, trained, exported, table, tmp_path, words, message
 ) -> None:
     (tmp_path / "precious.txt").write_text("mine")
-    assert "is not an exported model" in fails("export", trained, "-o", tmp_path)
-
-
-def test_another_format_is_refused(fails: Fails, trained: Path, tmp_path: Path) -> None:
-    assert "onnx" in fails("export", trained, "-o", tmp_path / "m", "--format", "tflite")
-
-
-def test_explaining_with_the_export_says_what_the_model_says(
-    run: Run, trained: Path, exported: Path
-) -> None:
-    text = "The room was clean. But the staff was rude."
-    ours, theirs = (
-        json.loads(run("explain", folder, text, "--json").out) for folder in (trained, exported)
-    )
-    assert ours["label"] == theirs["label"]
-    shown = [[step["prototype"] for step in each["sentences"]] for each in (ours, theirs)]
-    assert shown[0] == shown[1]
-
-
-def test_word_effects_of_an_export_are_refused_with_the_remedy(
-    fails: Fails, exported: Path
-) -> None:
-    assert "ask the model that it was made of" in fails("explain", exported, "Fine.", "--words")
-
-
-def test_columns_are_not_named_without_a_table(fails: Fails, trained: Path, tmp_path: Path) -> None:
-    assert "need --check TABLE" in fails(
-        "export", trained, "-o", tmp_path / "m", "--text", "review"
-    )
-
-
-def test_a_command_that_needs_the_model_itself_says_that_this_is_its_export(
-    fails: Fails, exported: Path
-) -> None:
-    assert "is an exported model" in fails("prototypes", exported)
-
-
-def test_a_model_that_is_not_exported_is_refused_for_onnx(fails: Fails, tmp_path: Path) -> None:
-    (tmp_path / "new.csv").write_text("text\nA lovely room.\n")
-    line = fails("predict", tmp_path, tmp_path / "new.csv", "--runtime", "onnx")
-    assert "protorynet export" in line
+    known = {"MODEL": trained, "EXPORT": exported, "TABLE": table, "FOLDER": tmp_path}
+    assert message in fails(*(known.get(word, word) for word in words))

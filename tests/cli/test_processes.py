@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from cli_scene import SETTINGS, Ended, Run, reviews, snapshot, the_error, write_csv
+from cli_scene import SETTINGS, Ended, reviews, snapshot, the_error, write_csv
 
-from protorynet import ProtoryNetClassifier
+from protorynet import ProtoryNetClassifier, __version__
 
 HEAVY = ("torch", "sklearn", "pandas", "pyarrow", "transformers", "numpy")
 START = "import sys; from protorynet.cli import main; sys.exit(main())"
@@ -32,6 +32,12 @@ def finish(process: subprocess.Popen[str]) -> Ended:
     return Ended(process.returncode, out or "", err)
 
 
+def test_the_package_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "protorynet", "--version"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert ended.stdout == f"protorynet {__version__}\n"
+
+
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from protorynet.cli import main; main(['fit', '--help']); "
@@ -42,9 +48,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @posix_only
-def test_ctrl_c_loses_nothing_and_resume_gives_the_same_model(
-    run: Run, table: Path, tmp_path: Path
-) -> None:
+def test_ctrl_c_loses_nothing_and_resume_gives_the_same_model(run, table, tmp_path) -> None:
     settings = tmp_path / "long.toml"
     settings.write_text(SETTINGS.replace("= 4", "= 20"))
     arguments = ["fit", table, "--settings", settings, "-o"]
@@ -74,24 +78,9 @@ def test_ctrl_c_loses_nothing_and_resume_gives_the_same_model(
     ).read_bytes()
 
 
-def test_a_checkpoint_of_another_run_is_refused(
-    run: Run, table: Path, quick: tuple[str, str], tmp_path: Path
-) -> None:
-    texts, labels = zip(*reviews(), strict=True)
-    checkpoint = tmp_path / "m.checkpoint"
-    classifier = ProtoryNetClassifier(settings=quick[1], random_state=1)
-    classifier.fit(texts, labels, checkpoint=checkpoint)
-    before = snapshot(checkpoint)
-    ended = run("fit", table, "-o", tmp_path / "m", "--resume", *quick)
-    assert "other data, settings, seed or encoder" in the_error(ended, 2)
-    assert snapshot(checkpoint) == before
-
-
 @posix_only
 @pytest.mark.parametrize("during", ["training", "saving"])
-def test_a_full_disk_leaves_the_old_model_whole(
-    table: Path, quick: tuple[str, str], model: Path, tmp_path: Path, during: str
-) -> None:
+def test_a_full_disk_leaves_the_old_model_whole(table, quick, model, tmp_path, during) -> None:
     before = snapshot(model)
     if during == "saving":
         # All epochs are done already, so that the model is the first thing to be written.
@@ -107,9 +96,7 @@ def test_a_full_disk_leaves_the_old_model_whole(
 
 
 @posix_only
-def test_a_full_disk_leaves_the_old_predictions_whole(
-    table: Path, trained: Path, tmp_path: Path
-) -> None:
+def test_a_full_disk_leaves_the_old_predictions_whole(table, trained, tmp_path) -> None:
     output = tmp_path / "out.csv"
     output.write_text("of yesterday\n")
     arguments = ["predict", trained, table, "-o", output]
@@ -120,14 +107,14 @@ def test_a_full_disk_leaves_the_old_predictions_whole(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_full_standard_output_is_one_line(trained: Path) -> None:
+def test_full_standard_output_is_one_line(trained) -> None:
     with Path("/dev/full").open("w") as full:
         ended = finish(start("prototypes", trained, "--json", stdout=full))
     assert "No space left on device" in the_error(ended, 1)
 
 
 @posix_only
-def test_a_reader_that_stops_early_is_no_error(trained: Path, tmp_path: Path) -> None:
+def test_a_reader_that_stops_early_is_no_error(trained, tmp_path) -> None:
     rows = [(text,) for text, _ in reviews()] * 40
     source = write_csv(tmp_path / "t.csv", ["text"], rows)
     process = start("predict", trained, source, stdout=subprocess.PIPE)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scale_scene import scored_here, write_reviews
 
-from protorynet import ProtoryNetClassifier, Settings
+from protorynet import ProtoryNetClassifier
 
 
 @pytest.fixture(scope="session")
-def trained(tiny_bert_folder: Path, reviews: Any, quick: Settings) -> ProtoryNetClassifier:
+def trained(tiny_bert_folder, reviews, quick) -> ProtoryNetClassifier:
     classifier = ProtoryNetClassifier(tiny_bert_folder, settings=quick, device="cpu", cache=False)
     return classifier.fit(reviews.texts, reviews.labels)
 
 
 @pytest.fixture(scope="session")
-def exported(trained: ProtoryNetClassifier, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exported(trained, tmp_path_factory) -> Path:
     """An exported model that tests only read."""
     pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
@@ -31,18 +30,13 @@ def exported(trained: ProtoryNetClassifier, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture
-def own(exported: Path, tmp_path: Path) -> Path:
+def own(exported, tmp_path) -> Path:
     """An exported model of the test's own, to damage."""
     return Path(shutil.copytree(exported, tmp_path / "own"))
 
 
 @pytest.fixture(scope="session")
-def model(
-    tiny_bert_folder: Path,
-    reviews: object,
-    quick: Settings,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path:
+def model(tiny_bert_folder, reviews, quick, tmp_path_factory) -> Path:
     """A model directory that tests only read."""
     folder = tmp_path_factory.mktemp("scaled") / "hotel"
     classifier = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu")
@@ -51,7 +45,7 @@ def model(
 
 
 @pytest.fixture(scope="session")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def table(tmp_path_factory) -> Path:
     """A folder of two Parquet files with 1,500 reviews, a few of them empty."""
     folder = tmp_path_factory.mktemp("reviews")
     write_reviews(folder / "b.parquet", range(500), row_group=200)
@@ -60,6 +54,6 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def expected(model: Path, table: Path) -> list[dict[str, object]]:
+def expected(model, table) -> list[dict[str, object]]:
     """The rows that one process makes of the table."""
     return scored_here(model, [table / "a.parquet", table / "b.parquet"])

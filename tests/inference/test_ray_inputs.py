@@ -33,7 +33,7 @@ def _write(path: Path, numbers: range, *, row_group: int = 100) -> Path:
     rows=st.integers(1, 20),
 )
 def test_parts_one_after_another_are_the_files_one_after_another(
-    tmp_path_factory: pytest.TempPathFactory, lengths: list[int], row_group: int, rows: int
+    tmp_path_factory, lengths, row_group, rows
 ) -> None:
     folder, at, places = tmp_path_factory.mktemp("cut"), 0, []
     for number, length in enumerate(lengths):
@@ -49,7 +49,7 @@ def test_parts_one_after_another_are_the_files_one_after_another(
     rows=st.integers(1, 10**9), bytes_per_row=st.integers(0, 10**8), workers=st.integers(1, 10**4)
 )
 def test_a_part_is_neither_empty_nor_larger_than_memory_allows(
-    rows: int, bytes_per_row: int, workers: int
+    rows, bytes_per_row, workers
 ) -> None:
     size = rows_per_part([TableFile("a", rows, rows * bytes_per_row, 0, None)], workers)
     assert 1 <= size <= 8_192
@@ -61,29 +61,23 @@ def test_every_worker_has_several_parts_of_a_table_that_is_not_tiny() -> None:
     assert len(cut_slices(files, rows_per_part(files, 4))) >= 16
 
 
-def test_files_with_other_columns_are_named(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_are_named(tmp_path) -> None:
     first = _write(tmp_path / "a.parquet", range(2))
     pq.write_table(pa.table({"m": ["x"]}), tmp_path / "b.parquet")
-    with pytest.raises(TableError, match=r"b\.parquet has other columns \(m: string\)"):
-        inspect_files([str(first), str(tmp_path / "b.parquet")])
-
-
-def test_a_file_that_is_no_parquet_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a.parquet").write_text("n\n1\n")
-    with pytest.raises(TableError, match=r"a\.parquet cannot be read as Parquet"):
-        inspect_files([str(tmp_path / "a.parquet")])
-
-
-def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="holds no rows"):
-        inspect_files([str(_write(tmp_path / "a.parquet", range(0)))])
+    (tmp_path / "c.parquet").write_text("n\n1\n")
+    empty = _write(tmp_path / "d.parquet", range(0))
+    for places, message in (
+        ([first, tmp_path / "b.parquet"], r"b\.parquet has other columns \(m: string\)"),
+        ([tmp_path / "c.parquet"], r"c\.parquet cannot be read as Parquet"),
+        ([empty], "holds no rows"),
+    ):
+        with pytest.raises(TableError, match=message):
+            inspect_files(list(map(str, places)))
 
 
 @pytest.mark.parametrize("as_address", [False, True])
 @pytest.mark.parametrize("ending", ["", "/*.parquet"])
-def test_a_folder_and_a_pattern_stand_for_their_files_by_name(
-    tmp_path: Path, as_address: bool, ending: str
-) -> None:
+def test_a_folder_and_a_pattern_stand_for_their_files_by_name(tmp_path, as_address, ending) -> None:
     names = ["b.parquet", "a b.parquet", "10%.parquet"]
     for name in names:
         _write(tmp_path / name, range(1))
@@ -94,18 +88,13 @@ def test_a_folder_and_a_pattern_stand_for_their_files_by_name(
     assert "b.parquet" in found[-1]
 
 
-def test_files_of_other_formats_are_refused_with_the_remedy(tmp_path: Path) -> None:
+def test_inputs_that_workers_do_not_read_are_refused(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("n\n1\n")
-    with pytest.raises(TableError, match=r"a\.csv is not a Parquet file.*leave out --engine ray"):
-        find_parquet([tmp_path / "a.csv"])
-
-
-def test_an_address_that_arrow_does_not_know_is_refused() -> None:
-    with pytest.raises(InputError, match="ftp://somewhere cannot be opened"):
-        find_parquet(["ftp://somewhere/*.parquet"])
-
-
-def test_the_keys_in_an_address_are_not_shown() -> None:
-    with pytest.raises(InputError, match=r"ftp://…@somewhere") as caught:
-        find_parquet(["ftp://key:secret@somewhere/*.parquet"])
-    assert "secret" not in str(caught.value)
+    for place, message in (
+        (tmp_path / "a.csv", r"a\.csv is not a Parquet file.*leave out --engine ray"),
+        ("ftp://somewhere/*.parquet", "ftp://somewhere cannot be opened"),
+        ("ftp://key:secret@somewhere/*.parquet", r"ftp://…@somewhere"),
+    ):
+        with pytest.raises(InputError, match=message) as caught:
+            find_parquet([place])
+        assert "secret" not in str(caught.value)

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from protorynet.inference import Predictor, opening
+from protorynet.inference import Predictor, predictor
 from protorynet.labels import LabelCode
 from protorynet.reading import Reading
 
@@ -64,7 +64,7 @@ def exported(folder: Path, *, seconds: float = 0.0) -> Path:
 
 
 if __name__ == "__main__":
-    opening.open_predictor = open_toy  # type: ignore[assignment]
+    predictor.open_predictor = open_toy  # type: ignore[assignment]
     from protorynet.cli import main
 
     sys.exit(main())

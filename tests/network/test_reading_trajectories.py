@@ -20,10 +20,11 @@ from protorynet.network import (
     probabilities,
     read_matches,
 )
-from protorynet.reading import Reading
+from protorynet.reading import Reading, group_by_length
 from protorynet.settings import Settings
 
 K, DIMENSION, CLASSES = 5, 6, 3
+TASKS = st.sampled_from(["multiclass", "multilabel"])
 
 
 def random_tensor(*shape: int, seed: int = 0) -> Tensor:
@@ -72,8 +73,8 @@ def slow_lstm(reader: Reader, steps: Tensor) -> list[list[float]]:
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=8))
-def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths: list[int]) -> None:
-    steps = random_tensor(sum(lengths), 3)
+def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths) -> None:
+    steps = random_tensor(sum(lengths), 3).requires_grad_()
     padded = pad_documents(steps, torch.tensor(lengths), max(lengths))
     assert padded.shape == (len(lengths), max(lengths), 3)
     start = 0
@@ -81,12 +82,8 @@ def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths:
         assert torch.equal(padded[row, :length], steps[start : start + length])
         assert not padded[row, length:].any()
         start += length
-
-
-def test_padding_passes_gradients_back_to_every_step() -> None:
-    steps = random_tensor(6, 3).requires_grad_()
-    pad_documents(steps, torch.tensor([1, 3, 2]), 3).sum().backward()
-    assert torch.equal(steps.grad, torch.ones(6, 3))
+    padded.sum().backward()
+    assert torch.equal(steps.grad, torch.ones_like(steps))
 
 
 def test_at_last_sentence_picks_the_last_real_sentence_of_each_document() -> None:
@@ -101,39 +98,13 @@ def test_the_reader_is_an_lstm_with_a_linear_head() -> None:
     torch.testing.assert_close(reader(steps[None])[0], torch.tensor(slow_lstm(reader, steps)))
 
 
-def test_steps_are_one_hot_similarities() -> None:
-    network = make_network(random_tensor(K, DIMENSION))
-    steps = network.steps(torch.tensor([[1.0, 0.5, 2.0, 3.0, 4.0]]))
-    expected = [0, math.exp(-0.5 / 1.3), 0, 0, 0]
-    assert steps[0].tolist() == pytest.approx(expected, abs=1e-6)
-
-
-def test_ids_only_steps_count_the_similarity_as_one() -> None:
+def test_steps_are_one_hot_similarities_or_one_where_ids_alone_count() -> None:
     network = make_network(random_tensor(K, DIMENSION))
     distances = torch.tensor([[1.0, 0.5, 2.0, 3.0, 4.0]] * 2)
     steps = network.steps(distances, ids_only=torch.tensor([True, False]))
     assert steps[0].tolist() == pytest.approx([0, 1, 0, 0, 0])
-    assert steps[1, 1].item() == pytest.approx(math.exp(-0.5 / 1.3))
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_trace_finds_the_two_nearest_prototypes_of_every_sentence(metric: str) -> None:
-    embedded, prototypes = random_tensor(20, DIMENSION), random_tensor(K, DIMENSION, seed=1)
-    rows = torch.arange(30) % 20
-    lengths = torch.tensor([10, 15, 5])
-    trajectory = match_sentences(make_network(prototypes, distance=metric), embedded, rows, lengths)
-    for place, row in enumerate(rows.tolist()):
-        distances = [slow_distance(embedded[row], p, metric) for p in prototypes]
-        first, second = sorted(range(K), key=lambda column: distances[column])[:2]
-        assert trajectory.columns[place] == first
-        assert trajectory.runner_up[place] == second
-        assert trajectory.similarities[place] == pytest.approx(
-            math.exp(-distances[first] / 1.3), abs=1e-5
-        )
-        assert trajectory.runner_up_similarities[place] == pytest.approx(
-            math.exp(-distances[second] / 1.3), abs=1e-5
-        )
-    assert trajectory.lengths.tolist() == lengths.tolist()
+    assert steps[1].tolist() == pytest.approx([0, math.exp(-0.5 / 1.3), 0, 0, 0])
+    assert torch.equal(network.steps(distances)[1], steps[1])
 
 
 def slow_distance(a: Tensor, b: Tensor, metric: str) -> float:
@@ -142,22 +113,28 @@ def slow_distance(a: Tensor, b: Tensor, metric: str) -> float:
     return float((a - b).norm())
 
 
-def test_trace_in_blocks_equals_trace_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    embedded = random_tensor(23, DIMENSION)
-    network = make_network(random_tensor(K, DIMENSION, seed=1))
-    rows, lengths = torch.arange(23), torch.tensor([23])
-    whole = match_sentences(network, embedded, rows, lengths)
-    monkeypatch.setattr(network_module, "_BLOCK", 4)
-    parts = match_sentences(network, embedded, rows, lengths)
-    for name in ("columns", "similarities", "runner_up", "runner_up_similarities"):
-        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("block", [4, 16_384])
+def test_every_sentence_is_matched_to_its_two_nearest_prototypes(
+    metric, block, monkeypatch
+) -> None:
+    monkeypatch.setattr(network_module, "_SENTENCES_PER_BLOCK", block)
+    embedded, prototypes = random_tensor(20, DIMENSION), random_tensor(K, DIMENSION, seed=1)
+    rows, lengths = torch.arange(30) % 20, torch.tensor([10, 15, 5])
+    found = match_sentences(make_network(prototypes, distance=metric), embedded, rows, lengths)
+    for place, row in enumerate(rows.tolist()):
+        distances = [slow_distance(embedded[row], p, metric) for p in prototypes]
+        first, second = sorted(range(K), key=lambda column: distances[column])[:2]
+        assert (found.columns[place], found.runner_up[place]) == (first, second)
+        near = [found.similarities[place], found.runner_up_similarities[place]]
+        expected = [math.exp(-distances[column] / 1.3) for column in (first, second)]
+        assert near == pytest.approx(expected, abs=1e-5)
+    assert found.lengths.tolist() == lengths.tolist()
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("length", [0.1, 1.0, 30.0])
-def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(
-    metric: str, length: float
-) -> None:
+def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(metric, length) -> None:
     prototypes = length * torch.nn.functional.normalize(random_tensor(K, 384))
     trajectory = match_sentences(
         make_network(prototypes, distance=metric),
@@ -180,32 +157,23 @@ def test_a_single_prototype_is_its_own_runner_up() -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.sampled_from([10, 1000]))
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.sampled_from([10, 1000]), TASKS)
 @torch.no_grad()
-def test_reading_many_documents_equals_reading_each_alone(lengths: list[int], most: int) -> None:
+def test_reading_many_documents_equals_reading_each_alone(lengths, most, task) -> None:
     reader, trajectory = make_reader(), random_trajectory(lengths)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(network_module, "_PADDED_STEPS", most)
-        prediction = read_matches(reader, trajectory, "multiclass")
+        patch.setattr(network_module, "_STEPS_PER_BATCH", most)
+        prediction = read_matches(reader, trajectory, task)
     start = 0
     for document, length in enumerate(lengths):
         steps = torch.zeros(length, K)
         for place in range(length):
             column = trajectory.columns[start + place]
             steps[place, column] = float(trajectory.similarities[start + place])
-        alone = probabilities(torch.tensor(slow_lstm(reader, steps)), "multiclass").numpy()
+        alone = probabilities(torch.tensor(slow_lstm(reader, steps)), task).numpy()
         np.testing.assert_allclose(prediction.running[start : start + length], alone, atol=1e-5)
         np.testing.assert_allclose(prediction.probabilities[document], alone[-1], atol=1e-5)
         start += length
-
-
-@pytest.mark.parametrize("task", ["multiclass", "multilabel"])
-def test_the_last_running_probabilities_are_the_final_ones(task: str) -> None:
-    trajectory = random_trajectory([3, 1, 6, 2])
-    prediction = read_matches(make_reader(), trajectory, task)
-    np.testing.assert_array_equal(
-        prediction.running[trajectory.offsets[1:] - 1], prediction.probabilities
-    )
 
 
 def test_reading_ignores_dropout_and_leaves_the_reader_in_its_mode() -> None:
@@ -222,25 +190,18 @@ def test_reading_no_documents_gives_no_probabilities() -> None:
     assert prediction.probabilities.shape == prediction.running.shape == (0, CLASSES)
 
 
-def test_padded_batches_hold_every_document_once_and_stay_within_their_bound(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(network_module, "_PADDED_STEPS", 50)
+def test_groups_by_length_hold_every_document_once_and_stay_within_their_bound() -> None:
     lengths = np.random.default_rng(0).integers(1, 80, size=200)
-    batches = network_module._batches_by_length(lengths)
-    assert sorted(np.concatenate(batches).tolist()) == list(range(200))
-    for batch in batches:
-        assert len(batch) == 1 or len(batch) * lengths[batch].max() <= 50
+    groups = group_by_length(lengths, 50)
+    assert sorted(np.concatenate(groups).tolist()) == list(range(200))
+    for group in groups:
+        assert len(group) == 1 or len(group) * lengths[group].max() <= 50
 
 
-def test_full_similarity_keeps_the_prototypes_and_sets_every_similarity_to_one() -> None:
+def test_ids_alone_are_trajectories_with_every_similarity_at_one() -> None:
     trajectory = random_trajectory([2, 3])
     full = trajectory.with_full_similarity()
     assert full.columns.tolist() == trajectory.columns.tolist()
     assert full.similarities.tolist() == [1.0] * 5
-
-
-def test_columns_used_says_which_prototypes_are_active() -> None:
-    trajectory = random_trajectory([4])
     used = trajectory.columns_used(K + 1)
     assert used.tolist() == [column in trajectory.columns for column in range(K + 1)]

@@ -25,7 +25,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database(request, tmp_path) -> str:
     """URL of an empty database."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'survey.sqlite'}"
@@ -39,7 +39,7 @@ def survey() -> Survey:
 
 
 @pytest.fixture
-def storage(database: str, survey: Survey) -> Iterator[Storage]:
+def storage(database, survey) -> Iterator[Storage]:
     opened = Storage(database)
     opened.keep_survey(survey)
     yield opened
@@ -47,7 +47,7 @@ def storage(database: str, survey: Survey) -> Iterator[Storage]:
 
 
 @pytest.fixture
-def light_storage(tmp_path: Path, survey: Survey) -> Iterator[Storage]:
+def light_storage(tmp_path, survey) -> Iterator[Storage]:
     """A storage for tests to which its kind makes no difference."""
     opened = Storage(tmp_path / "survey.sqlite")
     opened.keep_survey(survey)

@@ -103,18 +103,13 @@ def test_a_mean_is_of_the_participants_own_means_with_its_error_and_chance(given
 
 
 def test_welchs_test_gives_the_figures_of_its_formula(given_answers) -> None:
-    comparisons = analyse(given_answers).comparisons
-    test = next(c for c in comparisons if (c.measure, c.within) == ("agreement", "technical"))
-    first, second = 0.125 / 3 / 4, 0.125 / 3 / 4
-    assert test.difference == 0.5
-    assert test.t == pytest.approx(0.5 / math.sqrt(first + second))
-    assert test.df == pytest.approx((first + second) ** 2 / (first**2 / 3 + second**2 / 3))
-    assert test.p == pytest.approx(0.0134, abs=5e-4)
-
-
-def test_a_single_person_and_equal_answers_are_not_tested(given_answers) -> None:
     tests = {(c.measure, c.within): c for c in analyse(given_answers).comparisons}
-    assert tests["agreement", "a"].p is None
+    test, variance = tests["agreement", "technical"], 0.125 / 3 / 4
+    assert test.difference == 0.5
+    assert test.t == pytest.approx(0.5 / math.sqrt(2 * variance))
+    assert test.df == pytest.approx((2 * variance) ** 2 / (2 * variance**2 / 3))
+    assert test.p == pytest.approx(0.0134, abs=5e-4)
+    assert tests["agreement", "a"].p is None  # a single person
     assert (tests["ease", "technical"].difference, tests["ease", "technical"].p) == (1.0, None)
 
 

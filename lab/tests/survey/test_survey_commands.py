@@ -49,13 +49,13 @@ def folder(reviews, unseen_reviews, quick, tiny_bert_folder, tmp_path_factory) -
 
 
 @pytest.fixture
-def file(folder: Path, tmp_path: Path) -> Path:
+def file(folder, tmp_path) -> Path:
     """The survey's file, with no answers yet."""
     return Path(shutil.copy(folder / "survey.json", tmp_path))
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(capsys) -> Run:
     """Run a command, and return what it prints."""
 
     def run_command(*words: object) -> str:

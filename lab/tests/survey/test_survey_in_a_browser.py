@@ -108,7 +108,7 @@ def test_two_people_finish_through_a_closed_window_and_a_killed_server(
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+def served(tmp_path_factory) -> Iterator[Process]:
     folder = tmp_path_factory.mktemp("served")
     write_survey(small_survey("only"), folder / "survey.json")
     server = Process(str(folder / "survey.json"))

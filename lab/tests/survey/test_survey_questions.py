@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import re
 from collections import Counter
@@ -153,12 +154,11 @@ def test_too_few_mistakes_are_told(models, unseen_reviews) -> None:
     ]
 
 
-def test_two_prototypes_are_too_few(reviews, encoder, quick) -> None:
-    few = quick.replace(n_prototypes=2, max_prototypes=2)
-    model = ProtoryNetClassifier(encoder, settings=few, device="cpu", cache=False)
-    model.fit(reviews.texts, reviews.labels)
+def test_two_prototypes_are_too_few(models, unseen_reviews) -> None:
+    model = copy.deepcopy(models["first"])
+    model.edit(drop=[item.id for item in model.prototypes_][2:])
     with pytest.raises(InputError, match="needs 3"):
-        survey_of_models({"small": model}, reviews.texts, reviews.labels)
+        survey_of_models({"small": model}, unseen_reviews.texts, unseen_reviews.labels)
 
 
 _json = st.recursive(

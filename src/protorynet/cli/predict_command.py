@@ -229,7 +229,7 @@ def _write(
         store.begin(resume=resume, can_resume=can_resume, tell=note, check=check)
         try:
             with (
-                store.telling_how_to_resume(note, can_resume=can_resume),
+                store.reporting_how_to_resume(note, can_resume=can_resume),
                 row_progress(stream.n_rows) as advance,
             ):
                 return predict_to_file(stream, predictors[0], store, advance)

@@ -10,18 +10,16 @@ from .exporting import (
     export_onnx as export_onnx,
 )
 from .onnx_backend import OnnxBackend as OnnxBackend
-from .opening import (
-    Runtime as Runtime,
-    hash_model as hash_model,
-    open_model as open_model,
-    open_predictor as open_predictor,
-)
 from .part_store import Part as Part, PartFolder as PartFolder, PartStore as PartStore
 from .predictor import (
     Backend as Backend,
     Predictor as Predictor,
+    Runtime as Runtime,
     TorchBackend as TorchBackend,
     column_texts as column_texts,
+    hash_model as hash_model,
+    open_model as open_model,
+    open_predictor as open_predictor,
     prediction_names as prediction_names,
 )
 from .ray_cluster import (

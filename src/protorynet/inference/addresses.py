@@ -6,12 +6,12 @@ import contextlib
 import re
 import uuid
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Protocol
 from urllib.parse import unquote
 
 import pyarrow as pa
 from pyarrow import fs
 
+from protorynet.data import one_line
 from protorynet.errors import InputError
 from protorynet.files import write_atomically
 
@@ -22,79 +22,31 @@ _KEYS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def is_address(place: str) -> bool:
-    """Say whether a place is given as SCHEME://….
-
-    Examples
-    --------
-    >>> is_address("s3://bucket/reviews"), is_address("/shared/reviews")
-    (True, False)
-    """
+    """Say whether a place is given as SCHEME://…."""
     return "://" in place
 
 
 def hide_keys(message: str) -> str:
-    """Return a message without the keys that addresses in it may hold.
-
-    Examples
-    --------
-    >>> hide_keys("s3://key:secret@bucket/reviews cannot be read")
-    's3://…@bucket/reviews cannot be read'
-    """
+    """Return a message without the keys that addresses in it may hold."""
     return _KEYS.sub("…@", message)
 
 
 def open_filesystem(place: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of a place and the path inside it.
-
-    Examples
-    --------
-    >>> open_filesystem("/shared/reviews")[1]
-    '/shared/reviews'
-    """
+    """Return the file system of a place and the path inside it."""
     if not is_address(place):
         return fs.LocalFileSystem(), str(Path(place).absolute())
     try:
         system, path = fs.FileSystem.from_uri(place)
     except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(hide_keys(f"{place} cannot be opened: {reason}")) from None
+        raise InputError(hide_keys(f"{place} cannot be opened: {one_line(error)}")) from None
     return system, path
 
 
 def normalise_place(place: str) -> PurePath:
-    """Return a place so that two ways to write it are equal; nothing is asked over a network.
-
-    Examples
-    --------
-    >>> normalise_place("file:///shared/reviews") == normalise_place("/shared/../shared/reviews")
-    True
-    >>> own = normalise_place("s3://me:secret@bucket/a.parquet?region=x")
-    >>> own.is_relative_to(normalise_place("s3://bucket/"))
-    True
-    """
+    """Return a place so that two ways to write it are equal; nothing is asked over a network."""
     if not is_address(place) or place.startswith("file://"):
         return Path(open_filesystem(place)[1]).resolve()
     return PurePosixPath(unquote(_KEYS.sub("", place.partition("?")[0])))
-
-
-class Files(Protocol):
-    """The files of a folder, wherever it lies."""
-
-    def names(self, *, all_kinds: bool = False) -> list[str]:
-        """Return the names of the files, with `all_kinds` also those of folders."""
-        ...
-
-    def read(self, name: str) -> bytes:
-        """Return the content of a file."""
-        ...
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file, whole or not at all; the folder is made."""
-        ...
-
-    def delete(self, name: str) -> None:
-        """Remove a file, if it is there."""
-        ...
 
 
 def open_files(place: str) -> Files:
@@ -103,7 +55,8 @@ def open_files(place: str) -> Files:
 
 
 class _LocalFiles:
-    # Not by way of Arrow, which opens no file whose name is not UTF-8.
+    """The files of a folder here; not by way of Arrow, which needs names in UTF-8."""
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
@@ -121,6 +74,8 @@ class _LocalFiles:
 
 
 class _RemoteFiles:
+    """The files of a folder at an address; a file is written whole or not at all."""
+
     def __init__(self, place: str) -> None:
         self._system, self._folder = open_filesystem(place)
 
@@ -148,3 +103,6 @@ class _RemoteFiles:
     def delete(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             self._system.delete_file(f"{self._folder}/{name}")
+
+
+Files = _LocalFiles | _RemoteFiles

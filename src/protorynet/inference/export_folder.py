@@ -14,17 +14,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from protorynet.automaton import Automaton
-from protorynet.data import Splitter
+from protorynet.data import Splitter, one_line
 from protorynet.errors import ModelFormatError
 from protorynet.files import read_limited
 from protorynet.labels import LabelCode, read_labels
 from protorynet.prototypes import Prototype, Prototypes
-from protorynet.records import json_object, read_record
+from protorynet.records import DAMAGE, digest_values, json_object, read_record
 
 __all__ = [
     "ENCODER",
@@ -51,11 +51,9 @@ EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS = (
 )
 Precision = Literal["float32", "int8"]
 
-_LARGEST = {EXPORT: 64 * 2**20, TOKENIZER: 256 * 2**20, READER: 2**31, ENCODER: 2**31}
-_MOST_TOKENS = 1_000_000
+_LARGEST_BYTES = {EXPORT: 64 * 2**20, TOKENIZER: 256 * 2**20, READER: 2**31, ENCODER: 2**31}
+_LARGEST_WINDOW = 1_000_000  # tokens
 _HEX = frozenset("0123456789abcdef")
-# What checking damaged or hand-made values may raise.
-_DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,26 @@ class EncoderPart:
 
 
 @dataclass(frozen=True)
-class Exported:
+class _Plain:
+    """The values of `Exported` that JSON holds as they are."""
+
+    version: str
+    splitter: Splitter
+    encoder_name: str
+    encoder_fingerprint: str
+    dimension: int
+    encoder: EncoderPart | None
+    class_frequencies: tuple[float, ...]
+    validation_accuracy: float
+    reader_is_behind: bool
+
+
+_PLAIN = tuple(field.name for field in fields(_Plain))
+_NAMES = {"format_version", "classes", "task", "prototypes", "sha256", *_PLAIN}
+
+
+@dataclass(frozen=True)
+class Exported(_Plain):
     """What an exported model says of itself.
 
     Parameters
@@ -99,17 +116,8 @@ class Exported:
         The digest of each file.
     """
 
-    version: str
     labels: LabelCode
     prototypes: Prototypes
-    splitter: Splitter
-    encoder_name: str
-    encoder_fingerprint: str
-    dimension: int
-    encoder: EncoderPart | None
-    class_frequencies: tuple[float, ...]
-    validation_accuracy: float
-    reader_is_behind: bool
     sha256: Mapping[str, str]
 
     automata: ClassVar[tuple[Automaton, ...]] = ()
@@ -119,33 +127,15 @@ class Exported:
         """Return the content of export.json."""
         values = {
             "format_version": FORMAT_VERSION,
-            **asdict(_Plain(**{name: getattr(self, name) for name in _SHARED})),
+            **{name: getattr(self, name) for name in _PLAIN},
+            "encoder": None if self.encoder is None else vars(self.encoder),
             "classes": list(self.labels.classes),
             "task": self.labels.task,
             **self.prototypes.to_dict(),
         }
-        checksums = {**self.sha256, EXPORT: _values_sha256(values)}
+        checksums = {**self.sha256, EXPORT: digest_values(values)}
         content = {**values, "sha256": checksums}
         return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-@dataclass(frozen=True)
-class _Plain:
-    """The values of `Exported` that JSON holds as they are."""
-
-    version: str
-    splitter: Splitter
-    encoder_name: str
-    encoder_fingerprint: str
-    dimension: int
-    encoder: EncoderPart | None
-    class_frequencies: tuple[float, ...]
-    validation_accuracy: float
-    reader_is_behind: bool
-
-
-_SHARED = tuple(_Plain.__dataclass_fields__)
-_KEYS = {"format_version", "classes", "task", "prototypes", "sha256", *_SHARED}
 
 
 def is_exported(folder: Path) -> bool:
@@ -171,10 +161,10 @@ def read_exported(folder: Path) -> Exported:
         )
     try:
         return _checked(values)
-    except _DAMAGE as error:
-        reason = " ".join(str(error).split())[:200]
+    except DAMAGE as error:
         raise ModelFormatError(
-            f"{path} is not valid ({reason}); copy the folder again, or export the model again."
+            f"{path} is not valid ({one_line(error)}); copy the folder again, or export the model "
+            "again."
         ) from None
 
 
@@ -190,11 +180,11 @@ def read_part(folder: Path, name: str, exported: Exported) -> bytes:
 
 
 def _checked(values: dict[str, Any]) -> Exported:
-    if strange := sorted(values.keys() ^ _KEYS):
+    if strange := sorted(values.keys() ^ _NAMES):
         raise ValueError(f"the entries {', '.join(map(repr, strange))} are missing or unknown")
-    plain = read_record(_Plain, {name: values[name] for name in _SHARED})
+    plain = read_record(_Plain, {name: values[name] for name in _PLAIN})
     sha256 = _checksums(values["sha256"], with_encoder=plain.encoder is not None)
-    if _values_sha256(values) != sha256.pop(EXPORT):
+    if digest_values(values) != sha256.pop(EXPORT):
         raise ValueError("it was changed by hand: its own sha256 differs")
     labels = read_labels(values["classes"], values["task"])
     entries = values["prototypes"]
@@ -202,7 +192,7 @@ def _checked(values: dict[str, Any]) -> Exported:
         raise ValueError("there are no prototypes")
     items = tuple(read_record(Prototype, entry) for entry in entries)
     result = Exported(
-        **{name: getattr(plain, name) for name in _SHARED},
+        **vars(plain),
         labels=labels,
         prototypes=Prototypes(items, labels.names),
         sha256=sha256,
@@ -224,7 +214,7 @@ def _check_agreement(exported: Exported) -> None:
         raise ValueError(f"dimension {exported.dimension}")
     encoder = exported.encoder
     if encoder is not None:
-        if not 1 <= encoder.window <= _MOST_TOKENS:
+        if not 1 <= encoder.window <= _LARGEST_WINDOW:
             raise ValueError(f"window {encoder.window}")
         if not 0 <= encoder.pad_token_id < 2**31:
             raise ValueError(f"pad_token_id {encoder.pad_token_id}")
@@ -243,15 +233,9 @@ def _checksums(values: Any, *, with_encoder: bool) -> dict[str, str]:
 
 def _read(path: Path) -> bytes:
     try:
-        return read_limited(path, _LARGEST[path.name])
+        return read_limited(path, _LARGEST_BYTES[path.name])
     except OSError as error:
         raise ModelFormatError(
             f"{path} cannot be read ({error.strerror}); the folder is no exported model, or not "
             "all of it. Make one with: protorynet export MODEL -o FOLDER"
         ) from None
-
-
-def _values_sha256(values: Mapping[str, Any]) -> str:
-    """Digest values, however they are laid out in the file."""
-    kept = {name: value for name, value in values.items() if name != "sha256"}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()

@@ -42,15 +42,14 @@ from protorynet.inference.export_folder import (
     Precision,
 )
 from protorynet.inference.onnx_backend import INPUTS, OUTPUTS
-from protorynet.inference.opening import open_predictor
-from protorynet.inference.predictor import Predictor, torch_model
+from protorynet.inference.predictor import Predictor, open_predictor, torch_model
 from protorynet.model import Model
 from protorynet.network import at_last_sentence, find_nearest_two, probabilities, similarity
 
 __all__ = ["Comparison", "compare", "export_onnx"]
 
 _OURS = {EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS}
-_TOLERANCE = 1e-4
+_ALLOWED = 1e-4  # difference of a probability
 _REQUIRED = (
     "jinja2>=3.1",
     "numpy>=1.26",
@@ -62,7 +61,7 @@ _REQUIRED = (
     "typer>=0.19",
 )
 _OPSET = 17
-_SENTENCES = (
+_TRIAL_SENTENCES = (
     "The room was clean and the staff could not have been kinder.",
     "Nothing worked, and nobody seemed to care!",
     "We arrived on Tuesday at 7:30 p.m., two hours late.",
@@ -71,7 +70,7 @@ _SENTENCES = (
     "ok",
     "It is neither good nor bad, but it is " + "very, " * 60 + "long.",
 )
-_TRIALS = 64  # documents of vectors tried where there is no encoder
+_TRIAL_DOCUMENTS = 64  # of random vectors, where there is no encoder
 
 
 @dataclass(frozen=True)
@@ -185,11 +184,11 @@ def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precis
 
 
 def _refuse_differences(comparison: Comparison) -> None:
-    if comparison.same_labels < 1 or not comparison.largest_difference <= _TOLERANCE:
+    if comparison.same_labels < 1 or not comparison.largest_difference <= _ALLOWED:
         raise ProtoryNetError(
             f"the exported model differs from the model: {comparison.same_labels:.1%} of "
             f"{comparison.n_documents} documents get the same label, and probabilities differ by "
-            f"up to {comparison.largest_difference:.1g} ({_TOLERANCE:g} is allowed). Nothing was "
+            f"up to {comparison.largest_difference:.1g} ({_ALLOWED:g} is allowed). Nothing was "
             "written; use the model with torch."
         )
 
@@ -246,12 +245,12 @@ def _trial_documents(model: Model, encoder: Encoder | None) -> list[Any]:
         draw = np.random.default_rng(0)
         mean = model.centring.mean.cpu().numpy()
         spread = float(model.centring.scale) or 1.0
-        lengths = draw.integers(1, 12, _TRIALS)
+        lengths = draw.integers(1, 12, _TRIAL_DOCUMENTS)
         return [
             (mean + spread * draw.normal(size=(length, len(mean)))).astype(np.float32)
             for length in lengths
         ]
-    sentences = [*_SENTENCES, *(prototype.sentence for prototype in model.prototypes)]
+    sentences = [*_TRIAL_SENTENCES, *(prototype.sentence for prototype in model.prototypes)]
     together = ["\n".join(sentences[at::7]) for at in range(7)]
     return [*sentences, *together, "\n".join(sentences)]
 

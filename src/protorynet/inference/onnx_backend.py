@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from protorynet.inference.export_folder import (
     read_exported,
     read_part,
 )
-from protorynet.reading import Reading
+from protorynet.reading import Reading, group_by_length
 
 __all__ = ["INPUTS", "OUTPUTS", "OnnxBackend", "open_export"]
 
@@ -43,21 +42,13 @@ OUTPUTS = (
     "runner_up",
     "runner_up_similarities",
 )
-_PADDED_STEPS = 16_384  # sentences, padding included, read at once
-_SIMILARITIES = 4_194_304  # similarities to prototypes held at once
-_MOST_VARIANTS = 256  # of one document, each with other sentences left out, that are read
+_STEPS_PER_BATCH = 16_384  # sentences, padding included, read at once
+_SIMILARITIES_PER_BATCH = 4_194_304  # of sentences to prototypes, held at once
+_VARIANTS_PER_DOCUMENT = 256  # that are read to measure what its sentences do
 
 
 def open_export(folder: Path, encoder: Encoder | None = None) -> tuple[OnnxBackend, Encoder | None]:
-    """Open a folder that ``protorynet export`` made.
-
-    Parameters
-    ----------
-    folder
-        The folder.
-    encoder
-        The encoder that the model was made with, where the folder holds none.
-    """
+    """Open a folder that ``protorynet export`` made."""
     exported = read_exported(folder)
     if exported.encoder is not None:
         if encoder is not None:
@@ -88,7 +79,7 @@ class OnnxBackend:
         self._source = source
         self._n_prototypes = len(exported.prototypes)
         self._n_classes = len(exported.labels.classes)
-        self._steps = max(1, min(_PADDED_STEPS, _SIMILARITIES // self._n_prototypes))
+        self._steps = max(1, min(_STEPS_PER_BATCH, _SIMILARITIES_PER_BATCH // self._n_prototypes))
 
     def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match and read documents; long and short ones go in separate batches."""
@@ -108,8 +99,8 @@ class OnnxBackend:
             probabilities=np.empty((len(lengths), self._n_classes), np.float32),
             running=np.empty((n, self._n_classes), np.float32),
         )
-        for documents, places in _batches(lengths, self._steps):
-            self._fill(result, documents, places, vectors, rows)
+        for documents in group_by_length(lengths, self._steps):
+            self._fill(result, documents, _lay_out(lengths, documents), vectors, rows)
         return result
 
     def leave_one_out(self, reading: Reading, embeddings: Embeddings) -> NDArray[np.float32]:
@@ -127,7 +118,7 @@ class OnnxBackend:
             if length == 1:
                 effects[start] = whole[document] - frequencies[place]
             else:
-                size = -(-length // _MOST_VARIANTS)
+                size = -(-length // _VARIANTS_PER_DOCUMENT)
                 without = self._read_without(embeddings.vectors, rows, size)[:, place]
                 sizes = np.minimum(size, length - np.arange(0, length, size))
                 fall = (whole[document] - without) / sizes
@@ -184,22 +175,11 @@ class OnnxBackend:
             )
 
 
-def _batches(
-    lengths: NDArray[np.int64], steps: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Group documents of like length, and tell where their sentences stand, −1 being padding."""
-    order = np.argsort(lengths, kind="stable")
-    starts = np.cumsum(lengths) - lengths
-    first = 0
-    while first < len(order):
-        last = first + 1
-        while last < len(order) and (last + 1 - first) * lengths[order[last]] <= steps:
-            last += 1
-        documents = order[first:last]
-        step = np.arange(lengths[documents].max())
-        inside = step < lengths[documents, None]
-        yield documents, np.where(inside, starts[documents, None] + step, -1)
-        first = last
+def _lay_out(lengths: NDArray[np.int64], documents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where the sentences of documents stand, (documents, longest); −1 is padding."""
+    starts = (np.cumsum(lengths) - lengths)[documents, None]
+    step = np.arange(lengths[documents].max())
+    return np.where(step < lengths[documents, None], starts + step, -1)
 
 
 def _open_encoder(folder: Path, exported: Exported, part: EncoderPart) -> OnnxEncoder:

@@ -33,7 +33,7 @@ _RUN, _LOCK, _FINISHED = "_run.json", "_lock", "_SUCCESS"
 _PART = re.compile(r"part-(\d{12,})-(\d{12,})-(\d+)-(\d+)\.(?:arrow|parquet)")
 _UNFINISHED = re.compile(r"\..+|whole\..+")
 _LOCK_ATTEMPTS = 100
-_WORDS = {
+_OPTION_NAMES = {
     "protorynet": "the version of protorynet",
     "model": "the model",
     "encoder": "--encoder",
@@ -65,7 +65,7 @@ class Part:
     n_left_out: int
 
     def name(self, ending: str) -> str:
-        """Return the name of its file, which tells all this."""
+        """Return the name of its file, which says all this."""
         rows = f"{self.first:012d}-{self.stop:012d}"
         return f"part-{rows}-{self.n_rows}-{self.n_left_out}{ending}"
 
@@ -179,23 +179,17 @@ class PartStore:
 
         At an address no lock is held.
         """
-        if self._target is None:
+        lock = None if self._target is None else Path(self.folder.place) / _LOCK
+        with contextlib.nullcontext() if lock is None else _hold_lock(lock, self.output):
             try:
                 yield
             finally:
                 if not self.folder.finished():
                     self.remove()
-            return
-        lock = Path(self.folder.place) / _LOCK
-        with _hold_lock(lock, self.output):
-            try:
-                yield
-            finally:
-                if not self.folder.finished():
-                    self.remove()
-                    # Here and nowhere else, and last: where it is gone, another run may begin.
-                    lock.unlink(missing_ok=True)
-                    self._remove_folder()
+                    if lock is not None:
+                        # Here and nowhere else, and last: then another run may begin.
+                        lock.unlink(missing_ok=True)
+                        self._remove_folder()
 
     def begin(
         self,
@@ -246,7 +240,7 @@ class PartStore:
         return done
 
     @contextmanager
-    def telling_how_to_resume(
+    def reporting_how_to_resume(
         self, tell: Callable[[str], None], *, can_resume: bool = True
     ) -> Iterator[None]:
         """Say, when the block is stopped or fails, what is done and how to resume."""
@@ -309,7 +303,7 @@ class PartStore:
         if changed == ["skip_empty"] and self._identity["skip_empty"]:
             changed = []
         if resume and changed:
-            what = " and ".join(_WORDS.get(name, name) for name in changed)
+            what = " and ".join(_OPTION_NAMES.get(name, name) for name in changed)
             raise CheckpointError(
                 f"cannot resume {self._shown}: {what} changed since it was begun. Run the command "
                 "as it was then; or start over, without --resume."

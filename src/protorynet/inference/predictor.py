@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from protorynet.data import OnEmpty, Sentences, sequence_text
-from protorynet.encoders import EmbeddingCache, Embeddings, Encoder
-from protorynet.errors import EmptyDocumentError, InputError, TableError
+from protorynet.encoders import EmbeddingCache, Embeddings, Encoder, load_encoder
+from protorynet.errors import EmptyDocumentError, InputError, ModelFormatError, TableError
 from protorynet.explain import Explanation, ModelFacts, explain_reading
+from protorynet.inference.export_folder import is_exported
 from protorynet.labels import LabelCode
 from protorynet.preparation import encode_sentences, prepare_vectors, split_for
 from protorynet.reading import Reading
@@ -24,12 +28,17 @@ if TYPE_CHECKING:
 __all__ = [
     "Backend",
     "Predictor",
+    "Runtime",
     "TorchBackend",
     "column_texts",
+    "hash_model",
+    "open_model",
+    "open_predictor",
     "prediction_names",
     "torch_model",
 ]
 
+Runtime = Literal["torch", "onnx"]
 _DECIMALS = 6  # of the probabilities in tables
 
 
@@ -283,18 +292,10 @@ class Predictor:
 
     def _nothing(self, n_documents: int) -> Reading:
         """Return the reading of documents of which none holds a sentence."""
-        no_columns, no_values = np.zeros(0, np.int64), np.zeros(0, np.float32)
+        columns, values = np.zeros(0, np.int64), np.zeros(0, np.float32)
         none = np.zeros((0, len(self.labels.classes)), np.float32)
-        return Reading(
-            no_columns,
-            no_values,
-            no_columns,
-            no_values,
-            no_columns,
-            none,
-            none,
-            np.arange(n_documents),
-        )
+        matches = (columns, values, columns, values, columns)
+        return Reading(*matches, probabilities=none, running=none, empty=np.arange(n_documents))
 
 
 def prediction_names(classes: Sequence[str]) -> list[str]:
@@ -319,3 +320,82 @@ def column_texts(column: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
 
 def _label_type(labels: LabelCode) -> pa.DataType:
     return pa.string() if labels.task == "multilabel" else pa.array(labels.classes).type
+
+
+def open_predictor(
+    model: str | Path,
+    *,
+    encoder: str | Path | Encoder | None = None,
+    runtime: Runtime = "torch",
+    device: str = "auto",
+    cache: bool = True,
+    progress: bool = False,
+) -> Predictor:
+    """Open a model for predictions and explanations.
+
+    Parameters
+    ----------
+    model
+        A model directory; or one made by ``protorynet export``, which ONNX Runtime opens whatever
+        `runtime` says, without torch.
+    encoder
+        The encoder, where it lies elsewhere than in training.
+    runtime
+        ``"torch"`` or ``"onnx"``.
+    device
+        ``"auto"``, ``"cpu"`` or ``"cuda"``, for torch.
+    cache
+        Keep embeddings on disk between runs.
+    progress
+        Show progress while encoding.
+    """
+    model = Path(model)
+    if is_exported(model):
+        if isinstance(encoder, str | Path):
+            raise InputError(
+                f"{model} holds its encoder, so --encoder {encoder} has nothing to say; leave it "
+                "out."
+            )
+        from protorynet.inference.onnx_backend import open_export
+
+        backend, own = open_export(model, encoder)
+        return Predictor(backend, own, cache=cache, progress=progress)
+    if runtime == "onnx" and model.is_dir():
+        raise ModelFormatError(
+            f"{model} is not exported, so ONNX Runtime cannot open it. Export it first with: "
+            f"protorynet export {model} --format onnx -o EXPORTED"
+        )
+    opened, loaded = open_model(model, encoder=encoder, device=device)
+    return Predictor(TorchBackend(opened), loaded, cache=cache, progress=progress)
+
+
+def open_model(
+    path: Path, *, encoder: str | Path | Encoder | None = None, device: str = "auto"
+) -> tuple[Model, Encoder | None]:
+    """Read a model directory and load its encoder; a tuned one lies in the directory itself."""
+    from protorynet.encoders import choose_device
+    from protorynet.model import PRECOMPUTED
+    from protorynet.storage import load_model
+
+    model, folder = load_model(path, device=str(choose_device(device)))
+    named = model.encoder.name if encoder is None else encoder
+    loaded = None
+    if not (isinstance(named, str) and named == PRECOMPUTED):
+        loaded = load_encoder(folder or named, device=device, fetch=False)
+    model.encoder.check(loaded)
+    return model, loaded
+
+
+def hash_model(model: Path) -> str:
+    """Return a hash of all that a model directory holds, but for what is hidden there.
+
+    The parts of an output are hidden, and an output may be made in the directory itself.
+    """
+    digest = hashlib.sha256()
+    for name in sorted(path.relative_to(model) for path in model.rglob("*") if path.is_file()):
+        if any(part.startswith(".") for part in name.parts):
+            continue
+        digest.update(os.fsencode(name.as_posix()) + b"\0")
+        with (model / name).open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()

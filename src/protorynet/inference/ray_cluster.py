@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from protorynet import errors
+from protorynet.data import one_line
 from protorynet.encoders import Encoder, load_encoder
 from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
 
@@ -34,8 +35,8 @@ __all__ = [
 # What passes through it is work orders and blocks of vectors of a few megabytes.
 _OBJECT_STORE_BYTES = 256 * 2**20
 _CONNECT_SECONDS = 10.0
-_LOST_WHILE_STARTING = 5
-_MOST_ATTEMPTS = 5
+_WORKERS_LOST_WHILE_STARTING = 5
+_ATTEMPTS_PER_PIECE = 5
 
 
 @contextmanager
@@ -67,19 +68,19 @@ def ray_session(address: str | None = None) -> Iterator[ModuleType]:
         yield ray
         return
     with _connected(ray, address):
-        _settle(ray)
+        _configure_data(ray)
         if address is not None:
             _check_nodes(ray)
         yield ray
 
 
-def _settle(ray: ModuleType) -> None:
-    # Ray Data tells of every run on standard error; what matters is raised as an error.
+def _configure_data(ray: ModuleType) -> None:
+    # Ray Data reports every run on standard error; what matters is raised as an error.
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     # By default a worker that is lost while it starts ends the run.
-    context.max_consecutive_actor_init_deaths = _LOST_WHILE_STARTING
+    context.max_consecutive_actor_init_deaths = _WORKERS_LOST_WHILE_STARTING
 
 
 def _prepare_environment(*, own: bool) -> None:
@@ -95,7 +96,7 @@ def _prepare_environment(*, own: bool) -> None:
 
 
 @contextmanager
-def _hushed() -> Iterator[None]:
+def _silence_stderr() -> Iterator[None]:
     """Keep from standard error what compiled code writes there, such as its log level."""
     sys.stderr.flush()
     kept = os.dup(2)
@@ -130,7 +131,7 @@ def _short_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _start(ray: ModuleType, folder: str) -> None:
-    with _hushed():
+    with _silence_stderr():
         ray.init(
             address="local",
             include_dashboard=False,
@@ -144,13 +145,12 @@ def _start(ray: ModuleType, folder: str) -> None:
 def _join(ray: ModuleType, address: str) -> None:
     _check_reachable(address)
     try:
-        with _hushed():
+        with _silence_stderr():
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        reason = " ".join(str(error.__cause__ or error).split())[:300]
         raise InputError(
-            f"cannot join the Ray cluster at {address!r}: {reason} Run this on a machine of the "
-            "cluster, with its RAY_AUTH_MODE and RAY_AUTH_TOKEN."
+            f"cannot join the Ray cluster at {address!r}: {one_line(error.__cause__ or error)}. "
+            "Run this on a machine of the cluster, with its RAY_AUTH_MODE and RAY_AUTH_TOKEN."
         ) from None
 
 
@@ -194,8 +194,7 @@ def _check_nodes(ray: ModuleType) -> None:
             found = ray.get(answer)
         except ray.exceptions.RayError as error:
             raise ProtoryNetError(
-                f"the machine {node['NodeName']} of the cluster does not work: "
-                f"{' '.join(str(error).split())[:300]}"
+                f"the machine {node['NodeName']} of the cluster does not work: {one_line(error)}"
             ) from None
         if found != protorynet.__version__:
             what = "is not installed" if found is None else f"is {found}"
@@ -216,14 +215,7 @@ def n_workers(ray: ModuleType, device: str = "auto") -> int:
 def worker_pool(ray: ModuleType, pieces: int, device: str = "auto") -> dict[str, Any]:
     """Return the options of a stage of Ray Data whose workers each load a model once.
 
-    Parameters
-    ----------
-    ray
-        Ray, connected.
-    pieces
-        The pieces of work; more workers than that are never needed.
-    device
-        Where the workers compute; ``"cpu"`` leaves GPUs alone.
+    There are never more workers than pieces of work; the device ``"cpu"`` leaves GPUs alone.
     """
     on_gpu = device != "cpu" and bool(ray.cluster_resources().get("GPU"))
     size = min(n_workers(ray, device), pieces)
@@ -250,11 +242,11 @@ class Attempts:
     def begin(self, piece: int) -> bool:
         """Count another attempt, and say whether it may be made."""
         self._begun[piece] += 1
-        return self._begun[piece] <= _MOST_ATTEMPTS
+        return self._begun[piece] <= _ATTEMPTS_PER_PIECE
 
 
 def error_of(kind: str, message: str) -> errors.ProtoryNetError:
-    """Return the error that a worker told of by its kind and message."""
+    """Return the error of a worker by its kind and message."""
     error: type[errors.ProtoryNetError] = getattr(errors, kind, errors.ProtoryNetError)
     # Those with arguments of their own cannot be made of a message.
     own = [base for base in error.__mro__ if issubclass(base, errors.ProtoryNetError)]

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import accumulate
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from protorynet.data import find_files
+from protorynet.data import find_files, one_line
 from protorynet.errors import TableError
 from protorynet.inference.addresses import hide_keys, is_address, open_filesystem
 
@@ -32,7 +33,7 @@ __all__ = [
 
 _ROWS_PER_PART = 8_192
 _BYTES_PER_PART = 64 * 2**20
-_FEWEST_ROWS = 256
+_FEWEST_ROWS_PER_PART = 256
 # Several for each worker, so that all end at about the same time.
 _PARTS_PER_WORKER = 4
 # A file's description is a few kilobytes, but far away it takes a while to come.
@@ -41,24 +42,12 @@ _INSPECTED_AT_ONCE = 16
 
 @dataclass(frozen=True)
 class TableFile:
-    """A Parquet file of the input.
-
-    Parameters
-    ----------
-    place
-        Its path or address.
-    rows, size
-        Its rows, and the bytes of their values before compression.
-    changed
-        When it was last written, in nanoseconds.
-    schema
-        Its columns.
-    """
+    """A Parquet file of the input, by its path or address."""
 
     place: str
     rows: int
-    size: int
-    changed: int
+    size: int  # bytes of the values before compression
+    changed: int  # nanoseconds since 1970
     schema: pa.Schema
 
 
@@ -93,20 +82,12 @@ def rows_per_part(files: Sequence[TableFile], n_workers: int) -> int:
     rows = sum(file.rows for file in files)
     bytes_per_row = max(1.0, sum(file.size for file in files) / rows)
     fair = math.ceil(rows / (n_workers * _PARTS_PER_WORKER))
-    return max(
-        1, min(_ROWS_PER_PART, int(_BYTES_PER_PART / bytes_per_row), max(_FEWEST_ROWS, fair))
-    )
+    fitting = int(_BYTES_PER_PART / bytes_per_row)
+    return max(1, min(_ROWS_PER_PART, fitting, max(_FEWEST_ROWS_PER_PART, fair)))
 
 
 def cut_slices(files: Sequence[TableFile], rows: int) -> list[Slice]:
-    """Return the slices of all files that make a part each, in order.
-
-    Examples
-    --------
-    >>> files = [TableFile("a.parquet", 5, 40, 0, None), TableFile("b.parquet", 2, 16, 0, None)]
-    >>> [(part.place, part.start, part.stop) for part in cut_slices(files, rows=3)]
-    [('a.parquet', 0, 3), ('a.parquet', 3, 5), ('b.parquet', 0, 2)]
-    """
+    """Return the slices of all files that make a part each, in order."""
     slices, first = [], 0
     for file in files:
         for start in range(0, file.rows, rows):
@@ -120,13 +101,12 @@ def read_slice(part: Slice) -> pa.Table:
     """Read the rows of a slice, and of its file no more than the row groups they lie in."""
     system, path = open_filesystem(part.place)
     with _opened(part.place), pq.ParquetFile(system.open_input_file(path)) as file:
-        ends = _row_group_ends(file.metadata)
-        touched = [
-            group
-            for group, end in enumerate(ends)
-            if end > part.start and end - file.metadata.row_group(group).num_rows < part.stop
-        ]
-        at = ends[touched[0]] - file.metadata.row_group(touched[0]).num_rows
+        groups = range(file.metadata.num_row_groups)
+        sizes = [file.metadata.row_group(group).num_rows for group in groups]
+        ends = list(accumulate(sizes))
+        starts = [0, *ends]
+        touched = [g for g in groups if ends[g] > part.start and starts[g] < part.stop]
+        at = starts[touched[0]]
         batches = []
         for batch in file.iter_batches(row_groups=touched):
             first, last = max(part.start - at, 0), min(part.stop - at, len(batch))
@@ -136,14 +116,6 @@ def read_slice(part: Slice) -> pa.Table:
             if at >= part.stop:
                 break
         return pa.Table.from_batches(batches, file.schema_arrow).combine_chunks()
-
-
-def _row_group_ends(metadata: pq.FileMetaData) -> list[int]:
-    ends, end = [], 0
-    for group in range(metadata.num_row_groups):
-        end += metadata.row_group(group).num_rows
-        ends.append(end)
-    return ends
 
 
 def _inspect(place: str) -> TableFile:
@@ -161,8 +133,9 @@ def _opened(place: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise TableError(hide_keys(f"{place} cannot be read as Parquet: {reason}")) from None
+        raise TableError(
+            hide_keys(f"{place} cannot be read as Parquet: {one_line(error)}")
+        ) from None
 
 
 def _described(schema: pa.Schema) -> str:
@@ -170,15 +143,7 @@ def _described(schema: pa.Schema) -> str:
 
 
 def find_parquet(inputs: Sequence[str | Path]) -> list[str]:
-    """Return the Parquet files that paths, folders and patterns stand for, in their order.
-
-    They are those that one machine would read, sorted by name within a folder or a pattern.
-
-    Raises
-    ------
-    TableError
-        If there are none, or one is of another format.
-    """
+    """Return the Parquet files of paths, folders and patterns, as one machine would read them."""
     found = []
     for given in map(str, inputs):
         if is_address(given):
@@ -207,8 +172,7 @@ def _files_at(given: str) -> list[str]:
             return [given]
         infos = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
     except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise TableError(hide_keys(f"{given} cannot be reached: {reason}")) from None
+        raise TableError(hide_keys(f"{given} cannot be reached: {one_line(error)}")) from None
     names = sorted(info.base_name for info in infos if info.is_file and _is_visible(info.base_name))
     matching = [name for name in names if fnmatchcase(name, pattern) and _is_parquet(name)]
     if not matching:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,9 +21,8 @@ import pyarrow as pa
 from protorynet import __version__, errors
 from protorynet.data import DOCUMENTS, TEXT_BYTES, read_table
 from protorynet.inference.addresses import hide_keys, is_address, normalise_place
-from protorynet.inference.opening import Runtime, hash_model, open_predictor
 from protorynet.inference.part_store import Part, PartFolder, PartStore, check_output_folder
-from protorynet.inference.predictor import Predictor
+from protorynet.inference.predictor import Predictor, Runtime, hash_model, open_predictor
 from protorynet.inference.ray_cluster import (
     Attempts,
     error_of,
@@ -45,8 +44,8 @@ from protorynet.progress import progress_bar
 
 __all__ = ["predict_with_ray"]
 
-_ROWS_LOOKED_AT = 1_024  # to guess the column of texts
-_MOST_BYTES = 2 * 2**30  # of a model that is sent to a cluster
+_ROWS_TO_GUESS_FROM = 1_024  # to guess the column of texts
+_LARGEST_MODEL = 2 * 2**30  # bytes of a model that is sent to a cluster
 
 
 def predict_with_ray(
@@ -124,9 +123,12 @@ def predict_with_ray(
         slices = cut_slices(files, store.rows_per_part or rows)
         finished = {part.first for part in done}
         left = [part for part in slices if part.first not in finished]
-        with store.telling_how_to_resume(tell):
-            answers = _score(ray, left, shipped, store.folder, text, skip_empty)
-            done += _gather(answers, left, progress=progress)
+        with store.reporting_how_to_resume(tell):
+            total = sum(part.stop - part.start for part in left)
+            with progress_bar(f"Scoring {total:,} rows", total, enabled=progress) as advance:
+                for part in _score(ray, left, shipped, store.folder, text, skip_empty):
+                    done.append(part)
+                    advance(part.stop - part.first)
             if len(done) < len(slices):
                 raise errors.ProtoryNetError(
                     f"Ray gave no answer for {len(slices) - len(done)} of {len(slices)} parts; "
@@ -141,17 +143,6 @@ class PartScorer:
 
     What goes wrong with a part is an answer too, because an exception would reach the user as
     pages of Ray's own.
-
-    Parameters
-    ----------
-    shipped
-        The model.
-    folder
-        Where parts are written.
-    text, skip_empty
-        As `Predictor.score_batch` takes them.
-    attempts
-        The count of attempts that all workers share.
     """
 
     def __init__(
@@ -164,8 +155,7 @@ class PartScorer:
     ) -> None:
         self._shipped = shipped
         self._folder = folder
-        self._text = text
-        self._skip_empty = skip_empty
+        self._how: dict[str, Any] = {"text": text, "skip_empty": skip_empty}
         self._attempts = attempts
         self._predictor: Predictor | None = None
 
@@ -177,7 +167,7 @@ class PartScorer:
             self._begin(part)
             batches = list(self._score_slice(part))
             n_rows = sum(len(batch) for batch in batches)
-            self._folder.write(_done(part, n_rows), batches)
+            self._folder.write(_finished_part(part, n_rows), batches)
             answer["rows"] = n_rows
         except errors.ProtoryNetError as error:
             answer["kind"] = type(error).__name__
@@ -203,13 +193,11 @@ class PartScorer:
         fitting = int(TEXT_BYTES * len(rows) / max(rows.nbytes, 1))
         for batch in rows.to_batches(max_chunksize=max(1, min(DOCUMENTS, fitting))):
             with _naming_rows(part.place, at):
-                yield self._predictor.score_batch(
-                    batch, text=self._text, skip_empty=self._skip_empty
-                )
+                yield self._predictor.score_batch(batch, **self._how)
             at += len(batch)
 
 
-def _done(part: Slice, n_rows: int) -> Part:
+def _finished_part(part: Slice, n_rows: int) -> Part:
     size = part.stop - part.start
     return Part(part.first, part.first + size, n_rows, size - n_rows)
 
@@ -228,20 +216,10 @@ def _score(ray: ModuleType, slices: Sequence[Slice], *how: Any) -> Iterator[Part
         for answer in answers.iter_rows():
             if answer["kind"]:
                 raise error_of(answer["kind"], answer["message"])
-            yield _done(by_row[answer["first"]], answer["rows"])
+            yield _finished_part(by_row[answer["first"]], answer["rows"])
     except ray.exceptions.RayError as error:
         reason = " ".join(str(error).split())[-300:]
         raise errors.ProtoryNetError(f"Ray gave up: {reason}") from None
-
-
-def _gather(parts: Iterator[Part], slices: Sequence[Slice], *, progress: bool) -> list[Part]:
-    total = sum(part.stop - part.start for part in slices)
-    found = []
-    with progress_bar(f"Scoring {total:,} rows", total, enabled=progress) as advance:
-        for part in parts:
-            found.append(part)
-            advance(part.stop - part.first)
-    return found
 
 
 @contextmanager
@@ -280,23 +258,15 @@ def _check_output(output: Path | str) -> bool:
 
 def _text_column(files: Sequence[TableFile], text: str | None) -> str:
     first = next(file for file in files if file.rows)
-    some = read_slice(Slice(0, first.place, 0, min(first.rows, _ROWS_LOOKED_AT)))
+    some = read_slice(Slice(0, first.place, 0, min(first.rows, _ROWS_TO_GUESS_FROM)))
     return read_table(some, text=text, labelled=False, skip_empty=True).text_column
 
 
 @dataclass(frozen=True)
 class ShippedModel:
-    """A model as a worker finds it.
+    """A model as a worker finds it."""
 
-    Parameters
-    ----------
-    content
-        Its folder, on the machine of the command; or a reference to its files.
-    encoder, runtime
-        As `open_predictor` takes them.
-    """
-
-    content: Any
+    content: Any  # its folder, on the machine of the command; or a reference to its files
     encoder: str | None
     runtime: Runtime
 
@@ -307,7 +277,10 @@ class ShippedModel:
         import ray
 
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            _unpack(ray.get(self.content), Path(folder))
+            for name, content in ray.get(self.content).items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
             return self._open(Path(folder))
 
     def _open(self, folder: Path) -> Predictor:
@@ -328,17 +301,10 @@ def ship_model(
     files = sorted(
         path for path in model.rglob("*") if path.is_file() and path.resolve().is_relative_to(root)
     )
-    if (size := sum(path.stat().st_size for path in files)) > _MOST_BYTES:
+    if (size := sum(path.stat().st_size for path in files)) > _LARGEST_MODEL:
         raise errors.InputError(
-            f"{model} holds {size / 2**30:.1f} GB, more than the {_MOST_BYTES / 2**30:.0f} GB that "
-            "are sent to a cluster; remove what does not belong to the model."
+            f"{model} holds {size / 2**30:.1f} GB, more than the {_LARGEST_MODEL / 2**30:.0f} GB "
+            "that are sent to a cluster; remove what does not belong to the model."
         )
     content = {path.relative_to(model).as_posix(): path.read_bytes() for path in files}
     return ShippedModel(ray.put(content), encoder, runtime)
-
-
-def _unpack(files: Mapping[str, bytes], folder: Path) -> None:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)

@@ -149,13 +149,7 @@ def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _flatten(column: pa.Array) -> pa.Array:
-    """Return a column as a CSV file holds it: lists, bytes and the like written as text.
-
-    Examples
-    --------
-    >>> _flatten(pa.array([[1, 2], None])).to_pylist()
-    ['[1, 2]', None]
-    """
+    """Return a column as a CSV file holds it: lists, bytes and the like written as text."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _flatten(column.dictionary_decode())
@@ -168,13 +162,7 @@ def _flatten(column: pa.Array) -> pa.Array:
 
 
 def values(column: pa.Array) -> list[Any]:
-    """Return the values of a column, as text where Python's own types do not hold them.
-
-    Examples
-    --------
-    >>> values(pa.array([[10**7]], pa.list_(pa.date32())))
-    [['29349-01-26']]
-    """
+    """Return the values of a column, as text where Python's own types do not hold them."""
     try:
         found: list[Any] = column.to_pylist()
     except (ValueError, OverflowError, KeyError, pa.ArrowException):
@@ -184,13 +172,7 @@ def values(column: pa.Array) -> list[Any]:
 
 
 def as_json(value: Any) -> str:
-    """Return a value as JSON.
-
-    Examples
-    --------
-    >>> as_json({"a": [b"text", float("nan")]})
-    '{"a": ["text", null]}'
-    """
+    """Return a value as JSON."""
     try:
         return json.dumps(value, ensure_ascii=False, default=_text, allow_nan=False)
     except ValueError:

@@ -1,5 +1,11 @@
-from .distances import (
+from .layers import (
+    Adapter as Adapter,
+    Centring as Centring,
+    Reader as Reader,
+    active_prototype as active_prototype,
+    at_last_sentence as at_last_sentence,
     pairwise_distance as pairwise_distance,
+    select as select,
     similarity as similarity,
 )
 from .losses import (
@@ -16,16 +22,4 @@ from .network import (
     match_sentences as match_sentences,
     pad_documents as pad_documents,
     read_matches as read_matches,
-)
-from .reader import (
-    Reader as Reader,
-    at_last_sentence as at_last_sentence,
-)
-from .representation import (
-    Adapter as Adapter,
-    Centring as Centring,
-)
-from .selection import (
-    active_prototype as active_prototype,
-    select as select,
 )

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from protorynet.labels import Task
-from protorynet.network.distances import pairwise_distance
+from protorynet.network.layers import pairwise_distance
 from protorynet.settings import AccuracyLoss
 
 __all__ = [

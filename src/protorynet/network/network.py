@@ -10,17 +10,22 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from protorynet.labels import Task
-from protorynet.network.distances import pairwise_distance, similarity
+from protorynet.network.layers import (
+    Reader,
+    active_prototype,
+    at_last_sentence,
+    pairwise_distance,
+    select,
+    similarity,
+)
 from protorynet.network.losses import probabilities
-from protorynet.network.reader import Reader, at_last_sentence
-from protorynet.network.selection import active_prototype, select
-from protorynet.reading import Reading
+from protorynet.reading import Reading, group_by_length
 from protorynet.settings import Settings
 
 __all__ = ["ProtoryNetwork", "find_nearest_two", "match_sentences", "pad_documents", "read_matches"]
 
 _SENTENCES_PER_BLOCK = 16_384  # sentences compared with all prototypes at once
-_PADDED_STEPS = 65_536  # sentences, padding included, read by the LSTM at once
+_STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at once
 
 
 class ProtoryNetwork(nn.Module):
@@ -135,7 +140,7 @@ def read_matches(reader: Reader, trajectory: Reading, task: Task) -> Reading:
     offsets = trajectory.offsets
     training = reader.training
     reader.eval()
-    for documents in _batches_by_length(trajectory.lengths):
+    for documents in group_by_length(trajectory.lengths, _STEPS_PER_BATCH):
         places = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in documents])
         lengths = torch.from_numpy(trajectory.lengths[documents]).to(device)
         steps = _steps(trajectory, places, width).to(device)
@@ -156,16 +161,3 @@ def _steps(trajectory: Reading, places: NDArray[np.int64], width: int) -> Tensor
     columns = torch.from_numpy(trajectory.columns[places])
     values = torch.from_numpy(trajectory.similarities[places])
     return steps.scatter_(1, columns[:, None], values[:, None])
-
-
-def _batches_by_length(lengths: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Group documents of like length so that no group exceeds a bound of padded sentences."""
-    order = np.argsort(lengths, kind="stable")
-    batches, start = [], 0
-    while start < len(order):
-        stop = start + 1
-        while stop < len(order) and (stop + 1 - start) * lengths[order[stop]] <= _PADDED_STEPS:
-            stop += 1
-        batches.append(order[start:stop])
-        start = stop
-    return batches

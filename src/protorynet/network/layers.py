@@ -1,0 +1,193 @@
+"""The layers: representation, distances to prototypes, selection of one, and the reader."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from protorynet.settings import Distance, Selection, Settings
+
+__all__ = [
+    "Adapter",
+    "Centring",
+    "Reader",
+    "active_prototype",
+    "at_last_sentence",
+    "pairwise_distance",
+    "select",
+    "similarity",
+]
+
+# Below this squared distance two vectors count as equal; the square root has no gradient at zero.
+_TINY = 1e-12
+
+
+class Centring(nn.Module):
+    """Subtract the corpus mean, then scale.
+
+    Embeddings of text go to unit length, since their length says nothing and their raw cosines
+    lie in a narrow band. Vectors given by the user keep their relative lengths and are divided by
+    the corpus's root mean square length.
+
+    Parameters
+    ----------
+    mean
+        Mean vector of the training sentences, (d,).
+    scale
+        Root mean square length of the centred training vectors; 0 asks for unit length.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, mean: Tensor, scale: float = 0.0) -> None:
+        super().__init__()
+        self.register_buffer("mean", mean)
+        self.register_buffer("scale", torch.tensor(float(scale)))
+        self.unit_length = scale == 0.0
+
+    def forward(self, raw: Tensor) -> Tensor:
+        """Map vectors of the encoder (n, d) to base embeddings (n, d)."""
+        centred = raw - self.mean
+        return functional.normalize(centred, dim=-1) if self.unit_length else centred / self.scale
+
+
+class Adapter(nn.Module):
+    """A small residual network that bends the space of frozen embeddings to the task.
+
+    Its last layer starts at zero, so training starts from the pre-trained space.
+    """
+
+    def __init__(self, dimension: int, hidden: int, *, unit_length: bool) -> None:
+        super().__init__()
+        self.down = nn.Linear(dimension, hidden)
+        self.up = nn.Linear(hidden, dimension)
+        self._unit_length = unit_length
+        nn.init.zeros_(self.up.weight)
+        nn.init.zeros_(self.up.bias)
+
+    def forward(self, base: Tensor) -> Tensor:
+        """Map base embeddings (n, d) to adapted ones (n, d)."""
+        moved = base + self.up(functional.gelu(self.down(base)))
+        return functional.normalize(moved, dim=-1) if self._unit_length else moved
+
+
+def pairwise_distance(a: Tensor, b: Tensor, metric: Distance = "euclidean") -> Tensor:
+    """Return the distances between all rows of `a` (n, d) and of `b` (k, d), as (n, k).
+
+    Examples
+    --------
+    >>> pairwise_distance(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
+    if metric == "cosine":
+        return 1 - functional.normalize(a, dim=-1) @ functional.normalize(b, dim=-1).T
+    squared = a.square().sum(-1, keepdim=True) + b.square().sum(-1) - 2 * a @ b.T
+    return squared.clamp_min(_TINY).sqrt()
+
+
+def similarity(distance: Tensor, psi_squared: float) -> Tensor:
+    """Return exp(−d / ψ²), the paper's proximity of a sentence to a prototype."""
+    return torch.exp(-distance / psi_squared)
+
+
+def active_prototype(distances: Tensor) -> Tensor:
+    """Return the index of the nearest prototype of each row; the lowest index among equals."""
+    return distances.argmin(dim=-1)
+
+
+def select(
+    distances: Tensor,
+    similarities: Tensor,
+    selection: Selection,
+    *,
+    gamma: float = 1e6,
+    temperature: float = 0.1,
+) -> Tensor:
+    """Turn the similarity matrix (n, K) into what the reader sees.
+
+    ``"paper"`` multiplies it by Softmax(γ·s), which is almost one-hot; its gradient reaches the
+    chosen similarity but not the choice. ``"straight_through"`` is one-hot exactly and lets the
+    gradient of Softmax(−d² / temperature) decide the choice. ``"dense"`` changes nothing.
+
+    Examples
+    --------
+    >>> d = torch.tensor([[0.5, 2.0]])
+    >>> select(d, torch.exp(-d), "straight_through")
+    tensor([[0.6065, 0.0000]])
+    """
+    if selection == "dense":
+        return similarities
+    if selection == "paper":
+        return torch.softmax(gamma * similarities, dim=-1) * similarities
+    chosen = active_prototype(distances)
+    hard = functional.one_hot(chosen, distances.shape[-1]).to(similarities.dtype)
+    soft = torch.softmax(-distances.square() / temperature, dim=-1)
+    return (hard + soft - soft.detach()) * similarities
+
+
+class Reader(nn.Module):
+    """Read a trajectory sentence by sentence and give class logits after each.
+
+    Parameters
+    ----------
+    n_prototypes
+        Width of a step: one entry per prototype, all but the active one zero.
+    n_classes
+        Number of outputs.
+    hidden, layers, dropout
+        Size of the LSTM, its number of layers, and the dropout between them and before the head.
+    """
+
+    def __init__(
+        self, n_prototypes: int, n_classes: int, *, hidden: int, layers: int, dropout: float
+    ) -> None:
+        super().__init__()
+        between = dropout if layers > 1 else 0.0
+        self.lstm = nn.LSTM(n_prototypes, hidden, layers, batch_first=True, dropout=between)
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(hidden, n_classes)
+
+    @classmethod
+    def of(cls, settings: Settings, n_prototypes: int, n_classes: int) -> Reader:
+        """Build the reader that settings describe."""
+        return cls(
+            n_prototypes,
+            n_classes,
+            hidden=settings.reader_size,
+            layers=settings.reader_layers,
+            dropout=settings.reader_dropout,
+        )
+
+    def forward(self, steps: Tensor) -> Tensor:
+        """Map steps (documents, sentences, K) to logits after every sentence (…, …, C).
+
+        Padding at the end of a document cannot reach back, since the LSTM reads forward only.
+        """
+        hidden, _ = self.lstm(steps)
+        logits: Tensor = self.head(self.dropout(hidden))
+        return logits
+
+    def read_alone(self, steps: Tensor) -> Tensor:
+        """Map single sentences (n, K), each a document of its own, to logits (n, C).
+
+        The same as `forward` on documents of one sentence, but without the recurrent products,
+        which are zero at the first step.
+        """
+        hidden = steps
+        for layer in range(self.lstm.num_layers):
+            if layer:
+                hidden = functional.dropout(hidden, self.lstm.dropout, self.training)
+            weight = getattr(self.lstm, f"weight_ih_l{layer}")
+            bias = getattr(self.lstm, f"bias_ih_l{layer}") + getattr(self.lstm, f"bias_hh_l{layer}")
+            entry, _, content, output = functional.linear(hidden, weight, bias).chunk(4, dim=-1)
+            cell = torch.sigmoid(entry) * torch.tanh(content)
+            hidden = torch.sigmoid(output) * torch.tanh(cell)
+        logits: Tensor = self.head(self.dropout(hidden))
+        return logits
+
+
+def at_last_sentence(values: Tensor, lengths: Tensor) -> Tensor:
+    """Pick from (documents, sentences, …) the entry of each document's last sentence."""
+    return values[torch.arange(lengths.shape[0], device=values.device), lengths - 1]

@@ -1,0 +1,196 @@
+"""Exporting a model: the folder says what the model says, whatever encoder it has."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from hashing_encoder import HashingEncoder
+from protorynet import ProtoryNetClassifier, ProtoryNetError, Settings
+from protorynet.encoders import EmbeddingCache, StaticEncoder, load_encoder
+from protorynet.errors import EncoderError, InputError
+from protorynet.inference import export_onnx, open_predictor, read_exported
+
+
+def fitted(encoder: Any, reviews: Any, settings: Settings, labels: Any = None) -> Any:
+    classifier = ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False)
+    return classifier.fit(reviews.texts, reviews.labels if labels is None else labels)
+
+
+def check_same(classifier: Any, folder: Path, documents: list[Any], **how: Any) -> None:
+    """Fail where the exported model says anything else than the classifier."""
+    mine, theirs = (
+        predictor.read(documents)
+        for predictor in (open_predictor(folder, cache=False, **how), classifier)
+    )
+    for name in ("filled", "lengths", "columns"):
+        assert np.array_equal(getattr(mine, name), getattr(theirs, name))
+    np.testing.assert_allclose(mine.probabilities, theirs.probabilities, atol=1e-5, rtol=0)
+
+
+def test_an_exported_model_says_what_the_model_says(trained, exported, unseen_reviews) -> None:
+    long = "The pool was lovely, " * 40 + "and the bed broken."
+    check_same(trained, exported, [*unseen_reviews.texts, long, "Room"])
+
+
+def test_several_labels_and_a_tuned_encoder_survive_the_export(
+    tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path
+) -> None:
+    pairs = zip(reviews.texts, reviews.labels, strict=True)
+    sets = [(label, "pool") if "pool" in text else (label,) for text, label in pairs]
+    tuned = quick.replace(encoder_training="full")
+    for name, settings, labels in (("sets", quick, sets), ("tuned", tuned, None)):
+        classifier = fitted(tiny_bert_folder, reviews, settings, labels)
+        export_onnx(classifier.predictor, tmp_path / name)
+        check_same(classifier, tmp_path / name, unseen_reviews.texts)
+
+
+def test_an_explanation_is_the_models_own_but_for_the_automaton(
+    trained, exported, unseen_reviews
+) -> None:
+    long = "The room was lovely. The staff was awful. " * 150
+    texts = [*unseen_reviews.texts[:6], "The room was lovely.", long]
+    mine = open_predictor(exported, cache=False).explain(texts)
+    for ours, theirs in zip(mine, trained.explain(texts), strict=True):
+        expected = {**theirs.to_dict(), "automaton": None, "pattern": None}
+        assert _rounded(ours.to_dict()) == _rounded(expected)
+
+
+def test_vectors_alone_are_scored_where_the_model_was_made_of_vectors(quick, tmp_path) -> None:
+    draw = np.random.default_rng(0)
+    sequences = [draw.normal(place % 2, 1, (1 + place % 5, 6)) for place in range(40)]
+    classifier = ProtoryNetClassifier("precomputed", settings=quick, cache=False)
+    classifier.fit(sequences, ["a", "b"] * 20)
+    export_onnx(classifier.predictor, tmp_path / "m")
+    assert not (tmp_path / "m" / "encoder.onnx").exists()
+    check_same(classifier, tmp_path / "m", sequences)
+
+
+@pytest.fixture(scope="module")
+def hashing(reviews, quick, tmp_path_factory) -> Any:
+    """A model made with an encoder of the user's own, and its export."""
+    target = tmp_path_factory.mktemp("own") / "model"
+    classifier = fitted(HashingEncoder(), reviews, quick)
+    export_onnx(classifier.predictor, target)
+    return classifier, target
+
+
+def test_an_encoder_of_ones_own_is_given_when_loading(hashing, unseen_reviews) -> None:
+    class Other(HashingEncoder):
+        fingerprint = "hashing-2"
+
+    check_same(*hashing, unseen_reviews.texts, encoder=HashingEncoder())
+    with pytest.raises(InputError, match=r"comes without an encoder.*Give arrays"):
+        open_predictor(hashing[1]).read(["A text."])
+    with pytest.raises(ProtoryNetError, match="made with another encoder"):
+        open_predictor(hashing[1], encoder=Other())
+
+
+def test_a_folder_that_says_something_else_is_not_delivered(reviews, quick, tmp_path) -> None:
+    class Restless(HashingEncoder):
+        draw = np.random.default_rng(0)
+
+        def encode(self, sentences: list[str]) -> Any:
+            vectors = super().encode(sentences)
+            return vectors + self.draw.normal(0, 3, vectors.shape).astype(np.float32)
+
+    classifier = fitted(Restless(), reviews, quick)
+    with pytest.raises(ProtoryNetError, match=r"differs from the model.*Nothing was written"):
+        export_onnx(classifier.predictor, tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_eight_bits_do_not_depend_on_the_batch(trained, unseen_reviews, tmp_path) -> None:
+    comparison = export_onnx(trained.predictor, tmp_path / "m", precision="int8")
+    assert comparison.same_labels > 0.8
+    encoder: Any = open_predictor(tmp_path / "m").encoder
+    sentences = unseen_reviews.texts[:12]
+    alone = np.concatenate([encoder.encode([text]) for text in sentences])
+    np.testing.assert_allclose(encoder.encode(sentences), alone, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("precision", "message"), [("int8", "about the encoder"), ("int4", "precision='int4' is not")]
+)
+def test_a_precision_that_cannot_be_had_is_refused(hashing, tmp_path, precision, message) -> None:
+    with pytest.raises(InputError, match=message):
+        export_onnx(hashing[0].predictor, tmp_path / "m", precision=precision)
+
+
+def test_the_same_model_is_exported_to_the_same_bytes(trained, exported, tmp_path) -> None:
+    for _ in range(2):  # an earlier export is replaced
+        export_onnx(trained.predictor, tmp_path / "m")
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+    for path in exported.iterdir():
+        assert (tmp_path / "m" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_a_static_encoder_is_exported_too(
+    tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path
+) -> None:
+    static = StaticEncoder.distil(load_encoder(tiny_bert_folder, device="cpu"), dimension=8)
+    classifier = fitted(static, reviews, quick)
+    export_onnx(classifier.predictor, tmp_path / "m")
+    check_same(classifier, tmp_path / "m", [*unseen_reviews.texts, "§"])
+
+
+def test_an_encoder_in_onnx_goes_along_as_it_is_if_nobody_changed_it(
+    exported, reviews, quick, tmp_path
+) -> None:
+    copied = Path(shutil.copytree(exported, tmp_path / "copied"))
+    classifier = fitted(open_predictor(copied).encoder, reviews, quick)
+    export_onnx(classifier.predictor, tmp_path / "m")
+    graphs = [(path / "encoder.onnx").read_bytes() for path in (copied, tmp_path / "m")]
+    assert graphs[0] == graphs[1]
+    (copied / "encoder.onnx").write_bytes(b"other")
+    with pytest.raises(EncoderError, match="was changed after it was loaded"):
+        export_onnx(classifier.predictor, tmp_path / "m")
+
+
+@pytest.mark.filterwarnings("ignore:this processor has no bfloat16:RuntimeWarning")
+@pytest.mark.parametrize(("variant", "written"), [("bf16", "float32"), ("int8", "int8")])
+def test_a_variant_of_an_encoder_is_exported(
+    tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path, variant, written
+) -> None:
+    classifier = fitted(f"{tiny_bert_folder}:{variant}", reviews, quick)
+    comparison = export_onnx(classifier.predictor, tmp_path / "m")
+    assert comparison.same_labels > 0.8
+    part = read_exported(tmp_path / "m").encoder
+    assert part is not None
+    assert part.precision == written
+    if variant == "int8":
+        check_same(classifier, tmp_path / "m", unseen_reviews.texts)
+
+
+def test_the_exported_encoder_shares_no_cache_with_the_models(trained, exported, tmp_path) -> None:
+    encoder: Any = open_predictor(exported).encoder
+    cache = EmbeddingCache(tmp_path)
+    cache.put(trained.encoder_, ["Room"], trained.encoder_.encode(["Room"]))
+    assert not cache.get(encoder, ["Room"])[0].any()
+
+
+def test_what_the_folder_asks_to_be_installed_is_what_the_package_asks(exported) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    known = {*project["dependencies"], *project["optional-dependencies"]["onnx"]}
+    lines = (exported / "requirements.txt").read_text().splitlines()
+    wanted = {line for line in lines if not line.startswith("#")}
+    assert wanted <= known
+    assert not any(re.match(r"torch|transformers|pandas|scikit", line) for line in wanted)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        # Adding 0 turns −0 into 0.
+        return round(value, 4) + 0.0
+    if isinstance(value, dict):
+        return {key: _rounded(entry) for key, entry in value.items()}
+    return [_rounded(entry) for entry in value] if isinstance(value, list) else value

@@ -1,0 +1,168 @@
+"""The exported graph of a reader says what the model says, and wrong graphs are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, strategies as st
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from protorynet.encoders import Embeddings
+from protorynet.errors import InputError, ModelFormatError
+from protorynet.inference import Exported, OnnxBackend
+from protorynet.inference.exporting import _write_reader
+from protorynet.labels import LabelCode
+from protorynet.model import Model
+from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
+from protorynet.prototypes import Prototypes
+from protorynet.settings import Settings
+
+DIMENSION, K = 12, 5
+
+
+def made(
+    base: Model,
+    *,
+    task: Any = "multiclass",
+    adapter: bool = True,
+    scale: float = 0.0,
+    k: int = K,
+    **changes: Any,
+) -> Model:
+    """A model with random weights; what the graph does not read is that of `base`."""
+    settings = Settings(**changes)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        centring = Centring(0.1 * torch.randn(DIMENSION), scale)
+        bend = Adapter(DIMENSION, 7, unit_length=centring.unit_length)
+        torch.nn.init.normal_(bend.up.weight, std=0.3)
+        reader = Reader(k, 3, hidden=6, layers=settings.reader_layers, dropout=0.3)
+        for weight in reader.parameters():
+            torch.nn.init.normal_(weight, std=0.8)
+        vectors = torch.nn.functional.normalize(torch.randn(k, DIMENSION), dim=-1)
+    labels = LabelCode(("a", "b", "c"), task)
+    items = tuple(replace(base.prototypes[0], id=number) for number in range(k))
+    return replace(
+        base,
+        centring=centring,
+        adapter=bend if adapter else None,
+        network=ProtoryNetwork(vectors, reader, settings).requires_grad_(False),
+        prototypes=Prototypes(items, labels.names),
+        labels=labels,
+        settings=settings,
+    )
+
+
+def reader_graph(model: Model) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "reader.onnx"
+        _write_reader(model, path)
+        return path.read_bytes()
+
+
+def opened(model: Model, graph: bytes | None = None) -> OnnxBackend:
+    facts = Exported(
+        version="0",
+        labels=model.labels,
+        prototypes=model.prototypes,
+        splitter="sentencex",
+        encoder_name="",
+        encoder_fingerprint="",
+        dimension=DIMENSION,
+        encoder=None,
+        class_frequencies=(0.2, 0.3, 0.5),
+        validation_accuracy=1.0,
+        reader_is_behind=False,
+        sha256={},
+    )
+    return OnnxBackend(facts, graph or reader_graph(model), Path("reader.onnx"))
+
+
+def documents() -> tuple[Embeddings, np.ndarray]:
+    draw = np.random.default_rng(0)
+    vectors = draw.normal(size=(60, DIMENSION)).astype(np.float32)
+    lengths = draw.integers(1, 9, 40)
+    return Embeddings(vectors, draw.integers(0, 60, lengths.sum())), lengths
+
+
+@pytest.fixture(scope="module")
+def base(trained) -> Model:
+    return trained.model_
+
+
+@pytest.fixture(scope="module")
+def whole(base) -> OnnxBackend:
+    return opened(made(base))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"task": "multilabel"},
+        {"adapter": False},
+        {"scale": 2.5},
+        {"distance": "cosine"},
+        {"selection": "dense"},
+        {"selection": "paper"},
+        {"reader_layers": 2},
+        {"k": 1},
+        {"equal": True},
+    ],
+    ids=str,
+)
+def test_the_graph_says_what_the_model_says(base, options) -> None:
+    are_equal = options.pop("equal", False)
+    model = made(base, **options)
+    if are_equal:  # of two equal prototypes the first is chosen
+        model.network.prototypes.data[3] = model.network.prototypes.data[1]
+    embeddings, lengths = documents()
+    expected = model.read(model.match(embeddings, lengths))
+    reading = opened(model).read(embeddings, lengths)
+    assert np.array_equal(reading.columns, expected.columns)
+    assert np.array_equal(reading.runner_up, expected.runner_up)
+    for name in ("probabilities", "running", "similarities", "runner_up_similarities"):
+        mine, theirs = getattr(reading, name), getattr(expected, name)
+        np.testing.assert_allclose(mine, theirs, atol=2e-6, rtol=0)
+
+
+@given(st.lists(st.integers(0, 39), min_size=1, max_size=12, unique=True))
+def test_a_document_is_read_alike_whatever_is_read_beside_it(whole, chosen) -> None:
+    embeddings, lengths = documents()
+    everything = whole.read(embeddings, lengths).probabilities
+    ends = np.cumsum(lengths)
+    rows = np.concatenate([embeddings.rows[ends[i] - lengths[i] : ends[i]] for i in chosen])
+    some = whole.read(Embeddings(embeddings.vectors, rows), lengths[chosen]).probabilities
+    np.testing.assert_allclose(some, everything[chosen], atol=1e-6, rtol=0)
+
+
+def test_vectors_of_another_width_are_refused(whole) -> None:
+    narrow = Embeddings(np.ones((1, 4), np.float32), np.zeros(1, int))
+    with pytest.raises(InputError, match=r"have 4 components, but the model was trained on .* 12"):
+        whole.read(narrow, np.ones(1, int))
+
+
+def test_a_graph_of_other_prototypes_or_other_outputs_is_refused(base) -> None:
+    import onnx
+
+    graph = onnx.load_from_string(reader_graph(made(base)))
+    swapped = {"running": "similarities", "similarities": "running"}
+    for output in graph.graph.output:
+        output.name = swapped.get(output.name, output.name)
+    for node in graph.graph.node:
+        node.output[:] = [swapped.get(name, name) for name in node.output]
+        node.input[:] = [swapped.get(name, name) for name in node.input]
+    for reader in (
+        opened(made(base, k=1), reader_graph(made(base))),
+        opened(made(base), graph.SerializeToString()),
+    ):
+        with pytest.raises(ModelFormatError, match="other classes or prototypes"):
+            reader.read(*documents())

@@ -1,0 +1,90 @@
+"""Tables of any columns, written as text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pyarrow as pa
+import pytest
+
+from protorynet.errors import InputError
+from protorynet.inference import check_columns, writer_for
+
+FAR = 10**8  # days after 1970, and no year of Python's
+NOT_UTF8 = pa.Array.from_buffers(pa.string(), 1, pa.array([b"caf\xe9"]).buffers())
+UNKNOWN_ZONE = pa.array([1], pa.timestamp("us", "Foo/Bar"))
+TWICE = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])
+STRANGE = {
+    "dates in lists": pa.array([[FAR]], pa.list_(pa.date32())),
+    "times in records": pa.array([{"a": FAR * 10**10}], pa.struct([("a", pa.timestamp("us"))])),
+    "times in maps": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.timestamp("ns"))),
+    "an unknown zone": UNKNOWN_ZONE,
+    "an unknown zone in lists": pa.array([[1]], pa.list_(pa.timestamp("us", "Foo/Bar"))),
+    "one name twice": TWICE,
+    "no UTF-8 in lists": pa.ListArray.from_arrays([0, 1], NOT_UTF8),
+    "an empty record": pa.array([{}], pa.struct([])),
+    "a missing record": pa.array([None], pa.struct([("a", pa.timestamp("ns"))])),
+}
+
+
+def written(ending: str, **columns: object) -> str:
+    file = io.BytesIO()
+    with writer_for(file, ending) as writer:
+        writer.write(pa.record_batch(columns))
+    return file.getvalue().decode()
+
+
+def test_json_lines_hold_only_what_json_knows() -> None:
+    lines = written(
+        ".jsonl",
+        number=[float("nan"), 1.5],
+        list=[[float("inf")], None],
+        bytes=[b"text", b"\xff"],
+        when=pa.array([1, 2], pa.timestamp("ns")),
+        twice=pa.concat_arrays([TWICE, TWICE]),
+    )
+    first, second = (json.loads(line, parse_constant=pytest.fail) for line in lines.splitlines())
+    assert (first["number"], first["list"], first["bytes"]) == (None, [None], "text")
+    assert (second["number"], second["list"], second["bytes"]) == (1.5, None, "/w==")
+    assert first["twice"] == [["x", 1], ["x", 2]]
+
+
+def test_a_csv_file_takes_columns_of_every_kind() -> None:
+    lines = written(
+        ".csv",
+        bytes=[b"\xff"],
+        view=pa.array(["a"], pa.string_view()),
+        record=[{"a": [1]}],
+        id=pa.array([b"0" * 16], pa.uuid()),
+        when=UNKNOWN_ZONE,
+    )
+    [row] = csv.DictReader(io.StringIO(lines))
+    assert (row["bytes"], row["view"], row["record"]) == ("/w==", "a", '{"a": [1]}')
+    assert row["when"] == "1970-01-01 00:00:00.000001Z"
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl"])
+@pytest.mark.parametrize("column", STRANGE.values(), ids=STRANGE.keys())
+def test_a_value_that_python_does_not_hold_is_written_all_the_same(column, ending) -> None:
+    assert "7" in written(ending, x=column, n=[7]).splitlines()[-1]
+
+
+def test_a_column_that_a_format_does_not_hold_is_refused_by_name() -> None:
+    schema = pa.schema([("text", pa.string()), ("meta", pa.struct([]))])
+    with pytest.raises(InputError, match=r"column 'meta' .*\.parquet .*another format"):
+        check_columns(schema, ".parquet")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_columns_that_can_be_written_are_let_through(ending) -> None:
+    kinds = [
+        pa.uuid(),
+        pa.fixed_shape_tensor(pa.float32(), [2, 2]),
+        pa.dictionary(pa.int8(), pa.string()),
+        pa.map_(pa.string(), pa.float64()),
+        pa.timestamp("us", "Foo/Bar"),
+        pa.list_(pa.float32(), 2),
+    ]
+    check_columns(pa.schema([(str(kind), kind) for kind in kinds]), ending)
