@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given, strategies as st
 
-from protorynet.report import clean, printable, shorten, spread
+from protorynet.report import clean, printable, shorten
 from protorynet.report.conventions import (
     break_lines,
     count_columns,
@@ -64,11 +62,3 @@ def test_shortened_and_broken_texts_keep_their_limits(text, limit, most):
     broken = break_lines(text, limit, most)
     assert len(broken) <= most
     assert all(count_columns(line) <= limit for line in broken)
-
-
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=8))
-def test_labels_moved_apart_keep_their_distance_and_bounds(places):
-    moved = sorted(spread(places, gap=12, low=0, high=100))
-    assert all(after - before >= 12 - 1e-6 for before, after in pairwise(moved))
-    assert moved[0] >= -1e-6
-    assert moved[-1] <= 100

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -50,6 +51,14 @@ def test_each_sentence_has_one_mark_whose_shape_tells_its_side(good_review):
 )
 def test_ends_of_an_axis_and_lines_of_classes_are_named(name, names, request):
     assert names <= set(texts(trajectory_svg(request.getfixturevalue(name))))
+
+
+def test_the_names_of_lines_that_end_together_are_moved_apart(person):
+    root = ElementTree.fromstring(trajectory_svg(person))
+    named = [text for text in root.iter(f"{SVG}text") if (text.text or "").endswith(("1%", "2%"))]
+    heights = sorted(float(text.get("y")) for text in named)
+    assert len(heights) == 3
+    assert all(after - before >= 14 for before, after in pairwise(heights))
 
 
 def test_three_hundred_sentences_have_few_numbers_and_the_weightiest_are_written(long_review):

@@ -23,8 +23,6 @@ from protorynet.data.table_batches import open_standard_input, open_table, row_b
 from protorynet.data.table_files import BLOCK_BYTES, BatchReader, find_files, list_names, one_line
 from protorynet.errors import TableError
 
-__all__ = ["DOCUMENTS", "TEXT_BYTES", "Chunk", "TableStream", "open_stream"]
-
 # Enough documents that sentences of one length meet in the encoder's batches.
 DOCUMENTS = 4_096
 TEXT_BYTES = 4_000_000

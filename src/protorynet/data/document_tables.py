@@ -19,20 +19,6 @@ from protorynet.data.table_batches import open_table
 from protorynet.data.table_files import check_names, list_names, list_rows
 from protorynet.errors import TableError
 
-__all__ = [
-    "Label",
-    "LoadedTable",
-    "Table",
-    "blank_texts",
-    "choose_text_column",
-    "find_blank",
-    "find_split_rows",
-    "no_rows",
-    "read_columns",
-    "read_table",
-    "require_split_column",
-]
-
 Label = str | int | float | bool | tuple[str, ...]
 
 # fmt: off

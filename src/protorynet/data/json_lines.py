@@ -28,8 +28,6 @@ from protorynet.data.table_files import (
 )
 from protorynet.errors import TableError
 
-__all__ = ["infer_column", "is_scalar", "is_text", "open_json_lines", "stream_json_lines"]
-
 _LINES_PER_BATCH = 2_048
 _BYTES_IN_MEMORY = 64 * 2**20  # of typed rows; more go to a temporary file
 _MOST_LEVELS = 60  # of lists and objects in each other; Arrow writes few more

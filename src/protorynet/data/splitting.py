@@ -17,18 +17,6 @@ from sentencex import segment
 
 from protorynet.errors import EmptyDocumentError, InputError
 
-__all__ = [
-    "OnEmpty",
-    "Sentences",
-    "Splitter",
-    "TokenCounter",
-    "document_list",
-    "paper_reading",
-    "sequence_sentences",
-    "sequence_text",
-    "split_documents",
-]
-
 Splitter = Literal["sentencex", "paper"]
 OnEmpty = Literal["error", "skip"]
 

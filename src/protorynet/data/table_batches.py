@@ -37,8 +37,6 @@ from protorynet.data.table_files import (
 )
 from protorynet.errors import TableError
 
-__all__ = ["open_standard_input", "open_table", "row_bytes"]
-
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _HEADER_BYTES = 2**20
 _BEFORE_A_BRACE = b"\xef\xbb\xbf \t\r\n"  # blanks, and the mark of UTF-8

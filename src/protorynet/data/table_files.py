@@ -16,26 +16,6 @@ import pyarrow as pa
 
 from protorynet.errors import TableError
 
-__all__ = [
-    "BLOCK_BYTES",
-    "MOST_COLUMNS",
-    "READ_ERRORS",
-    "ROW_BYTES",
-    "STANDARD_INPUT",
-    "BatchReader",
-    "check_is_text",
-    "check_names",
-    "find_files",
-    "list_names",
-    "list_rows",
-    "not_utf8",
-    "one_line",
-    "open_bytes",
-    "read_once",
-    "read_start",
-    "table_ending",
-]
-
 BLOCK_BYTES = 8 * 2**20  # of rows that are held at once
 # A longer row of a text file comes of a mistake. The objects of a JSON line take 35 times its room.
 ROW_BYTES = 32 * 2**20

@@ -19,15 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Segment",
-    "list_segments",
-    "remove_file",
-    "remove_orphans",
-    "segment_files",
-    "write_segment",
-]
-
 _FOLDER = re.compile(r"[0-9a-f]{32}")
 _FILE = re.compile(r"([0-9a-f]{32})\.(keys\.npy|vectors\.npy|keys\.tmp)")
 SECONDS_TO_ORPHAN = 3600.0

@@ -27,8 +27,6 @@ from protorynet.encoders.embeddings import Encoder
 from protorynet.errors import InputError
 from protorynet.files import write_atomically
 
-__all__ = ["EmbeddingCache", "keep_file", "read_kept"]
-
 DEFAULT_LIMIT_BYTES = 4 * 1024**3
 # Version of how texts become vectors. It rises when a release changes their last bits, for else a
 # seed would give one model with an old cache and another one without.

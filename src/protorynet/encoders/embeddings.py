@@ -15,8 +15,6 @@ from protorynet.progress import Advance, progress_bar
 if TYPE_CHECKING:
     from protorynet.encoders.embedding_cache import EmbeddingCache
 
-__all__ = ["Embeddings", "Encoder", "WindowedEncoder", "encode_corpus", "stack_sequences"]
-
 # What an interrupt may lose, and the steps in which the bar moves.
 SENTENCES_PER_SEGMENT = 4_096
 SENTENCES_PER_STEP = 512

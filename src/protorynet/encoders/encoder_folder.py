@@ -13,19 +13,6 @@ from typing import Any, Literal
 from protorynet.errors import EncoderError
 from protorynet.files import read_limited
 
-__all__ = [
-    "POOLING_KEYS",
-    "DenseLayer",
-    "FolderLayout",
-    "check_config",
-    "file_sha256",
-    "first_line",
-    "folder_fingerprint",
-    "read_json",
-    "read_layout",
-    "safetensors_file",
-]
-
 # Keys of the old-style pooling configuration, in the order in which modes are joined.
 POOLING_KEYS = {
     "cls": "pooling_mode_cls_token",

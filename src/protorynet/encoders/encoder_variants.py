@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from protorynet.encoders.onnx_encoder import OnnxEncoder
     from protorynet.encoders.transformer_encoder import TransformerEncoder
 
-__all__ = [
-    "VARIANTS",
-    "Bfloat16Encoder",
-    "EncoderChoice",
-    "choose_encoder",
-    "make_variant",
-    "split_variant",
-]
-
 VARIANTS = {
     "bf16": "weights and activations in 16 bits",
     "int8": "weights and activations in 8 bits, in ONNX Runtime",

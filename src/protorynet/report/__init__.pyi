@@ -36,15 +36,4 @@ from .html_pages import (
     rationale_fragment as rationale_fragment,
     render as render,
 )
-from .lab_charts import picture as picture
-from .svg import (
-    dashes as dashes,
-    element as element,
-    fill as fill,
-    line_path as line_path,
-    mark as mark,
-    spread as spread,
-    stroke as stroke,
-    text as text,
-)
 from .trajectory_drawing import trajectory_svg as trajectory_svg

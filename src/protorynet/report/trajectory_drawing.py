@@ -16,15 +16,14 @@ from protorynet.report.conventions import (
 )
 from protorynet.report.svg import (
     COLUMN_WIDTH,
+    DASHES,
     LETTERING,
     canvas,
-    dashes,
     element,
     fill,
     line_path,
     mark,
     polyline,
-    spread,
     text,
 )
 
@@ -227,7 +226,7 @@ def _draw_classes(explanation: Explanation, scale: Scale, frame: _Frame) -> list
         values = [scale.reading(name, step.running[name]).value for step in steps]
         look: dict[str, object] = {"stroke_width": 2.75, "stroke_opacity": 1}
         if name != winner:
-            look = {"stroke_width": 1.25, "stroke_opacity": 0.65, "stroke_dasharray": dashes(hue)}
+            look = {"stroke_width": 1.25, "stroke_opacity": 0.65, "stroke_dasharray": DASHES[hue]}
         note = f"{name}: {format_percent(final[name])}"
         parts.append(polyline(_running_points(frame, values), hue, note, **look))
     named = by_probability[: int((frame.bottom - frame.top + 20) // 14)]
@@ -239,7 +238,7 @@ def _line_labels(frame: _Frame, last: list[ShownClass], winner: str) -> list[str
     ends = [frame.y(reading.value) for reading in last]
     columns = int((frame.width - frame.right - 12) / COLUMN_WIDTH) - 5
     parts = []
-    for reading, y in zip(last, spread(ends, 14, frame.top - 8, frame.bottom + 8), strict=True):
+    for reading, y in zip(last, _spread(ends, 14, frame.top - 8, frame.bottom + 8), strict=True):
         parts.append(mark(frame.right + 4, y, 3.5, reading.hue, reading.label))
         look: dict[str, object] = {"fill_opacity": 0.75}
         if reading.label == winner:
@@ -247,6 +246,21 @@ def _line_labels(frame: _Frame, last: list[ShownClass], winner: str) -> list[str
         name = f"{shorten(reading.label, columns)} {format_percent(reading.value)}"
         parts.append(text(name, frame.right + 12, y + 4, **look))
     return parts
+
+
+def _spread(places: list[float], gap: float, low: float, high: float) -> list[float]:
+    """Return the places moved apart by at least a gap, kept in order and within bounds."""
+    order = sorted(range(len(places)), key=lambda index: places[index])
+    moved = list(places)
+    floor = low
+    for index in order:
+        moved[index] = floor = max(moved[index], floor)
+        floor += gap
+    ceiling = high
+    for index in reversed(order):
+        moved[index] = ceiling = min(moved[index], ceiling)
+        ceiling -= gap
+    return moved
 
 
 def _running_points(frame: _Frame, values: list[float]) -> list[tuple[float, float]]:
