@@ -72,7 +72,7 @@ def choose_reviews(
     reviews
         All there are, none of them twice.
     n_train, n_test
-        How many to choose. The reviews to test on are the same however many are to be learnt from.
+        How many to choose. The reviews to test on are the same whatever `n_train`.
     """
     short: dict[str, list[str]] = {label: [] for label in _CLASSES.values()}
     for place in np.random.default_rng(0).permutation(len(reviews.texts)):
@@ -138,7 +138,7 @@ def run_demo(
         facts=(
             ("Accuracy on unseen reviews", f"{evaluation.accuracy:.1%}"),
             ("Prototypes", str(evaluation.n_prototypes)),
-            ("Reviews learnt from", f"{len(train.texts):,}"),
+            ("Reviews trained on", f"{len(train.texts):,}"),
             ("Reviews tested on", f"{evaluation.n_documents:,}"),
         ),
         prototypes=classifier.prototypes_,
@@ -159,14 +159,14 @@ def _choose_examples(
     lengths = split_documents(test.texts).lengths
     short = np.flatnonzero((lengths >= _FEWEST_SENTENCES) & (lengths <= _MOST_SENTENCES)).tolist()
     examples: dict[str, list[Explanation]] = {
-        "A positive review, read rightly": [],
-        "A negative review, read rightly": [],
+        "A positive review, read correctly": [],
+        "A negative review, read correctly": [],
         "A review that it gets wrong": [],
     }
     explanations = classifier.explain([test.texts[place] for place in short])
     for place, explanation in zip(short, explanations, strict=True):
         is_right = explanation.label == test.labels[place]
-        right = f"A {explanation.label} review, read rightly"
+        right = f"A {explanation.label} review, read correctly"
         examples[right if is_right else "A review that it gets wrong"].append(explanation)
     return tuple((caption, max(found, key=_swing)) for caption, found in examples.items() if found)
 

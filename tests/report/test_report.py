@@ -113,7 +113,7 @@ def test_the_first_screen_tells_what_a_prototype_is_and_reads_one_text(
 def test_the_page_tells_figures_prototypes_mistakes_measures_and_how_to_repeat_it(
     page: str, report: FullReport
 ) -> None:
-    shown = [f"it labels {report.overview.n_right} rightly", "Always answering “"]
+    shown = [f"it labels {report.overview.n_right} correctly", "Always answering “"]
     shown += ["The audit of the model and its data"]
     shown += [item.sentence for item in report.model.prototypes]
     shown += [near.text for each in report.overview.prototypes for near in each.nearest]
@@ -157,9 +157,9 @@ def test_few_documents_and_extreme_answers_make_a_report(
     answers = clf.predict(texts).tolist()
     bad = [text for text, answer in zip(texts, answers, strict=True) if answer == "bad"]
     scenes = [
-        (["The room was lovely."], ["good"], "of 1 text labelled rightly"),
+        (["The room was lovely."], ["good"], "of 1 text labelled correctly"),
         (texts, answers, "It made no mistake"),
-        (texts, [_OTHER[answer] for answer in answers], "None of the texts is labelled rightly"),
+        (texts, [_OTHER[answer] for answer in answers], "None of the texts is labelled correctly"),
         (bad, ["good", *["bad"] * (len(bad) - 1)], "It never answers “good”"),
     ]
     for documents, labels, told in scenes:

@@ -101,7 +101,7 @@ def read_table(
         The path of a CSV, TSV, JSON-lines (all three also gzip-compressed) or Parquet file; or a
         pandas DataFrame, a pyarrow Table, or a Hugging Face Dataset or DatasetDict.
     text, label
-        Names of the columns. Guessed if not given, and the guess is told in `Table.notes`.
+        Names of the columns. Guessed if not given, and the guess is noted in `Table.notes`.
     split
         Keep only the rows whose column ``split`` says so; of a DatasetDict, the dataset to take.
     prefer_split

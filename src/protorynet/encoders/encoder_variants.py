@@ -69,7 +69,7 @@ def choose_encoder(device: str = "auto") -> EncoderChoice:
             "minilm:bf16", "the processor has bfloat16 instructions, and 16 bits lose less than 8"
         )
     if not flags:
-        return EncoderChoice("minilm", "what this processor can do is told on Linux only")
+        return EncoderChoice("minilm", "what this processor can do is known on Linux only")
     if not flags & _BYTE_PRODUCTS:
         return EncoderChoice(
             "minilm", "the processor has instructions neither for bfloat16 nor for int8"

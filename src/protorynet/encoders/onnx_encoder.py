@@ -163,7 +163,7 @@ def run_session(
     feed: Mapping[str, NDArray[Any]],
     source: Path,
 ) -> list[NDArray[Any]]:
-    """Run a graph; what goes wrong is told in one line."""
+    """Run a graph; what goes wrong is reported in one line."""
     try:
         return list(session.run(list(outputs), dict(feed)))
     except Exception as error:

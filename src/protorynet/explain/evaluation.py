@@ -66,7 +66,7 @@ _MEANINGS = {
     ),
     "projection_drop": (
         "Validation accuracy lost when the prototypes that training had left free became real "
-        "sentences. Well above 0: the sentences shown say less than what the model had learnt."
+        "sentences. Well above 0: the sentences shown say less than what the model had learned."
     ),
     "score_calibration": (
         "Correlation, over the prototypes, of the model's score with the share of the class among "

@@ -286,7 +286,7 @@ def _header(automaton: Automaton, layout: _Layout) -> list[str]:
     documents = f"{automaton.n_held_out if unseen else automaton.n_train:,}"
     fidelity = (
         f"It decides as the model does for {100 * automaton.fidelity:.1f}% of {documents} "
-        f"{'texts held out' if unseen else 'texts it was learnt from'}."
+        f"{'texts held out' if unseen else 'texts it was learned from'}."
     )
     columns = int((layout.width - 32) / COLUMN_WIDTH)
     return [

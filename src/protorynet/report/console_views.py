@@ -158,9 +158,9 @@ def print_automaton(automaton: Automaton, prototypes: Prototypes, console: Conso
         f"  with {n} state{'s' * (n != 1)} and {automaton.n_transitions:,} transitions",
     )
     console.print(headline, soft_wrap=True)
-    measured_on, beside = f"{automaton.n_train:,} texts it was learnt from", ""
+    measured_on, beside = f"{automaton.n_train:,} texts it was learned from", ""
     if automaton.fidelity_held_out is not None:
-        measured_on = f"{automaton.n_held_out:,} texts it was not learnt from"
+        measured_on = f"{automaton.n_held_out:,} texts it was not learned from"
         beside = f"; {100 * automaton.fidelity_train:.1f}% on the others"
     trust = (
         f"Share of {measured_on} that the automaton and the model agree on, {label} or "

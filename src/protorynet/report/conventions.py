@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 READER_IS_BEHIND = (
     "Prototypes were edited by hand after the reader was last trained, so it decides with "
-    "prototypes that it has not learnt to use."
+    "prototypes that it has not learned to use."
 )
 """What every view says of an explanation whose `reader_is_behind`."""
 
