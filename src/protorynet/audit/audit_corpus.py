@@ -112,10 +112,9 @@ def in_documents(
 def find_copied(
     texts: WordSequences, lengths: NDArray[np.int64], counted: NDArray[np.bool_], size: int
 ) -> NDArray[np.bool_]:
-    """Say which texts lie, for the greater part, in passages of three documents or more.
+    """Say which texts lie, for the greater part, in passages of `size` words of three documents.
 
-    So many `lengths` of the texts make each document, of which only those `counted` count. A
-    passage is `size` words in a row; it may go on from text to text.
+    So many `lengths` of the texts make each document, of which only those `counted` count.
     """
     documents = texts.joined(lengths)
     hashes, starts = shingles(documents, size)
@@ -134,8 +133,7 @@ def find_copied(
 class AuditCorpus:
     """All documents that hold a sentence, those of training first, with what the model says.
 
-    `rows` is where each document stands in its table, `documents` the document of each sentence,
-    `truth` says which classes each document has, and `n_empty` counts the documents without a
+    `rows` is where each document stands in its table, `n_empty` counts the documents without a
     sentence, in training and in test.
     """
 

@@ -17,16 +17,13 @@ class Finding:
 
     Parameters
     ----------
-    kind
-        Its key in JSON, such as ``"shared_texts"``.
-    severity
-        ``"serious"`` (figures cannot be trusted before it is repaired), ``"warning"`` (look at it)
-        or ``"note"`` (good to know).
-    message
-        Plain sentences: what was found, why it matters and what to do.
-    evidence
-        The figures behind it. ``"examples"``, where there, is a list of dictionaries that name
-        sentences, rows (counted from 0) and prototypes.
+    kind, severity
+        Its key in JSON, such as ``"shared_texts"``; ``"serious"`` (figures cannot be trusted before
+        it is repaired), ``"warning"`` (look at it) or ``"note"`` (good to know).
+    message, evidence
+        Plain sentences: what was found, why it matters and what to do; and the figures behind it.
+        ``"examples"``, where there, is a list of dictionaries that name sentences, rows (counted
+        from 0) and prototypes.
     """
 
     kind: str
@@ -41,14 +38,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """What a careful colleague would tell about a model and its data.
+    """What a careful colleague would say about a model and its data.
 
     Parameters
     ----------
-    findings
-        The findings, most serious first.
-    n_train, n_test
-        How many documents of each split were read.
+    findings, n_train, n_test
+        The findings, most serious first, and how many documents of each split were read.
     """
 
     findings: tuple[Finding, ...]
@@ -99,13 +94,7 @@ def counted(count: int, thing: str, things: str | None = None) -> str:
 
 
 def quote(text: str, limit: int = _QUOTED_CHARACTERS) -> str:
-    """Return the beginning of a text on one line.
-
-    Examples
-    --------
-    >>> quote("It was a long" + " way" * 9, 20)
-    'It was a long way…'
-    """
+    """Return the beginning of a text on one line."""
     # A very long text is cut first, so that little of it is read.
     line = " ".join(text[: 4 * limit].split())
     if len(line) <= limit and len(text) <= 4 * limit:

@@ -44,17 +44,14 @@ class Table:
 
     Parameters
     ----------
-    texts
-        The documents; none is blank.
+    texts, rows
+        The documents, none of them blank, and their positions in the source, counted from 0.
     labels
         One label per document; a tuple holds the labels of a multi-label document. None where
         the table was read without labels.
-    rows
-        Position of each document in the source, counted from 0.
-    text_column, label_column
-        The columns they come from.
-    notes
-        Plain sentences for the user: columns guessed, split used, rows skipped.
+    text_column, label_column, notes
+        The columns they come from, and plain sentences for the user: columns guessed, split used,
+        rows skipped.
     """
 
     texts: tuple[str, ...]

@@ -58,14 +58,11 @@ class Sentences:
 
     Parameters
     ----------
-    texts
-        What the encoder reads, one string per sentence.
-    starts, ends
-        Character offsets of each sentence in its original document.
-    documents
-        Index of each sentence's document; never decreasing.
-    n_documents
-        Number of documents. One without sentences has no index in `documents`.
+    texts, starts, ends
+        What the encoder reads, and the character offsets of each in its original document.
+    documents, n_documents
+        Index of each sentence's document, never decreasing, and the number of documents; one
+        without sentences has no index in `documents`.
     """
 
     texts: tuple[str, ...]
@@ -237,13 +234,7 @@ def document_list(documents: Any, *, are_texts: bool = True) -> list[Any]:
 
 
 def sequence_text(length: int) -> str:
-    r"""Return a text that stands for a sequence of steps that are not text.
-
-    Examples
-    --------
-    >>> sequence_text(2)
-    'step 1\nstep 2'
-    """
+    """Return a text that stands for a sequence of steps that are not text: a line for each."""
     return "\n".join(f"step {step}" for step in range(1, length + 1))
 
 
@@ -286,13 +277,7 @@ def _paper_spans(document: str) -> list[tuple[int, int]]:
 
 
 def paper_reading(sentence: str) -> str:
-    """Return a sentence as the paper's encoder reads it: lower case, without punctuation.
-
-    Examples
-    --------
-    >>> paper_reading("It's  GREAT!")
-    'its great'
-    """
+    """Return a sentence as the paper's encoder reads it: lower case, without punctuation."""
     return " ".join(sentence.lower().translate(_NO_PUNCTUATION).split())
 
 

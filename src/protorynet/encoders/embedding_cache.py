@@ -50,11 +50,10 @@ class EmbeddingCache:
 
     Parameters
     ----------
-    folder
-        Where to keep the files; by default the environment variable PROTORYNET_CACHE, else the
-        user's cache directory.
-    limit_bytes
-        The most it may take; by default PROTORYNET_CACHE_LIMIT (such as ``"500MB"``), else 4 GiB.
+    folder, limit_bytes
+        Where to keep the files, and the most they may take; by default the environment variables
+        PROTORYNET_CACHE and PROTORYNET_CACHE_LIMIT (such as ``"500MB"``), else the user's cache
+        directory and 4 GiB.
     """
 
     def __init__(self, folder: Path | None = None, *, limit_bytes: int | None = None) -> None:

@@ -22,9 +22,7 @@ SENTENCES_PER_STEP = 512
 
 @runtime_checkable
 class Encoder(Protocol):
-    """The whole contract a user's own encoder must meet.
-
-    Plain attributes serve as well as properties.
+    """The whole contract a user's own encoder must meet; plain attributes serve as properties.
 
     Examples
     --------
@@ -68,10 +66,8 @@ class Embeddings:
 
     Parameters
     ----------
-    vectors
-        One float32 row per distinct sentence.
-    rows
-        For each sentence of the corpus, its row in `vectors`.
+    vectors, rows
+        One float32 row per distinct sentence; for each sentence of the corpus, its row there.
     """
 
     vectors: NDArray[np.float32]
@@ -97,22 +93,13 @@ def encode_corpus(
 
     Parameters
     ----------
-    encoder
-        Anything that meets the `Encoder` protocol.
-    texts
-        The sentences, repeats included.
+    encoder, texts
+        Anything that meets the `Encoder` protocol, and the sentences, repeats included.
     cache
         Where to look first and to keep what is new; not used for an encoder that says that it
         `is_quick`, as static ones do.
     progress
         Whether to show progress on standard error.
-
-    Examples
-    --------
-    >>> from protorynet.encoders import load_encoder
-    >>> embeddings = encode_corpus(load_encoder("minilm"), ["Good.", "Bad.", "Good."])
-    >>> embeddings.vectors.shape, embeddings.rows.tolist()
-    ((2, 384), [0, 1, 0])
     """
     position: dict[str, int] = {}
     rows = np.array([position.setdefault(text, len(position)) for text in texts], dtype=np.int64)
@@ -148,12 +135,6 @@ def stack_sequences(sequences: Sequence[NDArray[Any]]) -> tuple[Embeddings, NDAr
     ----------
     sequences
         One array of shape (sentences, components) per document.
-
-    Examples
-    --------
-    >>> embeddings, lengths = stack_sequences([np.ones((2, 3)), np.zeros((1, 3))])
-    >>> embeddings.vectors.shape, lengths.tolist()
-    ((3, 3), [2, 1])
     """
     if len(sequences) == 0:
         raise InputError("no sequences were given; one array per document was expected.")

@@ -47,18 +47,7 @@ class EncoderChoice:
 
 
 def choose_encoder(device: str = "auto") -> EncoderChoice:
-    """Return what ``"auto"`` stands for: it follows from the machine alone, not from timing.
-
-    Parameters
-    ----------
-    device
-        Where the encoder is to compute.
-
-    Examples
-    --------
-    >>> choose_encoder("cpu").name.startswith("minilm")
-    True
-    """
+    """Return what ``"auto"`` stands for on a device: it follows from the machine, not from timing."""
     from protorynet.encoders.transformer_encoder import choose_device
 
     if choose_device(device).type != "cpu":
@@ -83,13 +72,7 @@ def choose_encoder(device: str = "auto") -> EncoderChoice:
 
 
 def split_variant(spec: str) -> tuple[str, str | None]:
-    """Return the name of an encoder and its variant, None where the name ends in none.
-
-    Examples
-    --------
-    >>> split_variant("minilm:bf16"), split_variant("minilm")
-    (('minilm', 'bf16'), ('minilm', None))
-    """
+    """Return the name of an encoder and its variant, None where the name ends in none."""
     name, colon, suffix = spec.rpartition(":")
     return (name, suffix) if colon and name and suffix in VARIANTS else (spec, None)
 
@@ -111,10 +94,9 @@ class Bfloat16Encoder:
 
     Parameters
     ----------
-    teacher
-        The encoder in float32; it is changed and must not be used any more itself.
-    name
-        What people call the encoder in bfloat16.
+    teacher, name
+        The encoder in float32, which is changed and must not be used any more itself; and what
+        people call the one in bfloat16.
     """
 
     def __init__(self, teacher: TransformerEncoder, *, name: str) -> None:

@@ -38,14 +38,12 @@ class OnnxEncoder:
 
     Parameters
     ----------
-    graph
-        The content of an ONNX file with inputs ``ids`` and ``mask`` and the output ``vectors``.
-    tokenizer
-        What turns texts into ids.
-    name, fingerprint
-        What people call the encoder; a text that changes whenever the vectors would change.
-    source
-        The file that the graph was read from.
+    graph, tokenizer
+        The content of an ONNX file with inputs ``ids`` and ``mask`` and the output ``vectors``,
+        and what turns texts into ids.
+    name, fingerprint, source
+        What people call the encoder; a text that changes whenever the vectors would change; the
+        file that the graph was read from.
     """
 
     def __init__(

@@ -85,11 +85,6 @@ def load_encoder(
         ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, …
     fetch
         Whether a Hugging Face name that is not on this machine may be downloaded.
-
-    Examples
-    --------
-    >>> load_encoder("minilm").name
-    'minilm'
     """
     if not isinstance(spec, str | os.PathLike):
         return _check_object(spec)
@@ -116,16 +111,12 @@ class ListedEncoder:
 
     Parameters
     ----------
-    name
-        The name.
-    dimension, window
-        Components of a vector; most tokens read of a sentence.
-    sentences_per_second
-        As measured now.
-    relative
-        The same as a multiple of its float32 form's.
+    name, dimension, window
+        The name; components of a vector; most tokens read of a sentence.
+    sentences_per_second, relative
+        As measured now, and the same as a multiple of its float32 form's.
     bytes_on_disk, licence
-        Size of its weights; their licence, where the folder tells.
+        Size of its weights; their licence, where the folder states one.
     remedy
         What to do before it can be used, where it cannot; the figures are then None.
     """
@@ -145,10 +136,8 @@ def list_encoders(*, device: str = "auto", progress: bool = False) -> list[Liste
 
     Parameters
     ----------
-    device
-        Where those that can compute on a GPU do.
-    progress
-        Whether to show progress on standard error.
+    device, progress
+        Where those that can compute on a GPU do; whether to show progress on standard error.
     """
     folders = _listed_folders()
     names = ["minilm", *(f"minilm:{variant}" for variant in VARIANTS)]

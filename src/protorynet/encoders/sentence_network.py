@@ -44,12 +44,10 @@ class SentenceNetwork(nn.Module):
 
     Parameters
     ----------
-    backbone
-        The transformer.
+    backbone, heads
+        The transformer, and the modules applied to the pooled vectors, in order.
     pooling
         One or several of cls, max, mean and mean_sqrt_len; the results are joined.
-    heads
-        Modules applied to the pooled vectors, in order.
     """
 
     def __init__(
@@ -77,12 +75,9 @@ class SentenceNetwork(nn.Module):
 
         Parameters
         ----------
-        tokens
-            Token ids of all sentences, one sentence after the other.
-        lengths
-            Tokens of each sentence; none without any.
-        longest
-            The most tokens that any of them may have.
+        tokens, lengths, longest
+            Token ids of all sentences, one sentence after the other; tokens of each sentence, none
+            without any; and the most tokens that any of them may have.
         """
         packing = Packing(lengths, longest, len(tokens))
         if not _can_pack(self.backbone):

@@ -31,12 +31,10 @@ class SentenceTokenizer:
 
     Parameters
     ----------
-    tokenizer
-        Set neither to pad nor to cut.
+    tokenizer, pad_token_id
+        Set neither to pad nor to cut; and the id that fills short rows.
     window
         Most tokens read of one text, special tokens included.
-    pad_token_id
-        The id that fills short rows.
     """
 
     tokenizer: Tokenizer
@@ -62,10 +60,8 @@ class SentenceTokenizer:
 
         Parameters
         ----------
-        tokens
-            What `tokenize` gave.
-        most
-            Most tokens of one batch, padding included.
+        tokens, most
+            What `tokenize` gave, and the most tokens of one batch, padding included.
         spare
             The padding that is cheaper than another batch. None: a text is padded to a length that
             follows from its own alone, so that where every row is computed by itself, as on a CPU,
@@ -113,10 +109,9 @@ class SentenceTokenizer:
 
 
 def read_tokenizer(layout: FolderLayout, config: Any) -> SentenceTokenizer:
-    """Return the tokenizer of a folder; `config` is the transformer's configuration.
+    """Return the tokenizer of a folder, as tokenizer.json has it; `config` is the transformer's.
 
-    It is taken from tokenizer.json as it stands: transformers would build its own from the
-    vocabulary, which may lower-case where the folder's does not.
+    transformers would build one from the vocabulary, which may lower-case where this does not.
     """
     path = layout.transformer / "tokenizer.json"
     read_json(path)

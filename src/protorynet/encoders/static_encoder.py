@@ -45,10 +45,9 @@ class StaticEncoder:
 
     Parameters
     ----------
-    vectors
-        One float32 row per token id, its weight included; zero where a token says nothing.
-    tokenizer
-        From texts to token ids.
+    vectors, tokenizer
+        One float32 row per token id, its weight included, zero where a token says nothing; and
+        what turns texts into token ids.
     name, fingerprint
         What people call the encoder; a text that changes whenever the vectors would change.
     """
@@ -84,12 +83,9 @@ class StaticEncoder:
 
         Parameters
         ----------
-        teacher
-            The transformer; every token of its vocabulary is encoded.
-        dimension
-            Most components of an embedding.
-        progress
-            Whether to show progress on standard error.
+        teacher, dimension, progress
+            The transformer, of which every token is encoded; the most components of an embedding;
+            whether to show progress on standard error.
         """
         if dimension < 1:
             raise InputError(f"dimension={dimension} should be at least 1.")
@@ -121,8 +117,8 @@ class StaticEncoder:
     def _sum(self, tokens: list[list[int]]) -> NDArray[np.float32]:
         """Return the sum of the vectors of each list of token ids.
 
-        First tokens of all sentences are added first, then second ones and so on: the order of
-        adding, and with it every bit of a sum, does not depend on the other sentences.
+        Position by position, so that the order of adding, and with it every bit of a sum, does not
+        depend on the other sentences.
         """
         lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
         ids = np.fromiter(chain.from_iterable(tokens), dtype=np.int64, count=int(lengths.sum()))

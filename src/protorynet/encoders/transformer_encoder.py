@@ -65,10 +65,8 @@ class TransformerEncoder:
     ----------
     folder
         Holds config.json, model.safetensors, tokenizer.json and, usually, modules.json.
-    name
-        What people call the encoder.
-    device
-        ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, …
+    name, device
+        What people call the encoder; ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``…
 
     Attributes
     ----------
@@ -78,15 +76,6 @@ class TransformerEncoder:
         Components of an embedding; most tokens read of one text; the id that fills short rows.
     source
         The file of the weights as they were loaded.
-
-    Examples
-    --------
-    >>> from protorynet.encoders import load_encoder
-    >>> encoder = load_encoder("minilm", device="cpu")
-    >>> encoder.encode(["A fine hotel.", "We left early."]).shape
-    (2, 384)
-    >>> encoder.count_tokens(["A fine hotel."]).tolist()
-    [6]
     """
 
     def __init__(self, folder: Path, *, name: str, device: str = "auto") -> None:

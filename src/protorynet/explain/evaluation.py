@@ -114,10 +114,9 @@ class Measure:
 
     Parameters
     ----------
-    name
-        Its key in JSON, such as ``"ids_only_accuracy"``.
-    value
-        The figure; None where it cannot be computed (a single prototype has no calibration).
+    name, value
+        Its key in JSON, such as ``"ids_only_accuracy"``, and the figure; None where it cannot be
+        computed (a single prototype has no calibration).
     meaning
         A plain sentence saying what it measures and what would be bad.
     """
@@ -253,9 +252,7 @@ def _calibration(model: Model, reading: Reading, targets: NDArray[np.float32]) -
 def _erasure(model: Model, reading: Reading, seed: int) -> dict[str, float | str]:
     """Measure comprehensiveness and sufficiency, as in the ERASER benchmark, on whole sentences.
 
-    A sentence is as important as the probability that its document's leading class loses when
-    that sentence alone is left out. Nothing is encoded again, since the matches of the other
-    sentences stay as they are.
+    A sentence is as important as what its document's leading class loses without it alone.
     """
     chosen = np.flatnonzero((reading.lengths >= 2) & (reading.lengths <= _ERASURE_SENTENCES))
     if not len(chosen):
@@ -278,10 +275,7 @@ def _erasure(model: Model, reading: Reading, seed: int) -> dict[str, float | str
 
 
 def _most_important(effects: NDArray[np.float32], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Mark in each document the fifth of the sentences with the largest effects, at least one.
-
-    Of equal ones the earlier counts as more important.
-    """
+    """Mark in each document the fifth of the sentences with the largest effects, at least one."""
     document = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((-effects, document))
     rank = np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

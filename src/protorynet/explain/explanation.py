@@ -153,11 +153,9 @@ class DecidingPattern:
 
     Parameters
     ----------
-    label
-        The class.
-    prototypes, sentences
-        Ids and sentences of the prototypes of the first sentences; anything may follow. A
-        prototype that has a name is shown by both.
+    label, prototypes, sentences
+        The class; ids and sentences of the prototypes of the first sentences, after which anything
+        may follow. A prototype that has a name is shown by both.
     support, purity
         How many of the training documents looked at begin so, and to which share of these the
         model gives the class.
@@ -183,11 +181,9 @@ class AutomatonReading:
     ----------
     label, states
         The class, and the numbers of the states: the start, and one after each sentence.
-    accepts, agrees
-        Whether it gives the class, and whether it decides as the model does. If not, it explains
-        nothing of this document.
-    fidelity
-        Share of the held-out documents on which the two agree.
+    accepts, agrees, fidelity
+        Whether it gives the class, whether it decides as the model does (if not, it explains
+        nothing of this document), and the share of the held-out documents on which the two agree.
     pattern
         The pattern that decides; None where no pattern matches, or the two do not agree.
     """
@@ -353,10 +349,9 @@ def explain_documents(
 
     Parameters
     ----------
-    model, documents
-        The model, and the original texts.
-    sentences, embeddings
-        Their sentences, at least one each, and the encoder's vectors of these.
+    model, documents, sentences, embeddings
+        The model, the original texts, their sentences, at least one each, and the encoder's
+        vectors of these.
     """
     from protorynet.explain.leave_one_out import leave_one_out_effects
 
@@ -376,10 +371,8 @@ def explain_reading(
 
     Parameters
     ----------
-    facts, documents, sentences
-        The model, the original texts, and their sentences, at least one each.
-    reading
-        What the model did with them.
+    facts, documents, sentences, reading
+        The model, the original texts, their sentences, at least one each, and what the model did.
     effects
         For each sentence, how much the predicted class's probability falls without it.
     """

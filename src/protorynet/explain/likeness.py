@@ -130,7 +130,7 @@ def compare_before_training(
     pretrained: Encode | None,
     seed: int,
 ) -> PretrainedSpace | None:
-    """Compare sentences, those judged among them, and prototypes as they were before training.
+    """Compare sentences, those judged among them, with the prototypes as they were before training.
 
     None for a fine-tuned encoder whose former self is not given.
     """

@@ -39,10 +39,8 @@ class ClassFigures:
 
     Parameters
     ----------
-    name
-        The class.
-    n_true, n_predicted, n_both
-        How many documents have it, how many are given it, and how many both.
+    name, n_true, n_predicted, n_both
+        The class, how many documents have it, how many are given it, and how many both.
     """
 
     name: str
@@ -83,10 +81,8 @@ class ReliabilityBin:
     ----------
     low, high
         The bounds of the probabilities; the upper one belongs to the next bin.
-    count, said
-        How many predictions there are, never 0, and their mean probability.
-    n_true
-        How many of them came true.
+    count, said, n_true
+        How many predictions there are, never 0, their mean probability, and how many came true.
     """
 
     low: float
@@ -121,10 +117,9 @@ class Neighbour:
 
     Parameters
     ----------
-    text, similarity
-        The sentence, and how similar it is to the prototype.
-    rows
-        The documents that it stands in, as rows of their table, in ascending order.
+    text, similarity, rows
+        The sentence, how similar it is to the prototype, and the documents that it stands in, as
+        rows of their table, in ascending order.
     """
 
     text: str
@@ -140,11 +135,9 @@ class PrototypeFigures:
     ----------
     prototype
         The prototype; its own usage and class rates are those of the training data.
-    usage, class_rate
-        Share of the sentences matched to it, and of each class among the documents of these;
-        empty where there are none.
-    nearest
-        The sentences most like it.
+    usage, class_rate, nearest
+        Share of the sentences matched to it, and of each class among the documents of these,
+        empty where there are none; and the sentences most like it.
     """
 
     prototype: Prototype
@@ -355,8 +348,7 @@ def _calibrated(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the probabilities that calibration is about, and whether each came true.
 
-    Of two classes that of the last one, of several that of the class predicted, and where a
-    document may have any number of classes that of each.
+    Of two classes the last one's, of several the predicted one's, of any number each one's.
     """
     said = probabilities.astype(np.float64)
     if task == "multilabel":

@@ -40,10 +40,9 @@ def explanation_svg(explanation: Explanation, *, width: int = 960) -> str:
 
     Parameters
     ----------
-    explanation
-        The document's explanation.
-    width
-        Width in pixels, from 320 to 4000; the height follows from the text.
+    explanation, width
+        The document's explanation, and the width in pixels, from 320 to 4000; the height follows
+        from the text.
     """
     if not _NARROWEST <= width <= _WIDEST:
         raise InputError(

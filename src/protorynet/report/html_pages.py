@@ -31,16 +31,12 @@ class ModelStory:
 
     Parameters
     ----------
-    title, subtitle
-        Headline of the page and the line beneath it.
-    facts
-        Names and values of the headline facts, such as ``("Accuracy", "91.4%")``.
-    prototypes
-        The model's prototypes.
-    evaluation
-        Accuracy and faithfulness; None leaves the section out.
-    examples
-        Captions and explanations of single texts.
+    title, subtitle, facts
+        Headline of the page, the line beneath it, and names and values of the headline facts, such
+        as ``("Accuracy", "91.4%")``.
+    prototypes, evaluation, examples
+        The model's prototypes; accuracy and faithfulness, None leaves the section out; captions
+        and explanations of single texts.
     """
 
     title: str

@@ -27,13 +27,7 @@ DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 3", "12 4", "1 4", "9 2 1 2 1 2")
 
 
 def element(name: str, /, *children: str, **attributes: object) -> str:
-    """Return an element; children are markup already, attributes are escaped.
-
-    Examples
-    --------
-    >>> element("circle", r=2.5, stroke_width=1, class_="a<b")
-    '<circle r="2.5" stroke-width="1" class="a&lt;b"/>'
-    """
+    """Return an element; children are markup already, attributes are escaped."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
         for key, value in attributes.items()

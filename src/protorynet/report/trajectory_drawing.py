@@ -45,19 +45,8 @@ def trajectory_svg(explanation: Explanation, *, width: int = 640, height: int = 
 
     Parameters
     ----------
-    explanation
-        The document's explanation.
-    width, height
-        Size in pixels, at least 240 × 120.
-
-    Examples
-    --------
-    >>> from protorynet.explain import Explanation, SentenceExplanation
-    >>> sure = {"negative": 0.07, "positive": 0.93}
-    >>> step = SentenceExplanation(
-    ...     "A joy!", 0, 6, 7, "What a delight.", 0.8, None, None, sure, sure, effect=0.43)
-    >>> trajectory_svg(Explanation("A joy!", "positive", sure, (step,)))
-    '<svg xmlns="http://www.w3.org/2000/svg" ... role="img"...><title>positive, 93%: ...</svg>'
+    explanation, width, height
+        The document's explanation, and the size in pixels, at least 240 × 120.
     """
     if width < _SMALLEST[0] or height < _SMALLEST[1]:
         raise InputError(
