@@ -17,10 +17,10 @@ import torch
 from safetensors.torch import load as load_tensors, save as save_tensors
 
 from protorynet import ProtoryNetClassifier, Settings, storage
-from protorynet.card import model_card
 from protorynet.encoders import load_encoder, stack_sequences
 from protorynet.errors import EncoderError, InputError, ModelFormatError
 from protorynet.model import Model
+from protorynet.report import model_card
 from protorynet.storage import FORMAT_VERSION, is_model_directory, load_model, save_model
 
 _FILES = {"config.json", "model.safetensors", "prototypes.json", "README.md", "automata.json"}

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.audit.findings import quote
-from protorynet.explain import LabelledDocuments
+from protorynet.explain import LabelledDocuments, documents_at
 from protorynet.model import Model
 from protorynet.reading import Reading
 
@@ -145,7 +145,7 @@ class AuditCorpus:
     documents: NDArray[np.int64]
     reading: Reading
     truth: NDArray[np.bool_]
-    n_empty: tuple[int, int]
+    n_empty: tuple[int, ...]
 
     @cached_property
     def words(self) -> WordSequences:
@@ -237,25 +237,19 @@ class AuditCorpus:
 def read_corpus(model: Model, train: LabelledDocuments, test: LabelledDocuments) -> AuditCorpus:
     """Let the model read both splits."""
     splits = (train, test)
-    filled = [split.sentences.filled for split in splits]
-    parts = [split.sentences.without_empty() for split in splits]
-    matches = [
-        model.match(split.embeddings, part.lengths)
-        for split, part in zip(splits, parts, strict=True)
-    ]
+    parts = [documents_at(split, np.flatnonzero(split.sentences.filled)) for split in splits]
+    matches = [model.match(part.embeddings, part.sentences.lengths) for part in parts]
     reading = model.read(Reading.join(matches))
-    kept = [np.flatnonzero(full) for full in filled]
-    pairs = list(zip(splits, kept, strict=True))
     return AuditCorpus(
         model=model,
-        texts=[split.texts[place] for split, places in pairs for place in places.tolist()],
-        rows=np.concatenate([split.rows[places] for split, places in pairs]),
-        is_test=np.repeat([False, True], [len(places) for places in kept]),
-        sentences=[text for part in parts for text in part.texts],
+        texts=[text for part in parts for text in part.texts],
+        rows=np.concatenate([part.rows for part in parts]),
+        is_test=np.repeat([False, True], [len(part.texts) for part in parts]),
+        sentences=[text for part in parts for text in part.sentences.texts],
         documents=np.repeat(np.arange(len(reading.lengths)), reading.lengths),
         reading=reading,
-        truth=np.concatenate([split.targets[places] > 0.5 for split, places in pairs]),
-        n_empty=(int((~filled[0]).sum()), int((~filled[1]).sum())),
+        truth=np.concatenate([part.targets > 0.5 for part in parts]),
+        n_empty=tuple(len(s.texts) - len(p.texts) for s, p in zip(splits, parts, strict=True)),
     )
 
 

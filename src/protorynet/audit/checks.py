@@ -23,6 +23,8 @@ from protorynet.errors import InputError
 from protorynet.explain import LabelledDocuments
 from protorynet.model import PRECOMPUTED, Model
 
+_BY_SEVERITY = ("serious", "warning", "note")
+
 
 def audit_model(
     model: Model, train: LabelledDocuments, test: LabelledDocuments, *, seed: int = 0
@@ -53,7 +55,8 @@ def audit_model(
         *empty_documents(corpus),
     ]
     n_test = int(corpus.is_test.sum())
-    return Audit.of(findings, n_train=len(corpus.texts) - n_test, n_test=n_test)
+    ordered = sorted(findings, key=lambda finding: _BY_SEVERITY.index(finding.severity))
+    return Audit(tuple(ordered), len(corpus.texts) - n_test, n_test)
 
 
 def _about_texts(corpus: AuditCorpus, seed: int) -> list[Finding]:

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 Severity = Literal["note", "warning", "serious"]
 
-_RANK = {"serious": 0, "warning": 1, "note": 2}
 _QUOTED_CHARACTERS = 120
 
 
@@ -49,12 +48,6 @@ class Audit:
     findings: tuple[Finding, ...]
     n_train: int
     n_test: int
-
-    @classmethod
-    def of(cls, findings: list[Finding], *, n_train: int, n_test: int) -> Audit:
-        """Return the findings ordered by how serious they are."""
-        ordered = sorted(findings, key=lambda finding: _RANK[finding.severity])
-        return cls(tuple(ordered), n_train, n_test)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet audit --json` prints them."""

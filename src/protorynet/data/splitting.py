@@ -108,12 +108,10 @@ class TokenCounter(Protocol):
 
     @property
     def window(self) -> int:
-        """The most tokens the encoder reads."""
-        ...
+        """The most tokens the encoder reads of one text."""
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of tokens of each text, special tokens included."""
-        ...
+        """Return the number of tokens of each text, special tokens included, nothing cut."""
 
 
 def split_documents(
@@ -350,12 +348,8 @@ def _is_visible(piece: str) -> bool:
     return any(unicodedata.category(char)[0] not in "CZ" for char in piece)
 
 
-def _as_written(sentence: str) -> str:
-    return sentence
-
-
 _RULES: dict[Splitter, tuple[Callable[[str], list[tuple[int, int]]], Callable[[str], str]]] = {
-    "sentencex": (_sentencex_spans, _as_written),
+    "sentencex": (_sentencex_spans, str),
     "paper": (_paper_spans, paper_reading),
 }
 
@@ -421,8 +415,7 @@ def _cut(span: _Span, document: str, n_pieces: int) -> list[_Span]:
     for begin, end in pairwise(edges):
         piece = document[begin:end]
         if piece and not piece.isspace():
-            start = begin + len(piece) - len(piece.lstrip())
-            pieces.append(_Span(span.document, start, begin + len(piece.rstrip())))
+            pieces.append(_Span(span.document, *_strip_span(piece, begin)))
     return pieces
 
 

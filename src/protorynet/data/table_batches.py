@@ -58,7 +58,7 @@ def open_table(path: Path) -> BatchReader:
 
 
 def open_standard_input(file: BinaryIO, kind: str | None) -> BatchReader:
-    """Open the table that comes in a stream of bytes: JSON lines if it opens with a brace, else CSV."""
+    """Open a table that comes in a stream: JSON lines if it opens with a brace, else CSV."""
     buffered = io.BufferedReader(cast(io.RawIOBase, file))
     start = buffered.peek(4)
     if kind == "parquet" or start[:4] == b"PAR1":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.data import TokenCounter
 from protorynet.errors import EncoderError, InputError
 from protorynet.progress import Advance, progress_bar
 
@@ -49,15 +50,8 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
-class WindowedEncoder(Encoder, Protocol):
+class WindowedEncoder(Encoder, TokenCounter, Protocol):
     """An encoder that knows how much text it can read at once."""
-
-    @property
-    def window(self) -> int:
-        """The most tokens read of one sentence, special tokens included."""
-
-    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of tokens of each text, special tokens included, nothing cut."""
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,12 @@ def folder_fingerprint(layout: FolderLayout, window: int) -> str:
         "window": window,
         "lower_case": layout.lower_case,
     }
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return hash_recipe(content)
+
+
+def hash_recipe(facts: Any) -> str:
+    """Return the hash of plain values that decide what an encoder computes."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def read_json(path: Path, kind: type = dict) -> Any:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.util
-import json
 import re
 import warnings
 from collections.abc import Sequence
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 
 from protorynet.encoders.embedding_cache import EmbeddingCache, keep_file, read_kept
 from protorynet.encoders.embeddings import Encoder
+from protorynet.encoders.encoder_folder import hash_recipe
 from protorynet.errors import EncoderError, MissingExtraError, ModelFormatError
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class EncoderChoice:
 
 
 def choose_encoder(device: str = "auto") -> EncoderChoice:
-    """Return what ``"auto"`` stands for on a device: it follows from the machine, not from timing."""
+    """Return what ``"auto"`` stands for; it follows from the machine, not from timing."""
     from protorynet.encoders.transformer_encoder import choose_device
 
     if choose_device(device).type != "cpu":
@@ -162,8 +161,7 @@ def _kept_graph(teacher: TransformerEncoder) -> Path:
     # Another exporter may draw another graph, and another runtime may not open it.
     version = RECIPE_VERSIONS["int8"]
     facts = [teacher.fingerprint, version, torch.__version__, onnxruntime.__version__]
-    key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
-    return EmbeddingCache().folder / "int8" / f"{key}.onnx"
+    return EmbeddingCache().folder / "int8" / f"{hash_recipe(facts)[:32]}.onnx"
 
 
 def _write_graph(teacher: TransformerEncoder, path: Path) -> bytes:
@@ -185,8 +183,7 @@ def _write_graph(teacher: TransformerEncoder, path: Path) -> bytes:
 
 
 def _fingerprint(teacher: TransformerEncoder, variant: str) -> str:
-    recipe = json.dumps([teacher.fingerprint, variant, RECIPE_VERSIONS[variant]])
-    return hashlib.sha256(recipe.encode()).hexdigest()
+    return hash_recipe([teacher.fingerprint, variant, RECIPE_VERSIONS[variant]])
 
 
 def _processor_flags() -> set[str]:

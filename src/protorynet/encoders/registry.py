@@ -46,25 +46,17 @@ LONGEST_CARD = 200_000
 _OPENINGS = (
     "The room was clean",
     "We arrived late in the evening",
-    "After the first half hour of the film nobody in the audience was laughing any more",
-    "The staff at the front desk remembered our names",
     "I have read the book twice and was curious what the director would make of it",
-    "Breakfast was served from seven",
-    "The battery lasts for two days",
     "Nothing in the description had prepared us for the noise of the street below the window",
 )
 _ENDINGS = (
     ".",
-    ", and we would come back.",
     ", which is more than can be said of the other places we tried in the same week.",
     ", but the price was not right.",
     ", so I asked for my money back and got it without any discussion.",
-    "!",
-    ", although the pictures on the web page promise something rather different to everybody.",
-    "; my sister did not agree.",
 )
 # Of 5 to 35 words, always the same, to time encoders with.
-_TIMED_SENTENCES = [opening + ending for opening, ending in product(_OPENINGS, _ENDINGS)]
+_TIMED_SENTENCES = [opening + ending for opening, ending in product(_OPENINGS, _ENDINGS)] * 4
 SECONDS_PER_ENCODER = 1.0
 
 

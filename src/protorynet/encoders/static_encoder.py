@@ -9,8 +9,6 @@ vocabularies are ordered by frequency, and frequent tokens say little. Only dist
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
 from collections.abc import Sequence
 from itertools import chain
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 from protorynet.encoders.embedding_cache import EmbeddingCache, keep_file, read_kept
+from protorynet.encoders.encoder_folder import hash_recipe
 from protorynet.encoders.sentence_tokenizer import SentenceTokenizer
 from protorynet.errors import InputError
 from protorynet.progress import progress_bar
@@ -168,8 +167,7 @@ def _kept_vectors(fingerprint: str) -> Path:
 
 
 def _fingerprint(teacher_fingerprint: str, dimension: int = MOST_COMPONENTS) -> str:
-    recipe = json.dumps([teacher_fingerprint, "static", RECIPE_VERSION, dimension])
-    return hashlib.sha256(recipe.encode()).hexdigest()
+    return hash_recipe([teacher_fingerprint, "static", RECIPE_VERSION, dimension])
 
 
 def _mean_direction(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

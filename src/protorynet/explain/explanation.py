@@ -286,11 +286,11 @@ class Explanation:
 
         The width is in pixels, at least 320; below 640 the text stands beneath the trajectory.
         """
-        from protorynet.report import explanation_svg, write_picture
+        from protorynet.report import explanation_svg, write_view
 
         picture = explanation_svg(self, width=width)
         if path is not None:
-            write_picture(picture, Path(path))
+            write_view(Path(path), picture, "picture")
         return picture
 
     def to_png(self, path: str | Path, *, width: int = 960, scale: float = 2.0) -> None:
@@ -298,10 +298,10 @@ class Explanation:
 
         One pixel of the picture as laid out becomes `scale` pixels of the file.
         """
-        from protorynet.report import explanation_svg, picture_png, write_picture
+        from protorynet.report import explanation_svg, picture_png, write_view
 
         picture = explanation_svg(self, width=width)
-        write_picture(picture_png(picture, scale=scale), Path(path))
+        write_view(Path(path), picture_png(picture, scale=scale), "picture")
 
     def _repr_html_(self) -> str:
         from protorynet.report import explanation_fragment

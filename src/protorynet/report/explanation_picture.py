@@ -85,11 +85,6 @@ def picture_png(picture: str, *, scale: float = 2.0) -> bytes:
     return bytes(resvg_py.svg_to_bytes(svg_string=picture, zoom=scale))
 
 
-def write_picture(picture: str | bytes, path: Path) -> None:
-    """Write a picture to a file."""
-    write_view(path, picture, "picture")
-
-
 def write_view(path: Path, content: str | bytes, kind: str) -> None:
     """Write a page or a picture to a file, or say why that cannot be done."""
     try:

@@ -133,7 +133,7 @@ def _choose_automata(
         learning, held_out = measuring, None
     else:
         is_kept = np.arange(len(measuring.lengths)) % _ONE_IN == _ONE_IN - 1
-        learning, held_out = _part(measuring, ~is_kept), _part(measuring, is_kept)
+        learning, held_out = measuring.part(~is_kept), measuring.part(is_kept)
     names = model.labels.names
     return tuple(
         learn_automaton(model, learning, names[place], held_out=held_out) for place in frequent
@@ -143,11 +143,6 @@ def _choose_automata(
 def _trace(model: Model, documents: LabelledDocuments) -> Reading:
     filled = documents_at(documents, np.flatnonzero(documents.sentences.filled))
     return model.match(filled.embeddings, filled.sentences.lengths)
-
-
-def _part(reading: Reading, chosen: np.typing.NDArray[np.bool_]) -> Reading:
-    places = np.flatnonzero(np.repeat(chosen, reading.lengths))
-    return reading.take(places, reading.lengths[chosen])
 
 
 def write_report(report: FullReport, path: Path, *, as_markdown: bool = False) -> None:
