@@ -85,12 +85,6 @@ def audit_of(train: Labelled = TRAIN, test: Labelled = TEST) -> Audit:
     return audit_model(classifier().model_, documents(train), documents(test))
 
 
-@cache
-def clean_audit() -> Audit:
-    """Return the audit of the clean reviews."""
-    return audit_of()
-
-
 def found(audit: Audit, kind: str) -> list[Finding]:
     return [finding for finding in audit.findings if finding.kind == kind]
 

@@ -38,14 +38,12 @@ def test_the_texts_in_both_splits_are_counted(hotel: Audit) -> None:
     assert (finding.evidence["n_test_documents"], finding.severity) == (16, "serious")
 
 
-def test_the_replies_of_managers_are_found_among_the_prototypes(hotel: Audit) -> None:
+def test_the_replies_of_managers_are_found_among_prototypes_and_texts(hotel: Audit) -> None:
     examples = only(hotel, "boilerplate_prototypes").evidence["examples"]
     copied = " ".join(text for example in examples for text in example["repeated"])
     assert "We are looking forward to welcome you" in copied
     assert "satisfaction is important to us" in copied
 
-
-def test_the_replies_of_managers_are_found_in_the_texts(hotel: Audit) -> None:
     evidence = only(hotel, "copied_passages").evidence
     assert 300 < evidence["n_documents"] < 500
     assert any("feedback" in example["text"] for example in evidence["examples"])

@@ -119,24 +119,29 @@ def test_a_damaged_folder_is_refused(
     assert reason in refusal(folder)
 
 
-def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "there is no encoder folder" in refusal(tmp_path / "absent")
+_UNKNOWN_POOLING = "supported are cls, max, mean"
+_ORDER = "followed by a Pooling"
 
 
 @pytest.mark.parametrize(
-    ("modules", "reason"),
+    ("parts", "reason"),
     [
-        (["Transformer", "Pooling", "WeightedLayerPooling"], "models.WeightedLayerPooling"),
-        (["Pooling"], "followed by a Pooling"),
-        (["Transformer"], "followed by a Pooling"),
-        (["Transformer", "Normalize"], "followed by a Pooling"),
-        (["Transformer", "Pooling", "Pooling"], "second Pooling"),
+        ({"modules": ["Transformer", "Pooling", "LSTM"]}, "models.LSTM"),
+        ({"modules": ["Pooling"]}, _ORDER),
+        ({"modules": ["Transformer"]}, _ORDER),
+        ({"modules": ["Transformer", "Normalize"]}, _ORDER),
+        ({"modules": ["Transformer", "Pooling", "Pooling"]}, "second Pooling"),
+        ({"pooling": {"pooling_mode": "lasttoken"}}, _UNKNOWN_POOLING),
+        ({"pooling": {"pooling_mode_lasttoken": True}}, _UNKNOWN_POOLING),
+        ({"pooling": {"pooling_mode": []}}, _UNKNOWN_POOLING),
+        ({"pooling": {"pooling_mode": [{}]}}, _UNKNOWN_POOLING),
     ],
 )
-def test_unknown_modules_and_unexpected_orders_are_refused(
-    modules: list[str], reason: str, make_folder: MakeFolder
+def test_unknown_modules_and_poolings_and_unexpected_orders_are_refused(
+    parts: dict[str, Any], reason: str, make_folder: MakeFolder, tmp_path: Path
 ) -> None:
-    assert reason in refusal(make_folder(modules=modules))
+    assert reason in refusal(make_folder(**parts))
+    assert "there is no encoder folder" in refusal(tmp_path / "absent")
 
 
 @pytest.mark.parametrize(
@@ -155,19 +160,6 @@ def test_foreign_code_and_modules_outside_of_the_folder_are_refused(
     folder = make_folder(modules=["Transformer", "Pooling"])
     change_json(folder / "modules.json", lambda modules: modules[1].update({key: value}))
     assert reason in refusal(folder)
-
-
-@pytest.mark.parametrize(
-    "pooling",
-    [
-        {"pooling_mode": "lasttoken"},
-        {"pooling_mode_lasttoken": True},
-        {"pooling_mode": []},
-        {"pooling_mode": [{}]},
-    ],
-)
-def test_an_unknown_pooling_is_refused(pooling: dict[str, Any], make_folder: MakeFolder) -> None:
-    assert "supported are cls, max, mean" in refusal(make_folder(pooling=pooling))
 
 
 @pytest.mark.parametrize(

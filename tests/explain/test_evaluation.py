@@ -51,29 +51,18 @@ def test_accuracy_and_macro_f1_are_those_of_scikit_learn(
     assert evaluation.n_prototypes == len(clf.prototypes_)
 
 
-def test_ids_only_accuracy_reads_every_similarity_as_one(
-    evaluation: Evaluation, clf: Classifier, trajectories: Any, unseen_reviews: Any
+def test_matches_alone_and_the_prototypes_own_sentences_are_read_by_the_model(
+    evaluation: Evaluation, clf: Classifier, trajectories: Any, unseen_reviews: Any, encoder: Any
 ) -> None:
     predicted = [label_of(clf, [(column, 1.0) for column, _ in steps]) for steps in trajectories]
     right = np.mean([p == t for p, t in zip(predicted, unseen_reviews.labels, strict=True)])
     assert measure(evaluation, "ids_only_accuracy") == pytest.approx(float(right))
-
-
-def test_substitution_agreement_runs_the_model_on_the_prototypes_sentences(
-    evaluation: Evaluation, clf: Classifier, trajectories: Any, unseen_reviews: Any
-) -> None:
-    replaced = [
-        " ".join(clf.prototypes_[column].sentence for column, _ in steps) for steps in trajectories
-    ]
+    shown = [item.sentence for item in clf.prototypes_]
+    replaced = [" ".join(shown[column] for column, _ in steps) for steps in trajectories]
     same = np.mean(clf.predict(replaced) == clf.predict(unseen_reviews.texts))
     assert measure(evaluation, "substitution_agreement") == pytest.approx(float(same))
-
-
-def test_prototype_error_is_the_largest_difference_of_vectors(
-    evaluation: Evaluation, clf: Classifier, encoder: Any
-) -> None:
-    vectors = clf.model_.embed(encoder.encode([item.sentence for item in clf.prototypes_]))
-    expected = float(np.abs(vectors.numpy() - clf.model_.network.prototypes.numpy()).max())
+    vectors = clf.model_.embed(encoder.encode(shown)).numpy()
+    expected = float(np.abs(vectors - clf.model_.network.prototypes.numpy()).max())
     assert measure(evaluation, "prototype_error") == pytest.approx(expected, abs=1e-9)
     assert expected < 1e-5
 
@@ -163,17 +152,14 @@ def test_automaton_fidelity_is_the_share_of_documents_judged_alike(
     assert measure(evaluation, "automaton_states") == most
 
 
-def test_json_has_the_keys_that_other_programs_read(evaluation: Evaluation) -> None:
+def test_json_has_the_keys_that_other_programs_read_and_the_same_figures_every_time(
+    clf: Classifier, evaluation: Evaluation, unseen_reviews: Any, encoder: Any
+) -> None:
+    assert clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder) == evaluation
     values = json.loads(json.dumps(evaluation.to_dict()))
     assert list(values) == ["accuracy", "macro_f1", "n_documents", "n_prototypes", "faithfulness"]
     assert set(values["faithfulness"]) == set(NAMES.split())
     assert all(m.meaning.endswith(".") and len(m.meaning) > 40 for m in evaluation.measures)
-
-
-def test_evaluating_twice_gives_the_same_figures(
-    clf: Classifier, evaluation: Evaluation, unseen_reviews: Any, encoder: Any
-) -> None:
-    assert clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder) == evaluation
 
 
 def test_the_word_piece_judge_finds_equal_sentences_alike() -> None:

@@ -61,15 +61,14 @@ def check_semantics(
     assert found["semantic_limit"] == pytest.approx(sum(best) / len(best), abs=1e-5)
 
 
-def test_semantic_measures_are_means_of_cosines_of_untrained_vectors(
-    clf: Classifier, evaluation: Evaluation, unseen_reviews: Any, encoder: Any
+def test_semantic_measures_are_means_of_cosines_by_the_encoder_before_training(
+    clf: Classifier,
+    evaluation: Evaluation,
+    tuned: tuple[Classifier, Path],
+    unseen_reviews: Any,
+    encoder: Any,
 ) -> None:
     check_semantics(clf, encoder, unseen_reviews.texts, values(evaluation))
-
-
-def test_a_fine_tuned_model_is_measured_by_its_encoder_before_training(
-    tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any
-) -> None:
     clf, folder = tuned
     found = clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
     before = load_encoder(folder, device="cpu")
@@ -92,7 +91,7 @@ def test_without_the_encoder_before_training_its_measures_are_unknown_and_say_so
     assert values(found)["match_quality"] is not None
 
 
-def test_the_encoder_before_training_may_be_given_where_it_lies_elsewhere(
+def test_the_encoder_before_training_may_lie_elsewhere_but_be_no_other(
     tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
 ) -> None:
     clf, folder = tuned
@@ -104,16 +103,10 @@ def test_the_encoder_before_training_may_be_given_where_it_lies_elsewhere(
         for model in (clf, again)
     )
     assert second == pytest.approx(first, abs=1e-5)
-
-
-def test_another_encoder_is_not_taken_for_the_one_before_training(
-    tuned: tuple[Classifier, Path], encoder: Any
-) -> None:
-    clf, folder = tuned
     record = clf.model_.encoder
     assert pretrained_encode(record, folder, device="cpu") is not None
-    assert pretrained_encode(record, encoder) is None
-    assert pretrained_encode(record, clf.encoder_) is None
+    for other in (encoder, clf.encoder_):
+        assert pretrained_encode(record, other) is None
 
 
 def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(

@@ -78,6 +78,14 @@ def test_accuracy_confusion_and_class_figures_are_those_of_scikit_learn(
     )
     assert [each.recall for each in overview.class_figures] == pytest.approx(recalls)
     assert [each.precision for each in overview.class_figures] == pytest.approx(precisions)
+    short = [
+        each.label == label
+        for each, label in zip(explained, labels, strict=True)
+        if len(each.document.split()) < 25
+    ]
+    counts = [(each.is_short, each.n_documents, each.n_right) for each in overview.lengths]
+    rest = len(labels) - len(short), overview.n_right - sum(short)
+    assert counts == [(True, len(short), sum(short)), (False, *rest)]
 
 
 def test_transitions_count_pairs_of_neighbouring_sentences(
@@ -99,16 +107,13 @@ def test_usage_and_class_rate_are_shares_of_the_matched_sentences(
         for each, label in zip(explained, labels, strict=True)
         for step in each.sentences
     ]
+    scores = [each.prototype.scores[overview.classes[-1]] for each in overview.prototypes]
+    assert scores == sorted(scores, reverse=True)
     for figures in overview.prototypes:
         own = [label for number, label in matched if number == figures.prototype.id]
         assert figures.usage == pytest.approx(len(own) / len(matched))
         for name, rate in figures.class_rate.items():
             assert rate == pytest.approx(own.count(name) / len(own))
-
-
-def test_prototypes_are_ranked_by_the_score_of_the_last_class(overview: Overview) -> None:
-    scores = [each.prototype.scores[overview.classes[-1]] for each in overview.prototypes]
-    assert scores == sorted(scores, reverse=True)
 
 
 def test_the_nearest_sentences_are_the_most_similar_distinct_ones(
@@ -133,20 +138,6 @@ def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_row
     near = nearest_sentences(matches, ["b", "a", "b", "c"], np.array([7, 5, 9]), 2, most=2)
     assert [(each.text, each.rows) for each in near[0]] == [("b", (7, 9)), ("a", (5,))]
     assert near[1] == ()
-
-
-def test_lengths_split_documents_at_twenty_five_words(
-    overview: Overview, explained: list[Explanation], labels: list[str]
-) -> None:
-    short = [
-        (each.label == label)
-        for each, label in zip(explained, labels, strict=True)
-        if len(each.document.split()) < 25
-    ]
-    first, second = overview.lengths
-    assert (first.is_short, first.n_documents, first.n_right) == (True, len(short), sum(short))
-    assert second.n_documents == len(labels) - len(short)
-    assert first.n_right + second.n_right == overview.n_right
 
 
 def test_reliability_bins_hold_every_prediction_once(
@@ -192,7 +183,12 @@ def test_mistakes_come_with_the_surest_first_and_blame_the_sentence_of_the_large
     assert answers == [each.truth for each in overview.examples]
 
 
-def test_documents_without_a_sentence_are_left_out_and_some_must_be_left(clf: Classifier) -> None:
+def test_documents_may_be_empty_or_vectors_but_not_all_empty(
+    clf: Classifier, of_vectors: Any
+) -> None:
+    other, sequences, labels = of_vectors
+    found = overview_model(other.model_, prepared(other, sequences, labels))
+    assert (found.has_texts, found.lengths, found.n_sentences) == (False, (), 120)
     given = prepared(clf, ["\u200b", "The room was lovely."], ["bad", "good"])
     found = overview_model(clf.model_, given)
     assert (found.n_documents, found.n_sentences) == (1, 1)
@@ -236,12 +232,6 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
     assert mistake.blamed_effect == pytest.approx(max(rises), abs=1e-5)
 
 
-def test_sequences_of_vectors_have_no_words_to_count(of_vectors: Any) -> None:
-    clf, sequences, labels = of_vectors
-    found = overview_model(clf.model_, prepared(clf, sequences, labels))
-    assert (found.has_texts, found.lengths, found.n_sentences) == (False, (), 120)
-
-
 @pytest.fixture(scope="module")
 def misled(clf: Classifier, reviews: Any) -> Any:
     """Documents of which every label is wrong, the automata of the model, and what misled it."""
@@ -252,13 +242,15 @@ def misled(clf: Classifier, reviews: Any) -> Any:
 
 
 def test_every_wrong_answer_is_in_one_group_the_most_misleading_beginnings_first(
-    misled: Any,
+    clf: Classifier, misled: Any
 ) -> None:
-    documents, _, groups = misled
+    documents, automata, groups = misled
     assert sorted(row for group in groups for row in group.rows) == documents.rows.tolist()
     assert all(group.n_given == group.n_wrong for group in groups)
     order = [(group.pattern is None, -group.n_wrong) for group in groups]
     assert order == sorted(order)
+    right = replace(documents, targets=1 - documents.targets)
+    assert misled_documents(clf.model_, automata, right) == ()
 
 
 def test_documents_of_a_group_begin_with_its_pattern(
@@ -272,9 +264,3 @@ def test_documents_of_a_group_begin_with_its_pattern(
             steps = paths[row - 100].tolist()
             assert automaton.deciding_pattern(steps) == group.pattern
             assert automaton.accepts(steps) is group.followed
-
-
-def test_right_answers_mislead_nobody(clf: Classifier, misled: Any) -> None:
-    documents, automata, _ = misled
-    right = replace(documents, targets=1 - documents.targets)
-    assert misled_documents(clf.model_, automata, right) == ()
