@@ -65,14 +65,9 @@ def installed_reviews() -> Reviews:
 def choose_reviews(
     reviews: Reviews, n_train: int = TRAIN_REVIEWS, n_test: int = TEST_REVIEWS
 ) -> tuple[Reviews, Reviews]:
-    """Choose short reviews, as many of either label, to learn from and to test on.
+    """Choose short reviews, as many of either label, to train on and to test on.
 
-    Parameters
-    ----------
-    reviews
-        All there are, none of them twice.
-    n_train, n_test
-        How many to choose. The reviews to test on are the same whatever `n_train`.
+    The reviews to test on are the same whatever `n_train`.
     """
     short: dict[str, list[str]] = {label: [] for label in _CLASSES.values()}
     for place in np.random.default_rng(0).permutation(len(reviews.texts)):
@@ -93,17 +88,7 @@ def choose_reviews(
 def run_demo(
     folder: Path, console: Console, *, n_train: int = TRAIN_REVIEWS, n_test: int = TEST_REVIEWS
 ) -> Evaluation:
-    """Learn from reviews, tell how well it went, and leave a model and a page in a folder.
-
-    Parameters
-    ----------
-    folder
-        Gets ``model/`` and ``index.html``.
-    console
-        Where the story is told.
-    n_train, n_test
-        How many reviews to learn from, and how many others to test on.
-    """
+    """Train on reviews, print how well it went, and leave a model and a page in a folder."""
     from protorynet.classifier import ProtoryNetClassifier
     from protorynet.report import (
         ModelStory,

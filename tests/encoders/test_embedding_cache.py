@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -200,30 +199,6 @@ for start in range(0, 1500, 100):
     assert found.all()
     np.testing.assert_array_equal(vectors, vectors_of(numbered(0, 4000)))
     assert EmbeddingCache(tmp_path / "small").size() <= 20_000
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a POSIX thing")
-def test_a_process_killed_while_writing_leaves_the_cache_usable(tmp_path: Path) -> None:
-    code = """
-fill(cache, 0, 100)
-synchronise = os.fsync
-def stall(descriptor):
-    synchronise(descriptor)
-    print("half-way", flush=True)
-    time.sleep(60)
-os.fsync = stall
-fill(cache, 100, 200)
-"""
-    child = start(code, tmp_path)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "half-way\n"
-    child.send_signal(signal.SIGKILL)
-    child.communicate()
-    assert len(files(tmp_path, ".vectors.npy")) == 2
-    cache = EmbeddingCache(tmp_path)
-    assert cache.get(Named(), numbered(0, 200))[0].tolist() == [True] * 100 + [False] * 100
-    fill(cache, 100, 200)
-    assert cache.get(Named(), numbered(0, 200))[0].all()
 
 
 def test_only_old_orphans_are_cleared_by_a_write(tmp_path: Path) -> None:

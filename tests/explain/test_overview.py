@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from prepared_documents import prepare
 from protorynet import Explanation, ProtoryNetClassifier as Classifier
-from protorynet.data import sequence_text
 from protorynet.errors import InputError
 from protorynet.explain import (
     LabelledDocuments,
@@ -28,14 +28,6 @@ from protorynet.reading import Reading
 _MOST = 1000
 
 
-def prepared(clf: Classifier, documents: Any, labels: Any) -> LabelledDocuments:
-    sentences, embeddings = clf.prepare(list(documents), on_empty="skip")
-    targets = clf.model_.labels.encode(labels)
-    texts = [each if isinstance(each, str) else sequence_text(len(each)) for each in documents]
-    rows = 100 + np.arange(len(texts))
-    return LabelledDocuments(texts, rows, sentences, embeddings, targets)
-
-
 @pytest.fixture(scope="module")
 def labels(unseen_reviews: Any) -> list[str]:
     """The labels with every seventh turned round, so that there are mistakes."""
@@ -45,7 +37,7 @@ def labels(unseen_reviews: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def documents(clf: Classifier, unseen_reviews: Any, labels: list[str]) -> LabelledDocuments:
-    return prepared(clf, unseen_reviews.texts, labels)
+    return prepare(clf, unseen_reviews.texts, labels)
 
 
 @pytest.fixture(scope="module")
@@ -187,21 +179,21 @@ def test_documents_may_be_empty_or_vectors_but_not_all_empty(
     clf: Classifier, of_vectors: Any
 ) -> None:
     other, sequences, labels = of_vectors
-    found = overview_model(other.model_, prepared(other, sequences, labels))
+    found = overview_model(other.model_, prepare(other, sequences, labels))
     assert (found.has_texts, found.lengths, found.n_sentences) == (False, (), 120)
-    given = prepared(clf, ["\u200b", "The room was lovely."], ["bad", "good"])
+    given = prepare(clf, ["\u200b", "The room was lovely."], ["bad", "good"])
     found = overview_model(clf.model_, given)
     assert (found.n_documents, found.n_sentences) == (1, 1)
     assert {row for each in found.prototypes for near in each.nearest for row in near.rows} == {101}
     with pytest.raises(InputError, match="no documents with a sentence"):
-        overview_model(clf.model_, prepared(clf, ["\u200b"], ["bad"]))
+        overview_model(clf.model_, prepare(clf, ["\u200b"], ["bad"]))
 
 
 def test_several_labels_have_no_confusion_matrix_but_figures_per_class(
     several: Classifier, unseen_reviews: Any
 ) -> None:
     truth = [("room", "pool")] * len(unseen_reviews.texts)
-    found = overview_model(several.model_, prepared(several, unseen_reviews.texts, truth))
+    found = overview_model(several.model_, prepare(several, unseen_reviews.texts, truth))
     assert (found.confusion, found.baseline, found.n_sure) == (None, None, 0)
     answers = several.predict(unseen_reviews.texts)
     targets = several.model_.labels.encode(truth)
@@ -214,7 +206,7 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
 ) -> None:
     model = several.model_
     truth = [("room", "pool", "staff")] * len(unseen_reviews.texts)
-    given = prepared(several, unseen_reviews.texts, truth)
+    given = prepare(several, unseen_reviews.texts, truth)
     mistake = next(
         each
         for each in overview_model(model, given, mistakes=_MOST).mistakes
@@ -236,7 +228,7 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
 def misled(clf: Classifier, reviews: Any) -> Any:
     """Documents of which every label is wrong, the automata of the model, and what misled it."""
     turned = ["good" if answer == "bad" else "bad" for answer in clf.predict(reviews.texts)]
-    documents = prepared(clf, reviews.texts, turned)
+    documents = prepare(clf, reviews.texts, turned)
     automata = learn_automata(clf.model_, clf.read(reviews.texts))
     return documents, automata, misled_documents(clf.model_, automata, documents)
 

@@ -34,14 +34,7 @@ def audit_model(
     Texts in both splits, duplicates, contradicting or doubtful labels, leftovers and boilerplate
     in the texts and among the prototypes, classes without prototypes, test data unlike the
     training data, and more: each is a `Finding` that says what to do. Where the model was given
-    vectors in place of texts, what needs texts is left out.
-
-    Parameters
-    ----------
-    model, train, test
-        The model, the documents that it was made from, and others.
-    seed
-        Seed of the sampling and shuffling.
+    vectors in place of texts, what needs texts is left out. The seed is that of the sampling.
     """
     for name, split in (("training", train), ("test", test)):
         if not split.sentences.filled.any():

@@ -37,13 +37,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """What a careful colleague would say about a model and its data.
-
-    Parameters
-    ----------
-    findings, n_train, n_test
-        The findings, most serious first, and how many documents of each split were read.
-    """
+    """What a careful colleague would say about a model and its data, most serious first."""
 
     findings: tuple[Finding, ...]
     n_train: int

@@ -67,12 +67,8 @@ def open_stream(
 class Chunk:
     """Some documents that follow each other in a stream of tables.
 
-    Parameters
-    ----------
-    batch, rows
-        Their rows, with all columns, and the position of each, counted from 0 through all tables.
-    first, stop
-        The rows of the stream that the chunk stands for, those left out included.
+    `rows` counts from 0 through all tables; the chunk stands for the rows from `first` to `stop`,
+    those left out included.
     """
 
     batch: pa.RecordBatch

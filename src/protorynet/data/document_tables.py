@@ -99,14 +99,11 @@ def read_table(
         pandas DataFrame, a pyarrow Table, or a Hugging Face Dataset or DatasetDict.
     text, label
         Names of the columns. Guessed if not given, and the guess is noted in `Table.notes`.
-    split
+    split, prefer_split
         Keep only the rows whose column ``split`` says so; of a DatasetDict, the dataset to take.
-    prefer_split
-        As `split`, but only if `split` is not given and the table has such rows.
-    labelled
-        Whether to read labels.
-    skip_empty
-        Leave out rows without text instead of refusing the table.
+        What is preferred counts only if `split` is not given and the table has such rows.
+    labelled, skip_empty
+        Whether to read labels; leave out rows without text instead of refusing the table.
 
     Raises
     ------
@@ -119,9 +116,6 @@ def read_table(
     >>> table = read_table(pd.DataFrame({"review": ["Good.", "Bad."], "stars": [5, 1]}))
     >>> table.texts, table.labels
     (('Good.', 'Bad.'), (5, 1))
-    >>> table.notes
-    ("text column: 'review' (guessed; choose with --text)",
-     "label column: 'stars' (guessed; choose with --label)")
     """
     notes: list[str] = []
     loaded = _load(source, split)

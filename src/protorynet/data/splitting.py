@@ -56,13 +56,8 @@ _PIECE_FILL = 0.9
 class Sentences:
     """All sentences of a list of documents, in reading order.
 
-    Parameters
-    ----------
-    texts, starts, ends
-        What the encoder reads, and the character offsets of each in its original document.
-    documents, n_documents
-        Index of each sentence's document, never decreasing, and the number of documents; one
-        without sentences has no index in `documents`.
+    `texts` is what the encoder reads, `starts` and `ends` are character offsets in the original
+    document, whose index `documents` holds; one without sentences has no index there.
     """
 
     texts: tuple[str, ...]

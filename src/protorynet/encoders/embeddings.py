@@ -56,13 +56,7 @@ class WindowedEncoder(Encoder, TokenCounter, Protocol):
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Vectors of the distinct sentences, and which vector belongs to each sentence.
-
-    Parameters
-    ----------
-    vectors, rows
-        One float32 row per distinct sentence; for each sentence of the corpus, its row there.
-    """
+    """One float32 row of `vectors` per distinct sentence, and the row of each sentence."""
 
     vectors: NDArray[np.float32]
     rows: NDArray[np.int64]
@@ -123,13 +117,7 @@ def encode_corpus(
 
 
 def stack_sequences(sequences: Sequence[NDArray[Any]]) -> tuple[Embeddings, NDArray[np.int64]]:
-    """Return the embeddings of documents given as arrays, and each document's length.
-
-    Parameters
-    ----------
-    sequences
-        One array of shape (sentences, components) per document.
-    """
+    """Return the embeddings of documents given as arrays, a row per sentence, and their lengths."""
     if len(sequences) == 0:
         raise InputError("no sequences were given; one array per document was expected.")
     arrays: list[NDArray[np.float32]] = []

@@ -91,11 +91,7 @@ def make_variant(teacher: TransformerEncoder, variant: str) -> Encoder:
 class Bfloat16Encoder:
     """A transformer computed in bfloat16; its token vectors are pooled in float32.
 
-    Parameters
-    ----------
-    teacher, name
-        The encoder in float32, which is changed and must not be used any more itself; and what
-        people call the one in bfloat16.
+    The teacher, in float32, is changed and must not be used any more itself.
     """
 
     def __init__(self, teacher: TransformerEncoder, *, name: str) -> None:

@@ -38,12 +38,12 @@ class OnnxEncoder:
 
     Parameters
     ----------
-    graph, tokenizer
+    graph, source
         The content of an ONNX file with inputs ``ids`` and ``mask`` and the output ``vectors``,
-        and what turns texts into ids.
-    name, fingerprint, source
-        What people call the encoder; a text that changes whenever the vectors would change; the
-        file that the graph was read from.
+        and the file that it was read from.
+    tokenizer, name, fingerprint
+        What turns texts into ids, what people call the encoder, and a text that changes whenever
+        the vectors would change.
     """
 
     def __init__(

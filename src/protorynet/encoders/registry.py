@@ -124,13 +124,7 @@ class ListedEncoder:
 
 
 def list_encoders(*, device: str = "auto", progress: bool = False) -> list[ListedEncoder]:
-    """Measure the encoders of this machine: minilm in all its forms, and those in folders.
-
-    Parameters
-    ----------
-    device, progress
-        Where those that can compute on a GPU do; whether to show progress on standard error.
-    """
+    """Measure the encoders of this machine: minilm in all its forms, and those in folders."""
     folders = _listed_folders()
     names = ["minilm", *(f"minilm:{variant}" for variant in VARIANTS)]
     names += sorted(folders.keys() - {"minilm"})

@@ -40,14 +40,9 @@ class Normalize(nn.Module):
 
 
 class SentenceNetwork(nn.Module):
-    """A transformer, the pooling of its token vectors, and what follows.
+    """A transformer, the pooling of its token vectors, and the modules that follow, in order.
 
-    Parameters
-    ----------
-    backbone, heads
-        The transformer, and the modules applied to the pooled vectors, in order.
-    pooling
-        One or several of cls, max, mean and mean_sqrt_len; the results are joined.
+    Pooling is one or several of cls, max, mean and mean_sqrt_len; the results are joined.
     """
 
     def __init__(
@@ -68,16 +63,10 @@ class SentenceNetwork(nn.Module):
         return result
 
     def forward_packed(self, tokens: Tensor, lengths: Tensor, longest: int) -> Tensor:
-        """Return one embedding per sentence of a row of tokens without padding.
+        """Return one embedding per sentence of a row of tokens, one sentence after the other.
 
-        The same as `forward`, but nothing is computed for padding, and a few large matrix
-        products take the place of many small ones.
-
-        Parameters
-        ----------
-        tokens, lengths, longest
-            Token ids of all sentences, one sentence after the other; tokens of each sentence, none
-            without any; and the most tokens that any of them may have.
+        The same as `forward`, but nothing is computed for padding, and a few large matrix products
+        take the place of many small ones. No sentence is empty, and none is longer than `longest`.
         """
         packing = Packing(lengths, longest, len(tokens))
         if not _can_pack(self.backbone):

@@ -27,14 +27,9 @@ DEFAULT_WINDOW = 512
 
 @dataclass(frozen=True)
 class SentenceTokenizer:
-    """A tokenizer that knows how much of a text its encoder can read.
+    """A tokenizer, set neither to pad nor to cut, that knows how much its encoder can read.
 
-    Parameters
-    ----------
-    tokenizer, pad_token_id
-        Set neither to pad nor to cut; and the id that fills short rows.
-    window
-        Most tokens read of one text, special tokens included.
+    The `window` is the most tokens read of one text, special tokens included.
     """
 
     tokenizer: Tokenizer
@@ -58,14 +53,10 @@ class SentenceTokenizer:
     ) -> tuple[NDArray[np.int64], Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]]:
         """Return the order of falling length, and padded batches of ids and mask in that order.
 
-        Parameters
-        ----------
-        tokens, most
-            What `tokenize` gave, and the most tokens of one batch, padding included.
-        spare
-            The padding that is cheaper than another batch. None: a text is padded to a length that
-            follows from its own alone, so that where every row is computed by itself, as on a CPU,
-            its vector does not depend on its neighbours in a batch, not in the last bit.
+        A batch has at most `most` tokens, padding included; `spare` is the padding that is cheaper
+        than another batch. None: a text is padded to a length that follows from its own alone, so
+        that where every row is computed by itself, as on a CPU, its vector does not depend on its
+        neighbours in a batch, not in the last bit.
         """
         lengths = np.array([len(row) for row in tokens], dtype=np.int64)
         order = np.argsort(-lengths, kind="stable")

@@ -37,10 +37,7 @@ SENTENCES_AT_ONCE = 1_024
 
 
 class StaticEncoder:
-    """The mean of one vector per token, at length 1.
-
-    Made from a transformer with `distil`; hundreds of times as fast, and blind to the order of
-    words.
+    """The mean of one vector per token, at length 1: fast, and blind to the order of words.
 
     Parameters
     ----------
@@ -78,14 +75,7 @@ class StaticEncoder:
         dimension: int = MOST_COMPONENTS,
         progress: bool = False,
     ) -> StaticEncoder:
-        """Return the static encoder of a transformer's vocabulary.
-
-        Parameters
-        ----------
-        teacher, dimension, progress
-            The transformer, of which every token is encoded; the most components of an embedding;
-            whether to show progress on standard error.
-        """
+        """Return the static encoder of a transformer's vocabulary, of at most that dimension."""
         if dimension < 1:
             raise InputError(f"dimension={dimension} should be at least 1.")
         return cls(

@@ -112,13 +112,8 @@ _MEANINGS = {
 class Measure:
     """One figure about the faithfulness of a model's explanations.
 
-    Parameters
-    ----------
-    name, value
-        Its key in JSON, such as ``"ids_only_accuracy"``, and the figure; None where it cannot be
-        computed (a single prototype has no calibration).
-    meaning
-        A plain sentence saying what it measures and what would be bad.
+    Its `name` is its key in JSON, its `value` None where it cannot be computed; the `meaning` is a
+    plain sentence saying what it measures and what would be bad.
     """
 
     name: str
@@ -132,10 +127,11 @@ class Evaluation:
 
     Parameters
     ----------
-    accuracy, macro_f1
-        Share of documents labelled correctly; mean over classes of the F1 score.
-    n_documents, n_prototypes, measures
-        How many documents were read, with how many prototypes, and the faithfulness measures.
+    accuracy, macro_f1, measures
+        Share of documents labelled correctly, mean over classes of the F1 score, and the
+        faithfulness measures.
+    n_documents, n_prototypes
+        How many documents were read, and with how many prototypes.
     """
 
     accuracy: float
@@ -169,16 +165,13 @@ def evaluate_model(
     ----------
     model, sentences, embeddings, targets
         The model, and the documents, none empty, with one-hot or multi-hot labels.
-    encode
-        The model's encoder, to encode the prototypes' sentences again; None for vectors that the
-        user gave, whose prototypes cannot be encoded again.
-    pretrained
-        A fine-tuned encoder as it was before training (see `pretrained_encode`); without it what
-        needs it is not known. For all other models `encode` is that already.
-    judge, judge_name
-        An independent judge of likeness, and what it is called in the report.
-    seed
-        Seed of the shuffling and sampling.
+    encode, pretrained
+        The model's encoder, to encode the prototypes' sentences again, None for vectors that the
+        user gave; and a fine-tuned one as it was before training (see `pretrained_encode`),
+        without which what needs it is not known.
+    judge, judge_name, seed
+        An independent judge of likeness, what it is called in the report, and the seed of the
+        shuffling and sampling.
     """
     from sklearn.metrics import f1_score
 

@@ -25,16 +25,10 @@ _SAME_SENTENCE = 0.98  # similarity from which a sentence is its prototype
 
 @dataclass(frozen=True)
 class LabelledDocuments:
-    """Documents of one split, prepared for a model.
+    """Documents of one split, those without a sentence included, prepared for a model.
 
-    Parameters
-    ----------
-    texts, rows
-        The original texts, those without a sentence included, and where each stands in its table,
-        counted from 0.
-    sentences, embeddings, targets
-        Their sentences, the encoder's vectors of these, and one-hot or multi-hot labels, a row
-        per text.
+    `rows` is where each text stands in its table, counted from 0; `targets` are one-hot or
+    multi-hot labels, a row per text.
     """
 
     texts: Sequence[str]
@@ -87,15 +81,13 @@ class Misled:
 
     Parameters
     ----------
-    label, pattern
-        The class given, and the beginning that decides for it; None where none alone does.
-    followed
-        Whether the automaton gives the class, too; else it cannot tell why the model does.
-    n_given
-        How many documents are given the class for this reason, correctly or not.
-    truths, rows
-        The true labels of the mistakes with how many have each, most frequent first; and where
-        the mistakes stand in their table, the surest ones first.
+    label, pattern, followed
+        The class given, the beginning that decides for it, None where none alone does, and whether
+        the automaton gives the class, too; else it cannot tell why the model does.
+    n_given, truths, rows
+        How many documents are given the class for this reason, correctly or not; the true labels
+        of the mistakes with how many have each, most frequent first; and where the mistakes stand
+        in their table, the surest ones first.
     """
 
     label: str

@@ -6,7 +6,7 @@ Nothing here needs torch, so that exported models can be explained without it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,15 +29,10 @@ _EQUAL_PROBABILITIES = 1e-3  # those nearer than this are shown as equal
 
 @dataclass(frozen=True)
 class WordEffect:
-    """A word, or a few words in a row, and what they do for a similarity.
+    """A word, or a few words in a row, with its place in a sentence and its effect.
 
-    Parameters
-    ----------
-    text, start, end
-        The words, exactly as they stand in their sentence, and their character offsets there.
-    effect
-        The similarity with them minus the similarity without them: above 0 where they make the
-        two sentences alike, below 0 where they set them apart.
+    The effect is the similarity with it minus the similarity without it: above 0 where it makes
+    the two sentences alike, below 0 where it sets them apart.
     """
 
     text: str
@@ -52,15 +47,7 @@ class WordEffect:
 
 @dataclass(frozen=True)
 class Rationale:
-    """Why a sentence is like a prototype, word by word.
-
-    Parameters
-    ----------
-    sentence, prototype, prototype_sentence, similarity
-        The sentence, the prototype's id and sentence, and how similar the model finds the two.
-    words, prototype_words
-        The words of either one with their effects, in reading order.
-    """
+    """Why the model finds a sentence like a prototype, word by word, in reading order."""
 
     sentence: str
     prototype: int
@@ -96,14 +83,11 @@ class SentenceExplanation:
         The active prototype's id and sentence, and exp(−d/ψ²) between the two.
     runner_up, runner_up_similarity, runner_up_sentence
         The same of the second-nearest prototype; None where there is only one prototype.
-    scores, running
-        The active prototype's score for each class, and the model's probabilities after reading up
-        to and including this sentence.
-    effect
-        How much the predicted class's probability falls when this sentence is left out.
+    scores, running, effect
+        The active prototype's score for each class, the model's probabilities after this sentence,
+        and how much the predicted class's probability falls when it is left out.
     words, prototype_words
-        The words of the sentence and of its prototype with their effects on the similarity;
-        empty where nobody asked for them.
+        The words of both sentences with their effects; empty where nobody asked for them.
     """
 
     text: str
@@ -114,30 +98,19 @@ class SentenceExplanation:
     similarity: float
     runner_up: int | None
     runner_up_similarity: float | None
+    runner_up_sentence: str | None = field(default=None, kw_only=True)
     scores: dict[str, float]
     running: dict[str, float]
     effect: float
-    runner_up_sentence: str | None = None
     words: tuple[WordEffect, ...] = ()
     prototype_words: tuple[WordEffect, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet explain --json` prints them."""
-        return {
-            "text": self.text,
-            "start": self.start,
-            "end": self.end,
-            "prototype": self.prototype,
-            "prototype_sentence": self.prototype_sentence,
-            "similarity": self.similarity,
-            "runner_up": self.runner_up,
-            "runner_up_similarity": self.runner_up_similarity,
-            "runner_up_sentence": self.runner_up_sentence,
-            "scores": dict(self.scores),
-            "running": dict(self.running),
-            "effect": self.effect,
-            **(_plain_words(self) if self.words else {}),
-        }
+        values = {**vars(self), **_plain_words(self)}
+        if not self.words:
+            del values["words"], values["prototype_words"]
+        return values
 
 
 def _plain_words(pair: Rationale | SentenceExplanation) -> dict[str, Any]:
@@ -345,14 +318,7 @@ class ModelFacts(Protocol):
 def explain_documents(
     model: Model, documents: Sequence[str], sentences: Sentences, embeddings: Embeddings
 ) -> list[Explanation]:
-    """Explain the model's prediction for each document.
-
-    Parameters
-    ----------
-    model, documents, sentences, embeddings
-        The model, the original texts, their sentences, at least one each, and the encoder's
-        vectors of these.
-    """
+    """Explain the model's prediction for documents of at least one sentence each."""
     from protorynet.explain.leave_one_out import leave_one_out_effects
 
     reading = model.read(model.match(embeddings, sentences.lengths))
@@ -369,12 +335,7 @@ def explain_reading(
 ) -> list[Explanation]:
     """Put explanations together from what a model did.
 
-    Parameters
-    ----------
-    facts, documents, sentences, reading
-        The model, the original texts, their sentences, at least one each, and what the model did.
-    effects
-        For each sentence, how much the predicted class's probability falls without it.
+    `effects` says for each sentence how much the predicted class's probability falls without it.
     """
     steps = _explain_sentences(facts, documents, sentences, reading, effects)
     automata = _automaton_readings(facts, reading)
@@ -428,7 +389,7 @@ def _explain_sentences(
             dict(active.scores),
             dict(zip(names, running, strict=True)),
             effect,
-            None if alone else second.sentence,
+            runner_up_sentence=None if alone else second.sentence,
         )
 
 
