@@ -11,9 +11,12 @@ from protorynet.data import sequence_text
 from protorynet.explain import LabelledDocuments
 
 
-def prepare(clf: ProtoryNetClassifier, documents: Any, labels: Any) -> LabelledDocuments:
-    """Return texts, or sequences of vectors, some of which may be empty, with rows from 100 on."""
+def prepare(
+    clf: ProtoryNetClassifier, documents: Any, labels: Any, first_row: int = 0
+) -> LabelledDocuments:
+    """Return texts, or sequences of vectors, some of which may be empty."""
     sentences, embeddings = clf.prepare(list(documents), on_empty="skip")
     texts = [each if isinstance(each, str) else sequence_text(len(each)) for each in documents]
     targets = clf.model_.labels.encode(labels)
-    return LabelledDocuments(texts, 100 + np.arange(len(texts)), sentences, embeddings, targets)
+    rows = first_row + np.arange(len(texts))
+    return LabelledDocuments(texts, rows, sentences, embeddings, targets)

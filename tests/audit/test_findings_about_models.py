@@ -18,8 +18,9 @@ from audit_scene import (
     reviews,
 )
 
+from prepared_documents import prepare
 from protorynet import ProtoryNetClassifier, Settings
-from protorynet.audit import Finding, LabelledDocuments, audit_model
+from protorynet.audit import Finding, audit_model
 from protorynet.audit.audit_corpus import AuditCorpus
 from protorynet.audit.leftovers import WordEvidence
 from protorynet.audit.prediction_findings import prediction_findings, unfamiliar_sentences
@@ -97,6 +98,9 @@ def test_a_prototype_of_replies_is_boilerplate_shown_by_a_repeated_sentence(
     (example,) = finding.evidence["examples"]
     assert example["prototype"] == replied.model.prototypes[0].id
     assert example["repeated"][0].startswith("We thank every guest")
+    # The numbers of lists are none.
+    shown = ["2." if text == _REPLY else text for text in replied.sentences]
+    assert meanings(replace(replied, sentences=shown), "boilerplate_prototypes") == []
 
 
 def test_a_prototype_of_one_text_misleads_unless_it_shows_that_text(replied: AuditCorpus) -> None:
@@ -111,11 +115,6 @@ def test_a_prototype_of_one_text_misleads_unless_it_shows_that_text(replied: Aud
     assert "What is shown" not in finding.message
 
 
-def test_the_numbers_of_lists_make_no_boilerplate(replied: AuditCorpus) -> None:
-    shown = ["2." if text == _REPLY else text for text in replied.sentences]
-    assert meanings(replace(replied, sentences=shown), "boilerplate_prototypes") == []
-
-
 def test_a_prototype_of_one_class_is_told_unless_its_words_say_the_class(
     corpus: AuditCorpus,
 ) -> None:
@@ -125,11 +124,6 @@ def test_a_prototype_of_one_class_is_told_unless_its_words_say_the_class(
     told = meanings(matched(corpus, columns), "pure_prototype")
     assert {finding.evidence["class"] for finding in told} == {"bad", "good"}
     assert meanings(matched(corpus, np.where(travel, 0, 1 + is_good)), "pure_prototype") == []
-
-
-def test_training_data_of_another_model_are_told() -> None:
-    finding = only(audit_of(reviews(160, seed=8)), "other_training_data")
-    assert finding.severity == "serious"
 
 
 def one_for_most(corpus: AuditCorpus) -> AuditCorpus:
@@ -192,16 +186,12 @@ def test_a_wrong_label_is_suspected_with_the_sentence_that_weighs_most(
         predicted(corpus, np.where(corpus.truth[:, 1], 0.01, 0.99)), "label_suspects"
     )
     assert "make the model suspect" in finding.message
-
-
-def test_a_doubtful_prediction_suspects_no_label_and_order_that_matters_is_not_noted(
-    corpus: AuditCorpus,
-) -> None:
     doubtful = predicted(corpus, np.where(corpus.truth[:, 1], 0.1, 0.9))
     assert not figures(doubtful, "label_suspects") + figures(doubtful, "order_not_used")
 
 
-def test_a_class_that_the_test_data_lack_is_told() -> None:
+def test_training_data_of_another_model_and_a_class_that_is_not_tested_are_found() -> None:
+    assert only(audit_of(reviews(160, seed=8)), "other_training_data").severity == "serious"
     finding = only(
         audit_of(TRAIN, [pair for pair in TEST if pair[1] == "bad"]), "class_not_in_test"
     )
@@ -238,8 +228,5 @@ def test_vectors_without_texts_leave_out_what_needs_texts(quick: Settings) -> No
     labels = ["good", "bad"] * 30
     sequences = [random.normal(n % 2, 1, (3, 4)).astype(np.float32) for n in range(60)]
     clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu", cache=False)
-    made = clf.fit(sequences, labels).labelled(sequences, labels)
-    both = LabelledDocuments(
-        [""] * 60, np.arange(60), made.sentences, made.embeddings, made.targets
-    )
+    both = prepare(clf.fit(sequences, labels), sequences, labels)
     assert not found(audit_model(clf.model_, both, both), "shared_texts")

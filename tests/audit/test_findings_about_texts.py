@@ -18,7 +18,7 @@ from audit_scene import (
 )
 
 from protorynet.audit import Finding
-from protorynet.audit.audit_corpus import in_documents, read_words, shingles
+from protorynet.audit.audit_corpus import read_words
 from protorynet.audit.copied_documents import copy_findings, near_copies
 from protorynet.audit.leftovers import (
     WordEvidence,
@@ -240,9 +240,3 @@ def test_empty_documents_are_counted_and_left_out() -> None:
 
 def test_unspaced_scripts_are_read_by_characters() -> None:
     assert read_words(["房间很干净。", "房间很脏"]).lengths.tolist() == [5, 4]
-
-
-def test_a_run_that_one_document_repeats_counts_once() -> None:
-    words = read_words(["a b a b", "a b"])
-    hashes, starts = shingles(words, 2)
-    assert in_documents(hashes, words.owners[starts], 2).tolist() == [True, False, True, True]

@@ -194,9 +194,9 @@ def test_sentences_that_surely_fit_by_their_bytes_are_not_tokenised():
 
 @pytest.mark.parametrize("unit", ["word ", "a", "«", "'", "😀", "a! ", '"a. ', "<br", "\n.", "[("])
 def test_a_giant_document_splits_in_seconds(unit):
-    start = time.perf_counter()
+    start = time.process_time()
     sentences_of(unit * (200_000 // len(unit)), counter=Letters(256))
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 # Documents

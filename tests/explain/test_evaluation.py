@@ -105,35 +105,24 @@ def test_shuffling_keeps_every_sentence_in_its_document(
 
 
 def test_measures_that_cannot_be_computed_are_none_and_say_what_they_need(
-    clf: Classifier, encoder: Any
+    clf: Classifier, encoder: Any, of_vectors: Any
 ) -> None:
     bare = copy.copy(clf)
-    bare.model_ = replace(clf.model_, automata=())
+    record = replace(clf.model_.training, validation_accuracy=0.9, free_accuracy=0.95)
+    bare.model_ = replace(clf.model_, automata=(), training=record)
+    known = bare.evaluate(["The room was clean."], ["good"], judge=encoder)
+    assert measure(known, "projection_drop") == pytest.approx(0.05)
+    bare.model_ = replace(bare.model_, training=replace(record, free_accuracy=None))
     found = bare.evaluate(["The room was clean."], ["good"], judge=encoder)
     unknown = {m.name: m.meaning for m in found.measures if m.value is None}
-    assert set(unknown) >= {"match_quality", "score_calibration", "sufficiency"}
+    expected = {"match_quality", "score_calibration", "sufficiency", "projection_drop"}
+    assert set(unknown) >= expected
     assert unknown["match_quality"].endswith("Needs three prototypes in use.")
     assert unknown["comprehensiveness"].endswith("Needs documents of 2 to 60 sentences.")
     assert unknown["automaton_fidelity"].endswith("The model holds no automata.")
     assert measure(found, "shuffled_accuracy") == found.accuracy
-
-
-def test_projection_drop_is_the_validation_accuracy_lost_since_the_prototypes_were_free(
-    clf: Classifier, encoder: Any
-) -> None:
-    values = []
-    for free in (0.95, None):
-        record = replace(clf.model_.training, validation_accuracy=0.9, free_accuracy=free)
-        other = copy.copy(clf)
-        other.model_ = replace(clf.model_, training=record)
-        found = other.evaluate(["The room was clean."], ["good"], judge=encoder)
-        values.append(measure(found, "projection_drop"))
-    assert values == [pytest.approx(0.05), None]
-
-
-def test_vectors_without_texts_leave_out_what_needs_texts(of_vectors: Any) -> None:
-    clf, sequences, labels = of_vectors
-    names = {m.name for m in clf.evaluate(sequences, labels).measures}
+    other, sequences, labels = of_vectors
+    names = {m.name for m in other.evaluate(sequences, labels).measures}
     assert {"ids_only_accuracy", "comprehensiveness", "sufficiency"} <= names
     assert not {"match_quality", "semantic_similarity", "duplicate_prototypes"} & names
 

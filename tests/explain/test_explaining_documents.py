@@ -142,21 +142,16 @@ def test_a_pattern_is_how_the_document_begins_unless_automaton_and_model_differ(
     assert (pattern.label, pattern.prototypes) == (explanation.label, (first.prototype,))
     assert pattern.sentences == (first.prototype_sentence,)
     assert (pattern.support, pattern.purity) == (212, 0.97)
+    assert not explanation.reader_is_behind
     changed.edit(rename={first.prototype: "the first"})
     named = changed.explain(_TEXT).pattern
     assert named is not None
     assert named.sentences[0].startswith("the first: ")
+    changed.edit(drop=[changed.prototypes_[0].id])
+    assert changed.explain(_TEXT).to_dict()["reader_is_behind"] is True
     differing = with_automata(clf, accepting=False).explain(_TEXT)
     assert differing.automaton is not None
     assert (differing.automaton.agrees, differing.pattern) == (False, None)
-
-
-def test_an_explanation_says_where_the_reader_is_behind(clf: Classifier) -> None:
-    changed = copy.copy(clf)
-    assert not changed.explain(_TEXT).reader_is_behind
-    changed.edit(drop=[changed.prototypes_[0].id])
-    assert changed.explain(_TEXT).reader_is_behind
-    assert changed.explain(_TEXT).to_dict()["reader_is_behind"] is True
 
 
 def test_a_multilabel_explanation_names_every_predicted_class(

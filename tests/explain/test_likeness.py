@@ -75,10 +75,10 @@ def test_semantic_measures_are_means_of_cosines_by_the_encoder_before_training(
     check_semantics(clf, before, unseen_reviews.texts, values(found))
 
 
-def test_without_the_encoder_before_training_its_measures_are_unknown_and_say_so(
+def test_the_encoder_before_training_may_lie_elsewhere_and_without_it_nothing_is_known(
     tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
 ) -> None:
-    clf, _ = tuned
+    clf, folder = tuned
     clf.save(tmp_path / "model")
     again = Classifier.load(tmp_path / "model", device="cpu", cache=False)
     again.set_params(encoder=str(tmp_path / "gone"))
@@ -89,13 +89,6 @@ def test_without_the_encoder_before_training_its_measures_are_unknown_and_say_so
     assert all("before training is not on this machine" in text for text in unknown.values())
     assert values(found)["duplicate_prototypes"] is None
     assert values(found)["match_quality"] is not None
-
-
-def test_the_encoder_before_training_may_lie_elsewhere_but_be_no_other(
-    tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
-) -> None:
-    clf, folder = tuned
-    clf.save(tmp_path / "model")
     moved = Path(shutil.copytree(folder, tmp_path / "moved"))
     again = Classifier.load(tmp_path / "model", encoder=moved, device="cpu", cache=False)
     first, second = (

@@ -37,7 +37,7 @@ def labels(unseen_reviews: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def documents(clf: Classifier, unseen_reviews: Any, labels: list[str]) -> LabelledDocuments:
-    return prepare(clf, unseen_reviews.texts, labels)
+    return prepare(clf, unseen_reviews.texts, labels, first_row=100)
 
 
 @pytest.fixture(scope="module")
@@ -80,18 +80,7 @@ def test_accuracy_confusion_and_class_figures_are_those_of_scikit_learn(
     assert counts == [(True, len(short), sum(short)), (False, *rest)]
 
 
-def test_transitions_count_pairs_of_neighbouring_sentences(
-    overview: Overview, explained: list[Explanation]
-) -> None:
-    pairs: Counter[tuple[int, int]] = Counter()
-    for each in explained:
-        ids = [step.prototype for step in each.sentences]
-        pairs.update(itertools.pairwise(ids))
-    ids = [each.prototype.id for each in overview.prototypes]
-    assert overview.transitions.tolist() == [[pairs[a, b] for b in ids] for a in ids]
-
-
-def test_usage_and_class_rate_are_shares_of_the_matched_sentences(
+def test_usage_class_rates_and_transitions_count_the_matched_sentences(
     overview: Overview, explained: list[Explanation], labels: list[str]
 ) -> None:
     matched = [
@@ -101,6 +90,11 @@ def test_usage_and_class_rate_are_shares_of_the_matched_sentences(
     ]
     scores = [each.prototype.scores[overview.classes[-1]] for each in overview.prototypes]
     assert scores == sorted(scores, reverse=True)
+    pairs: Counter[tuple[int, int]] = Counter()
+    for each in explained:
+        pairs.update(itertools.pairwise(step.prototype for step in each.sentences))
+    ids = [each.prototype.id for each in overview.prototypes]
+    assert overview.transitions.tolist() == [[pairs[a, b] for b in ids] for a in ids]
     for figures in overview.prototypes:
         own = [label for number, label in matched if number == figures.prototype.id]
         assert figures.usage == pytest.approx(len(own) / len(matched))
@@ -181,7 +175,7 @@ def test_documents_may_be_empty_or_vectors_but_not_all_empty(
     other, sequences, labels = of_vectors
     found = overview_model(other.model_, prepare(other, sequences, labels))
     assert (found.has_texts, found.lengths, found.n_sentences) == (False, (), 120)
-    given = prepare(clf, ["\u200b", "The room was lovely."], ["bad", "good"])
+    given = prepare(clf, ["\u200b", "The room was lovely."], ["bad", "good"], first_row=100)
     found = overview_model(clf.model_, given)
     assert (found.n_documents, found.n_sentences) == (1, 1)
     assert {row for each in found.prototypes for near in each.nearest for row in near.rows} == {101}
@@ -206,7 +200,7 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
 ) -> None:
     model = several.model_
     truth = [("room", "pool", "staff")] * len(unseen_reviews.texts)
-    given = prepare(several, unseen_reviews.texts, truth)
+    given = prepare(several, unseen_reviews.texts, truth, first_row=100)
     mistake = next(
         each
         for each in overview_model(model, given, mistakes=_MOST).mistakes
@@ -228,27 +222,19 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
 def misled(clf: Classifier, reviews: Any) -> Any:
     """Documents of which every label is wrong, the automata of the model, and what misled it."""
     turned = ["good" if answer == "bad" else "bad" for answer in clf.predict(reviews.texts)]
-    documents = prepare(clf, reviews.texts, turned)
+    documents = prepare(clf, reviews.texts, turned, first_row=100)
     automata = learn_automata(clf.model_, clf.read(reviews.texts))
     return documents, automata, misled_documents(clf.model_, automata, documents)
 
 
-def test_every_wrong_answer_is_in_one_group_the_most_misleading_beginnings_first(
-    clf: Classifier, misled: Any
+def test_wrong_answers_are_grouped_by_beginning_the_most_misleading_first(
+    clf: Classifier, reviews: Any, misled: Any
 ) -> None:
     documents, automata, groups = misled
     assert sorted(row for group in groups for row in group.rows) == documents.rows.tolist()
     assert all(group.n_given == group.n_wrong for group in groups)
     order = [(group.pattern is None, -group.n_wrong) for group in groups]
     assert order == sorted(order)
-    right = replace(documents, targets=1 - documents.targets)
-    assert misled_documents(clf.model_, automata, right) == ()
-
-
-def test_documents_of_a_group_begin_with_its_pattern(
-    clf: Classifier, reviews: Any, misled: Any
-) -> None:
-    _, automata, groups = misled
     paths = clf.read(reviews.texts).paths(range(len(clf.prototypes_)))
     for group in groups:
         automaton = next(each for each in automata if each.label == group.label)
@@ -256,3 +242,5 @@ def test_documents_of_a_group_begin_with_its_pattern(
             steps = paths[row - 100].tolist()
             assert automaton.deciding_pattern(steps) == group.pattern
             assert automaton.accepts(steps) is group.followed
+    right = replace(documents, targets=1 - documents.targets)
+    assert misled_documents(clf.model_, automata, right) == ()

@@ -1,4 +1,4 @@
-"""Which class is shown, and how numbers and texts are written."""
+"""How numbers and texts are written."""
 
 from __future__ import annotations
 
@@ -13,21 +13,7 @@ from protorynet.report.conventions import (
     format_percent,
     format_points,
     format_signed,
-    scale_of_explanation,
 )
-
-
-def test_two_classes_share_one_axis_with_the_last_class_on_top(good_review):
-    scale = scale_of_explanation(good_review)
-    assert scale.pole == "positive"
-    assert [scale.reading("positive", value).hue for value in (0.49, 0.5)] == [1, 0]
-
-
-@pytest.mark.parametrize("name", ["person", "several_labels"])
-def test_classes_that_are_no_two_ends_have_no_axis(name, request):
-    scale = scale_of_explanation(request.getfixturevalue(name))
-    assert scale.pole is None
-    assert scale.shown({"Person": 0.2, "Animal": 0.7}).label == "Animal"
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def test_several_labels_and_vectors_make_a_report(
     assert "Short and long texts" not in seen
 
 
-def test_an_edited_model_tells_its_edits_and_how_well_its_reader_was_trained_again(
+def test_an_edited_model_shows_its_edits_its_own_automata_and_its_retraining(
     clf: ProtoryNetClassifier, report: FullReport, unseen_reviews: Any
 ) -> None:
     first, second = clf.prototypes_.ids[:2].tolist()
@@ -191,6 +191,10 @@ def test_an_edited_model_tells_its_edits_and_how_well_its_reader_was_trained_aga
     model = clf.model_.edited(edits, np.zeros((0, len(clf.model_.centring.mean)), np.float32))
     documents = prepare(clf, unseen_reviews.texts, unseen_reviews.labels)
     edited = compile_report(model, report.evaluation, documents, title="Edited")
+    held = learn_automata(model, model.match(documents.embeddings, documents.sentences.lengths))
+    holding = replace(model, automata=held)
+    drawn = compile_report(holding, report.evaluation, documents, title="Held").automata
+    assert sorted(map(id, drawn)) == sorted(map(id, held))
     (entry,) = model.edits.entries
     for view in (read(written(edited)), written(edited, as_markdown=True)):
         for told in ("These figures are not final", "reader not trained again", entry.when):
@@ -202,17 +206,6 @@ def test_an_edited_model_tells_its_edits_and_how_well_its_reader_was_trained_aga
     for view in (read(written(trained)), written(trained, as_markdown=True)):
         assert "These figures are not final" not in view
         assert "was 91.2% before and is 93.4% after" in view
-
-
-def test_the_automata_that_a_model_holds_are_the_ones_drawn(
-    clf: ProtoryNetClassifier, report: FullReport, unseen_reviews: Any
-) -> None:
-    documents = prepare(clf, unseen_reviews.texts, unseen_reviews.labels)
-    trajectory = clf.model_.match(documents.embeddings, documents.sentences.lengths)
-    held = learn_automata(clf.model_, trajectory)
-    model = replace(clf.model_, automata=held)
-    drawn = compile_report(model, report.evaluation, documents, title="Held").automata
-    assert sorted(map(id, drawn)) == sorted(map(id, held))
 
 
 def test_long_documents_and_sentences_keep_the_page_small(
