@@ -157,15 +157,12 @@ def test_patterns_are_counted_for_each_class_and_none_begins_with_another() -> N
         assert not any(a[: len(b)] == b for a, b in permutations(found, 2))
 
 
-def test_transitions_never_seen_are_those_of_the_reader() -> None:
+def test_transitions_never_seen_are_the_readers_and_a_class_never_given_takes_one_state() -> None:
     texts = [[2], [3], [2, 3], [0], [0, 2]] * 5
     automaton = learn_automaton(last_wins(), trajectory(texts), "yes")
     assert automaton.traffic[automaton.start][4] == 0
     assert automaton.accepts([2, 1])
     assert not automaton.accepts([0, 4])
-
-
-def test_a_class_never_predicted_takes_one_rejecting_state() -> None:
     never = made(reader([OPEN] * K, SHUT, [OPEN] * K, threshold=2.0))
     automaton = learn_automaton(never, trajectory(random_texts(60)), "yes")
     assert [state.accepting for state in automaton.states] == [False]

@@ -141,9 +141,6 @@ def test_reliability_bins_hold_every_prediction_once(
         assert bin_.n_true == sum(true for _, true in own)
         assert bin_.said == pytest.approx(sum(p for p, _ in own) / len(own))
     assert sum(bin_.count for bin_ in overview.reliability) == len(labels)
-
-
-def test_certainty_is_in_the_last_bin_and_errors_add_up() -> None:
     bins = reliability_bins(np.array([1.0, 1.0, 0.0]), np.array([True, False, False]))
     assert [(each.low, each.count) for each in bins] == [(0.0, 1), (0.9, 2)]
     assert calibration_error(bins) == pytest.approx(1 / 3)

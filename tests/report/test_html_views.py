@@ -47,7 +47,9 @@ def pages(tmp_path, story, request, movie_prototypes):
     return {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
 
 
-def test_every_page_is_well_formed_needs_nothing_else_and_links_to_each_text(pages):
+def test_every_page_is_well_formed_needs_nothing_else_and_links_to_each_text(
+    pages, tmp_path, movie_prototypes
+):
     for page in pages.values():
         check_page(page)
     assert len(pages["long"].encode()) < 1_000_000
@@ -55,6 +57,10 @@ def test_every_page_is_well_formed_needs_nothing_else_and_links_to_each_text(pag
     found = Outline(pages["many"]).tags
     targets = {f"#{attrs['id']}" for _, attrs in found if "id" in attrs}
     assert targets == {attrs["href"] for tag, attrs in found if tag == "a"}
+    with pytest.raises(InputError, match="at least one document"):
+        explanation_page([], tmp_path / "none.html")
+    with pytest.raises(InputError, match="cannot be written"):
+        prototypes_page(movie_prototypes, tmp_path / "model.html" / "page.html")
 
 
 def test_the_model_page_shows_what_it_is_given_escaped_and_leaves_the_rest_out(pages, story):
@@ -70,14 +76,6 @@ def test_the_model_page_shows_what_it_is_given_escaped_and_leaves_the_rest_out(p
     assert "How it reads" not in pages["bare"]
     assert "&lt;b&gt;&amp;" in pages["bare"]
     assert "&lt;u&gt;" in pages["bare"]
-
-
-def test_pages_that_cannot_be_made_are_refused(tmp_path, movie_prototypes):
-    with pytest.raises(InputError, match="at least one document"):
-        explanation_page([], tmp_path / "none.html")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
-        prototypes_page(movie_prototypes, tmp_path / "file" / "page.html")
 
 
 def test_a_fragment_shows_every_sentence_as_it_is_with_its_figures_and_the_verdict(

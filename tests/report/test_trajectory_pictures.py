@@ -72,13 +72,17 @@ def test_three_hundred_sentences_have_few_numbers_and_the_weightiest_are_written
     assert sum(text.startswith("like ") for text in shown) == 12
 
 
-def test_long_class_names_are_shortened_but_named_in_full(person):
+def test_long_class_names_are_shortened_and_text_without_spaces_is_broken(person):
     name = "A class name that is far too long for the margin of any picture"
     shares = {"Person": 0.8, "Animal": 0.1, name: 0.1}
     steps = tuple(replace(step, scores=shares, running=shares) for step in person.sentences)
     picture = trajectory_svg(replace(person, probabilities=shares, sentences=steps))
     assert name in picture
     assert not any(name in shown for shown in texts(picture))
+    step = replace(person.sentences[0], text="とても美味しいレストラン" * 12)
+    shown = texts(explanation_svg(replace(person, sentences=(step,)), width=380))
+    assert all(len(line) < 40 for line in shown)
+    assert any(line.endswith("…") for line in shown)
 
 
 @pytest.mark.parametrize("draw", [trajectory_svg, explanation_svg])
@@ -104,13 +108,6 @@ def test_each_sentence_has_a_mark_and_its_text_stands_beside_the_trajectory(good
         assert picture.count(f"<title>S{number}: prototype {step.prototype}, score") == 1
         assert step.text in shown
         assert f"like {step.prototype}: {step.prototype_sentence}" in shown
-
-
-def test_text_without_spaces_is_broken_into_lines(one_sentence):
-    step = replace(one_sentence.sentences[0], text="とても美味しいレストラン" * 12)
-    shown = texts(explanation_svg(replace(one_sentence, sentences=(step,)), width=380))
-    assert all(len(line) < 40 for line in shown)
-    assert any(line.endswith("…") for line in shown)
 
 
 def test_sizes_and_files_that_are_no_good_are_refused(good_review, tmp_path):
