@@ -28,7 +28,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from charts import Bar, bars_svg, write_figure
+from charts import Bar, draw_bars, write_figure
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from protorynet.data import read_table, split_documents
@@ -127,7 +128,7 @@ def compare_vectors(
     return told
 
 
-def draw(ways: dict[str, dict[str, Any]]) -> str:
+def draw(ways: dict[str, dict[str, Any]]) -> Figure:
     """Draw a bar per way of encoding."""
     title = "Sentences per second (logarithmic), and times the yardstick"
     bars = [
@@ -138,7 +139,7 @@ def draw(ways: dict[str, dict[str, Any]]) -> str:
         )
         for name, each in ways.items()
     ]
-    return bars_svg(title, bars, logarithmic=True)
+    return draw_bars(title, bars, logarithmic=True)
 
 
 def main() -> None:

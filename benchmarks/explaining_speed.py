@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from charts import Bar, bars_svg, write_figure
+from charts import Bar, draw_bars, write_figure
+from matplotlib.figure import Figure
 
 from protorynet import ProtoryNetClassifier, Settings
 
@@ -100,14 +101,14 @@ def seconds(work: Callable[[Any], Any], documents: Any, device: str) -> float:
     return taken
 
 
-def draw(result: dict[str, Any]) -> str:
+def draw(result: dict[str, Any]) -> Figure:
     """Draw how many times as long as predicting explaining takes."""
     names = {"texts": "texts", "cached": "texts, cached", "vectors": "vectors"}
     bars = [
         Bar(name, result[key]["ratio"], f"{result[key]['ratio']:.1f} times")
         for key, name in names.items()
     ]
-    return bars_svg("Explaining against predicting", bars)
+    return draw_bars("Explaining against predicting", bars)
 
 
 def main() -> None:

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from charts import Bar, bars_svg, write_figure
+from charts import Bar, draw_bars, write_figure
+from matplotlib.figure import Figure
 from torch import Tensor
 
 from protorynet import read_table
@@ -119,7 +120,7 @@ def wait(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def draw(result: dict[str, Any]) -> str:
+def draw(result: dict[str, Any]) -> Figure:
     """Draw the rates of the three ways."""
     ways = {
         "packed": "packed_tokens_per_second",
@@ -127,7 +128,7 @@ def draw(result: dict[str, Any]) -> str:
         "padded, float32": "padded_float32_tokens_per_second",
     }
     bars = [Bar(name, result[key], f"{result[key]:,.0f}/s") for name, key in ways.items()]
-    return bars_svg(f"Tokens per second of full fine-tuning ({result['device']})", bars)
+    return draw_bars(f"Tokens per second of full fine-tuning ({result['device']})", bars)
 
 
 def main() -> None:

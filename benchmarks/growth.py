@@ -23,12 +23,14 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from charts import write_figure
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from protorynet.encoders import Embeddings, load_encoder
@@ -36,7 +38,6 @@ from protorynet.explain import learn_automaton
 from protorynet.model import Model
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
 from protorynet.prototypes import distinct_candidates, k_medoids
-from protorynet.report import dashes, element, line_path, mark, stroke, text
 from protorynet.settings import Settings
 from protorynet.training import (
     AdaptedSource,
@@ -227,60 +228,26 @@ def summary(points: list[dict[str, float]]) -> dict[str, Any]:
     return result
 
 
-def picture(stages: dict[str, dict[str, Any]]) -> str:
+def draw(stages: dict[str, dict[str, Any]]) -> Figure:
     """Draw time over sentences on logarithmic axes; a broken line shows n log n."""
-    every = [(p["n"], max(p["seconds"], 1e-3)) for s in stages.values() for p in s["points"]]
-    left, top, width, height = 70.0, 24.0, 420.0, 320.0
-    low, high = (f(math.log10(n) for n, _ in every) for f in (min, max))
-    floor = math.floor(min(math.log10(t) for _, t in every))
-    roof = math.ceil(max(math.log10(t) for _, t in every))
-
-    def place(n: float, seconds: float) -> tuple[float, float]:
-        x = (math.log10(n) - low) / ((high - low) or 1)
-        y = (math.log10(max(seconds, 1e-3)) - floor) / ((roof - floor) or 1)
-        return left + width * x, top + height * (1 - y)
-
-    def parts() -> Iterator[str]:
-        for power in range(floor, roof + 1):
-            y = place(10**low, 10.0**power)[1]
-            yield element("path", d=line_path([(left, y), (left + width, y)]), stroke="#d0d7de")
-            yield text(f"{10.0**power:g} s", left - 8, y + 4, text_anchor="end")
-        for power in range(round(low), round(high) + 1):
-            x = place(10.0**power, 1)[0]
-            yield text(f"{10**power:,}", x, top + height + 18, text_anchor="middle")
-        yield text("sentences", left + width / 2, top + height + 38, text_anchor="middle")
-        start = 10.0 ** (roof - 1) / (10**high * high)  # n log n through a free corner
-        ideal = [place(10**x, start * 10**x * x) for x in np.linspace(low, high, 30)]
-        ideal = [(x, y) for x, y in ideal if y < top + height]
-        grey = {"stroke": "#7d8590", "stroke_dasharray": "2 4", "fill": "none"}
-        yield element("path", d=line_path(ideal), **grey)
-        yield text("n log n", ideal[-1][0] + 8, ideal[-1][1] + 4, fill_opacity=0.7)
-        for hue, (name, stage) in enumerate(stages.items()):
-            places = [place(p["n"], p["seconds"]) for p in stage["points"]]
-            line = line_path(places)
-            yield element("path", d=line, **stroke(hue % 8), stroke_dasharray=dashes(hue % 8))
-            for (x, y), point in zip(places, stage["points"], strict=True):
-                note = f"{name}: {point['n']:,} sentences, {point['seconds']:.3g} s"
-                yield mark(x, y, 4.2, hue % 8, note)
-            y = top + 20 * hue + 10
-            yield mark(left + width + 80, y, 4.2, hue % 8, name)
-            last = f" ({stage['last_slope']:.2f})" if "last_slope" in stage else ""
-            yield text(f"{name}{last}", left + width + 92, y + 4)
-
-    return element(
-        "svg",
-        element("title", "Time of each stage by sentences; in brackets the last slope"),
-        element("rect", width="100%", height="100%", fill="#ffffff"),
-        *parts(),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox="0 0 720 400",
-        width=720,
-        height=400,
-        role="img",
-        color="#1f2328",
-        font_family="system-ui, sans-serif",
-        font_size=12,
+    figure = Figure(figsize=(7.5, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for name, stage in stages.items():
+        sizes = [point["n"] for point in stage["points"]]
+        seconds = [max(point["seconds"], 1e-3) for point in stage["points"]]
+        last = f" ({stage['last_slope']:.2f})" if "last_slope" in stage else ""
+        axes.plot(sizes, seconds, marker="o", label=f"{name}{last}")
+    ends = np.array(axes.dataLim.intervalx)
+    ideal = np.geomspace(*ends, 30)
+    top = axes.dataLim.intervaly[1] / 10
+    axes.plot(
+        ideal, top * ideal * np.log(ideal) / (ends[1] * np.log(ends[1])), "k:", label="n log n"
     )
+    axes.set(xscale="log", yscale="log", xlabel="sentences", ylabel="seconds")
+    axes.set_title("Time of each stage by sentences; in brackets the last slope", loc="left")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    axes.grid(axis="y", alpha=0.3)
+    return figure
 
 
 def main() -> None:
@@ -309,9 +276,7 @@ def main() -> None:
     }
     facts = {"dimension": DIMENSION, "prototypes": PROTOTYPES, "threads": options.threads}
     facts["encoded_at_most"] = options.encoded
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps({**facts, "stages": stages}, indent=2) + "\n")
-    options.output.with_suffix(".svg").write_text(picture(stages) + "\n")
+    write_figure(options.output, {**facts, "stages": stages}, draw(stages))
     for name, stage in stages.items():
         print(f"{name:10} last slope {stage['last_slope']:.2f}")
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from charts import Bar, bars_svg, write_figure
+from charts import Bar, draw_bars, write_figure
 from growth import vectors_of
 from numpy.typing import NDArray
 
@@ -136,7 +136,7 @@ def main() -> None:
     title = "Mean distance to the nearest medoid, against full FasterPAM"
     ratios = [(name, result["compared"][f"{name}_ratio"]) for name in ("sample", "package")]
     bars = [Bar(name, 100 * (ratio - 1), f"{ratio:.4f}") for name, ratio in ratios]
-    write_figure(options.output, result, bars_svg(title, bars))
+    write_figure(options.output, result, draw_bars(title, bars))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from charts import Bar, bars_svg, write_figure
+from charts import Bar, draw_bars, write_figure
 
 TEXTS = [
     f"We stayed for {number} nights. The room was {'clean' if number % 2 else 'dirty'} when we "
@@ -98,7 +98,7 @@ def main() -> None:
             for name, way in result["ways"].items()
         ]
         title = "Seconds to the first explanation, and for one more document"
-        write_figure(options.json, result, bars_svg(title, bars))
+        write_figure(options.json, result, draw_bars(title, bars))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from charts import Bar, bars_svg, write_figure
+from charts import Bar, draw_bars, write_figure
 
 PLACES = ["The room", "Our bed", "The breakfast", "The pool", "The lobby", "This hotel", "The bar"]
 GOOD = ["was lovely", "made us smile", "felt clean and warm", "was worth the money"]
@@ -147,7 +147,7 @@ def main() -> None:
             Bar("resumed", resumed[0], f"{resumed[0]:.0f} s, {resumed[1]:.0f} MB"),
         ]
         title = f"{options.documents:,} documents: seconds and peak memory"
-        write_figure(options.json, result, bars_svg(title, bars))
+        write_figure(options.json, result, draw_bars(title, bars))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from charts import Bar, bars_svg, write_figure
+from charts import Bar, draw_bars, write_figure
 from sklearn.linear_model import LogisticRegression
 
 from protorynet import ProtoryNetClassifier, read_table
@@ -125,8 +125,8 @@ def main() -> None:
     print(json.dumps(result, indent=2))
     if options.json:
         bars = [Bar(name, rate, f"{rate:,.0f}/s") for name, rate in measured.items()]
-        svg = bars_svg("Documents per second (logarithmic)", bars, logarithmic=True)
-        write_figure(options.json, result, svg)
+        figure = draw_bars("Documents per second (logarithmic)", bars, logarithmic=True)
+        write_figure(options.json, result, figure)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from charts import Bar, bars_svg, write_figure
+from charts import Bar, draw_bars, write_figure
 
 THINGS = ["room", "bed", "breakfast", "pool", "staff", "view", "lobby", "shower"]
 WORDS = ["lovely", "dirty", "clean", "awful", "wonderful", "broken", "perfect", "noisy"]
@@ -191,7 +191,7 @@ def main() -> None:
             Bar(names[what].format(count), value, f"{value:,.0f}/s")
             for (what, _, count), value in ((key.partition("_"), rate[key]) for key in rate)
         ]
-        write_figure(given.json, result, bars_svg("Documents per second", bars))
+        write_figure(given.json, result, draw_bars("Documents per second", bars))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 import torch
-from charts import Bar, bars_svg, write_figure
+from charts import Bar, draw_bars, write_figure
 from safetensors.torch import load_file, save_file
 
 from protorynet import ProtoryNetClassifier, Settings
@@ -140,7 +140,7 @@ def main() -> None:
         )
         for way, figures in result["ways"].items()
     ]
-    write_figure(options.json, result, bars_svg("Seconds of training", bars))
+    write_figure(options.json, result, draw_bars("Seconds of training", bars))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from charts import Bar, bars_svg, write_figure
+from charts import Bar, draw_bars, write_figure
+from matplotlib.figure import Figure
 
 from protorynet.server import Limits, ServerConfig, serve
 
@@ -155,7 +156,7 @@ async def ask_all(port: int, options: Any) -> dict[str, Any]:
     return measured.summary(time.perf_counter() - start, options.texts)
 
 
-def draw(result: dict[str, Any]) -> str:
+def draw(result: dict[str, Any]) -> Figure:
     """Draw the requests per second with and without batches."""
     names = {"batched": "batched", "one_by_one": "one by one"}
     bars = [
@@ -166,7 +167,7 @@ def draw(result: dict[str, Any]) -> str:
         )
         for key, name in names.items()
     ]
-    return bars_svg(f"Requests per second, {result['clients']} clients", bars)
+    return draw_bars(f"Requests per second, {result['clients']} clients", bars)
 
 
 def main() -> None:

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from charts import Bar, bars_svg, write_figure
+from charts import Bar, draw_bars, write_figure
+from matplotlib.figure import Figure
 from torch import Tensor
 
 from protorynet.network import Adapter, ProtoryNetwork, Reader
@@ -80,14 +81,14 @@ def wait(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def draw(result: dict[str, Any]) -> str:
+def draw(result: dict[str, Any]) -> Figure:
     """Draw how long a document takes in both ways."""
     batched, single = result["batched_ms_per_document"], result["one_step_per_document_ms"]
     bars = [
         Bar("batched", batched, f"{batched:.3f} ms"),
         Bar("one step per document", single, f"{single:.1f} ms, {result['ratio']:.0f} times"),
     ]
-    return bars_svg(f"Milliseconds of training per document ({result['device']})", bars)
+    return draw_bars(f"Milliseconds of training per document ({result['device']})", bars)
 
 
 def main() -> None:

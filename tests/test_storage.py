@@ -18,11 +18,11 @@ import torch
 from safetensors.torch import load as load_tensors, save as save_tensors
 
 from protorynet import NotFittedError, ProtoryNetClassifier
-from protorynet.card import model_card
 from protorynet.encoders import TransformerEncoder, load_encoder, stack_sequences
 from protorynet.errors import EncoderError, InputError, ModelFormatError
 from protorynet.model import Model
 from protorynet.records import digest_values
+from protorynet.report import model_card
 from protorynet.storage import FORMAT_VERSION, is_model_directory, load_model, save_model
 
 FILES = ["automata.json", "config.json", "model.safetensors", "prototypes.json"]

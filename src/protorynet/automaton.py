@@ -19,12 +19,8 @@ _MOST_STATES_IN_A_FILE = 1_000  # learning gives a few dozen at most
 class Pattern:
     """A beginning after which the model nearly always gives the class.
 
-    Parameters
-    ----------
-    prototypes
-        Ids of the prototypes of the first sentences; anything may follow.
-    support, purity
-        How many of the training documents begin so, and the share of these given the class.
+    `prototypes` are those of the first sentences; anything may follow. So many training documents
+    begin so (`support`), and such a share of these is given the class (`purity`).
     """
 
     prototypes: tuple[int, ...]
@@ -38,18 +34,10 @@ class Pattern:
 
 @dataclass(frozen=True)
 class State:
-    """One level of belief.
+    """One level of belief; states are numbered from 0 by rising belief.
 
-    Parameters
-    ----------
-    number
-        Its number, counted from 0; states are numbered by rising belief.
-    belief
-        The model's mean running probability of the class here; what the reader says when asked
-        where no sentence leads here.
-    accepting, visits
-        Whether documents that end here are given the class, and how often training documents are
-        here, before or after a sentence.
+    `belief` is the model's mean running probability of the class here, or what the reader says
+    where no sentence leads here; `visits` counts training documents, before or after a sentence.
     """
 
     number: int
@@ -64,15 +52,9 @@ class State:
 
 @dataclass(frozen=True)
 class Edge:
-    """All transitions from one state to another.
+    """All transitions from one state to another: by which prototypes, most frequent first.
 
-    Parameters
-    ----------
-    source, target
-        Numbers of the states.
-    prototypes, traffic
-        Ids of the prototypes that lead this way, most frequent first, and how many sentences of
-        the training documents went each of these ways.
+    `traffic` counts the sentences of the training documents that went each of these ways.
     """
 
     source: int
@@ -104,13 +86,10 @@ class Automaton:
         documents went this way.
     patterns
         Beginnings that give the class away, most frequent first.
-    fidelity_train, fidelity_held_out
-        Share of the training documents, and of held-out documents, that automaton and model
-        judge alike; None where no others were given.
-    fidelity_ids_only
-        The same against the reader when it sees prototype ids alone, held-out if given.
-    n_train, n_held_out
-        How many documents these were.
+    fidelity_train, fidelity_held_out, fidelity_ids_only, n_train, n_held_out
+        Share of the training and of the held-out documents, None without any, that automaton and
+        model judge alike; the same against the reader when it sees prototype ids alone; and how
+        many documents these were.
     """
 
     label: str

@@ -65,14 +65,9 @@ def installed_reviews() -> Reviews:
 def choose_reviews(
     reviews: Reviews, n_train: int = TRAIN_REVIEWS, n_test: int = TEST_REVIEWS
 ) -> tuple[Reviews, Reviews]:
-    """Choose short reviews, as many of either label, to learn from and to test on.
+    """Choose short reviews, as many of either label, to train on and to test on.
 
-    Parameters
-    ----------
-    reviews
-        All there are, none of them twice.
-    n_train, n_test
-        How many to choose. The reviews to test on are the same however many are to be learnt from.
+    The reviews to test on are the same whatever `n_train`.
     """
     short: dict[str, list[str]] = {label: [] for label in _CLASSES.values()}
     for place in np.random.default_rng(0).permutation(len(reviews.texts)):
@@ -93,17 +88,7 @@ def choose_reviews(
 def run_demo(
     folder: Path, console: Console, *, n_train: int = TRAIN_REVIEWS, n_test: int = TEST_REVIEWS
 ) -> Evaluation:
-    """Learn from reviews, tell how well it went, and leave a model and a page in a folder.
-
-    Parameters
-    ----------
-    folder
-        Gets ``model/`` and ``index.html``.
-    console
-        Where the story is told.
-    n_train, n_test
-        How many reviews to learn from, and how many others to test on.
-    """
+    """Train on reviews, print how well it went, and leave a model and a page in a folder."""
     from protorynet.classifier import ProtoryNetClassifier
     from protorynet.report import (
         ModelStory,
@@ -138,7 +123,7 @@ def run_demo(
         facts=(
             ("Accuracy on unseen reviews", f"{evaluation.accuracy:.1%}"),
             ("Prototypes", str(evaluation.n_prototypes)),
-            ("Reviews learnt from", f"{len(train.texts):,}"),
+            ("Reviews trained on", f"{len(train.texts):,}"),
             ("Reviews tested on", f"{evaluation.n_documents:,}"),
         ),
         prototypes=classifier.prototypes_,
@@ -159,14 +144,14 @@ def _choose_examples(
     lengths = split_documents(test.texts).lengths
     short = np.flatnonzero((lengths >= _FEWEST_SENTENCES) & (lengths <= _MOST_SENTENCES)).tolist()
     examples: dict[str, list[Explanation]] = {
-        "A positive review, read rightly": [],
-        "A negative review, read rightly": [],
+        "A positive review, read correctly": [],
+        "A negative review, read correctly": [],
         "A review that it gets wrong": [],
     }
     explanations = classifier.explain([test.texts[place] for place in short])
     for place, explanation in zip(short, explanations, strict=True):
         is_right = explanation.label == test.labels[place]
-        right = f"A {explanation.label} review, read rightly"
+        right = f"A {explanation.label} review, read correctly"
         examples[right if is_right else "A review that it gets wrong"].append(explanation)
     return tuple((caption, max(found, key=_swing)) for caption, found in examples.items() if found)
 

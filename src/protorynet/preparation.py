@@ -31,16 +31,8 @@ def prepare_documents(
 ) -> tuple[Sentences, Embeddings]:
     """Split documents into sentences that fit the encoder, and encode these.
 
-    Parameters
-    ----------
-    documents
-        Texts; sequences of vectors where there is no encoder.
-    encoder
-        The encoder; None for vectors that the user gives.
-    splitter, on_empty
-        How texts are split, and what to do with one that holds no sentence.
-    cache, progress
-        Where embeddings are looked up and kept, and whether to show a progress bar.
+    Without an encoder the documents are sequences of vectors. `splitter` and `on_empty` say how
+    texts are split, and what to do with one that holds no sentence.
     """
     if encoder is None:
         return prepare_vectors(documents)

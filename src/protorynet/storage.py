@@ -29,7 +29,6 @@ from safetensors.torch import load as load_tensors, save as save_tensors
 from torch import nn
 
 from protorynet.automaton import Automaton
-from protorynet.card import model_card
 from protorynet.data import Splitter, one_line
 from protorynet.errors import ModelFormatError, SettingsError
 from protorynet.files import check_replaceable, read_limited, replaced_directory
@@ -38,6 +37,7 @@ from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
 from protorynet.prototypes import EditEntry, EditLog, PastState, Prototype, Prototypes
 from protorynet.records import DAMAGE, digest_values, json_object, read_record
+from protorynet.report import model_card
 from protorynet.settings import Settings
 
 if TYPE_CHECKING:

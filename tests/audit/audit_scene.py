@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from functools import cache
 
-import numpy as np
-
 from hashing_encoder import HashingEncoder
+from prepared_documents import prepare
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.audit import Audit, Finding, LabelledDocuments, audit_model
 from protorynet.audit.audit_corpus import AuditCorpus, read_corpus
@@ -68,13 +67,9 @@ def classifier() -> ProtoryNetClassifier:
     return clf.fit([text for text, _ in TRAIN], [label for _, label in TRAIN])
 
 
-def documents(labelled: Labelled, clf: ProtoryNetClassifier | None = None) -> LabelledDocuments:
-    """Prepare documents for a model."""
-    clf = clf or classifier()
-    texts = [text for text, _ in labelled]
-    sentences, embeddings = clf.prepare(texts, on_empty="skip")
-    targets = clf.model_.labels.encode([label for _, label in labelled])
-    return LabelledDocuments(texts, np.arange(len(texts)), sentences, embeddings, targets)
+def documents(labelled: Labelled) -> LabelledDocuments:
+    """Prepare documents for the model."""
+    return prepare(classifier(), *zip(*labelled, strict=True))
 
 
 def corpus_of(train: Labelled = TRAIN, test: Labelled = TEST) -> AuditCorpus:
@@ -83,12 +78,6 @@ def corpus_of(train: Labelled = TRAIN, test: Labelled = TEST) -> AuditCorpus:
 
 def audit_of(train: Labelled = TRAIN, test: Labelled = TEST) -> Audit:
     return audit_model(classifier().model_, documents(train), documents(test))
-
-
-@cache
-def clean_audit() -> Audit:
-    """Return the audit of the clean reviews."""
-    return audit_of()
 
 
 def found(audit: Audit, kind: str) -> list[Finding]:

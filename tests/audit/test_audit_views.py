@@ -6,13 +6,11 @@ import io
 import re
 from pathlib import Path
 
-import pytest
-from audit_scene import TEST, TRAIN, audit_of, clean_audit
+from audit_scene import TEST, TRAIN, audit_of, only
 from rich.console import Console
 
 import protorynet.audit
 from protorynet.audit import Audit, Finding
-from protorynet.audit.findings import quote
 from protorynet.report import audit_fragment, audit_views, print_audit
 
 _EVIL = "<script>alert(1)</script>\x1b[31m"
@@ -24,16 +22,8 @@ def printed(audit: Audit, width: int = 80) -> str:
     return output.getvalue()
 
 
-def told(kind: str = "duplicates", **evidence: object) -> Audit:
-    return Audit((Finding(kind, "note", f"Look here: {_EVIL}", dict(evidence)),), 1234, 5)
-
-
-def test_the_first_line_counts_findings_and_documents() -> None:
-    assert printed(told()).startswith("1 note on 1,234 training and 5 test documents\n")
-
-
-def test_nothing_found_is_said() -> None:
-    assert "Nothing to report" in printed(Audit((), 2, 2))
+def made(**evidence: object) -> Audit:
+    return Audit((Finding("duplicates", "note", f"Look here: {_EVIL}", dict(evidence)),), 1234, 5)
 
 
 def test_every_kind_of_finding_has_a_title_and_no_title_is_without_one() -> None:
@@ -42,31 +32,26 @@ def test_every_kind_of_finding_has_a_title_and_no_title_is_without_one() -> None
     assert set(audit_views._TITLES) == set(re.findall(r'Finding\(\s*"(\w+)"', source))
 
 
-def test_no_line_is_wider_than_the_terminal() -> None:
-    audit = audit_of(TRAIN + TRAIN[:3], TEST + TRAIN[:9])
+def test_the_terminal_counts_findings_and_names_rows_within_its_width() -> None:
+    assert printed(made()).startswith("1 note on 1,234 training and 5 test documents\n")
+    assert "Nothing to report" in printed(Audit((), 2, 2))
+    audit = audit_of(TRAIN, [*TEST, TRAIN[0]])
+    assert "train row 0, test row 80: " in printed(audit)
     assert max(len(line) for line in printed(audit, 60).splitlines()) <= 60
 
 
-def test_rows_of_a_shared_text_are_named() -> None:
-    assert "train row 0, test row 80: " in printed(audit_of(TRAIN, [*TEST, TRAIN[0]]))
-
-
-def test_many_examples_are_cut_short() -> None:
+def test_many_and_very_long_examples_are_cut_short() -> None:
     examples = [{"split": "test", "row": row, "text": "Hello."} for row in range(9)]
-    assert "and 4 more in the evidence" in printed(told(examples=examples))
+    assert "and 4 more in the evidence" in printed(made(examples=examples))
+    for text in ("word " * 100_000, "w" * 5000):
+        twice = audit_of(TRAIN, [*TEST, (text, "good"), (text, "good")])
+        (example,) = only(twice, "duplicates").evidence["examples"]
+        assert len(example["text"]) <= 120
 
 
 def test_the_texts_steer_neither_a_terminal_nor_a_page() -> None:
-    evil = told(examples=[{"split": "test", "row": 1, "text": _EVIL}])
+    evil = made(examples=[{"split": "test", "row": 1, "text": _EVIL}])
     for shown in (printed(evil), audit_fragment(evil)):
         assert "\x1b" not in shown
     assert "<script" not in audit_fragment(evil)
-
-
-def test_a_notebook_shows_the_fragment() -> None:
-    assert clean_audit()._repr_html_() == audit_fragment(clean_audit())
-
-
-@pytest.mark.parametrize("text", ["word " * 100_000, "w" * 5000])
-def test_a_very_long_text_is_quoted_by_its_beginning(text: str) -> None:
-    assert len(quote(text)) <= 120
+    assert evil._repr_html_() == audit_fragment(evil)

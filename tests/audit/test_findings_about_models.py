@@ -12,15 +12,15 @@ from audit_scene import (
     TEST,
     TRAIN,
     audit_of,
-    clean_audit,
     corpus_of,
     found,
     only,
     reviews,
 )
 
+from prepared_documents import prepare
 from protorynet import ProtoryNetClassifier, Settings
-from protorynet.audit import Finding, LabelledDocuments, audit_model
+from protorynet.audit import Finding, audit_model
 from protorynet.audit.audit_corpus import AuditCorpus
 from protorynet.audit.leftovers import WordEvidence
 from protorynet.audit.prediction_findings import prediction_findings, unfamiliar_sentences
@@ -28,6 +28,7 @@ from protorynet.audit.prototype_findings import meaning_findings, usage_findings
 from protorynet.errors import InputError
 from protorynet.prototypes import Prototypes
 
+WITHOUT = ("class_without_prototype", "warning")
 _REPLY = (
     "We thank every guest for the kind comments and hope to welcome all of them again very soon "
     "in our house by the river."
@@ -62,10 +63,12 @@ def scored(corpus: AuditCorpus, scores: list[float]) -> AuditCorpus:
 
 
 def meanings(corpus: AuditCorpus, kind: str) -> list[Finding]:
-    return of_kind(meaning_findings(corpus, WordEvidence(corpus)), kind)
+    findings = meaning_findings(corpus, WordEvidence(corpus))
+    return [finding for finding in findings if finding.kind == kind]
 
 
-def of_kind(findings: list[Finding], kind: str) -> list[Finding]:
+def figures(corpus: AuditCorpus, kind: str) -> list[Finding]:
+    findings = usage_findings(corpus) + prediction_findings(corpus) + unfamiliar_sentences(corpus)
     return [finding for finding in findings if finding.kind == kind]
 
 
@@ -95,6 +98,9 @@ def test_a_prototype_of_replies_is_boilerplate_shown_by_a_repeated_sentence(
     (example,) = finding.evidence["examples"]
     assert example["prototype"] == replied.model.prototypes[0].id
     assert example["repeated"][0].startswith("We thank every guest")
+    # The numbers of lists are none.
+    shown = ["2." if text == _REPLY else text for text in replied.sentences]
+    assert meanings(replace(replied, sentences=shown), "boilerplate_prototypes") == []
 
 
 def test_a_prototype_of_one_text_misleads_unless_it_shows_that_text(replied: AuditCorpus) -> None:
@@ -109,11 +115,6 @@ def test_a_prototype_of_one_text_misleads_unless_it_shows_that_text(replied: Aud
     assert "What is shown" not in finding.message
 
 
-def test_the_numbers_of_lists_make_no_boilerplate(replied: AuditCorpus) -> None:
-    shown = ["2." if text == _REPLY else text for text in replied.sentences]
-    assert meanings(replace(replied, sentences=shown), "boilerplate_prototypes") == []
-
-
 def test_a_prototype_of_one_class_is_told_unless_its_words_say_the_class(
     corpus: AuditCorpus,
 ) -> None:
@@ -125,34 +126,51 @@ def test_a_prototype_of_one_class_is_told_unless_its_words_say_the_class(
     assert meanings(matched(corpus, np.where(travel, 0, 1 + is_good)), "pure_prototype") == []
 
 
-def test_training_data_of_another_model_are_told() -> None:
-    finding = only(audit_of(reviews(160, seed=8)), "other_training_data")
-    assert finding.severity == "serious"
-
-
-def test_a_class_without_prototype_is_named(corpus: AuditCorpus) -> None:
-    told = usage_findings(scored(corpus, [0.9] * len(corpus.model.prototypes)))
-    (finding,) = of_kind(told, "class_without_prototype")
-    assert finding.evidence["classes"] == ["bad"]
-
-
-def test_one_prototype_for_most_sentences_is_told(corpus: AuditCorpus) -> None:
+def one_for_most(corpus: AuditCorpus) -> AuditCorpus:
     columns = np.arange(len(corpus.sentences)) % len(corpus.model.prototypes)
     columns[: len(columns) * 2 // 3] = 1
-    assert of_kind(usage_findings(matched(corpus, columns)), "few_prototypes_take_most")
+    return matched(corpus, columns)
+
+
+def far_from_all(corpus: AuditCorpus) -> AuditCorpus:
+    similarities = np.linspace(0.5, 1, len(corpus.sentences), dtype=np.float32)
+    similarities[corpus.in_test] = 0.1
+    return replace(corpus, reading=replace(corpus.reading, similarities=similarities))
+
+
+def turned(corpus: AuditCorpus) -> AuditCorpus:
+    return scored(corpus, [1 - item.scores["good"] for item in corpus.model.prototypes])
+
+
+def too_sure(corpus: AuditCorpus) -> AuditCorpus:
+    return predicted(corpus, np.where(np.arange(len(corpus.texts)) % 3 == 0, 0.99, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "severity", "evidence"),
+    [
+        (lambda c: scored(c, [0.9] * len(c.model.prototypes)), *WITHOUT, {"classes": ["bad"]}),
+        (one_for_most, "few_prototypes_take_most", "warning", {}),
+        (turned, "poor_score_calibration", "warning", {}),
+        (lambda c: predicted(c, 0.1), "class_never_predicted", "serious", {"class": "good"}),
+        (too_sure, "misplaced_certainty", "warning", {}),
+        (far_from_all, "unfamiliar_sentences", "serious", {}),
+    ],
+)
+def test_what_makes_a_model_unfit_is_found(
+    corpus: AuditCorpus, change: Any, kind: str, severity: str, evidence: dict[str, Any]
+) -> None:
+    (finding,) = figures(change(corpus), kind)
+    assert finding.severity == severity
+    assert evidence.items() <= finding.evidence.items()
 
 
 def test_unused_prototypes_are_named(corpus: AuditCorpus) -> None:
     k = len(corpus.model.prototypes)
-    told = usage_findings(matched(corpus, np.arange(len(corpus.sentences)) % (k - 1)))
-    (finding,) = of_kind(told, "unused_prototypes")
+    spread = matched(corpus, np.arange(len(corpus.sentences)) % (k - 1))
+    (finding,) = figures(spread, "unused_prototypes")
     (example,) = finding.evidence["examples"]
     assert example["prototype"] == corpus.model.prototypes[k - 1].id
-
-
-def test_scores_against_the_observed_classes_are_told(corpus: AuditCorpus) -> None:
-    turned = [1 - item.scores["good"] for item in corpus.model.prototypes]
-    assert of_kind(usage_findings(scored(corpus, turned)), "poor_score_calibration")
 
 
 def test_a_wrong_label_is_suspected_with_the_sentence_that_weighs_most(
@@ -160,31 +178,20 @@ def test_a_wrong_label_is_suspected_with_the_sentence_that_weighs_most(
 ) -> None:
     good = np.where(corpus.truth[:, 1], 0.99, 0.01)
     good[5] = 1 - good[5]
-    (finding,) = of_kind(prediction_findings(predicted(corpus, good)), "label_suspects")
+    (finding,) = figures(predicted(corpus, good), "label_suspects")
     (example,) = finding.evidence["examples"]
     assert (example["split"], example["row"], example["label"]) == ("train", 5, TRAIN[5][1])
     assert example["sentence"] in TRAIN[5][0]
-
-
-def test_where_most_labels_are_suspected_the_model_is_suspect_too(corpus: AuditCorpus) -> None:
-    wrong = predicted(corpus, np.where(corpus.truth[:, 1], 0.01, 0.99))
-    (finding,) = of_kind(prediction_findings(wrong), "label_suspects")
+    (finding,) = figures(
+        predicted(corpus, np.where(corpus.truth[:, 1], 0.01, 0.99)), "label_suspects"
+    )
     assert "make the model suspect" in finding.message
+    doubtful = predicted(corpus, np.where(corpus.truth[:, 1], 0.1, 0.9))
+    assert not figures(doubtful, "label_suspects") + figures(doubtful, "order_not_used")
 
 
-def test_a_doubtful_prediction_suspects_no_label_and_order_that_matters_is_not_noted(
-    corpus: AuditCorpus,
-) -> None:
-    found = prediction_findings(predicted(corpus, np.where(corpus.truth[:, 1], 0.1, 0.9)))
-    assert not of_kind(found, "label_suspects") + of_kind(found, "order_not_used")
-
-
-def test_a_class_that_is_never_predicted_is_serious(corpus: AuditCorpus) -> None:
-    (finding,) = of_kind(prediction_findings(predicted(corpus, 0.1)), "class_never_predicted")
-    assert (finding.severity, finding.evidence["class"]) == ("serious", "good")
-
-
-def test_a_class_that_the_test_data_lack_is_told() -> None:
+def test_training_data_of_another_model_and_a_class_that_is_not_tested_are_found() -> None:
+    assert only(audit_of(reviews(160, seed=8)), "other_training_data").severity == "serious"
     finding = only(
         audit_of(TRAIN, [pair for pair in TEST if pair[1] == "bad"]), "class_not_in_test"
     )
@@ -199,22 +206,10 @@ def test_order_that_changes_nothing_is_noted() -> None:
     assert only(audit_of(TRAIN, of_one_mind), "order_not_used").severity == "note"
 
 
-def test_a_model_too_sure_of_itself_is_told(corpus: AuditCorpus) -> None:
-    good = np.where(np.arange(len(corpus.texts)) % 3 == 0, 0.99, 0.01)
-    (finding,) = of_kind(prediction_findings(predicted(corpus, good)), "misplaced_certainty")
-    assert finding.evidence["mean_certainty"] > finding.evidence["share_right"]
-
-
-def test_sentences_far_from_every_prototype_are_told(corpus: AuditCorpus) -> None:
-    similarities = np.linspace(0.5, 1, len(corpus.sentences), dtype=np.float32)
-    similarities[corpus.in_test] = 0.1
-    far = replace(corpus, reading=replace(corpus.reading, similarities=similarities))
-    (finding,) = unfamiliar_sentences(far)
-    assert (finding.severity, len(finding.evidence["examples"])) == ("serious", 5)
-
-
 def test_clean_texts_and_a_sound_model_raise_no_alarm() -> None:
-    assert {finding.kind for finding in clean_audit().findings} <= {"order_not_used"}
+    assert {finding.kind for finding in audit_of().findings} <= {"order_not_used"}
+    with pytest.raises(InputError, match="no test documents"):
+        audit_of(TRAIN, [(" ", "good")])
 
 
 def test_an_audit_is_plain_json_of_sentences_the_most_serious_first() -> None:
@@ -223,17 +218,9 @@ def test_an_audit_is_plain_json_of_sentences_the_most_serious_first() -> None:
     assert all(set(f) == {"kind", "severity", "message", "evidence"} for f in read)
     assert all(f["message"][0].isupper() or f["message"][0].isdigit() for f in read)
     assert all(f["message"].endswith(".") for f in read)
+    assert audit_of(TRAIN + TRAIN[:3], TEST + TRAIN[:9]) == audit
     severities = [f["severity"] for f in read]
     assert severities == sorted(severities, key=["serious", "warning", "note"].index)
-
-
-def test_an_audit_says_the_same_every_time() -> None:
-    assert audit_of() == clean_audit()
-
-
-def test_documents_without_any_sentence_are_refused() -> None:
-    with pytest.raises(InputError, match="no test documents"):
-        audit_of(TRAIN, [(" ", "good")])
 
 
 def test_vectors_without_texts_leave_out_what_needs_texts(quick: Settings) -> None:
@@ -241,8 +228,5 @@ def test_vectors_without_texts_leave_out_what_needs_texts(quick: Settings) -> No
     labels = ["good", "bad"] * 30
     sequences = [random.normal(n % 2, 1, (3, 4)).astype(np.float32) for n in range(60)]
     clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu", cache=False)
-    made = clf.fit(sequences, labels).labelled(sequences, labels)
-    both = LabelledDocuments(
-        [""] * 60, np.arange(60), made.sentences, made.embeddings, made.targets
-    )
+    both = prepare(clf.fit(sequences, labels), sequences, labels)
     assert not found(audit_model(clf.model_, both, both), "shared_texts")

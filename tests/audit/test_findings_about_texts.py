@@ -18,7 +18,7 @@ from audit_scene import (
 )
 
 from protorynet.audit import Finding
-from protorynet.audit.audit_corpus import in_documents, read_words, shingles
+from protorynet.audit.audit_corpus import read_words
 from protorynet.audit.copied_documents import copy_findings, near_copies
 from protorynet.audit.leftovers import (
     WordEvidence,
@@ -49,32 +49,24 @@ def with_ending(labelled: Labelled, ending: str, label: str) -> Labelled:
     ]
 
 
-def test_texts_in_both_splits_are_named_with_their_rows() -> None:
-    (finding,) = copies(TRAIN, [*TEST, TRAIN[7]], "shared_texts")
+def test_texts_in_both_splits_are_named_whatever_their_case_with_the_accuracy_without_them() -> (
+    None
+):
+    wrong, loud = (TRAIN[7][0], "bad"), TRAIN[3][0].upper().replace(".", " !")
+    (finding,) = copies(TRAIN, [*TEST, wrong], "shared_texts")
     (example,) = finding.evidence["examples"]
     assert (example["train_rows"], example["test_rows"]) == ([7], [80])
-
-
-def test_a_shared_text_is_found_whatever_its_case_and_punctuation() -> None:
-    text, label = TRAIN[3]
-    assert copies(TRAIN, [*TEST, (text.upper().replace(".", " !"), label)], "shared_texts")
-
-
-def test_shared_texts_are_serious_from_one_in_a_hundred_on() -> None:
-    tests = ([*TEST, TRAIN[7]], [*reviews(200, seed=5), TRAIN[7]])
-    severities = [copies(TRAIN, test, "shared_texts")[0].severity for test in tests]
-    assert severities == ["serious", "warning"]
-
-
-def test_accuracy_is_told_without_the_shared_texts() -> None:
-    wrong = [(TRAIN[0][0], "good"), (TRAIN[1][0], "bad")]
-    (finding,) = copies(TRAIN, [*TEST, *wrong], "shared_texts")
     assert finding.evidence["accuracy_on_these"] == 0
     assert finding.evidence["accuracy_on_the_others"] > 0.9
+    assert finding.severity == "serious"
+    (finding,) = copies(TRAIN, [*reviews(200, seed=5), (loud, "good")], "shared_texts")
+    assert finding.severity == "warning"
 
 
-def test_a_test_text_with_a_changed_word_is_nearly_shared_and_an_equal_one_is_not() -> None:
-    text, label = TRAIN[4]
+def test_a_changed_or_shorter_test_text_is_nearly_shared_and_an_equal_one_is_not() -> None:
+    (text, label), (other, _) = TRAIN[4], TRAIN[6]
+    (finding,) = copies([(f"{text} {other}", label), *TRAIN[8:]], [*TEST, (text, label)], _NEAR)
+    assert finding.evidence["examples"][0]["train_row"] == 0
     changed = text.replace(" was ", " is ", 1)
     (finding,) = copies(TRAIN, [*TEST, (changed, label)], _NEAR)
     assert finding.evidence["examples"][0]["train_row"] == 4
@@ -110,12 +102,6 @@ def test_near_copies_are_those_of_a_slow_comparison() -> None:
     assert expected <= {pair.test for pair in found}
 
 
-def test_a_shorter_version_of_a_training_text_is_nearly_shared() -> None:
-    (text, label), (other, _) = TRAIN[4], TRAIN[6]
-    (finding,) = copies([(f"{text} {other}", label), *TRAIN[8:]], [*TEST, (text, label)], _NEAR)
-    assert finding.evidence["examples"][0]["train_row"] == 0
-
-
 def test_texts_that_several_authors_filled_in_alike_are_forms_and_no_copies() -> None:
     forms = [(f"Guest {name}: {_LONG}", "good") for name in ("Ann", "Bob", "Cy", "Dee")]
     told = copies(TRAIN + forms[:3], TEST + forms[3:], "shared_forms")
@@ -123,15 +109,11 @@ def test_texts_that_several_authors_filled_in_alike_are_forms_and_no_copies() ->
     assert not copies(TRAIN + forms[:3], TEST + forms[3:], _NEAR)
 
 
-@pytest.mark.parametrize("split", ["train", "test"])
-def test_a_repeated_text_is_a_duplicate_of_its_split(split: str) -> None:
-    train, test = (TRAIN + TRAIN[:2], TEST) if split == "train" else (TRAIN, TEST + TEST[:2])
-    (finding,) = copies(train, test, "duplicates")
-    assert (finding.evidence["split"], finding.evidence["n_surplus"]) == (split, 2)
-
-
-def test_many_duplicates_are_worth_a_warning() -> None:
-    assert copies(TRAIN + TRAIN[:20], TEST, "duplicates")[0].severity == "warning"
+def test_repeated_texts_are_duplicates_of_their_split_and_many_are_worth_a_warning() -> None:
+    found = copies(TRAIN + TRAIN[:20], TEST + TEST[:2], "duplicates")
+    counts = [(each.evidence["split"], each.evidence["n_surplus"]) for each in found]
+    assert counts == [("train", 20), ("test", 2)]
+    assert [each.severity for each in found] == ["warning", "note"]
 
 
 def test_the_same_text_with_two_labels_is_a_conflict_and_with_one_label_is_none() -> None:
@@ -183,26 +165,23 @@ def test_a_remark_before_documents_of_all_classes_is_told_unless_it_stands_anywh
     assert fixed_sentences(corpus_of(anywhere)) == []
 
 
-@pytest.mark.parametrize(
-    ("sign", "name"),
-    [
-        ("<p>", "HTML tags"),
-        ("&amp;", "HTML entities"),
-        ("\\n", "escaped characters"),
-        ("cafÃ©", "broken characters"),
-        ("XXXX", "placeholders"),
-    ],
-)
-def test_what_no_author_wrote_is_named(sign: str, name: str) -> None:
-    train = [(f"{text} Then {sign} it was.", label) for text, label in TRAIN]
+def test_what_no_author_wrote_is_named() -> None:
+    signs = ("<p>", "&amp;", "\\n", "cafÃ©", "XXXX")
+    train = [(f"{text} Then {' '.join(signs)} it was.", label) for text, label in TRAIN]
     (finding,) = (f for f in sign_findings(corpus_of(train)) if f.kind == "unclean_texts")
-    assert list(finding.evidence["shares_of_documents"]) == [name]
-    assert sign in finding.evidence["examples"][0]["text"]
+    assert set(finding.evidence["shares_of_documents"]) == {
+        "HTML tags",
+        "HTML entities",
+        "escaped characters",
+        "broken characters",
+        "placeholders",
+    }
+    assert signs[0] in finding.evidence["examples"][0]["text"]
 
 
-@pytest.mark.parametrize("sign", ["<br />", "<3", "AT&T", "a < b", "xx", "XX"])
-def test_what_authors_write_is_no_markup(sign: str) -> None:
-    both = ([(f"{text} Then {sign} it was.", y) for text, y in split] for split in (TRAIN, TEST))
+def test_what_authors_write_is_no_markup() -> None:
+    added = "Then <br /> <3 AT&T a < b xx XX it was."
+    both = ([(f"{text} {added}", label) for text, label in split] for split in (TRAIN, TEST))
     assert sign_findings(corpus_of(*both)) == []
 
 
@@ -238,27 +217,20 @@ def test_what_people_write_or_repeat_whole_is_no_copied_passage(train: Labelled)
     assert copied_passages(corpus_of(train)) == []
 
 
-def test_words_in_another_language_are_told() -> None:
+def test_test_data_of_other_words_other_lengths_or_cut_sentences_are_found() -> None:
     foreign = [
         (f"Das Zimmer Nummer {n} war sauber, aber das Bad roch leider nach Farbe.", "good")
         for n in range(40)
     ]
     kinds = {finding.kind for finding in worded_shift_findings(corpus_of(TRAIN, TEST + foreign))}
     assert "unknown_words" in kinds
-
-
-def test_documents_of_another_length_are_told() -> None:
     short = [(text.split(". ")[0] + ".", label) for text, label in TEST]
     (finding,) = worded_shift_findings(corpus_of(TRAIN, short))
     assert finding.kind == "other_length"
-
-
-def test_sentences_cut_in_many_pieces_are_told() -> None:
     corpus = corpus_of()
     endless = replace(corpus, texts=[text.replace(".", ",") for text in corpus.texts])
     (finding,) = worded_shift_findings(endless)
-    assert finding.kind == "cut_sentences"
-    assert finding.evidence["share"] == 1
+    assert (finding.kind, finding.evidence["share"]) == ("cut_sentences", 1)
 
 
 def test_empty_documents_are_counted_and_left_out() -> None:
@@ -268,9 +240,3 @@ def test_empty_documents_are_counted_and_left_out() -> None:
 
 def test_unspaced_scripts_are_read_by_characters() -> None:
     assert read_words(["房间很干净。", "房间很脏"]).lengths.tolist() == [5, 4]
-
-
-def test_a_run_that_one_document_repeats_counts_once() -> None:
-    words = read_words(["a b a b", "a b"])
-    hashes, starts = shingles(words, 2)
-    assert in_documents(hashes, words.owners[starts], 2).tolist() == [True, False, True, True]

@@ -28,29 +28,17 @@ def hotel() -> Audit:
     return audit_model(clf.model_, *(labelled_documents(clf, table) for table in (train, test)))
 
 
-def test_the_leftover_of_cut_reviews_is_named(hotel: Audit) -> None:
+def test_the_known_faults_are_found_and_no_others_made_up(hotel: Audit) -> None:
     finding = only(hotel, "artefact_sentence")
     assert (finding.evidence["sentence"], finding.severity) == ("More", "serious")
-
-
-def test_the_texts_in_both_splits_are_counted(hotel: Audit) -> None:
     finding = only(hotel, "shared_texts")
     assert (finding.evidence["n_test_documents"], finding.severity) == (16, "serious")
-
-
-def test_the_replies_of_managers_are_found_among_the_prototypes(hotel: Audit) -> None:
     examples = only(hotel, "boilerplate_prototypes").evidence["examples"]
     copied = " ".join(text for example in examples for text in example["repeated"])
     assert "We are looking forward to welcome you" in copied
     assert "satisfaction is important to us" in copied
-
-
-def test_the_replies_of_managers_are_found_in_the_texts(hotel: Audit) -> None:
     evidence = only(hotel, "copied_passages").evidence
     assert 300 < evidence["n_documents"] < 500
     assert any("feedback" in example["text"] for example in evidence["examples"])
-
-
-@pytest.mark.parametrize("kind", ["fixed_sentence", "other_preparation", "unclean_texts"])
-def test_nothing_is_made_up(hotel: Audit, kind: str) -> None:
-    assert found(hotel, kind) == []
+    for kind in ("fixed_sentence", "other_preparation", "unclean_texts"):
+        assert found(hotel, kind) == []

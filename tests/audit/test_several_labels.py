@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from hashing_encoder import HashingEncoder
+from prepared_documents import prepare
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.audit import audit_model
-from protorynet.explain import LabelledDocuments
 
 FOOD = ["The food was delicious tonight.", "We ate a splendid soup."]
 ROOM = ["The room was spotless and quiet.", "Our bed was very comfortable."]
@@ -36,12 +36,8 @@ def test_a_suspected_label_is_judged_by_the_class_in_dispute() -> None:
     given = truth.copy()
     given[only_food] = [1, 1]
 
-    def documents(count: int, targets: np.ndarray) -> LabelledDocuments:
-        sentences, embeddings = model.prepare(texts[:count])
-        labels = targets[:count].astype(np.float32)
-        return LabelledDocuments(texts[:count], np.arange(count), sentences, embeddings, labels)
-
-    audit = audit_model(model.model_, documents(300, given), documents(40, truth))
+    splits = prepare(model, texts, given), prepare(model, texts[:40], truth[:40])
+    audit = audit_model(model.model_, *splits)
     (finding,) = [found for found in audit.findings if found.kind == "label_suspects"]
     (example,) = finding.evidence["examples"]
     room = float(model.predict_proba([texts[only_food]])[0, 1])

@@ -59,12 +59,22 @@ def is_symbol(char: str) -> bool:
 
 
 @given(DOCUMENT, SPLITTER)
-def test_offsets_are_in_range_in_order_and_do_not_overlap(document, splitter):
+@example("A\xa0.", "sentencex")
+@example("Hi<br>Ho<BR />Hu", "sentencex")
+def test_places_are_in_order_without_space_around_and_hold_every_letter(document, splitter):
     sentences = split_documents([document], splitter=splitter, on_empty="skip")
     edges = np.stack([sentences.starts, sentences.ends], axis=1).ravel()
     assert (np.diff(edges) >= 0).all()
     assert (sentences.starts < sentences.ends).all()
     assert ((edges >= 0) & (edges <= len(document))).all()
+    spans = list(zip(sentences.starts, sentences.ends, strict=True))
+    written = [document[start:end] for start, end in spans]
+    assert written == [text.strip() for text in written]
+    covered = np.zeros(len(document), dtype=bool)
+    for start, end in [*spans, *(match.span() for match in TAG.finditer(document))]:
+        covered[start:end] = True
+    outside = [char for char, is_in in zip(document, covered, strict=True) if not is_in]
+    assert not any(char.isalnum() for char in outside)
 
 
 @given(st.lists(DOCUMENT, max_size=4))
@@ -72,28 +82,6 @@ def test_a_sentence_is_what_stands_at_its_place(documents):
     sentences = split_documents(documents, on_empty="skip")
     places = zip(sentences.documents, sentences.starts, sentences.ends, strict=True)
     assert list(sentences.texts) == [documents[d][start:end] for d, start, end in places]
-
-
-@given(DOCUMENT, SPLITTER)
-def test_a_sentence_has_no_space_around_it(document, splitter):
-    sentences = split_documents([document], splitter=splitter, on_empty="skip")
-    written = [document[s:e] for s, e in zip(sentences.starts, sentences.ends, strict=True)]
-    assert written == [text.strip() for text in written]
-
-
-@given(DOCUMENT, SPLITTER)
-@example("A\xa0.", "sentencex")
-@example("Hi<br>Ho<BR />Hu", "sentencex")
-def test_every_letter_and_digit_outside_tags_is_in_a_sentence(document, splitter):
-    sentences = split_documents([document], splitter=splitter, on_empty="skip")
-    covered = np.zeros(len(document), dtype=bool)
-    for start, end in zip(sentences.starts, sentences.ends, strict=True):
-        covered[start:end] = True
-    for match in TAG.finditer(document):
-        covered[match.start() : match.end()] = True
-    assert [
-        char for char, is_in in zip(document, covered, strict=True) if char.isalnum() and not is_in
-    ] == []
 
 
 # Sentences as they are written
@@ -112,6 +100,7 @@ def test_every_letter_and_digit_outside_tags_is_in_a_sentence(document, splitter
         # An emoji, a symbol or a sign of any script is a sentence.
         *((f"Fine.\n{it}", ["Fine.", it]) for it in "👍♥→५中"),
         ("word " * 5_000 + "end. Next one.", ["word " * 5_000 + "end.", "Next one."]),
+        ("He left. Mr. Hill said so. " * 2_000, ["He left.", "Mr. Hill said so."] * 2_000),
     ],
     ids=lambda value: repr(value[:12]),
 )
@@ -131,13 +120,6 @@ def test_only_a_document_without_words_has_a_sentence_without_any(document):
     texts = sentences_of(document)
     means = [any(char.isalnum() or is_symbol(char) for char in text) for text in texts]
     assert all(means) or not any(means)
-
-
-def test_a_long_line_splits_as_its_sentences_do():
-    assert set(sentences_of("He left. Mr. Hill said so. " * 2_000)) == {
-        "He left.",
-        "Mr. Hill said so.",
-    }
 
 
 def test_a_panic_of_sentencex_falls_back_to_plain_rules(monkeypatch, capfd):
@@ -161,18 +143,6 @@ def test_the_paper_reads_no_punctuation_and_no_capitals(document):
     for text in sentences_of(document, splitter="paper"):
         assert not set(text) & set(string.punctuation)
         assert text == text.lower() == " ".join(text.split())
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"splitter": "spacy"}, "splitter='spacy' is not one of 'sentencex', 'paper'"),
-        ({"on_empty": "drop"}, "on_empty='drop' is not one of 'error', 'skip'"),
-    ],
-)
-def test_an_unknown_choice_is_refused(how, message):
-    with pytest.raises(InputError, match=message):
-        split_documents(["a"], **how)
 
 
 # Windows
@@ -207,14 +177,11 @@ def test_a_long_sentence_is_cut_where_it_reads_best(sentence, window, pieces):
     assert sentences_of(sentence, counter=Letters(window)) == pieces
 
 
-def test_words_and_numbers_are_not_cut():
+def test_words_and_numbers_are_not_cut_and_pieces_are_balanced():
     pieces = sentences_of("many words " * 20, counter=Letters(22))
     assert {word for piece in pieces for word in piece.split()} == {"many", "words"}
     pieces = sentences_of("it was sold for 1,000,000 dollars in all", counter=Letters(12))
     assert any("1,000,000" in piece for piece in pieces)
-
-
-def test_pieces_are_balanced():
     lengths = [len(piece) for piece in sentences_of("word " * 211, counter=Letters(100))]
     assert max(lengths) < 2 * min(lengths)
 
@@ -227,9 +194,9 @@ def test_sentences_that_surely_fit_by_their_bytes_are_not_tokenised():
 
 @pytest.mark.parametrize("unit", ["word ", "a", "«", "'", "😀", "a! ", '"a. ', "<br", "\n.", "[("])
 def test_a_giant_document_splits_in_seconds(unit):
-    start = time.perf_counter()
+    start = time.process_time()
     sentences_of(unit * (200_000 // len(unit)), counter=Letters(256))
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 # Documents
@@ -252,20 +219,17 @@ def test_documents_without_a_sentence_are_left_without_or_reported(documents, sp
 
 
 @pytest.mark.parametrize(
-    ("documents", "message"),
+    ("documents", "how", "message"),
     [
-        (["good", None], r"row 1 .*NoneType; expected str"),
-        (["good", float("nan")], r"row 1 .*float; expected str"),
-        (["good", b"text"], r"row 1 .*bytes; expected str"),
-        (["fine", "broken \ud800 text"], r"row 1 .*half a Unicode character \('\\ud800'\)"),
-        ("good", "expected a sequence of texts, but got one text"),
+        (["good", None], {}, r"row 1 .*NoneType; expected str"),
+        (["good", float("nan")], {}, r"row 1 .*float; expected str"),
+        (["good", b"text"], {}, r"row 1 .*bytes; expected str"),
+        (["fine", "broken \ud800"], {}, r"row 1 .*half a Unicode character \('\\ud800'\)"),
+        ("good", {}, "expected a sequence of texts, but got one text"),
+        ([], {"splitter": "spacy"}, "splitter='spacy' is not one of 'sentencex', 'paper'"),
+        ([], {"on_empty": "drop"}, "on_empty='drop' is not one of 'error', 'skip'"),
     ],
 )
-def test_what_is_not_text_is_refused_with_its_row(documents, message):
+def test_what_is_not_text_and_unknown_choices_are_refused(documents, how, message):
     with pytest.raises(InputError, match=message):
-        split_documents(documents)
-
-
-def test_no_documents_give_no_sentences():
-    sentences = split_documents([])
-    assert (len(sentences), sentences.n_documents, sentences.starts.dtype) == (0, 0, np.int64)
+        split_documents(documents, **how)

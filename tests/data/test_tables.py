@@ -140,12 +140,16 @@ def test_objects_of_many_forms_are_read(write, content, labels):
     assert read_table(write("a.jsonl", content)).labels == labels
 
 
-def test_numbers_among_words_are_the_words_that_were_written(write, monkeypatch):
+def test_numbers_among_words_are_words_and_other_mixtures_are_left_out(write, monkeypatch):
     monkeypatch.setattr("protorynet.data.json_lines._LINES_PER_BATCH", 2)
     values = ["1", "1.5", "2", "3", '"x"', "true", "null"]
     lines = [f'{{"text": "a", "n": {value}}}' for value in values]
     columns, _ = read_columns(write("a.jsonl", "\n".join(lines)))
     assert columns["n"].to_pylist() == ["1", "1.5", "2", "3", "x", "True", None]
+    mixed = '{"text": "a", "label": 1, "m": {"x": 1}}\n{"text": "b", "label": 2, "m": "x"}\n'
+    assert read_table(write("b.jsonl", mixed)).labels == (1, 2)
+    with pytest.raises(TableError, match=r"column 'm' .* mixes values of several kinds"):
+        read_table(write("b.jsonl", mixed), label="m")
 
 
 @pytest.mark.parametrize(
@@ -165,15 +169,6 @@ def test_numbers_among_words_are_the_words_that_were_written(write, monkeypatch)
 def test_a_line_that_is_no_object_is_named(write, content, message):
     with pytest.raises(TableError, match=message):
         read_table(write("a.jsonl", content))
-
-
-def test_a_column_of_mixed_kinds_does_no_harm_unless_it_is_chosen(write):
-    path = write(
-        "a.jsonl", '{"text": "a", "label": 1, "m": {"x": 1}}\n{"text": "b", "label": 2, "m": "x"}\n'
-    )
-    assert read_table(path).labels == (1, 2)
-    with pytest.raises(TableError, match=r"column 'm' .* mixes values of several kinds"):
-        read_table(path, label="m")
 
 
 JSON = st.recursive(
@@ -221,17 +216,13 @@ def test_a_well_known_text_column_is_guessed_or_that_of_the_longest_texts(column
 
 
 @pytest.mark.parametrize("name", ["label", "Class", "stars", "SENTIMENT", "product", "y"])
-def test_a_well_known_label_column_is_guessed(name):
+def test_a_well_known_label_column_is_guessed_or_the_only_one_of_few_values(name):
     table = read_table(pd.DataFrame({"text": ["a", "b"], "n": [1, 2], name: ["p", "q"]}))
     assert table.label_column == name
     assert f"label column: {name!r} (guessed; choose with --label)" in table.notes
-
-
-def test_otherwise_the_only_column_of_few_values_is_guessed():
-    source = frame(
-        text=[f"t{i}" for i in range(60)], n=range(60), kind=["p", "q"] * 30, c=["c"] * 60
-    )
-    assert read_table(source).label_column == "kind"
+    texts = [f"t{i}" for i in range(60)]
+    likely = frame(text=texts, n=range(60), kind=["p", "q"] * 30, c=["c"] * 60)
+    assert read_table(likely).label_column == "kind"
 
 
 def test_columns_that_are_named_give_no_notes_and_labels_are_read_on_request():
@@ -267,16 +258,13 @@ def test_columns_that_are_not_there_are_told_with_the_remedy(columns, how, messa
 
 
 @pytest.mark.parametrize("how", [{"split": "train"}, {"split": "train", "prefer_split": "test"}])
-def test_a_split_keeps_its_rows_in_order(how):
+def test_a_split_that_is_asked_for_or_preferred_keeps_its_rows_in_order(how):
     table = read_table(SPLIT, **how)
     assert (table.texts, table.rows.tolist(), table.rows.dtype) == (("a", "c"), [0, 2], np.int64)
     assert "using the 2 rows with split 'train' of 4" in table.notes
-
-
-def test_a_preferred_split_is_used_and_told_where_it_is_there():
-    table = read_table(SPLIT, prefer_split="test")
-    assert table.texts == ("b",)
-    assert "using the 1 rows with split 'test' of 4; choose with --split" in table.notes
+    preferred = read_table(SPLIT, prefer_split="test")
+    assert preferred.texts == ("b",)
+    assert "using the 1 rows with split 'test' of 4; choose with --split" in preferred.notes
     for source in (SPLIT, pd.DataFrame(REVIEWS)):
         assert len(read_table(source, prefer_split="validation")) == len(source)
 
@@ -292,10 +280,8 @@ def test_a_blank_text_is_refused_with_its_row_or_skipped_on_request(blank):
     table = read_table(source, skip_empty=True)
     assert (table.texts, table.labels, table.rows.tolist()) == (("b",), ("x",), [0])
     assert "skipped 1 of 2 rows without text" in table.notes
-
-
-def test_rows_are_counted_in_the_source_not_in_the_split():
-    source = frame(text=["a", "b", ""], label=[1, 2, 1], split=["test", "train", "train"])
+    # Rows are counted in the source, not in the split.
+    source = frame(text=["a", "b", blank], label=[1, 2, 1], split=["test", "train", "train"])
     with pytest.raises(TableError, match="row 2 "):
         read_table(source, split="train")
 

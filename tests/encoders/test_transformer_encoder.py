@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
-import logging
 import shutil
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -62,6 +59,9 @@ def test_minilm_gives_what_sentence_transformers_gives(
     vectors = minilm.encode(texts)
     assert isinstance(minilm, WindowedEncoder)
     assert (minilm.window, vectors.shape) == (256, (7, 384))
+    # Saved models have recorded this one.
+    recorded = "09be55cce45af7ecc2f066a9c2862caa891684ab0ef9220464f33f9f8ccd4b17"
+    assert minilm.fingerprint == recorded
     expected = reference.encode(texts, show_progress_bar=False)
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
     minilm.save(tmp_path / "saved")
@@ -70,7 +70,9 @@ def test_minilm_gives_what_sentence_transformers_gives(
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
-def test_results_keep_the_given_order(make_folder: MakeFolder) -> None:
+def test_results_are_normalised_means_in_the_given_order_whatever_the_mode_of_the_network(
+    make_folder: MakeFolder,
+) -> None:
     encoder = tiny(make_folder())
     texts = ["we left", "the room was clean and friendly", "we", "rude staff"] * 4
     texts = [f"{text} {'a' * (i % 7)}" for i, text in enumerate(texts)]
@@ -80,6 +82,14 @@ def test_results_keep_the_given_order(make_folder: MakeFolder) -> None:
     assert together.dtype == np.float32
     assert together.flags.c_contiguous
     assert encoder.encode([]).shape == (0, 16)
+    mean = token_vectors(encoder, "we left").mean(dim=0)
+    expected = (mean / mean.norm()).numpy()
+    encoder.network.train()
+    np.testing.assert_allclose(encoder.encode(["we left"])[0], expected, atol=1e-6)
+    assert encoder.network.training
+    np.testing.assert_array_equal(encoder.encode(["we \ud800"]), encoder.encode(["we ?"]))
+    with pytest.raises(InputError, match="'warp' cannot be used"):
+        TransformerEncoder(make_folder(name="other"), name="tiny", device="warp")
 
 
 def pad(lengths: list[int], most: int, spare: int | None) -> list[tuple[list[int], int]]:
@@ -131,20 +141,6 @@ def test_a_sentence_is_never_padded_beyond_the_window(words: int, make_folder: M
     assert tiny(folder).encode(["room " * words]).shape == (1, 16)
 
 
-def test_lone_surrogates_are_read_as_question_marks(make_folder: MakeFolder) -> None:
-    encoder = tiny(make_folder())
-    np.testing.assert_array_equal(encoder.encode(["we \ud800"]), encoder.encode(["we ?"]))
-
-
-def test_a_folder_without_modules_is_mean_pooled_and_normalised(
-    make_folder: MakeFolder,
-) -> None:
-    encoder = tiny(make_folder())
-    mean = token_vectors(encoder, "the room was clean").mean(dim=0)
-    expected = (mean / mean.norm()).numpy()
-    np.testing.assert_allclose(encoder.encode(["the room was clean"])[0], expected, atol=1e-6)
-
-
 POOLED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "cls": lambda tokens: tokens[0],
     "mean": lambda tokens: tokens.sum(dim=0) / len(tokens),
@@ -160,23 +156,17 @@ OLD_KEYS = {
 
 
 @pytest.mark.parametrize("style", ["old", "new"])
-@pytest.mark.parametrize("mode", POOLED)
+@pytest.mark.parametrize("modes", [*([mode] for mode in POOLED), ["cls", "mean"]])
 def test_pooling_equals_the_obvious_computation(
-    mode: str, style: str, make_folder: MakeFolder
+    modes: list[str], style: str, make_folder: MakeFolder
 ) -> None:
-    old = {key: name == mode for name, key in OLD_KEYS.items()}
-    encoder = tiny(make_folder(pooling=old if style == "old" else {"pooling_mode": mode}))
+    old = {key: name in modes for name, key in OLD_KEYS.items()}
+    encoder = tiny(make_folder(pooling=old if style == "old" else {"pooling_mode": modes}))
     texts = ["we left the dirty room and the rude staff", "we left"]
-    expected = [POOLED[mode](token_vectors(encoder, text)).numpy() for text in texts]
+    tokens = [token_vectors(encoder, text) for text in texts]
+    expected = [torch.cat([POOLED[mode](each) for mode in modes]).numpy() for each in tokens]
+    assert encoder.dimension == 16 * len(modes)
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
-
-
-def test_several_pooling_modes_are_joined(make_folder: MakeFolder) -> None:
-    encoder = tiny(make_folder(pooling={"pooling_mode": ["mean", "cls"]}))
-    tokens = token_vectors(encoder, "we left")
-    expected = torch.cat([POOLED["mean"](tokens), POOLED["cls"](tokens)]).numpy()
-    assert encoder.dimension == 32
-    np.testing.assert_allclose(encoder.encode(["we left"])[0], expected, atol=1e-6)
 
 
 DENSE = ["Transformer", "Pooling", "Dense", "Normalize"]
@@ -192,8 +182,8 @@ def add_dense(folder: Path) -> torch.Tensor:
     return weight.half().float()
 
 
-def test_dense_and_normalise_modules_are_applied_in_order_and_in_float32(
-    make_folder: MakeFolder,
+def test_dense_and_normalise_modules_are_applied_in_order_in_float32_and_saved(
+    make_folder: MakeFolder, tmp_path: Path
 ) -> None:
     folder = make_folder(pooling={"pooling_mode": "mean"}, modules=DENSE)
     weight = add_dense(folder)
@@ -204,23 +194,8 @@ def test_dense_and_normalise_modules_are_applied_in_order_and_in_float32(
     assert encoder.dimension == 5
     np.testing.assert_allclose(encoder.encode(["we left"])[0], expected, atol=1e-6)
     assert {parameter.dtype for parameter in encoder.network.parameters()} == {torch.float32}
-
-
-def test_encoding_leaves_a_network_in_training_as_it_was(make_folder: MakeFolder) -> None:
-    encoder = tiny(make_folder())
-    before = encoder.encode(["we left the room"])
-    encoder.network.train()
-    np.testing.assert_array_equal(encoder.encode(["we left the room"]), before)
-    assert encoder.network.training
-
-
-def test_tokens_are_counted_with_special_ones_and_cut_at_the_window(
-    make_folder: MakeFolder,
-) -> None:
-    encoder = tiny(make_folder())
-    assert encoder.count_tokens(["", "we left", "we " * 100]).tolist() == [2, 4, 102]
-    ids = encoder.tokenize(["we " * 100])[0]
-    assert (len(ids), ids[0], ids[-1]) == (24, 2, 3)
+    encoder.save(tmp_path / "saved")
+    np.testing.assert_array_equal(tiny(tmp_path / "saved").encode(["we"]), encoder.encode(["we"]))
 
 
 @pytest.mark.parametrize(
@@ -234,10 +209,14 @@ def test_tokens_are_counted_with_special_ones_and_cut_at_the_window(
         ({"tokenizer_config": {"model_max_length": 10**30}}, 24),
     ],
 )
-def test_the_window_is_the_least_of_the_limits(
+def test_texts_are_cut_at_the_least_of_the_limits_but_counted_whole(
     files: dict[str, Any], window: int, make_folder: MakeFolder
 ) -> None:
-    assert tiny(make_folder(**files)).window == window
+    encoder = tiny(make_folder(**files))
+    assert encoder.window == window
+    assert encoder.count_tokens(["", "we left", "we " * 100]).tolist() == [2, 4, 102]
+    ids = encoder.tokenize(["we " * 100])[0]
+    assert (len(ids), ids[0], ids[-1]) == (window, 2, 3)
 
 
 def test_positions_that_hold_no_token_are_left_out_of_the_window(
@@ -254,12 +233,6 @@ def test_positions_that_hold_no_token_are_left_out_of_the_window(
     assert tiny(folder).encode(["we " * 40]).shape == (1, 16)
 
 
-def test_text_is_lower_cased_where_the_folder_says_so(make_folder: MakeFolder) -> None:
-    folder = make_folder(sentence_bert_config={"max_seq_length": 20, "do_lower_case": True})
-    encoder = tiny(folder)
-    assert encoder.tokenize(["WE Left"]) == encoder.tokenize(["we left"])
-
-
 @pytest.mark.parametrize(
     "difference",
     [
@@ -269,26 +242,15 @@ def test_text_is_lower_cased_where_the_folder_says_so(make_folder: MakeFolder) -
         {"sentence_bert_config": {"do_lower_case": True}},
     ],
 )
-def test_whatever_changes_the_embeddings_changes_the_fingerprint(
+def test_what_changes_the_embeddings_and_nothing_else_changes_the_fingerprint(
     difference: dict[str, Any], make_folder: MakeFolder
 ) -> None:
-    plain, changed = make_folder(name="a"), make_folder(name="b", **difference)
-    assert tiny(plain).fingerprint != tiny(changed).fingerprint
-
-
-def test_neither_the_place_nor_incidental_configuration_changes_the_fingerprint(
-    make_folder: MakeFolder,
-) -> None:
-    folder = make_folder(name="a")
-    path = folder / "config.json"
-    config = json.loads(path.read_text()) | {"_name_or_path": "x", "transformers_version": "0"}
-    path.write_text(json.dumps(config))
-    assert tiny(folder).fingerprint == tiny(make_folder(name="b")).fingerprint
-
-
-def test_saved_models_find_the_fingerprint_of_minilm_that_they_recorded(minilm: Any) -> None:
-    recorded = "09be55cce45af7ecc2f066a9c2862caa891684ab0ef9220464f33f9f8ccd4b17"
-    assert minilm.fingerprint == recorded
+    plain, moved = make_folder(name="a"), make_folder(name="b")
+    config = json.loads((moved / "config.json").read_text())
+    config |= {"_name_or_path": "x", "transformers_version": "0"}
+    (moved / "config.json").write_text(json.dumps(config))
+    assert tiny(plain).fingerprint == tiny(moved).fingerprint
+    assert tiny(plain).fingerprint != tiny(make_folder(name="c", **difference)).fingerprint
 
 
 def step_by_hand(encoder: TransformerEncoder) -> None:
@@ -341,47 +303,17 @@ def test_saving_replaces_an_encoder_and_nothing_else(
 
 
 @pytest.mark.parametrize("pooling", ["max", ["mean", "cls"], ["cls", "mean_sqrt_len_tokens"]])
-def test_a_saved_encoder_reads_back_to_the_same_outputs_even_without_its_folder(
+def test_a_saved_encoder_gives_the_same_outputs_even_tuned_and_without_its_folder(
     pooling: Any, make_folder: MakeFolder, tmp_path: Path
 ) -> None:
     options = {"max_seq_length": 9, "do_lower_case": True}
     folder = make_folder(pooling={"pooling_mode": pooling}, sentence_bert_config=options)
     encoder = tiny(folder)
-    shutil.rmtree(folder)
-    encoder.save(tmp_path / "saved")
-    np.testing.assert_array_equal(
-        tiny(tmp_path / "saved").encode(SENTENCES), encoder.encode(SENTENCES)
-    )
-
-
-def test_a_fine_tuned_encoder_has_another_fingerprint_after_saving(
-    make_folder: MakeFolder, tmp_path: Path
-) -> None:
-    folder = make_folder(pooling={"pooling_mode": "mean"}, modules=DENSE)
-    add_dense(folder)
-    encoder = tiny(folder)
+    assert encoder.tokenize(["WE Left"]) == encoder.tokenize(["we left"])
     before = encoder.fingerprint
+    shutil.rmtree(folder)
     train_a_step(encoder)
     encoder.save(tmp_path / "saved")
     loaded = tiny(tmp_path / "saved")
     assert loaded.fingerprint != before
     np.testing.assert_array_equal(loaded.encode(SENTENCES), encoder.encode(SENTENCES))
-
-
-def test_loading_shows_nothing_and_restores_the_verbosity(make_folder: MakeFolder) -> None:
-    script = (
-        "import sys\nfrom pathlib import Path\nfrom transformers.utils import logging as log\n"
-        "log.set_verbosity(25)\n"
-        "from protorynet.encoders import TransformerEncoder\n"
-        "TransformerEncoder(Path(sys.argv[1]), name='tiny').encode(['we left'])\n"
-        "assert log.get_verbosity() == 25 and log.is_progress_bar_enabled()\n"
-    )
-    command = [sys.executable, "-c", script, str(make_folder())]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout + done.stderr == ""
-    assert logging.getLogger("transformers").level != logging.CRITICAL
-
-
-def test_an_unusable_device_is_an_input_error(make_folder: MakeFolder) -> None:
-    with pytest.raises(InputError, match="'warp' cannot be used"):
-        TransformerEncoder(make_folder(), name="tiny", device="warp")

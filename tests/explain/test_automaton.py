@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from hypothesis import given, strategies as st
 from protorynet.automaton import Automaton, Pattern, State
 from protorynet.errors import EmptyDocumentError, InputError
 from protorynet.explain import learn_automata, learn_automaton, stored_automaton
-from protorynet.explain.quotient import cluster, grow_tree, pure_prefixes
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Centring, ProtoryNetwork, Reader
@@ -80,10 +80,9 @@ CONTAINS_THREE = ([OPEN if column == 3 else SHUT for column in range(K)], OPEN, 
 LAST_WINS = ([OPEN] * K, SHUT, [OPEN if column < 2 else SHUT for column in range(K)], 0.0)
 
 
-@pytest.fixture
-def last_wins() -> Model:
-    """Give "yes" to what ends with prototype 0 or 1."""
-    return made(reader(*LAST_WINS))
+def last_wins(task: str = "multiclass") -> Model:
+    """Return a model that gives "yes" to what ends with prototype 0 or 1."""
+    return made(reader(*LAST_WINS), task=task)
 
 
 def random_model(classes: tuple[str, ...], seed: int, layers: int = 1) -> Model:
@@ -94,16 +93,6 @@ def random_model(classes: tuple[str, ...], seed: int, layers: int = 1) -> Model:
             for weight in reader.parameters():
                 weight.mul_(4)
     return made(reader, classes)
-
-
-@pytest.fixture
-def untrained() -> Model:
-    return random_model(("no", "yes"), seed=3, layers=2)
-
-
-@pytest.fixture
-def four_classes() -> Model:
-    return random_model(("a", "b", "c", "d"), seed=5)
 
 
 @pytest.mark.parametrize(
@@ -123,20 +112,28 @@ def test_a_known_language_takes_two_states_and_is_read_exactly(
     assert automaton.transitions == transitions
     assert [state.accepting for state in automaton.states] == [False, True]
     assert (automaton.fidelity, automaton.fidelity_ids_only) == (1.0, 1.0)
+    if language is CONTAINS_THREE:
+        assert automaton.deciding_pattern([3, 0, 1]) == automaton.patterns[0]
+        assert automaton.patterns[0].prototypes == (13,)
+        values = json.loads(json.dumps(automaton.to_dict()))
+        assert (values["label"], values["n_states"], values["fidelity"]) == ("yes", 2, 1.0)
+        assert set(values["patterns"][0]) == {"prototypes", "support", "purity"}
 
 
-def test_the_other_class_is_the_complement(last_wins: Model) -> None:
+def test_the_other_class_is_the_complement_and_several_labels_have_an_automaton_each() -> None:
     train = trajectory(random_texts(200))
-    yes, no = (learn_automaton(last_wins, train, label) for label in ("yes", "no"))
+    yes, no = (learn_automaton(last_wins(), train, label) for label in ("yes", "no"))
     for text in random_texts(50, seed=2):
         assert yes.accepts(text) is not no.accepts(text)
+    assert learn_automaton(last_wins("multilabel"), train, "yes").fidelity == 1.0
 
 
-@pytest.mark.parametrize("model", ["untrained", "four_classes"])
-def test_all_at_once_are_those_learned_one_by_one(
-    model: str, request: pytest.FixtureRequest
-) -> None:
-    whole: Model = request.getfixturevalue(model)
+UNTRAINED = random_model(("no", "yes"), seed=3, layers=2)
+FOUR_CLASSES = random_model(("a", "b", "c", "d"), seed=5)
+
+
+@pytest.mark.parametrize("whole", [UNTRAINED, FOUR_CLASSES], ids=["two classes", "four"])
+def test_all_at_once_are_those_learned_one_by_one(whole: Model) -> None:
     train, others = trajectory(random_texts(200)), trajectory(random_texts(60, seed=1))
     whole.network.reader.train()
     assert learn_automata(whole, train, held_out=others) == tuple(
@@ -145,10 +142,10 @@ def test_all_at_once_are_those_learned_one_by_one(
     assert all(module.training for module in whole.network.reader.modules())
 
 
-def test_patterns_are_counted_for_each_class(four_classes: Model) -> None:
+def test_patterns_are_counted_for_each_class_and_none_begins_with_another() -> None:
     texts = random_texts(200)
-    said = four_classes.read(trajectory(texts)).probabilities.argmax(axis=1)
-    automata = learn_automata(four_classes, trajectory(texts))
+    said = FOUR_CLASSES.read(trajectory(texts)).probabilities.argmax(axis=1)
+    automata = learn_automata(FOUR_CLASSES, trajectory(texts))
     assert any(automaton.patterns for automaton in automata)
     for place, automaton in enumerate(automata):
         for pattern in automaton.patterns:
@@ -156,22 +153,16 @@ def test_patterns_are_counted_for_each_class(four_classes: Model) -> None:
             inside = [text[: len(columns)] == columns for text in texts]
             assert pattern.support == sum(inside)
             assert pattern.purity == pytest.approx(np.mean(said[inside] == place))
+        found = [pattern.prototypes for pattern in automaton.patterns]
+        assert not any(a[: len(b)] == b for a, b in permutations(found, 2))
 
 
-def test_a_model_without_automata_says_how_to_learn_one(last_wins: Model) -> None:
-    with pytest.raises(InputError, match=r"holds no automata.*--data FILE"):
-        stored_automaton(last_wins, "yes")
-
-
-def test_transitions_never_seen_are_those_of_the_reader(last_wins: Model) -> None:
+def test_transitions_never_seen_are_the_readers_and_a_class_never_given_takes_one_state() -> None:
     texts = [[2], [3], [2, 3], [0], [0, 2]] * 5
-    automaton = learn_automaton(last_wins, trajectory(texts), "yes")
+    automaton = learn_automaton(last_wins(), trajectory(texts), "yes")
     assert automaton.traffic[automaton.start][4] == 0
     assert automaton.accepts([2, 1])
     assert not automaton.accepts([0, 4])
-
-
-def test_a_class_never_predicted_takes_one_rejecting_state() -> None:
     never = made(reader([OPEN] * K, SHUT, [OPEN] * K, threshold=2.0))
     automaton = learn_automaton(never, trajectory(random_texts(60)), "yes")
     assert [state.accepting for state in automaton.states] == [False]
@@ -179,46 +170,32 @@ def test_a_class_never_predicted_takes_one_rejecting_state() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])
-def test_never_more_states_than_allowed_by_rising_belief(untrained: Model, most: int) -> None:
+def test_never_more_states_than_allowed_by_rising_belief(most: int) -> None:
     train = trajectory(random_texts(300))
-    states = learn_automaton(untrained, train, "yes", max_states=most).states
+    states = learn_automaton(UNTRAINED, train, "yes", max_states=most).states
     assert 1 <= len(states) <= most
     assert [state.belief for state in states] == sorted(state.belief for state in states)
 
 
-def test_fidelity_is_the_share_of_documents_judged_alike(untrained: Model) -> None:
+def test_fidelity_is_the_share_of_documents_judged_alike() -> None:
     texts = random_texts(120, seed=4)
     automaton = learn_automaton(
-        untrained, trajectory(random_texts(100)), "yes", held_out=trajectory(texts)
+        UNTRAINED, trajectory(random_texts(100)), "yes", held_out=trajectory(texts)
     )
-    said = untrained.read(trajectory(texts)).probabilities.argmax(axis=1) == 1
+    said = UNTRAINED.read(trajectory(texts)).probabilities.argmax(axis=1) == 1
     alike = [automaton.accepts(text) == yes for text, yes in zip(texts, said, strict=True)]
     assert automaton.fidelity_held_out == pytest.approx(np.mean(alike))
 
 
-def test_traffic_counts_every_sentence_once(untrained: Model) -> None:
+def test_traffic_counts_every_sentence_once() -> None:
     texts = random_texts(150)
-    automaton = learn_automaton(untrained, trajectory(texts), "yes")
+    automaton = learn_automaton(UNTRAINED, trajectory(texts), "yes")
     counted = np.zeros((len(automaton.states), K), int)
     for text in texts:
         for state, column in zip(automaton.run(text), text, strict=False):
             counted[state, column] += 1
     assert np.array_equal(automaton.traffic, counted)
     assert sum(sum(edge.traffic) for edge in automaton.edges) == sum(map(len, texts))
-
-
-def test_several_labels_have_an_automaton_each(last_wins: Model) -> None:
-    model = made(last_wins.network.reader, task="multilabel")
-    automaton = learn_automaton(model, trajectory(random_texts(200)), "yes")
-    assert automaton.fidelity == 1.0
-
-
-def test_the_pattern_that_a_document_begins_with_decides() -> None:
-    model = made(reader(*CONTAINS_THREE))
-    automaton = learn_automaton(model, trajectory(random_texts(300)), "yes")
-    decided = automaton.deciding_pattern([3, 0, 1])
-    assert decided is not None
-    assert (decided.prototypes, decided.purity) == ((13,), 1.0)
 
 
 def test_no_pattern_decides_a_document_of_another_class() -> None:
@@ -230,15 +207,9 @@ def test_no_pattern_decides_a_document_of_another_class() -> None:
     assert automaton.deciding_pattern([1]) == Pattern((4,), 5, 0.96)
     assert automaton.deciding_pattern([1, 0]) is None
     assert automaton.deciding_pattern([]) is None
-
-
-def test_json_has_the_promised_fields() -> None:
-    model = made(reader(*CONTAINS_THREE))
-    automaton = learn_automaton(model, trajectory(random_texts(100)), "yes")
-    values = json.loads(json.dumps(automaton.to_dict()))
-    assert values["label"] == "yes"
-    assert (values["n_states"], values["n_transitions"], values["fidelity"]) == (2, 10, 1.0)
-    assert set(values["patterns"][0]) == {"prototypes", "support", "purity"}
+    for column in (-1, 2):
+        with pytest.raises(InputError, match=f"column {column} is no prototype"):
+            automaton.accepts([column])
 
 
 @pytest.mark.parametrize(
@@ -251,57 +222,17 @@ def test_json_has_the_promised_fields() -> None:
     ],
 )
 def test_what_cannot_be_learned_is_refused_by_name(
-    last_wins: Model, texts: Any, asked: Any, error: type[Exception], message: str
+    texts: Any, asked: Any, error: type[Exception], message: str
 ) -> None:
+    with pytest.raises(InputError, match=r"holds no automata.*--data FILE"):
+        stored_automaton(last_wins(), "yes")
     with pytest.raises(error, match=message):
-        learn_automaton(last_wins, trajectory(texts), **({"label": "yes"} | asked))
-
-
-@pytest.mark.parametrize("column", [-1, K])
-def test_a_column_that_is_no_prototype_is_refused(last_wins: Model, column: int) -> None:
-    automaton = learn_automaton(last_wins, trajectory([[0], [2]]), "yes")
-    with pytest.raises(InputError, match=f"column {column} is no prototype"):
-        automaton.accepts([column])
-
-
-@given(documents, st.integers(1, 4), st.sampled_from([0.5, 0.8, 1.0]))
-def test_pure_prefixes_are_the_shortest_ones(
-    texts: list[list[int]], support: int, purity: float
-) -> None:
-    members = [text[0] < 2 for text in texts]
-    tree = grow_tree(trajectory(texts), np.array(members))
-
-    def is_pure(prefix: tuple[int, ...]) -> bool:
-        inside = [
-            member
-            for text, member in zip(texts, members, strict=True)
-            if tuple(text[: len(prefix)]) == prefix
-        ]
-        return len(inside) >= support and sum(inside) >= purity * len(inside)
-
-    beginnings = {tuple(text[:length]) for text in texts for length in range(1, len(text) + 1)}
-    shortest = {
-        prefix
-        for prefix in beginnings
-        if is_pure(prefix) and not any(is_pure(prefix[:n]) for n in range(1, len(prefix)))
-    }
-    found = pure_prefixes(tree, purity=purity, support=support)
-    assert {tree.prefix(node) for node in found} == shortest
-
-
-@given(st.lists(st.integers(0, 6), min_size=1), st.integers(1, 8))
-def test_equal_points_share_a_cluster_and_no_number_is_left_out(
-    values: list[int], most: int
-) -> None:
-    groups = cluster(np.array(values, np.float32)[:, None], np.ones(len(values), np.int64), most)
-    assert set(groups.tolist()) == set(range(int(groups.max()) + 1))
-    assert len(set(groups.tolist())) <= most
-    assert len(set(zip(values, groups.tolist(), strict=True))) == len(set(values))
+        learn_automaton(last_wins(), trajectory(texts), **({"label": "yes"} | asked))
 
 
 @given(documents)
 def test_any_documents_give_an_automaton_that_reads_any_document(texts: list[list[int]]) -> None:
-    automaton = learn_automaton(made(reader(*LAST_WINS)), trajectory(texts), "yes")
+    automaton = learn_automaton(last_wins(), trajectory(texts), "yes")
     assert automaton.fidelity_train >= 0.99
     assert all(0 <= t < len(automaton.states) for row in automaton.transitions for t in row)
     assert len(automaton.transitions) == len(automaton.states)

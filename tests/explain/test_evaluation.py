@@ -51,29 +51,18 @@ def test_accuracy_and_macro_f1_are_those_of_scikit_learn(
     assert evaluation.n_prototypes == len(clf.prototypes_)
 
 
-def test_ids_only_accuracy_reads_every_similarity_as_one(
-    evaluation: Evaluation, clf: Classifier, trajectories: Any, unseen_reviews: Any
+def test_matches_alone_and_the_prototypes_own_sentences_are_read_by_the_model(
+    evaluation: Evaluation, clf: Classifier, trajectories: Any, unseen_reviews: Any, encoder: Any
 ) -> None:
     predicted = [label_of(clf, [(column, 1.0) for column, _ in steps]) for steps in trajectories]
     right = np.mean([p == t for p, t in zip(predicted, unseen_reviews.labels, strict=True)])
     assert measure(evaluation, "ids_only_accuracy") == pytest.approx(float(right))
-
-
-def test_substitution_agreement_runs_the_model_on_the_prototypes_sentences(
-    evaluation: Evaluation, clf: Classifier, trajectories: Any, unseen_reviews: Any
-) -> None:
-    replaced = [
-        " ".join(clf.prototypes_[column].sentence for column, _ in steps) for steps in trajectories
-    ]
+    shown = [item.sentence for item in clf.prototypes_]
+    replaced = [" ".join(shown[column] for column, _ in steps) for steps in trajectories]
     same = np.mean(clf.predict(replaced) == clf.predict(unseen_reviews.texts))
     assert measure(evaluation, "substitution_agreement") == pytest.approx(float(same))
-
-
-def test_prototype_error_is_the_largest_difference_of_vectors(
-    evaluation: Evaluation, clf: Classifier, encoder: Any
-) -> None:
-    vectors = clf.model_.embed(encoder.encode([item.sentence for item in clf.prototypes_]))
-    expected = float(np.abs(vectors.numpy() - clf.model_.network.prototypes.numpy()).max())
+    vectors = clf.model_.embed(encoder.encode(shown)).numpy()
+    expected = float(np.abs(vectors - clf.model_.network.prototypes.numpy()).max())
     assert measure(evaluation, "prototype_error") == pytest.approx(expected, abs=1e-9)
     assert expected < 1e-5
 
@@ -116,35 +105,24 @@ def test_shuffling_keeps_every_sentence_in_its_document(
 
 
 def test_measures_that_cannot_be_computed_are_none_and_say_what_they_need(
-    clf: Classifier, encoder: Any
+    clf: Classifier, encoder: Any, of_vectors: Any
 ) -> None:
     bare = copy.copy(clf)
-    bare.model_ = replace(clf.model_, automata=())
+    record = replace(clf.model_.training, validation_accuracy=0.9, free_accuracy=0.95)
+    bare.model_ = replace(clf.model_, automata=(), training=record)
+    known = bare.evaluate(["The room was clean."], ["good"], judge=encoder)
+    assert measure(known, "projection_drop") == pytest.approx(0.05)
+    bare.model_ = replace(bare.model_, training=replace(record, free_accuracy=None))
     found = bare.evaluate(["The room was clean."], ["good"], judge=encoder)
     unknown = {m.name: m.meaning for m in found.measures if m.value is None}
-    assert set(unknown) >= {"match_quality", "score_calibration", "sufficiency"}
+    expected = {"match_quality", "score_calibration", "sufficiency", "projection_drop"}
+    assert set(unknown) >= expected
     assert unknown["match_quality"].endswith("Needs three prototypes in use.")
     assert unknown["comprehensiveness"].endswith("Needs documents of 2 to 60 sentences.")
     assert unknown["automaton_fidelity"].endswith("The model holds no automata.")
     assert measure(found, "shuffled_accuracy") == found.accuracy
-
-
-def test_projection_drop_is_the_validation_accuracy_lost_since_the_prototypes_were_free(
-    clf: Classifier, encoder: Any
-) -> None:
-    values = []
-    for free in (0.95, None):
-        record = replace(clf.model_.training, validation_accuracy=0.9, free_accuracy=free)
-        other = copy.copy(clf)
-        other.model_ = replace(clf.model_, training=record)
-        found = other.evaluate(["The room was clean."], ["good"], judge=encoder)
-        values.append(measure(found, "projection_drop"))
-    assert values == [pytest.approx(0.05), None]
-
-
-def test_vectors_without_texts_leave_out_what_needs_texts(of_vectors: Any) -> None:
-    clf, sequences, labels = of_vectors
-    names = {m.name for m in clf.evaluate(sequences, labels).measures}
+    other, sequences, labels = of_vectors
+    names = {m.name for m in other.evaluate(sequences, labels).measures}
     assert {"ids_only_accuracy", "comprehensiveness", "sufficiency"} <= names
     assert not {"match_quality", "semantic_similarity", "duplicate_prototypes"} & names
 
@@ -163,17 +141,14 @@ def test_automaton_fidelity_is_the_share_of_documents_judged_alike(
     assert measure(evaluation, "automaton_states") == most
 
 
-def test_json_has_the_keys_that_other_programs_read(evaluation: Evaluation) -> None:
+def test_json_has_the_keys_that_other_programs_read_and_the_same_figures_every_time(
+    clf: Classifier, evaluation: Evaluation, unseen_reviews: Any, encoder: Any
+) -> None:
+    assert clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder) == evaluation
     values = json.loads(json.dumps(evaluation.to_dict()))
     assert list(values) == ["accuracy", "macro_f1", "n_documents", "n_prototypes", "faithfulness"]
     assert set(values["faithfulness"]) == set(NAMES.split())
     assert all(m.meaning.endswith(".") and len(m.meaning) > 40 for m in evaluation.measures)
-
-
-def test_evaluating_twice_gives_the_same_figures(
-    clf: Classifier, evaluation: Evaluation, unseen_reviews: Any, encoder: Any
-) -> None:
-    assert clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder) == evaluation
 
 
 def test_the_word_piece_judge_finds_equal_sentences_alike() -> None:

@@ -44,9 +44,15 @@ def test_the_effect_of_a_sentence_is_what_leaving_it_out_costs(
             assert step.effect == pytest.approx(whole[leading] - without[leading], abs=1e-5)
 
 
-def test_offsets_reproduce_the_documents_text(clf: Classifier) -> None:
+def test_offsets_reproduce_the_documents_text_and_the_table_has_a_row_per_sentence(
+    clf: Classifier,
+) -> None:
     explanation = clf.explain(_TEXT)
+    assert isinstance(explanation, Explanation)
     assert len(explanation.sentences) >= 4
+    table = explanation.to_pandas()
+    assert table["text"].tolist() == [step.text for step in explanation.sentences]
+    assert {"scores good", "running bad", "effect"} <= set(table.columns)
     end = 0
     for step in explanation.sentences:
         assert step.start >= end
@@ -55,6 +61,7 @@ def test_offsets_reproduce_the_documents_text(clf: Classifier) -> None:
 
 
 def test_the_explanation_agrees_with_predict(clf: Classifier, unseen_reviews: Any) -> None:
+    assert clf.explain([]) == []
     explanations = clf.explain(unseen_reviews.texts)
     labels = [explanation.label for explanation in explanations]
     assert labels == clf.predict(unseen_reviews.texts).tolist()
@@ -86,12 +93,6 @@ def test_running_probabilities_are_those_of_the_text_so_far(
         so_far = clf.predict_proba([text[: step.end]])[0]
         assert list(step.running.values()) == pytest.approx(so_far.tolist(), abs=1e-5)
     assert explanation.sentences[-1].running == pytest.approx(explanation.probabilities)
-
-
-def test_one_text_gives_one_explanation_and_a_list_gives_a_list(clf: Classifier) -> None:
-    assert isinstance(clf.explain("Fine."), Explanation)
-    assert [type(e) for e in clf.explain(["Fine.", "Bad."])] == [Explanation] * 2
-    assert clf.explain([]) == []
 
 
 def test_json_has_the_keys_that_other_programs_read(clf: Classifier) -> None:
@@ -131,7 +132,7 @@ def with_automata(clf: Classifier, *, accepting: bool) -> Classifier:
     return changed
 
 
-def test_the_pattern_named_is_how_the_document_begins_with_the_names_of_its_prototypes(
+def test_a_pattern_is_how_the_document_begins_unless_automaton_and_model_differ(
     clf: Classifier,
 ) -> None:
     changed = with_automata(clf, accepting=True)
@@ -141,32 +142,16 @@ def test_the_pattern_named_is_how_the_document_begins_with_the_names_of_its_prot
     assert (pattern.label, pattern.prototypes) == (explanation.label, (first.prototype,))
     assert pattern.sentences == (first.prototype_sentence,)
     assert (pattern.support, pattern.purity) == (212, 0.97)
+    assert not explanation.reader_is_behind
     changed.edit(rename={first.prototype: "the first"})
     named = changed.explain(_TEXT).pattern
     assert named is not None
     assert named.sentences[0].startswith("the first: ")
-
-
-def test_no_pattern_is_named_where_automaton_and_model_differ(clf: Classifier) -> None:
-    explanation = with_automata(clf, accepting=False).explain(_TEXT)
-    assert explanation.automaton is not None
-    assert explanation.automaton.agrees is False
-    assert explanation.pattern is None
-
-
-def test_an_explanation_says_where_the_reader_is_behind(clf: Classifier) -> None:
-    changed = copy.copy(clf)
-    assert not changed.explain(_TEXT).reader_is_behind
     changed.edit(drop=[changed.prototypes_[0].id])
-    assert changed.explain(_TEXT).reader_is_behind
     assert changed.explain(_TEXT).to_dict()["reader_is_behind"] is True
-
-
-def test_the_table_has_a_row_per_sentence(clf: Classifier) -> None:
-    explanation = clf.explain(_TEXT)
-    table = explanation.to_pandas()
-    assert table["text"].tolist() == [step.text for step in explanation.sentences]
-    assert {"scores good", "running bad", "effect"} <= set(table.columns)
+    differing = with_automata(clf, accepting=False).explain(_TEXT)
+    assert differing.automaton is not None
+    assert (differing.automaton.agrees, differing.pattern) == (False, None)
 
 
 def test_a_multilabel_explanation_names_every_predicted_class(
@@ -181,12 +166,7 @@ def test_a_multilabel_explanation_names_every_predicted_class(
 _K = 5
 
 
-def make_reader(layers: int) -> Reader:
-    torch.manual_seed(layers)
-    return Reader(_K, 3, hidden=7, layers=layers, dropout=0.5)
-
-
-def make_matches(lengths: list[int], *, is_dense: bool = False) -> Reading:
+def make_matches(lengths: list[int], *, is_dense: bool) -> Reading:
     draw = np.random.default_rng(0)
     n = sum(lengths)
     columns = draw.integers(0, _K, n)
@@ -204,7 +184,9 @@ def test_every_variant_is_read_as_if_it_were_a_document(
 ) -> None:
     monkeypatch.setattr(leave_one_out, "_VARIANTS_PER_DOCUMENT", most_variants)
     monkeypatch.setattr(leave_one_out, "_VARIANTS_PER_BATCH", batch)
-    reader, matches = make_reader(layers).train(), make_matches([4, 1, 9, 2, 4], is_dense=is_dense)
+    torch.manual_seed(layers)
+    reader = Reader(_K, 3, hidden=7, layers=layers, dropout=0.5).train()
+    matches = make_matches([4, 1, 9, 2, 4], is_dense=is_dense)
     task: Task = "multilabel" if is_dense else "multiclass"
     left_out: list[int] = []
     for found in read_without_each(reader, matches, task):
@@ -218,8 +200,3 @@ def test_every_variant_is_read_as_if_it_were_a_document(
     of_one_sentence = {4}
     assert sorted(left_out) == sorted(set(range(20)) - of_one_sentence)
     assert reader.training
-
-
-@pytest.mark.parametrize("lengths", [[], [1, 1]])
-def test_documents_of_one_sentence_are_not_read_again(lengths: list[int]) -> None:
-    assert not list(read_without_each(make_reader(1), make_matches(lengths), "multiclass"))

@@ -61,25 +61,24 @@ def check_semantics(
     assert found["semantic_limit"] == pytest.approx(sum(best) / len(best), abs=1e-5)
 
 
-def test_semantic_measures_are_means_of_cosines_of_untrained_vectors(
-    clf: Classifier, evaluation: Evaluation, unseen_reviews: Any, encoder: Any
+def test_semantic_measures_are_means_of_cosines_by_the_encoder_before_training(
+    clf: Classifier,
+    evaluation: Evaluation,
+    tuned: tuple[Classifier, Path],
+    unseen_reviews: Any,
+    encoder: Any,
 ) -> None:
     check_semantics(clf, encoder, unseen_reviews.texts, values(evaluation))
-
-
-def test_a_fine_tuned_model_is_measured_by_its_encoder_before_training(
-    tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any
-) -> None:
     clf, folder = tuned
     found = clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
     before = load_encoder(folder, device="cpu")
     check_semantics(clf, before, unseen_reviews.texts, values(found))
 
 
-def test_without_the_encoder_before_training_its_measures_are_unknown_and_say_so(
+def test_the_encoder_before_training_may_lie_elsewhere_and_without_it_nothing_is_known(
     tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
 ) -> None:
-    clf, _ = tuned
+    clf, folder = tuned
     clf.save(tmp_path / "model")
     again = Classifier.load(tmp_path / "model", device="cpu", cache=False)
     again.set_params(encoder=str(tmp_path / "gone"))
@@ -90,13 +89,6 @@ def test_without_the_encoder_before_training_its_measures_are_unknown_and_say_so
     assert all("before training is not on this machine" in text for text in unknown.values())
     assert values(found)["duplicate_prototypes"] is None
     assert values(found)["match_quality"] is not None
-
-
-def test_the_encoder_before_training_may_be_given_where_it_lies_elsewhere(
-    tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
-) -> None:
-    clf, folder = tuned
-    clf.save(tmp_path / "model")
     moved = Path(shutil.copytree(folder, tmp_path / "moved"))
     again = Classifier.load(tmp_path / "model", encoder=moved, device="cpu", cache=False)
     first, second = (
@@ -104,16 +96,10 @@ def test_the_encoder_before_training_may_be_given_where_it_lies_elsewhere(
         for model in (clf, again)
     )
     assert second == pytest.approx(first, abs=1e-5)
-
-
-def test_another_encoder_is_not_taken_for_the_one_before_training(
-    tuned: tuple[Classifier, Path], encoder: Any
-) -> None:
-    clf, folder = tuned
     record = clf.model_.encoder
     assert pretrained_encode(record, folder, device="cpu") is not None
-    assert pretrained_encode(record, encoder) is None
-    assert pretrained_encode(record, clf.encoder_) is None
+    for other in (encoder, clf.encoder_):
+        assert pretrained_encode(record, other) is None
 
 
 def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(

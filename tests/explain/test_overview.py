@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from prepared_documents import prepare
 from protorynet import Explanation, ProtoryNetClassifier as Classifier
-from protorynet.data import sequence_text
 from protorynet.errors import InputError
 from protorynet.explain import (
     LabelledDocuments,
@@ -28,14 +28,6 @@ from protorynet.reading import Reading
 _MOST = 1000
 
 
-def prepared(clf: Classifier, documents: Any, labels: Any) -> LabelledDocuments:
-    sentences, embeddings = clf.prepare(list(documents), on_empty="skip")
-    targets = clf.model_.labels.encode(labels)
-    texts = [each if isinstance(each, str) else sequence_text(len(each)) for each in documents]
-    rows = 100 + np.arange(len(texts))
-    return LabelledDocuments(texts, rows, sentences, embeddings, targets)
-
-
 @pytest.fixture(scope="module")
 def labels(unseen_reviews: Any) -> list[str]:
     """The labels with every seventh turned round, so that there are mistakes."""
@@ -45,7 +37,7 @@ def labels(unseen_reviews: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def documents(clf: Classifier, unseen_reviews: Any, labels: list[str]) -> LabelledDocuments:
-    return prepared(clf, unseen_reviews.texts, labels)
+    return prepare(clf, unseen_reviews.texts, labels, first_row=100)
 
 
 @pytest.fixture(scope="module")
@@ -78,20 +70,17 @@ def test_accuracy_confusion_and_class_figures_are_those_of_scikit_learn(
     )
     assert [each.recall for each in overview.class_figures] == pytest.approx(recalls)
     assert [each.precision for each in overview.class_figures] == pytest.approx(precisions)
+    short = [
+        each.label == label
+        for each, label in zip(explained, labels, strict=True)
+        if len(each.document.split()) < 25
+    ]
+    counts = [(each.is_short, each.n_documents, each.n_right) for each in overview.lengths]
+    rest = len(labels) - len(short), overview.n_right - sum(short)
+    assert counts == [(True, len(short), sum(short)), (False, *rest)]
 
 
-def test_transitions_count_pairs_of_neighbouring_sentences(
-    overview: Overview, explained: list[Explanation]
-) -> None:
-    pairs: Counter[tuple[int, int]] = Counter()
-    for each in explained:
-        ids = [step.prototype for step in each.sentences]
-        pairs.update(itertools.pairwise(ids))
-    ids = [each.prototype.id for each in overview.prototypes]
-    assert overview.transitions.tolist() == [[pairs[a, b] for b in ids] for a in ids]
-
-
-def test_usage_and_class_rate_are_shares_of_the_matched_sentences(
+def test_usage_class_rates_and_transitions_count_the_matched_sentences(
     overview: Overview, explained: list[Explanation], labels: list[str]
 ) -> None:
     matched = [
@@ -99,16 +88,18 @@ def test_usage_and_class_rate_are_shares_of_the_matched_sentences(
         for each, label in zip(explained, labels, strict=True)
         for step in each.sentences
     ]
+    scores = [each.prototype.scores[overview.classes[-1]] for each in overview.prototypes]
+    assert scores == sorted(scores, reverse=True)
+    pairs: Counter[tuple[int, int]] = Counter()
+    for each in explained:
+        pairs.update(itertools.pairwise(step.prototype for step in each.sentences))
+    ids = [each.prototype.id for each in overview.prototypes]
+    assert overview.transitions.tolist() == [[pairs[a, b] for b in ids] for a in ids]
     for figures in overview.prototypes:
         own = [label for number, label in matched if number == figures.prototype.id]
         assert figures.usage == pytest.approx(len(own) / len(matched))
         for name, rate in figures.class_rate.items():
             assert rate == pytest.approx(own.count(name) / len(own))
-
-
-def test_prototypes_are_ranked_by_the_score_of_the_last_class(overview: Overview) -> None:
-    scores = [each.prototype.scores[overview.classes[-1]] for each in overview.prototypes]
-    assert scores == sorted(scores, reverse=True)
 
 
 def test_the_nearest_sentences_are_the_most_similar_distinct_ones(
@@ -135,20 +126,6 @@ def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_row
     assert near[1] == ()
 
 
-def test_lengths_split_documents_at_twenty_five_words(
-    overview: Overview, explained: list[Explanation], labels: list[str]
-) -> None:
-    short = [
-        (each.label == label)
-        for each, label in zip(explained, labels, strict=True)
-        if len(each.document.split()) < 25
-    ]
-    first, second = overview.lengths
-    assert (first.is_short, first.n_documents, first.n_right) == (True, len(short), sum(short))
-    assert second.n_documents == len(labels) - len(short)
-    assert first.n_right + second.n_right == overview.n_right
-
-
 def test_reliability_bins_hold_every_prediction_once(
     overview: Overview, explained: list[Explanation], labels: list[str]
 ) -> None:
@@ -164,9 +141,6 @@ def test_reliability_bins_hold_every_prediction_once(
         assert bin_.n_true == sum(true for _, true in own)
         assert bin_.said == pytest.approx(sum(p for p, _ in own) / len(own))
     assert sum(bin_.count for bin_ in overview.reliability) == len(labels)
-
-
-def test_certainty_is_in_the_last_bin_and_errors_add_up() -> None:
     bins = reliability_bins(np.array([1.0, 1.0, 0.0]), np.array([True, False, False]))
     assert [(each.low, each.count) for each in bins] == [(0.0, 1), (0.9, 2)]
     assert calibration_error(bins) == pytest.approx(1 / 3)
@@ -192,20 +166,25 @@ def test_mistakes_come_with_the_surest_first_and_blame_the_sentence_of_the_large
     assert answers == [each.truth for each in overview.examples]
 
 
-def test_documents_without_a_sentence_are_left_out_and_some_must_be_left(clf: Classifier) -> None:
-    given = prepared(clf, ["\u200b", "The room was lovely."], ["bad", "good"])
+def test_documents_may_be_empty_or_vectors_but_not_all_empty(
+    clf: Classifier, of_vectors: Any
+) -> None:
+    other, sequences, labels = of_vectors
+    found = overview_model(other.model_, prepare(other, sequences, labels))
+    assert (found.has_texts, found.lengths, found.n_sentences) == (False, (), 120)
+    given = prepare(clf, ["\u200b", "The room was lovely."], ["bad", "good"], first_row=100)
     found = overview_model(clf.model_, given)
     assert (found.n_documents, found.n_sentences) == (1, 1)
     assert {row for each in found.prototypes for near in each.nearest for row in near.rows} == {101}
     with pytest.raises(InputError, match="no documents with a sentence"):
-        overview_model(clf.model_, prepared(clf, ["\u200b"], ["bad"]))
+        overview_model(clf.model_, prepare(clf, ["\u200b"], ["bad"]))
 
 
 def test_several_labels_have_no_confusion_matrix_but_figures_per_class(
     several: Classifier, unseen_reviews: Any
 ) -> None:
     truth = [("room", "pool")] * len(unseen_reviews.texts)
-    found = overview_model(several.model_, prepared(several, unseen_reviews.texts, truth))
+    found = overview_model(several.model_, prepare(several, unseen_reviews.texts, truth))
     assert (found.confusion, found.baseline, found.n_sure) == (None, None, 0)
     answers = several.predict(unseen_reviews.texts)
     targets = several.model_.labels.encode(truth)
@@ -218,7 +197,7 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
 ) -> None:
     model = several.model_
     truth = [("room", "pool", "staff")] * len(unseen_reviews.texts)
-    given = prepared(several, unseen_reviews.texts, truth)
+    given = prepare(several, unseen_reviews.texts, truth, first_row=100)
     mistake = next(
         each
         for each in overview_model(model, given, mistakes=_MOST).mistakes
@@ -236,35 +215,23 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
     assert mistake.blamed_effect == pytest.approx(max(rises), abs=1e-5)
 
 
-def test_sequences_of_vectors_have_no_words_to_count(of_vectors: Any) -> None:
-    clf, sequences, labels = of_vectors
-    found = overview_model(clf.model_, prepared(clf, sequences, labels))
-    assert (found.has_texts, found.lengths, found.n_sentences) == (False, (), 120)
-
-
 @pytest.fixture(scope="module")
 def misled(clf: Classifier, reviews: Any) -> Any:
     """Documents of which every label is wrong, the automata of the model, and what misled it."""
     turned = ["good" if answer == "bad" else "bad" for answer in clf.predict(reviews.texts)]
-    documents = prepared(clf, reviews.texts, turned)
+    documents = prepare(clf, reviews.texts, turned, first_row=100)
     automata = learn_automata(clf.model_, clf.read(reviews.texts))
     return documents, automata, misled_documents(clf.model_, automata, documents)
 
 
-def test_every_wrong_answer_is_in_one_group_the_most_misleading_beginnings_first(
-    misled: Any,
+def test_wrong_answers_are_grouped_by_beginning_the_most_misleading_first(
+    clf: Classifier, reviews: Any, misled: Any
 ) -> None:
-    documents, _, groups = misled
+    documents, automata, groups = misled
     assert sorted(row for group in groups for row in group.rows) == documents.rows.tolist()
     assert all(group.n_given == group.n_wrong for group in groups)
     order = [(group.pattern is None, -group.n_wrong) for group in groups]
     assert order == sorted(order)
-
-
-def test_documents_of_a_group_begin_with_its_pattern(
-    clf: Classifier, reviews: Any, misled: Any
-) -> None:
-    _, automata, groups = misled
     paths = clf.read(reviews.texts).paths(range(len(clf.prototypes_)))
     for group in groups:
         automaton = next(each for each in automata if each.label == group.label)
@@ -272,9 +239,5 @@ def test_documents_of_a_group_begin_with_its_pattern(
             steps = paths[row - 100].tolist()
             assert automaton.deciding_pattern(steps) == group.pattern
             assert automaton.accepts(steps) is group.followed
-
-
-def test_right_answers_mislead_nobody(clf: Classifier, misled: Any) -> None:
-    documents, automata, _ = misled
     right = replace(documents, targets=1 - documents.targets)
     assert misled_documents(clf.model_, automata, right) == ()

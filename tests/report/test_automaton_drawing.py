@@ -147,9 +147,9 @@ SENTENCE = (
     ("changes", "told"),
     [
         ({}, "Fidelity 96.1% with 7 states"),
-        ({}, "200 texts it was not learnt from"),
+        ({}, "200 texts it was not learned from"),
         ({}, f"- {SENTENCE} (97% of 31)"),
-        ({"fidelity_held_out": None, "n_held_out": 0}, "800 texts it was learnt from"),
+        ({"fidelity_held_out": None, "n_held_out": 0}, "800 texts it was learned from"),
         ({"patterns": ()}, "No beginning gives positive away by itself."),
         ({"patterns": (Pattern((3,), 120, 0.99),) * 15}, "and 3 more (see --json)"),
     ],

@@ -54,16 +54,12 @@ def test_bars_of_two_classes_grow_from_the_middle_to_either_side(good_review, ba
     assert ["│█" in bar for bar in bars] == [True, True, False, False]
 
 
-def test_the_verdict_comes_last(bad_review, tied):
+def test_the_verdict_comes_last_in_what_an_explanation_prints(bad_review, tied):
     assert printed(print_explanation, bad_review).endswith("\nVerdict: negative 94%\n")
     level = "\nVerdict: negative 50%, level with positive: nothing tips the scale\n"
     assert printed(print_explanation, tied).endswith(level)
-
-
-def test_an_explanation_prints_itself(good_review):
-    assert str(good_review).splitlines() == [
-        line.rstrip() for line in printed(print_explanation, good_review, width=100).splitlines()
-    ]
+    lines = printed(print_explanation, tied, width=100).splitlines()
+    assert str(tied).splitlines() == [line.rstrip() for line in lines]
 
 
 def test_the_words_that_matter_are_named_and_marked(rationale, good_review):
@@ -94,29 +90,23 @@ def test_hostile_sentences_show_literally_and_do_not_steer_the_terminal(hostile_
     assert "[bold]not bold[/bold] [link=x]y[/link] :smile:" in text
     assert "\x1b" not in text
     assert "\x1b[31m" not in printed(print_explanation, hostile_review, **TERMINAL)
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_a_console_without_unicode_gets_plain_bars(hostile_review, encoding):
-    assert "|####" in printed(print_explanation, hostile_review, encoding=encoding)
+    for encoding in ("ascii", "cp1252"):
+        assert "|####" in printed(print_explanation, hostile_review, encoding=encoding)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_prototypes_are_listed_by_falling_score_with_usage_and_observed_rate(
-    movie_prototypes, width
+def test_prototypes_are_listed_by_falling_score_class_after_class(
+    movie_prototypes, place_prototypes, width
 ):
+    several = printed(print_prototypes, place_prototypes, width=width)
+    assert re.findall(r"^ +(\d) ", several, re.MULTILINE) == list("124569")
+    assert "NaturalPlace" in several
     text = printed(print_prototypes, movie_prototypes, width=width)
     scores = [float(found) for found in re.findall(r"[·█] (\d\.\d\d)", text)]
     assert len(scores) == 12
     assert scores == sorted(scores, reverse=True)
     assert "21%" in text
     assert "53%" in text
-
-
-def test_prototypes_of_several_classes_are_listed_class_after_class(place_prototypes):
-    text = printed(print_prototypes, place_prototypes)
-    assert re.findall(r"^ +(\d) ", text, re.MULTILINE) == list("124569")
-    assert "NaturalPlace" in text
 
 
 def test_an_evaluation_prints_every_measure_with_its_meaning(evaluation):

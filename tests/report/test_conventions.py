@@ -1,13 +1,11 @@
-"""Which class is shown, and how numbers and texts are written."""
+"""How numbers and texts are written."""
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, strategies as st
 
-from protorynet.report import clean, printable, shorten, spread
+from protorynet.report import clean, printable, shorten
 from protorynet.report.conventions import (
     break_lines,
     count_columns,
@@ -15,21 +13,7 @@ from protorynet.report.conventions import (
     format_percent,
     format_points,
     format_signed,
-    scale_of_explanation,
 )
-
-
-def test_two_classes_share_one_axis_with_the_last_class_on_top(good_review):
-    scale = scale_of_explanation(good_review)
-    assert scale.pole == "positive"
-    assert [scale.reading("positive", value).hue for value in (0.49, 0.5)] == [1, 0]
-
-
-@pytest.mark.parametrize("name", ["person", "several_labels"])
-def test_classes_that_are_no_two_ends_have_no_axis(name, request):
-    scale = scale_of_explanation(request.getfixturevalue(name))
-    assert scale.pole is None
-    assert scale.shown({"Person": 0.2, "Animal": 0.7}).label == "Animal"
 
 
 @pytest.mark.parametrize(
@@ -64,11 +48,3 @@ def test_shortened_and_broken_texts_keep_their_limits(text, limit, most):
     broken = break_lines(text, limit, most)
     assert len(broken) <= most
     assert all(count_columns(line) <= limit for line in broken)
-
-
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=8))
-def test_labels_moved_apart_keep_their_distance_and_bounds(places):
-    moved = sorted(spread(places, gap=12, low=0, high=100))
-    assert all(after - before >= 12 - 1e-6 for before, after in pairwise(moved))
-    assert moved[0] >= -1e-6
-    assert moved[-1] <= 100

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import replace
 from html import unescape
 
 import pytest
 from html_outline import Outline, check_page
-from rich.console import Console
 
 from protorynet.errors import InputError
 from protorynet.explain import AutomatonReading, DecidingPattern, Explanation, Rationale, WordEffect
@@ -18,7 +16,6 @@ from protorynet.report import (
     explanation_fragment,
     explanation_page,
     model_page,
-    print_explanation,
     prototypes_fragment,
     prototypes_page,
     rationale_fragment,
@@ -50,7 +47,9 @@ def pages(tmp_path, story, request, movie_prototypes):
     return {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
 
 
-def test_every_page_is_well_formed_needs_nothing_else_and_links_to_each_text(pages):
+def test_every_page_is_well_formed_needs_nothing_else_and_links_to_each_text(
+    pages, tmp_path, movie_prototypes
+):
     for page in pages.values():
         check_page(page)
     assert len(pages["long"].encode()) < 1_000_000
@@ -58,9 +57,13 @@ def test_every_page_is_well_formed_needs_nothing_else_and_links_to_each_text(pag
     found = Outline(pages["many"]).tags
     targets = {f"#{attrs['id']}" for _, attrs in found if "id" in attrs}
     assert targets == {attrs["href"] for tag, attrs in found if tag == "a"}
+    with pytest.raises(InputError, match="at least one document"):
+        explanation_page([], tmp_path / "none.html")
+    with pytest.raises(InputError, match="cannot be written"):
+        prototypes_page(movie_prototypes, tmp_path / "model.html" / "page.html")
 
 
-def test_the_model_page_shows_facts_prototypes_examples_and_measures(pages, story):
+def test_the_model_page_shows_what_it_is_given_escaped_and_leaves_the_rest_out(pages, story):
     first_screen = flat(pages["model"].split("<main")[1]).split("88.7%")[0]
     assert "one of 12 real sentences, the prototypes, that it resembles most" in first_screen
     shown = [value for fact in story.facts for value in fact]
@@ -69,24 +72,20 @@ def test_the_model_page_shows_facts_prototypes_examples_and_measures(pages, stor
     shown += [measure.meaning for measure in story.evaluation.measures]
     text = unescape(pages["model"])
     assert [part for part in shown if part not in text] == []
-
-
-def test_a_bare_model_page_leaves_sections_out_and_escapes_what_it_is_given(pages):
     assert "How far to trust it" not in pages["bare"]
     assert "How it reads" not in pages["bare"]
     assert "&lt;b&gt;&amp;" in pages["bare"]
     assert "&lt;u&gt;" in pages["bare"]
 
 
-def test_pages_that_cannot_be_made_are_refused(tmp_path, movie_prototypes):
-    with pytest.raises(InputError, match="at least one document"):
-        explanation_page([], tmp_path / "none.html")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
-        prototypes_page(movie_prototypes, tmp_path / "file" / "page.html")
-
-
-def test_a_fragment_shows_every_sentence_with_its_figures_and_the_verdict(good_review, tied):
+def test_a_fragment_shows_every_sentence_as_it_is_with_its_figures_and_the_verdict(
+    good_review, tied, hostile_review
+):
+    fragment = explanation_fragment(hostile_review)
+    assert "<script" not in fragment
+    assert hostile_review.sentences[0].text in unescape(fragment)
+    assert not re.search("[\x00\x1b\ud800]", fragment)
+    assert '<p class="pn-text" dir="auto">' in fragment
     text = unescape(explanation_fragment(good_review))
     for sentence in good_review.sentences:
         assert f"<span>{sentence.text}</span>" in text
@@ -96,14 +95,6 @@ def test_a_fragment_shows_every_sentence_with_its_figures_and_the_verdict(good_r
     level = explanation_fragment(tied)
     assert "level with <bdi>positive</bdi>" in level
     assert '<span class="pn-verdict pn-hue-1"><bdi>negative</bdi>' in level
-
-
-def test_hostile_sentences_are_shown_as_they_are(hostile_review):
-    fragment = explanation_fragment(hostile_review)
-    assert "<script" not in fragment
-    assert hostile_review.sentences[0].text in unescape(fragment)
-    assert not re.search("[\x00\x1b\ud800]", fragment)
-    assert '<p class="pn-text" dir="auto">' in fragment
 
 
 def test_the_styles_of_a_fragment_touch_nothing_else(good_review, place_prototypes):
@@ -120,16 +111,13 @@ def marks(html: str) -> list[tuple[str, str]]:
     return re.findall(r'<mark class="pn-word pn-word-(\d)"[^>]*>([^<]*)</mark>', html)
 
 
-def test_words_are_marked_by_how_much_they_matter(good_review, worded):
+def test_words_are_marked_by_how_much_they_matter_and_escaped(good_review, worded):
     fragment = explanation_fragment(worded)
     assert marks(fragment) == [("3", "finest"), ("2", "films"), ("3", "best")]
     plain = unescape(re.sub(r"</?mark[^>]*>", "", fragment))
     assert f'<p class="pn-text pn-marked" dir="auto">{worded.sentences[-1].text}</p>' in plain
     assert "Marked words" in fragment
     assert "Marked words" not in explanation_fragment(good_review)
-
-
-def test_a_rationale_shows_both_sentences_escaped():
     sentence, prototype = "<b>Bad</b> & 'so'", "</p><script>"
     words = (WordEffect("Bad</b> & 'so'", 3, len(sentence), 0.1),)
     others = (WordEffect(prototype, 0, len(prototype), 0.1),)
@@ -149,15 +137,12 @@ def explained(reading: AutomatonReading | None, label: str = "good") -> Explanat
     return Explanation("It is.", label, {"bad": 0.1, "good": 0.9}, (), reading)
 
 
+def printed(explanation: Explanation) -> str:
+    return " ".join(str(explanation).split())
+
+
 def flat(html: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]+>", "", html)).split())
-
-
-def printed(explanation: Explanation, *, encoding: str = "utf-8") -> str:
-    page = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    print_explanation(explanation, Console(file=page, width=200, color_system=None))
-    page.seek(0)
-    return " ".join(page.read().split())
 
 
 @pytest.mark.parametrize(
@@ -165,6 +150,7 @@ def printed(explanation: Explanation, *, encoding: str = "utf-8") -> str:
     [
         (BY_PATTERN, "he model gives “good” to 97% of the texts that begin with #7 "),
         (BY_PATTERN, "(1,212 texts)"),
+        (BY_PATTERN, "#7 “I love <b>it</b>.” → #4 “Great food.”"),
         (
             replace(BY_PATTERN, pattern=None),
             "No beginning gives “good” away here: the text as a whole decides.",
@@ -177,14 +163,9 @@ def printed(explanation: Explanation, *, encoding: str = "utf-8") -> str:
 )
 def test_terminal_and_page_tell_what_decided(reading, told):
     assert told in printed(explained(reading))
-    assert told in flat(explanation_fragment(explained(reading)))
-
-
-def test_the_sentences_of_a_pattern_are_quoted_and_escaped():
-    pattern = explained(BY_PATTERN)
-    assert "#7 “I love <b>it</b>.” → #4 “Great food.”" in printed(pattern)
-    assert '-> #4 "Great food."' in printed(pattern, encoding="ascii")
-    assert "I love &lt;b&gt;it&lt;/b&gt;." in explanation_fragment(pattern)
+    fragment = explanation_fragment(explained(reading))
+    assert told in flat(fragment.replace("<q", "“<q").replace("</q>", "</q>”"))
+    assert "<b>it" not in fragment
 
 
 @pytest.mark.parametrize("reading", [None, AutomatonReading("good", (0,), False, True, 0.96, None)])

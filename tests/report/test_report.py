@@ -16,12 +16,12 @@ import pytest
 from html_outline import Outline, check_page
 from sklearn.base import clone
 
+from prepared_documents import prepare
 from protorynet import ProtoryNetClassifier, Settings
-from protorynet.data import sequence_text
-from protorynet.explain import LabelledDocuments, ReliabilityBin, learn_automata
-from protorynet.prototypes import Edits, PruningPoint, Retraining
+from protorynet.explain import ReliabilityBin, learn_automata
+from protorynet.prototypes import Edits, Retraining
 from protorynet.report import FullReport, compile_report, pattern_sentence, write_report
-from protorynet.report.report_charts import calibration_chart, confusion_chart, pruning_chart
+from protorynet.report.report_charts import calibration_chart
 
 _EVIL = "<script>alert('x')</script> & |`pipes`| {{ 7 * 7 }} 🏨 חדר נפלא."
 _OTHER = {"good": "bad", "bad": "good"}
@@ -41,13 +41,6 @@ def read(page: str) -> str:
     body = page.split("<body>")[1]
     body = re.sub(r"<style>.*?</style>|<(title|desc)>.*?</\1>", "", body, flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]+>", "", body)).split())
-
-
-def prepare(clf: ProtoryNetClassifier, documents: Any, labels: Any) -> LabelledDocuments:
-    sentences, embeddings = clf.prepare(list(documents), on_empty="skip")
-    texts = [each if isinstance(each, str) else sequence_text(len(each)) for each in documents]
-    targets = clf.model_.labels.encode(labels)
-    return LabelledDocuments(texts, np.arange(len(texts)), sentences, embeddings, targets)
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +86,8 @@ def test_the_contents_link_to_every_section_and_every_picture_is_named(page: str
     assert links == {f"#{attrs['id']}" for tag, attrs in found if tag == "section"}
     levels = [int(tag[1]) for tag, _ in found if re.fullmatch("h[1-6]", tag)]
     assert all(after - before <= 1 for before, after in itertools.pairwise([0, *levels]))
+    assert "labelled bad, answered bad: " in page
+    assert re.search(r"The model keeps \d", page)
     pictures = re.findall(r'<svg[^>]*role="img"[^>]*><title>', page)
     assert len(pictures) == page.count("<svg") == page.count("<desc>") >= 10
 
@@ -113,7 +108,7 @@ def test_the_first_screen_tells_what_a_prototype_is_and_reads_one_text(
 def test_the_page_tells_figures_prototypes_mistakes_measures_and_how_to_repeat_it(
     page: str, report: FullReport
 ) -> None:
-    shown = [f"it labels {report.overview.n_right} rightly", "Always answering “"]
+    shown = [f"it labels {report.overview.n_right} correctly", "Always answering “"]
     shown += ["The audit of the model and its data"]
     shown += [item.sentence for item in report.model.prototypes]
     shown += [near.text for each in report.overview.prototypes for near in each.nearest]
@@ -157,13 +152,15 @@ def test_few_documents_and_extreme_answers_make_a_report(
     answers = clf.predict(texts).tolist()
     bad = [text for text, answer in zip(texts, answers, strict=True) if answer == "bad"]
     scenes = [
-        (["The room was lovely."], ["good"], "of 1 text labelled rightly"),
+        (["The room was lovely."], ["good"], "of 1 text labelled correctly"),
         (texts, answers, "It made no mistake"),
-        (texts, [_OTHER[answer] for answer in answers], "None of the texts is labelled rightly"),
+        (texts, [_OTHER[answer] for answer in answers], "None of the texts is labelled correctly"),
         (bad, ["good", *["bad"] * (len(bad) - 1)], "It never answers “good”"),
     ]
     for documents, labels, told in scenes:
-        assert told in read(written(make(clf, documents, labels)))
+        page = written(make(clf, documents, labels))
+        assert told in read(page)
+        assert "nan" not in re.findall(r'"([^" ]+)"', page)
 
 
 def test_several_labels_and_vectors_make_a_report(
@@ -186,7 +183,7 @@ def test_several_labels_and_vectors_make_a_report(
     assert "Short and long texts" not in seen
 
 
-def test_an_edited_model_tells_its_edits_and_how_well_its_reader_was_trained_again(
+def test_an_edited_model_shows_its_edits_its_own_automata_and_its_retraining(
     clf: ProtoryNetClassifier, report: FullReport, unseen_reviews: Any
 ) -> None:
     first, second = clf.prototypes_.ids[:2].tolist()
@@ -194,6 +191,10 @@ def test_an_edited_model_tells_its_edits_and_how_well_its_reader_was_trained_aga
     model = clf.model_.edited(edits, np.zeros((0, len(clf.model_.centring.mean)), np.float32))
     documents = prepare(clf, unseen_reviews.texts, unseen_reviews.labels)
     edited = compile_report(model, report.evaluation, documents, title="Edited")
+    held = learn_automata(model, model.match(documents.embeddings, documents.sentences.lengths))
+    holding = replace(model, automata=held)
+    drawn = compile_report(holding, report.evaluation, documents, title="Held").automata
+    assert sorted(map(id, drawn)) == sorted(map(id, held))
     (entry,) = model.edits.entries
     for view in (read(written(edited)), written(edited, as_markdown=True)):
         for told in ("These figures are not final", "reader not trained again", entry.when):
@@ -205,17 +206,6 @@ def test_an_edited_model_tells_its_edits_and_how_well_its_reader_was_trained_aga
     for view in (read(written(trained)), written(trained, as_markdown=True)):
         assert "These figures are not final" not in view
         assert "was 91.2% before and is 93.4% after" in view
-
-
-def test_the_automata_that_a_model_holds_are_the_ones_drawn(
-    clf: ProtoryNetClassifier, report: FullReport, unseen_reviews: Any
-) -> None:
-    documents = prepare(clf, unseen_reviews.texts, unseen_reviews.labels)
-    trajectory = clf.model_.match(documents.embeddings, documents.sentences.lengths)
-    held = learn_automata(clf.model_, trajectory)
-    model = replace(clf.model_, automata=held)
-    drawn = compile_report(model, report.evaluation, documents, title="Held").automata
-    assert sorted(map(id, drawn)) == sorted(map(id, held))
 
 
 def test_long_documents_and_sentences_keep_the_page_small(
@@ -255,23 +245,8 @@ def test_the_markdown_tells_what_the_page_tells_in_even_tables(report: FullRepor
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1, table
 
 
-def test_the_confusion_matrix_names_every_cell() -> None:
-    chart = confusion_chart(["<a>", "b", "c"], np.array([[3, 1, 0], [0, 2, 0], [0, 0, 0]]))
-    assert "labelled &lt;a&gt;, answered b: 1 (25%)" in chart
-    assert "labelled b, answered &lt;a&gt;: 0 (0%)" in chart
-    assert "nan" not in chart
-
-
 def test_the_calibration_chart_puts_points_where_they_belong() -> None:
     bins = [ReliabilityBin(0.0, 0.1, 4, 0.0, 0), ReliabilityBin(0.9, 1.0, 4, 1.0, 4)]
     chart = calibration_chart(bins, said="said", observed="seen")
     found = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', chart)
     assert [tuple(map(float, point)) for point in found] == [(46, 208), (326, 30)]
-
-
-def test_the_pruning_chart_rings_the_number_kept() -> None:
-    curve = [PruningPoint(20, 0.01, 0.95), PruningPoint(8, 0.02, 0.94), PruningPoint(2, 0.3, 0.9)]
-    chart = pruning_chart(curve, kept=8)
-    assert chart.count('r="8"') == 1
-    assert "8: 0.940" in chart
-    assert 'r="8"' not in pruning_chart(curve[:1], kept=7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -22,22 +23,23 @@ def texts(picture: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_trajectory_is_well_formed_named_and_within_its_picture(name, request):
-    picture = ElementTree.fromstring(trajectory_svg(request.getfixturevalue(name)))
+def test_every_picture_is_well_formed_named_and_of_the_size_asked_for(name, request, tmp_path):
+    explanation = request.getfixturevalue(name)
+    picture = ElementTree.fromstring(trajectory_svg(explanation))
     assert picture.get("role") == "img"
     assert [picture[0].tag, picture[1].tag] == [f"{SVG}title", f"{SVG}desc"]
     for circle in picture.iter(f"{SVG}circle"):
         assert 0 <= float(circle.get("cx")) <= 640
         assert 0 <= float(circle.get("cy")) <= 220
     assert all(0 <= float(text.get("x")) <= 640 for text in picture.iter(f"{SVG}text"))
-
-
-def test_each_sentence_has_one_mark_whose_shape_tells_its_side(good_review):
-    picture = trajectory_svg(good_review)
-    for number, sentence in enumerate(good_review.sentences, start=1):
-        assert picture.count(f"<title>S{number}: prototype {sentence.prototype}, score") == 1
-    above = sum(step.scores["positive"] >= 0.5 for step in good_review.sentences)
-    assert picture.count("<circle") == above + 1  # and one in the legend
+    for width in (320, 380, 960):
+        picture = ElementTree.fromstring(explanation_svg(explanation, width=width))
+        assert (picture.get("width"), picture[0].tag) == (str(width), f"{SVG}title")
+    pytest.importorskip("resvg_py")
+    explanation.to_png(tmp_path / "picture.png", width=400)
+    image = (tmp_path / "picture.png").read_bytes()
+    assert image.startswith(b"\x89PNG")
+    assert int.from_bytes(image[16:20], "big") == 800
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,14 @@ def test_ends_of_an_axis_and_lines_of_classes_are_named(name, names, request):
     assert names <= set(texts(trajectory_svg(request.getfixturevalue(name))))
 
 
+def test_the_names_of_lines_that_end_together_are_moved_apart(person):
+    root = ElementTree.fromstring(trajectory_svg(person))
+    named = [text for text in root.iter(f"{SVG}text") if (text.text or "").endswith(("1%", "2%"))]
+    heights = sorted(float(text.get("y")) for text in named)
+    assert len(heights) == 3
+    assert all(after - before >= 14 for before, after in pairwise(heights))
+
+
 def test_three_hundred_sentences_have_few_numbers_and_the_weightiest_are_written(long_review):
     shown = texts(trajectory_svg(long_review))
     numbers = [text for text in shown if re.fullmatch(r"S\d+", text)]
@@ -62,13 +72,17 @@ def test_three_hundred_sentences_have_few_numbers_and_the_weightiest_are_written
     assert sum(text.startswith("like ") for text in shown) == 12
 
 
-def test_long_class_names_are_shortened_but_named_in_full(person):
+def test_long_class_names_are_shortened_and_text_without_spaces_is_broken(person):
     name = "A class name that is far too long for the margin of any picture"
     shares = {"Person": 0.8, "Animal": 0.1, name: 0.1}
     steps = tuple(replace(step, scores=shares, running=shares) for step in person.sentences)
     picture = trajectory_svg(replace(person, probabilities=shares, sentences=steps))
     assert name in picture
     assert not any(name in shown for shown in texts(picture))
+    step = replace(person.sentences[0], text="とても美味しいレストラン" * 12)
+    shown = texts(explanation_svg(replace(person, sentences=(step,)), width=380))
+    assert all(len(line) < 40 for line in shown)
+    assert any(line.endswith("…") for line in shown)
 
 
 @pytest.mark.parametrize("draw", [trajectory_svg, explanation_svg])
@@ -78,39 +92,25 @@ def test_markup_is_escaped_and_control_characters_are_gone(draw, hostile_review)
     assert "&lt;script&gt;" in picture
     assert "\x1b" not in picture
     assert "\u202e" not in "".join(texts(picture))
+    if draw is explanation_svg:
+        nodes = ElementTree.fromstring(picture).iter(f"{SVG}text")
+        (line,) = [node for node in nodes if "נפלא" in (node.text or "")]
+        assert line.get("text-anchor") == "end"
 
 
-@pytest.mark.parametrize("width", [320, 380, 960])
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_every_picture_is_well_formed_and_as_wide_as_asked(name, width, request):
-    explanation = request.getfixturevalue(name)
-    root = ElementTree.fromstring(explanation_svg(explanation, width=width))
-    assert root.get("width") == str(width)
-    assert root[0].tag == f"{SVG}title"
-
-
-def test_the_text_stands_beside_the_trajectory(good_review, tied):
+def test_each_sentence_has_a_mark_and_its_text_stands_beside_the_trajectory(good_review, tied):
     assert "level with positive: nothing tips the scale" in texts(explanation_svg(tied))
     shown = " ".join(texts(explanation_svg(good_review)))
-    for step in good_review.sentences:
+    picture = trajectory_svg(good_review)
+    above = sum(step.scores["positive"] >= 0.5 for step in good_review.sentences)
+    assert picture.count("<circle") == above + 1  # and one in the legend
+    for number, step in enumerate(good_review.sentences, start=1):
+        assert picture.count(f"<title>S{number}: prototype {step.prototype}, score") == 1
         assert step.text in shown
         assert f"like {step.prototype}: {step.prototype_sentence}" in shown
 
 
-def test_a_sentence_from_the_right_stands_at_the_right(hostile_review):
-    root = ElementTree.fromstring(explanation_svg(hostile_review))
-    (line,) = [node for node in root.iter(f"{SVG}text") if "נפלא" in (node.text or "")]
-    assert line.get("text-anchor") == "end"
-
-
-def test_text_without_spaces_is_broken_into_lines(one_sentence):
-    step = replace(one_sentence.sentences[0], text="とても美味しいレストラン" * 12)
-    shown = texts(explanation_svg(replace(one_sentence, sentences=(step,)), width=380))
-    assert all(len(line) < 40 for line in shown)
-    assert any(line.endswith("…") for line in shown)
-
-
-def test_sizes_that_cannot_be_read_are_refused(good_review):
+def test_sizes_and_files_that_are_no_good_are_refused(good_review, tmp_path):
     with pytest.raises(InputError, match="100 × 50 pixels is too small"):
         trajectory_svg(good_review, width=100, height=50)
     for width in (10, 5000):
@@ -118,23 +118,11 @@ def test_sizes_that_cannot_be_read_are_refused(good_review):
             explanation_svg(good_review, width=width)
     with pytest.raises(InputError, match="scale=0 should be between"):
         picture_png(explanation_svg(good_review), scale=0)
-
-
-def test_the_picture_is_written_and_returned_or_the_place_named(good_review, tmp_path):
     picture = good_review.to_svg(tmp_path / "new" / "picture.svg", width=400)
     assert (tmp_path / "new" / "picture.svg").read_text(encoding="utf-8") == picture
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         good_review.to_svg(tmp_path / "file" / "picture.svg")
-
-
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_png_has_twice_the_pixels(name, request, tmp_path):
-    pytest.importorskip("resvg_py")
-    request.getfixturevalue(name).to_png(tmp_path / "picture.png", width=400)
-    image = (tmp_path / "picture.png").read_bytes()
-    assert image.startswith(b"\x89PNG")
-    assert int.from_bytes(image[16:20], "big") == 800
 
 
 def test_without_the_extra_a_png_says_what_to_install(good_review, tmp_path, monkeypatch):

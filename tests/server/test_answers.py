@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from protorynet import ProtoryNetClassifier
-from protorynet.card import model_card
+from protorynet.report import model_card
 from server_scene import TEXTS, Running, error_code
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.audit.findings import quote
-from protorynet.explain import LabelledDocuments
+from protorynet.explain import LabelledDocuments, documents_at
 from protorynet.model import Model
 from protorynet.reading import Reading
 
@@ -112,10 +112,9 @@ def in_documents(
 def find_copied(
     texts: WordSequences, lengths: NDArray[np.int64], counted: NDArray[np.bool_], size: int
 ) -> NDArray[np.bool_]:
-    """Say which texts lie, for the greater part, in passages of three documents or more.
+    """Say which texts lie, for the greater part, in passages of `size` words of three documents.
 
-    So many `lengths` of the texts make each document, of which only those `counted` count. A
-    passage is `size` words in a row; it may go on from text to text.
+    So many `lengths` of the texts make each document, of which only those `counted` count.
     """
     documents = texts.joined(lengths)
     hashes, starts = shingles(documents, size)
@@ -134,8 +133,7 @@ def find_copied(
 class AuditCorpus:
     """All documents that hold a sentence, those of training first, with what the model says.
 
-    `rows` is where each document stands in its table, `documents` the document of each sentence,
-    `truth` says which classes each document has, and `n_empty` counts the documents without a
+    `rows` is where each document stands in its table, `n_empty` counts the documents without a
     sentence, in training and in test.
     """
 
@@ -147,7 +145,7 @@ class AuditCorpus:
     documents: NDArray[np.int64]
     reading: Reading
     truth: NDArray[np.bool_]
-    n_empty: tuple[int, int]
+    n_empty: tuple[int, ...]
 
     @cached_property
     def words(self) -> WordSequences:
@@ -239,25 +237,19 @@ class AuditCorpus:
 def read_corpus(model: Model, train: LabelledDocuments, test: LabelledDocuments) -> AuditCorpus:
     """Let the model read both splits."""
     splits = (train, test)
-    filled = [split.sentences.filled for split in splits]
-    parts = [split.sentences.without_empty() for split in splits]
-    matches = [
-        model.match(split.embeddings, part.lengths)
-        for split, part in zip(splits, parts, strict=True)
-    ]
+    parts = [documents_at(split, np.flatnonzero(split.sentences.filled)) for split in splits]
+    matches = [model.match(part.embeddings, part.sentences.lengths) for part in parts]
     reading = model.read(Reading.join(matches))
-    kept = [np.flatnonzero(full) for full in filled]
-    pairs = list(zip(splits, kept, strict=True))
     return AuditCorpus(
         model=model,
-        texts=[split.texts[place] for split, places in pairs for place in places.tolist()],
-        rows=np.concatenate([split.rows[places] for split, places in pairs]),
-        is_test=np.repeat([False, True], [len(places) for places in kept]),
-        sentences=[text for part in parts for text in part.texts],
+        texts=[text for part in parts for text in part.texts],
+        rows=np.concatenate([part.rows for part in parts]),
+        is_test=np.repeat([False, True], [len(part.texts) for part in parts]),
+        sentences=[text for part in parts for text in part.sentences.texts],
         documents=np.repeat(np.arange(len(reading.lengths)), reading.lengths),
         reading=reading,
-        truth=np.concatenate([split.targets[places] > 0.5 for split, places in pairs]),
-        n_empty=(int((~filled[0]).sum()), int((~filled[1]).sum())),
+        truth=np.concatenate([part.targets > 0.5 for part in parts]),
+        n_empty=tuple(len(s.texts) - len(p.texts) for s, p in zip(splits, parts, strict=True)),
     )
 
 

@@ -23,6 +23,8 @@ from protorynet.errors import InputError
 from protorynet.explain import LabelledDocuments
 from protorynet.model import PRECOMPUTED, Model
 
+_BY_SEVERITY = ("serious", "warning", "note")
+
 
 def audit_model(
     model: Model, train: LabelledDocuments, test: LabelledDocuments, *, seed: int = 0
@@ -32,14 +34,7 @@ def audit_model(
     Texts in both splits, duplicates, contradicting or doubtful labels, leftovers and boilerplate
     in the texts and among the prototypes, classes without prototypes, test data unlike the
     training data, and more: each is a `Finding` that says what to do. Where the model was given
-    vectors in place of texts, what needs texts is left out.
-
-    Parameters
-    ----------
-    model, train, test
-        The model, the documents that it was made from, and others.
-    seed
-        Seed of the sampling and shuffling.
+    vectors in place of texts, what needs texts is left out. The seed is that of the sampling.
     """
     for name, split in (("training", train), ("test", test)):
         if not split.sentences.filled.any():
@@ -53,7 +48,8 @@ def audit_model(
         *empty_documents(corpus),
     ]
     n_test = int(corpus.is_test.sum())
-    return Audit.of(findings, n_train=len(corpus.texts) - n_test, n_test=n_test)
+    ordered = sorted(findings, key=lambda finding: _BY_SEVERITY.index(finding.severity))
+    return Audit(tuple(ordered), len(corpus.texts) - n_test, n_test)
 
 
 def _about_texts(corpus: AuditCorpus, seed: int) -> list[Finding]:

@@ -192,15 +192,10 @@ class NearCopy(NamedTuple):
 def near_copies(
     documents: WordSequences, is_test: NDArray[np.bool_], counted: NDArray[np.bool_]
 ) -> list[NearCopy]:
-    """Find, for test documents, a training document that holds most of its runs of five words.
+    """Find, for each test document, a training document that holds most of its runs of five words.
 
-    The work grows with the number of words: documents are compared that share a passage with
-    no third, and each test document with the first training document of each group that its
-    MinHash falls into. Only documents `counted` are looked at: no exact copies of others.
-
-    Returns
-    -------
-    One pair per test document that has any, copies before forms and the likest first.
+    Compared are documents that share a passage with no third, and the first training document of
+    each group that a test document's MinHash falls into, so the work grows with the words.
     """
     hashes, starts = shingles(documents, _RUN_WORDS)
     owners = documents.owners[starts]

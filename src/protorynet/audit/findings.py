@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 Severity = Literal["note", "warning", "serious"]
 
-_RANK = {"serious": 0, "warning": 1, "note": 2}
 _QUOTED_CHARACTERS = 120
 
 
@@ -17,16 +16,13 @@ class Finding:
 
     Parameters
     ----------
-    kind
-        Its key in JSON, such as ``"shared_texts"``.
-    severity
-        ``"serious"`` (figures cannot be trusted before it is repaired), ``"warning"`` (look at it)
-        or ``"note"`` (good to know).
-    message
-        Plain sentences: what was found, why it matters and what to do.
-    evidence
-        The figures behind it. ``"examples"``, where there, is a list of dictionaries that name
-        sentences, rows (counted from 0) and prototypes.
+    kind, severity
+        Its key in JSON, such as ``"shared_texts"``; ``"serious"`` (figures cannot be trusted before
+        it is repaired), ``"warning"`` (look at it) or ``"note"`` (good to know).
+    message, evidence
+        Plain sentences: what was found, why it matters and what to do; and the figures behind it.
+        ``"examples"``, where there, is a list of dictionaries that name sentences, rows (counted
+        from 0) and prototypes.
     """
 
     kind: str
@@ -41,25 +37,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """What a careful colleague would tell about a model and its data.
-
-    Parameters
-    ----------
-    findings
-        The findings, most serious first.
-    n_train, n_test
-        How many documents of each split were read.
-    """
+    """What a careful colleague would say about a model and its data, most serious first."""
 
     findings: tuple[Finding, ...]
     n_train: int
     n_test: int
-
-    @classmethod
-    def of(cls, findings: list[Finding], *, n_train: int, n_test: int) -> Audit:
-        """Return the findings ordered by how serious they are."""
-        ordered = sorted(findings, key=lambda finding: _RANK[finding.severity])
-        return cls(tuple(ordered), n_train, n_test)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet audit --json` prints them."""
@@ -99,13 +81,7 @@ def counted(count: int, thing: str, things: str | None = None) -> str:
 
 
 def quote(text: str, limit: int = _QUOTED_CHARACTERS) -> str:
-    """Return the beginning of a text on one line.
-
-    Examples
-    --------
-    >>> quote("It was a long" + " way" * 9, 20)
-    'It was a long way…'
-    """
+    """Return the beginning of a text on one line."""
     # A very long text is cut first, so that little of it is read.
     line = " ".join(text[: 4 * limit].split())
     if len(line) <= limit and len(text) <= 4 * limit:

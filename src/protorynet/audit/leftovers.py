@@ -51,9 +51,8 @@ _WRITTEN = {
 class WordEvidence:
     """Expected class rates of sentences, learned only from sentences that read otherwise.
 
-    Sentences of the same words are kept together, and predicted by a bag of words and pairs of
-    words fitted without them. So "Horrible!" is expected to be negative, because that word is so
-    elsewhere; "More" is not, however often it stands under negative texts.
+    So "Horrible!" is expected to be negative, because that word is so elsewhere; "More" is not,
+    however often it stands under negative texts.
     """
 
     def __init__(self, corpus: AuditCorpus, seed: int = 0) -> None:

@@ -71,11 +71,7 @@ def _label_suspects(corpus: AuditCorpus) -> list[Finding]:
 def _describe_suspects(
     corpus: AuditCorpus, documents: NDArray[np.int64], disputed: NDArray[np.int64]
 ) -> list[dict[str, Any]]:
-    """Name the sentence of each of some documents that speaks most against its label.
-
-    What it says is measured by the class, of every document, that model and label disagree most
-    on; where one class holds, by the one that is given.
-    """
+    """Name the sentence of each of some documents that speaks most against its label."""
     part = corpus.reading.part(np.isin(np.arange(len(corpus.texts)), documents))
     said = part.probabilities
     several = corpus.model.labels.task == "multilabel"

@@ -23,8 +23,6 @@ from protorynet.data.table_batches import open_standard_input, open_table, row_b
 from protorynet.data.table_files import BLOCK_BYTES, BatchReader, find_files, list_names, one_line
 from protorynet.errors import TableError
 
-__all__ = ["DOCUMENTS", "TEXT_BYTES", "Chunk", "TableStream", "open_stream"]
-
 # Enough documents that sentences of one length meet in the encoder's batches.
 DOCUMENTS = 4_096
 TEXT_BYTES = 4_000_000
@@ -51,10 +49,8 @@ def open_stream(
         Files, folders of Parquet files and patterns such as ``"data/*.csv"``; or ``"-"`` alone.
     text, split, skip_empty
         As for `TableStream`.
-    kind
-        What comes from standard input: ``"csv"``, ``"tsv"`` or ``"jsonl"``.
-    standard_input
-        What ``"-"`` stands for.
+    kind, standard_input
+        What ``"-"`` stands for, and what comes from there: ``"csv"``, ``"tsv"`` or ``"jsonl"``.
     """
     if "-" not in inputs:
         readers = [open_table(path) for path in find_files(inputs)]
@@ -71,14 +67,8 @@ def open_stream(
 class Chunk:
     """Some documents that follow each other in a stream of tables.
 
-    Parameters
-    ----------
-    batch
-        Their rows, with all columns.
-    rows
-        Position of each of them, counted from 0 through all tables.
-    first, stop
-        The rows of the stream that the chunk stands for, those left out included.
+    `rows` counts from 0 through all tables; the chunk stands for the rows from `first` to `stop`,
+    those left out included.
     """
 
     batch: pa.RecordBatch
@@ -97,21 +87,12 @@ class TableStream:
 
     Parameters
     ----------
-    tables
-        The tables, which must have the same columns.
-    text
-        Name of the column of texts; guessed from the first rows if not given.
-    split
-        Keep only the rows whose column ``split`` says so.
-    skip_empty
-        Leave out rows without text instead of refusing the table.
-
-    Examples
-    --------
-    >>> import io
-    >>> stream = open_stream(["-"], standard_input=io.BytesIO(b'{"text": "Good."}'))
-    >>> [(chunk.first, chunk.stop) for chunk in stream.chunks()]
-    [(0, 1)]
+    tables, text
+        The tables, which must have the same columns, and the name of the column of texts; guessed
+        from the first rows if not given.
+    split, skip_empty
+        Keep only the rows whose column ``split`` says so; leave out rows without text instead of
+        refusing the table.
     """
 
     def __init__(

@@ -19,20 +19,6 @@ from protorynet.data.table_batches import open_table
 from protorynet.data.table_files import check_names, list_names, list_rows
 from protorynet.errors import TableError
 
-__all__ = [
-    "Label",
-    "LoadedTable",
-    "Table",
-    "blank_texts",
-    "choose_text_column",
-    "find_blank",
-    "find_split_rows",
-    "no_rows",
-    "read_columns",
-    "read_table",
-    "require_split_column",
-]
-
 Label = str | int | float | bool | tuple[str, ...]
 
 # fmt: off
@@ -58,17 +44,14 @@ class Table:
 
     Parameters
     ----------
-    texts
-        The documents; none is blank.
+    texts, rows
+        The documents, none of them blank, and their positions in the source, counted from 0.
     labels
         One label per document; a tuple holds the labels of a multi-label document. None where
         the table was read without labels.
-    rows
-        Position of each document in the source, counted from 0.
-    text_column, label_column
-        The columns they come from.
-    notes
-        Plain sentences for the user: columns guessed, split used, rows skipped.
+    text_column, label_column, notes
+        The columns they come from, and plain sentences for the user: columns guessed, split used,
+        rows skipped.
     """
 
     texts: tuple[str, ...]
@@ -115,15 +98,12 @@ def read_table(
         The path of a CSV, TSV, JSON-lines (all three also gzip-compressed) or Parquet file; or a
         pandas DataFrame, a pyarrow Table, or a Hugging Face Dataset or DatasetDict.
     text, label
-        Names of the columns. Guessed if not given, and the guess is told in `Table.notes`.
-    split
+        Names of the columns. Guessed if not given, and the guess is noted in `Table.notes`.
+    split, prefer_split
         Keep only the rows whose column ``split`` says so; of a DatasetDict, the dataset to take.
-    prefer_split
-        As `split`, but only if `split` is not given and the table has such rows.
-    labelled
-        Whether to read labels.
-    skip_empty
-        Leave out rows without text instead of refusing the table.
+        What is preferred counts only if `split` is not given and the table has such rows.
+    labelled, skip_empty
+        Whether to read labels; leave out rows without text instead of refusing the table.
 
     Raises
     ------
@@ -136,9 +116,6 @@ def read_table(
     >>> table = read_table(pd.DataFrame({"review": ["Good.", "Bad."], "stars": [5, 1]}))
     >>> table.texts, table.labels
     (('Good.', 'Bad.'), (5, 1))
-    >>> table.notes
-    ("text column: 'review' (guessed; choose with --text)",
-     "label column: 'stars' (guessed; choose with --label)")
     """
     notes: list[str] = []
     loaded = _load(source, split)

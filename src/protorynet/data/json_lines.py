@@ -28,8 +28,6 @@ from protorynet.data.table_files import (
 )
 from protorynet.errors import TableError
 
-__all__ = ["infer_column", "is_scalar", "is_text", "open_json_lines", "stream_json_lines"]
-
 _LINES_PER_BATCH = 2_048
 _BYTES_IN_MEMORY = 64 * 2**20  # of typed rows; more go to a temporary file
 _MOST_LEVELS = 60  # of lists and objects in each other; Arrow writes few more
@@ -45,8 +43,7 @@ _Kinds = dict[str, pa.DataType | None]
 class _Column(NamedTuple):
     """Some values with the type that holds them; both are None where there is no such type.
 
-    Fractions among which whole numbers stand are kept as they are written: should words follow in
-    a later line, 1 must become "1" and not "1.0".
+    Whole numbers among fractions are kept as written: if words follow, 1 becomes "1", not "1.0".
     """
 
     kind: pa.DataType | None
@@ -165,7 +162,7 @@ def _parse_record(line: bytes, name: str, number: int) -> dict[str, Any]:
 class _Spool:
     """Typed rows in their order, in memory or in a temporary file, each batch with its own types.
 
-    So no line is parsed again, although the types that hold all rows are known but at the end.
+    So no line is parsed again, although the types that hold all rows are known only at the end.
     """
 
     def __init__(self) -> None:

@@ -17,18 +17,6 @@ from sentencex import segment
 
 from protorynet.errors import EmptyDocumentError, InputError
 
-__all__ = [
-    "OnEmpty",
-    "Sentences",
-    "Splitter",
-    "TokenCounter",
-    "document_list",
-    "paper_reading",
-    "sequence_sentences",
-    "sequence_text",
-    "split_documents",
-]
-
 Splitter = Literal["sentencex", "paper"]
 OnEmpty = Literal["error", "skip"]
 
@@ -68,16 +56,8 @@ _PIECE_FILL = 0.9
 class Sentences:
     """All sentences of a list of documents, in reading order.
 
-    Parameters
-    ----------
-    texts
-        What the encoder reads, one string per sentence.
-    starts, ends
-        Character offsets of each sentence in its original document.
-    documents
-        Index of each sentence's document; never decreasing.
-    n_documents
-        Number of documents. One without sentences has no index in `documents`.
+    `texts` is what the encoder reads, `starts` and `ends` are character offsets in the original
+    document, whose index `documents` holds; one without sentences has no index there.
     """
 
     texts: tuple[str, ...]
@@ -123,12 +103,10 @@ class TokenCounter(Protocol):
 
     @property
     def window(self) -> int:
-        """The most tokens the encoder reads."""
-        ...
+        """The most tokens the encoder reads of one text."""
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of tokens of each text, special tokens included."""
-        ...
+        """Return the number of tokens of each text, special tokens included, nothing cut."""
 
 
 def split_documents(
@@ -249,13 +227,7 @@ def document_list(documents: Any, *, are_texts: bool = True) -> list[Any]:
 
 
 def sequence_text(length: int) -> str:
-    r"""Return a text that stands for a sequence of steps that are not text.
-
-    Examples
-    --------
-    >>> sequence_text(2)
-    'step 1\nstep 2'
-    """
+    """Return a text that stands for a sequence of steps that are not text: a line for each."""
     return "\n".join(f"step {step}" for step in range(1, length + 1))
 
 
@@ -298,13 +270,7 @@ def _paper_spans(document: str) -> list[tuple[int, int]]:
 
 
 def paper_reading(sentence: str) -> str:
-    """Return a sentence as the paper's encoder reads it: lower case, without punctuation.
-
-    Examples
-    --------
-    >>> paper_reading("It's  GREAT!")
-    'its great'
-    """
+    """Return a sentence as the paper's encoder reads it: lower case, without punctuation."""
     return " ".join(sentence.lower().translate(_NO_PUNCTUATION).split())
 
 
@@ -377,12 +343,8 @@ def _is_visible(piece: str) -> bool:
     return any(unicodedata.category(char)[0] not in "CZ" for char in piece)
 
 
-def _as_written(sentence: str) -> str:
-    return sentence
-
-
 _RULES: dict[Splitter, tuple[Callable[[str], list[tuple[int, int]]], Callable[[str], str]]] = {
-    "sentencex": (_sentencex_spans, _as_written),
+    "sentencex": (_sentencex_spans, str),
     "paper": (_paper_spans, paper_reading),
 }
 
@@ -448,8 +410,7 @@ def _cut(span: _Span, document: str, n_pieces: int) -> list[_Span]:
     for begin, end in pairwise(edges):
         piece = document[begin:end]
         if piece and not piece.isspace():
-            start = begin + len(piece) - len(piece.lstrip())
-            pieces.append(_Span(span.document, start, begin + len(piece.rstrip())))
+            pieces.append(_Span(span.document, *_strip_span(piece, begin)))
     return pieces
 
 

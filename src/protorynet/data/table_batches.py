@@ -37,8 +37,6 @@ from protorynet.data.table_files import (
 )
 from protorynet.errors import TableError
 
-__all__ = ["open_standard_input", "open_table", "row_bytes"]
-
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _HEADER_BYTES = 2**20
 _BEFORE_A_BRACE = b"\xef\xbb\xbf \t\r\n"  # blanks, and the mark of UTF-8
@@ -60,10 +58,7 @@ def open_table(path: Path) -> BatchReader:
 
 
 def open_standard_input(file: BinaryIO, kind: str | None) -> BatchReader:
-    """Open the table that comes in a stream of bytes.
-
-    By default it is JSON lines where the first character is an opening brace, and CSV otherwise.
-    """
+    """Open a table that comes in a stream: JSON lines if it opens with a brace, else CSV."""
     buffered = io.BufferedReader(cast(io.RawIOBase, file))
     start = buffered.peek(4)
     if kind == "parquet" or start[:4] == b"PAR1":
@@ -262,15 +257,7 @@ def _damaged_parquet(path: Path, error: Exception) -> TableError:
 
 
 def row_bytes(column: pa.Array) -> NDArray[np.int64]:
-    """Return about how many bytes each value takes, whatever stands beside it.
-
-    Examples
-    --------
-    >>> row_bytes(pa.array([[b"four", b"to"], None, []])).tolist()
-    [6, 0, 0]
-    >>> row_bytes(pa.array(["long", "to", None, "long"]).dictionary_encode()).tolist()
-    [4, 2, 0, 4]
-    """
+    """Return about how many bytes each value takes, whatever stands beside it."""
     kind = column.type
     if isinstance(column, pa.ExtensionArray):
         return row_bytes(column.storage)

@@ -16,26 +16,6 @@ import pyarrow as pa
 
 from protorynet.errors import TableError
 
-__all__ = [
-    "BLOCK_BYTES",
-    "MOST_COLUMNS",
-    "READ_ERRORS",
-    "ROW_BYTES",
-    "STANDARD_INPUT",
-    "BatchReader",
-    "check_is_text",
-    "check_names",
-    "find_files",
-    "list_names",
-    "list_rows",
-    "not_utf8",
-    "one_line",
-    "open_bytes",
-    "read_once",
-    "read_start",
-    "table_ending",
-]
-
 BLOCK_BYTES = 8 * 2**20  # of rows that are held at once
 # A longer row of a text file comes of a mistake. The objects of a JSON line take 35 times its room.
 ROW_BYTES = 32 * 2**20
@@ -60,8 +40,8 @@ class BatchReader:
     """A table that is read a batch of rows at a time.
 
     `batches` yields the rows after the first so many, as often as one likes; of a table with a
-    `head`, its first batch, once and from the first row on. Columns are left out as `mixed` where
-    no one type holds their values. In CSV files numbers are still text: the table `is_untyped`.
+    `head`, its first batch, once and from the first row on. Columns whose values no one type
+    holds are left out as `mixed`. In CSV files numbers are still text: the table `is_untyped`.
     """
 
     name: str
@@ -113,10 +93,7 @@ def _expand(name: str) -> list[Path]:
 
 
 def table_ending(path: Path) -> str:
-    """Return what the ending of a file says of its kind, without ``.gz``.
-
-    What is not there is refused, and what cannot be read again and again: folders, pipes.
-    """
+    """Return what a file's ending says of its kind, without ``.gz``; refuse folders and pipes."""
     if path.is_dir():
         raise TableError(f"{path} is a directory; expected one file ({_KNOWN_ENDINGS}).")
     if not path.exists():
@@ -190,13 +167,7 @@ def list_rows(rows: Sequence[int]) -> str:
 
 
 def one_line(complaint: object) -> str:
-    """Return a complaint on one line of bearable length, without its full stop.
-
-    Examples
-    --------
-    >>> one_line("line one" + chr(10) + "line two.")
-    'line one line two'
-    """
+    """Return a complaint on one line of bearable length, without its full stop."""
     # Surrogates and control characters of a broken file must not reach a terminal.
     line = " ".join(str(complaint).encode("utf-8", "replace").decode().split())
     line = "".join(char if char.isprintable() else "\ufffd" for char in line)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.data import TokenCounter
 from protorynet.errors import EncoderError, InputError
 from protorynet.progress import Advance, progress_bar
 
 if TYPE_CHECKING:
     from protorynet.encoders.embedding_cache import EmbeddingCache
-
-__all__ = ["Embeddings", "Encoder", "WindowedEncoder", "encode_corpus", "stack_sequences"]
 
 # What an interrupt may lose, and the steps in which the bar moves.
 SENTENCES_PER_SEGMENT = 4_096
@@ -24,9 +23,7 @@ SENTENCES_PER_STEP = 512
 
 @runtime_checkable
 class Encoder(Protocol):
-    """The whole contract a user's own encoder must meet.
-
-    Plain attributes serve as well as properties.
+    """The whole contract a user's own encoder must meet; plain attributes serve as properties.
 
     Examples
     --------
@@ -53,28 +50,13 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
-class WindowedEncoder(Encoder, Protocol):
+class WindowedEncoder(Encoder, TokenCounter, Protocol):
     """An encoder that knows how much text it can read at once."""
-
-    @property
-    def window(self) -> int:
-        """The most tokens read of one sentence, special tokens included."""
-
-    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of tokens of each text, special tokens included, nothing cut."""
 
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Vectors of the distinct sentences, and which vector belongs to each sentence.
-
-    Parameters
-    ----------
-    vectors
-        One float32 row per distinct sentence.
-    rows
-        For each sentence of the corpus, its row in `vectors`.
-    """
+    """One float32 row of `vectors` per distinct sentence, and the row of each sentence."""
 
     vectors: NDArray[np.float32]
     rows: NDArray[np.int64]
@@ -99,22 +81,13 @@ def encode_corpus(
 
     Parameters
     ----------
-    encoder
-        Anything that meets the `Encoder` protocol.
-    texts
-        The sentences, repeats included.
+    encoder, texts
+        Anything that meets the `Encoder` protocol, and the sentences, repeats included.
     cache
         Where to look first and to keep what is new; not used for an encoder that says that it
         `is_quick`, as static ones do.
     progress
         Whether to show progress on standard error.
-
-    Examples
-    --------
-    >>> from protorynet.encoders import load_encoder
-    >>> embeddings = encode_corpus(load_encoder("minilm"), ["Good.", "Bad.", "Good."])
-    >>> embeddings.vectors.shape, embeddings.rows.tolist()
-    ((2, 384), [0, 1, 0])
     """
     position: dict[str, int] = {}
     rows = np.array([position.setdefault(text, len(position)) for text in texts], dtype=np.int64)
@@ -144,19 +117,7 @@ def encode_corpus(
 
 
 def stack_sequences(sequences: Sequence[NDArray[Any]]) -> tuple[Embeddings, NDArray[np.int64]]:
-    """Return the embeddings of documents given as arrays, and each document's length.
-
-    Parameters
-    ----------
-    sequences
-        One array of shape (sentences, components) per document.
-
-    Examples
-    --------
-    >>> embeddings, lengths = stack_sequences([np.ones((2, 3)), np.zeros((1, 3))])
-    >>> embeddings.vectors.shape, lengths.tolist()
-    ((3, 3), [2, 1])
-    """
+    """Return the embeddings of documents given as arrays, a row per sentence, and their lengths."""
     if len(sequences) == 0:
         raise InputError("no sequences were given; one array per document was expected.")
     arrays: list[NDArray[np.float32]] = []

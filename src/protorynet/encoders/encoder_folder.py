@@ -13,19 +13,6 @@ from typing import Any, Literal
 from protorynet.errors import EncoderError
 from protorynet.files import read_limited
 
-__all__ = [
-    "POOLING_KEYS",
-    "DenseLayer",
-    "FolderLayout",
-    "check_config",
-    "file_sha256",
-    "first_line",
-    "folder_fingerprint",
-    "read_json",
-    "read_layout",
-    "safetensors_file",
-]
-
 # Keys of the old-style pooling configuration, in the order in which modes are joined.
 POOLING_KEYS = {
     "cls": "pooling_mode_cls_token",
@@ -147,7 +134,12 @@ def folder_fingerprint(layout: FolderLayout, window: int) -> str:
         "window": window,
         "lower_case": layout.lower_case,
     }
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return hash_recipe(content)
+
+
+def hash_recipe(facts: Any) -> str:
+    """Return the hash of plain values that decide what an encoder computes."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def read_json(path: Path, kind: type = dict) -> Any:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.util
-import json
 import re
 import warnings
 from collections.abc import Sequence
@@ -19,20 +17,12 @@ from numpy.typing import NDArray
 
 from protorynet.encoders.embedding_cache import EmbeddingCache, keep_file, read_kept
 from protorynet.encoders.embeddings import Encoder
+from protorynet.encoders.encoder_folder import hash_recipe
 from protorynet.errors import EncoderError, MissingExtraError, ModelFormatError
 
 if TYPE_CHECKING:
     from protorynet.encoders.onnx_encoder import OnnxEncoder
     from protorynet.encoders.transformer_encoder import TransformerEncoder
-
-__all__ = [
-    "VARIANTS",
-    "Bfloat16Encoder",
-    "EncoderChoice",
-    "choose_encoder",
-    "make_variant",
-    "split_variant",
-]
 
 VARIANTS = {
     "bf16": "weights and activations in 16 bits",
@@ -56,18 +46,7 @@ class EncoderChoice:
 
 
 def choose_encoder(device: str = "auto") -> EncoderChoice:
-    """Return what ``"auto"`` stands for: it follows from the machine alone, not from timing.
-
-    Parameters
-    ----------
-    device
-        Where the encoder is to compute.
-
-    Examples
-    --------
-    >>> choose_encoder("cpu").name.startswith("minilm")
-    True
-    """
+    """Return what ``"auto"`` stands for; it follows from the machine, not from timing."""
     from protorynet.encoders.transformer_encoder import choose_device
 
     if choose_device(device).type != "cpu":
@@ -78,7 +57,7 @@ def choose_encoder(device: str = "auto") -> EncoderChoice:
             "minilm:bf16", "the processor has bfloat16 instructions, and 16 bits lose less than 8"
         )
     if not flags:
-        return EncoderChoice("minilm", "what this processor can do is told on Linux only")
+        return EncoderChoice("minilm", "what this processor can do is known on Linux only")
     if not flags & _BYTE_PRODUCTS:
         return EncoderChoice(
             "minilm", "the processor has instructions neither for bfloat16 nor for int8"
@@ -92,13 +71,7 @@ def choose_encoder(device: str = "auto") -> EncoderChoice:
 
 
 def split_variant(spec: str) -> tuple[str, str | None]:
-    """Return the name of an encoder and its variant, None where the name ends in none.
-
-    Examples
-    --------
-    >>> split_variant("minilm:bf16"), split_variant("minilm")
-    (('minilm', 'bf16'), ('minilm', None))
-    """
+    """Return the name of an encoder and its variant, None where the name ends in none."""
     name, colon, suffix = spec.rpartition(":")
     return (name, suffix) if colon and name and suffix in VARIANTS else (spec, None)
 
@@ -118,12 +91,7 @@ def make_variant(teacher: TransformerEncoder, variant: str) -> Encoder:
 class Bfloat16Encoder:
     """A transformer computed in bfloat16; its token vectors are pooled in float32.
 
-    Parameters
-    ----------
-    teacher
-        The encoder in float32; it is changed and must not be used any more itself.
-    name
-        What people call the encoder in bfloat16.
+    The teacher, in float32, is changed and must not be used any more itself.
     """
 
     def __init__(self, teacher: TransformerEncoder, *, name: str) -> None:
@@ -189,8 +157,7 @@ def _kept_graph(teacher: TransformerEncoder) -> Path:
     # Another exporter may draw another graph, and another runtime may not open it.
     version = RECIPE_VERSIONS["int8"]
     facts = [teacher.fingerprint, version, torch.__version__, onnxruntime.__version__]
-    key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
-    return EmbeddingCache().folder / "int8" / f"{key}.onnx"
+    return EmbeddingCache().folder / "int8" / f"{hash_recipe(facts)[:32]}.onnx"
 
 
 def _write_graph(teacher: TransformerEncoder, path: Path) -> bytes:
@@ -212,8 +179,7 @@ def _write_graph(teacher: TransformerEncoder, path: Path) -> bytes:
 
 
 def _fingerprint(teacher: TransformerEncoder, variant: str) -> str:
-    recipe = json.dumps([teacher.fingerprint, variant, RECIPE_VERSIONS[variant]])
-    return hashlib.sha256(recipe.encode()).hexdigest()
+    return hash_recipe([teacher.fingerprint, variant, RECIPE_VERSIONS[variant]])
 
 
 def _processor_flags() -> set[str]:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from protorynet.encoders.sentence_network import SentenceNetwork
 
-__all__ = ["OnnxEncoder", "export_encoder", "open_session", "quantise", "run_session"]
-
 BATCH_TOKENS = 4_096  # padding included
 _INPUTS = ("ids", "mask")
 _OUTPUT = "vectors"
@@ -40,14 +38,12 @@ class OnnxEncoder:
 
     Parameters
     ----------
-    graph
-        The content of an ONNX file with inputs ``ids`` and ``mask`` and the output ``vectors``.
-    tokenizer
-        What turns texts into ids.
-    name, fingerprint
-        What people call the encoder; a text that changes whenever the vectors would change.
-    source
-        The file that the graph was read from.
+    graph, source
+        The content of an ONNX file with inputs ``ids`` and ``mask`` and the output ``vectors``,
+        and the file that it was read from.
+    tokenizer, name, fingerprint
+        What turns texts into ids, what people call the encoder, and a text that changes whenever
+        the vectors would change.
     """
 
     def __init__(
@@ -165,7 +161,7 @@ def run_session(
     feed: Mapping[str, NDArray[Any]],
     source: Path,
 ) -> list[NDArray[Any]]:
-    """Run a graph; what goes wrong is told in one line."""
+    """Run a graph; what goes wrong is reported in one line."""
     try:
         return list(session.run(list(outputs), dict(feed)))
     except Exception as error:

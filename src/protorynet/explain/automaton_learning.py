@@ -45,10 +45,8 @@ def learn_automaton(
     The reader's states after all beginnings of the documents are clustered by what it believes
     there and would believe one sentence later; a state goes where most documents go. Then states
     that believe alike are merged as long as the automaton still judges the documents as the model
-    does. After AdaAX (Hong et al., KDD 2022), which merges by hidden vectors.
-
-    Of two classes, of which a document has one, the first one's automaton is that of the second
-    with yes and no exchanged.
+    does. After AdaAX (Hong et al., KDD 2022), which merges by hidden vectors. Of two classes, of
+    which a document has one, the first one's automaton is the second's with yes and no exchanged.
 
     Parameters
     ----------

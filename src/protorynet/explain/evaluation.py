@@ -66,7 +66,7 @@ _MEANINGS = {
     ),
     "projection_drop": (
         "Validation accuracy lost when the prototypes that training had left free became real "
-        "sentences. Well above 0: the sentences shown say less than what the model had learnt."
+        "sentences. Well above 0: the sentences shown say less than what the model had learned."
     ),
     "score_calibration": (
         "Correlation, over the prototypes, of the model's score with the share of the class among "
@@ -112,14 +112,8 @@ _MEANINGS = {
 class Measure:
     """One figure about the faithfulness of a model's explanations.
 
-    Parameters
-    ----------
-    name
-        Its key in JSON, such as ``"ids_only_accuracy"``.
-    value
-        The figure; None where it cannot be computed (a single prototype has no calibration).
-    meaning
-        A plain sentence saying what it measures and what would be bad.
+    Its `name` is its key in JSON, its `value` None where it cannot be computed; the `meaning` is a
+    plain sentence saying what it measures and what would be bad.
     """
 
     name: str
@@ -133,10 +127,11 @@ class Evaluation:
 
     Parameters
     ----------
-    accuracy, macro_f1
-        Share of documents labelled correctly; mean over classes of the F1 score.
-    n_documents, n_prototypes, measures
-        How many documents were read, with how many prototypes, and the faithfulness measures.
+    accuracy, macro_f1, measures
+        Share of documents labelled correctly, mean over classes of the F1 score, and the
+        faithfulness measures.
+    n_documents, n_prototypes
+        How many documents were read, and with how many prototypes.
     """
 
     accuracy: float
@@ -170,16 +165,13 @@ def evaluate_model(
     ----------
     model, sentences, embeddings, targets
         The model, and the documents, none empty, with one-hot or multi-hot labels.
-    encode
-        The model's encoder, to encode the prototypes' sentences again; None for vectors that the
-        user gave, whose prototypes cannot be encoded again.
-    pretrained
-        A fine-tuned encoder as it was before training (see `pretrained_encode`); without it what
-        needs it is not known. For all other models `encode` is that already.
-    judge, judge_name
-        An independent judge of likeness, and what it is called in the report.
-    seed
-        Seed of the shuffling and sampling.
+    encode, pretrained
+        The model's encoder, to encode the prototypes' sentences again, None for vectors that the
+        user gave; and a fine-tuned one as it was before training (see `pretrained_encode`),
+        without which what needs it is not known.
+    judge, judge_name, seed
+        An independent judge of likeness, what it is called in the report, and the seed of the
+        shuffling and sampling.
     """
     from sklearn.metrics import f1_score
 
@@ -253,9 +245,7 @@ def _calibration(model: Model, reading: Reading, targets: NDArray[np.float32]) -
 def _erasure(model: Model, reading: Reading, seed: int) -> dict[str, float | str]:
     """Measure comprehensiveness and sufficiency, as in the ERASER benchmark, on whole sentences.
 
-    A sentence is as important as the probability that its document's leading class loses when
-    that sentence alone is left out. Nothing is encoded again, since the matches of the other
-    sentences stay as they are.
+    A sentence is as important as what its document's leading class loses without it alone.
     """
     chosen = np.flatnonzero((reading.lengths >= 2) & (reading.lengths <= _ERASURE_SENTENCES))
     if not len(chosen):
@@ -278,10 +268,7 @@ def _erasure(model: Model, reading: Reading, seed: int) -> dict[str, float | str
 
 
 def _most_important(effects: NDArray[np.float32], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Mark in each document the fifth of the sentences with the largest effects, at least one.
-
-    Of equal ones the earlier counts as more important.
-    """
+    """Mark in each document the fifth of the sentences with the largest effects, at least one."""
     document = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((-effects, document))
     rank = np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -25,16 +25,10 @@ _SAME_SENTENCE = 0.98  # similarity from which a sentence is its prototype
 
 @dataclass(frozen=True)
 class LabelledDocuments:
-    """Documents of one split, prepared for a model.
+    """Documents of one split, those without a sentence included, prepared for a model.
 
-    Parameters
-    ----------
-    texts, rows
-        The original texts, those without a sentence included, and where each stands in its table,
-        counted from 0.
-    sentences, embeddings, targets
-        Their sentences, the encoder's vectors of these, and one-hot or multi-hot labels, a row
-        per text.
+    `rows` is where each text stands in its table, counted from 0; `targets` are one-hot or
+    multi-hot labels, a row per text.
     """
 
     texts: Sequence[str]
@@ -60,13 +54,10 @@ class Mistake(Example):
     Parameters
     ----------
     row, truth, explanation
-        Where it stands in its table, counted from 0, its true label in words, and the model's
-        prediction and trajectory.
-    wrong_class, given
-        The class that the model is most wrong about, and whether it gives it, and should not;
-        else it should, and does not.
-    certainty
-        The probability with which it is wrong about it.
+        As for `Example`.
+    wrong_class, given, certainty
+        The class that the model is most wrong about, whether it gives it, and should not (else it
+        should, and does not), and the probability with which it is wrong about it.
     blamed, blamed_effect
         Position, among the sentences, of the one that pushed most towards the mistake, and by how
         much that certainty falls without it.
@@ -90,15 +81,13 @@ class Misled:
 
     Parameters
     ----------
-    label, pattern
-        The class given, and the beginning that decides for it; None where none alone does.
-    followed
-        Whether the automaton gives the class, too; else it cannot tell why the model does.
-    n_given
-        How many documents are given the class for this reason, correctly or not.
-    truths, rows
-        The true labels of the mistakes with how many have each, most frequent first; and where
-        the mistakes stand in their table, the surest ones first.
+    label, pattern, followed
+        The class given, the beginning that decides for it, None where none alone does, and whether
+        the automaton gives the class, too; else it cannot tell why the model does.
+    n_given, truths, rows
+        How many documents are given the class for this reason, correctly or not; the true labels
+        of the mistakes with how many have each, most frequent first; and where the mistakes stand
+        in their table, the surest ones first.
     """
 
     label: str
@@ -151,8 +140,7 @@ def choose_telling(
 ) -> NDArray[np.int64]:
     """Return the place of one document per class, for the most frequent classes.
 
-    Each is predicted correctly, short if there are short ones, and the one whose verdict moved
-    most from sentence to sentence.
+    Each is predicted correctly, preferably short, and its verdict moved most between sentences.
     """
     right = (predicted == truth).all(axis=1)
     is_short = np.isin(reading.lengths, _READ_AT_A_GLANCE)
@@ -177,9 +165,8 @@ def choose_plainest(
 ) -> int | None:
     """Return the place of the document that best shows a newcomer how the model reads.
 
-    Its prediction is correct and sure; it is short, and its sentences are matched to different
-    prototypes and are not these themselves; of all such, its least similar match is the most
-    similar. Where there is none so short, it is the shortest one with a correct prediction.
+    Of short documents, predicted correctly and surely, whose sentences match different prototypes,
+    the one whose least similar match is the most similar; else the shortest predicted correctly.
     """
     right = (predicted == truth).all(axis=1) & predicted.any(axis=1)
     if not right.any():

@@ -6,7 +6,7 @@ Nothing here needs torch, so that exported models can be explained without it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,15 +29,10 @@ _EQUAL_PROBABILITIES = 1e-3  # those nearer than this are shown as equal
 
 @dataclass(frozen=True)
 class WordEffect:
-    """A word, or a few words in a row, and what they do for a similarity.
+    """A word, or a few words in a row, with its place in a sentence and its effect.
 
-    Parameters
-    ----------
-    text, start, end
-        The words, exactly as they stand in their sentence, and their character offsets there.
-    effect
-        The similarity with them minus the similarity without them: above 0 where they make the
-        two sentences alike, below 0 where they set them apart.
+    The effect is the similarity with it minus the similarity without it: above 0 where it makes
+    the two sentences alike, below 0 where it sets them apart.
     """
 
     text: str
@@ -52,15 +47,7 @@ class WordEffect:
 
 @dataclass(frozen=True)
 class Rationale:
-    """Why a sentence is like a prototype, word by word.
-
-    Parameters
-    ----------
-    sentence, prototype, prototype_sentence, similarity
-        The sentence, the prototype's id and sentence, and how similar the model finds the two.
-    words, prototype_words
-        The words of either one with their effects, in reading order.
-    """
+    """Why the model finds a sentence like a prototype, word by word, in reading order."""
 
     sentence: str
     prototype: int
@@ -96,14 +83,11 @@ class SentenceExplanation:
         The active prototype's id and sentence, and exp(−d/ψ²) between the two.
     runner_up, runner_up_similarity, runner_up_sentence
         The same of the second-nearest prototype; None where there is only one prototype.
-    scores, running
-        The active prototype's score for each class, and the model's probabilities after reading up
-        to and including this sentence.
-    effect
-        How much the predicted class's probability falls when this sentence is left out.
+    scores, running, effect
+        The active prototype's score for each class, the model's probabilities after this sentence,
+        and how much the predicted class's probability falls when it is left out.
     words, prototype_words
-        The words of the sentence and of its prototype with their effects on the similarity;
-        empty where nobody asked for them.
+        The words of both sentences with their effects; empty where nobody asked for them.
     """
 
     text: str
@@ -114,30 +98,19 @@ class SentenceExplanation:
     similarity: float
     runner_up: int | None
     runner_up_similarity: float | None
+    runner_up_sentence: str | None = field(default=None, kw_only=True)
     scores: dict[str, float]
     running: dict[str, float]
     effect: float
-    runner_up_sentence: str | None = None
     words: tuple[WordEffect, ...] = ()
     prototype_words: tuple[WordEffect, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet explain --json` prints them."""
-        return {
-            "text": self.text,
-            "start": self.start,
-            "end": self.end,
-            "prototype": self.prototype,
-            "prototype_sentence": self.prototype_sentence,
-            "similarity": self.similarity,
-            "runner_up": self.runner_up,
-            "runner_up_similarity": self.runner_up_similarity,
-            "runner_up_sentence": self.runner_up_sentence,
-            "scores": dict(self.scores),
-            "running": dict(self.running),
-            "effect": self.effect,
-            **(_plain_words(self) if self.words else {}),
-        }
+        values = {**vars(self), **_plain_words(self)}
+        if not self.words:
+            del values["words"], values["prototype_words"]
+        return values
 
 
 def _plain_words(pair: Rationale | SentenceExplanation) -> dict[str, Any]:
@@ -153,11 +126,9 @@ class DecidingPattern:
 
     Parameters
     ----------
-    label
-        The class.
-    prototypes, sentences
-        Ids and sentences of the prototypes of the first sentences; anything may follow. A
-        prototype that has a name is shown by both.
+    label, prototypes, sentences
+        The class; ids and sentences of the prototypes of the first sentences, after which anything
+        may follow. A prototype that has a name is shown by both.
     support, purity
         How many of the training documents looked at begin so, and to which share of these the
         model gives the class.
@@ -183,11 +154,9 @@ class AutomatonReading:
     ----------
     label, states
         The class, and the numbers of the states: the start, and one after each sentence.
-    accepts, agrees
-        Whether it gives the class, and whether it decides as the model does. If not, it explains
-        nothing of this document.
-    fidelity
-        Share of the held-out documents on which the two agree.
+    accepts, agrees, fidelity
+        Whether it gives the class, whether it decides as the model does (if not, it explains
+        nothing of this document), and the share of the held-out documents on which the two agree.
     pattern
         The pattern that decides; None where no pattern matches, or the two do not agree.
     """
@@ -290,11 +259,11 @@ class Explanation:
 
         The width is in pixels, at least 320; below 640 the text stands beneath the trajectory.
         """
-        from protorynet.report import explanation_svg, write_picture
+        from protorynet.report import explanation_svg, write_view
 
         picture = explanation_svg(self, width=width)
         if path is not None:
-            write_picture(picture, Path(path))
+            write_view(Path(path), picture, "picture")
         return picture
 
     def to_png(self, path: str | Path, *, width: int = 960, scale: float = 2.0) -> None:
@@ -302,10 +271,10 @@ class Explanation:
 
         One pixel of the picture as laid out becomes `scale` pixels of the file.
         """
-        from protorynet.report import explanation_svg, picture_png, write_picture
+        from protorynet.report import explanation_svg, picture_png, write_view
 
         picture = explanation_svg(self, width=width)
-        write_picture(picture_png(picture, scale=scale), Path(path))
+        write_view(Path(path), picture_png(picture, scale=scale), "picture")
 
     def _repr_html_(self) -> str:
         from protorynet.report import explanation_fragment
@@ -349,15 +318,7 @@ class ModelFacts(Protocol):
 def explain_documents(
     model: Model, documents: Sequence[str], sentences: Sentences, embeddings: Embeddings
 ) -> list[Explanation]:
-    """Explain the model's prediction for each document.
-
-    Parameters
-    ----------
-    model, documents
-        The model, and the original texts.
-    sentences, embeddings
-        Their sentences, at least one each, and the encoder's vectors of these.
-    """
+    """Explain the model's prediction for documents of at least one sentence each."""
     from protorynet.explain.leave_one_out import leave_one_out_effects
 
     reading = model.read(model.match(embeddings, sentences.lengths))
@@ -374,14 +335,7 @@ def explain_reading(
 ) -> list[Explanation]:
     """Put explanations together from what a model did.
 
-    Parameters
-    ----------
-    facts, documents, sentences
-        The model, the original texts, and their sentences, at least one each.
-    reading
-        What the model did with them.
-    effects
-        For each sentence, how much the predicted class's probability falls without it.
+    `effects` says for each sentence how much the predicted class's probability falls without it.
     """
     steps = _explain_sentences(facts, documents, sentences, reading, effects)
     automata = _automaton_readings(facts, reading)
@@ -435,7 +389,7 @@ def _explain_sentences(
             dict(active.scores),
             dict(zip(names, running, strict=True)),
             effect,
-            None if alone else second.sentence,
+            runner_up_sentence=None if alone else second.sentence,
         )
 
 

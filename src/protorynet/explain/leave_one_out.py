@@ -53,10 +53,9 @@ def leave_one_out_effects(
 
 
 def read_without_each(reader: Reader, reading: Reading, task: Task) -> Iterator[_LeftOut]:
-    """Read every document of two or more sentences once without each of them.
+    """Read every document of two or more sentences once without each of them, and without dropout.
 
-    Where a document is so long that this would take too many readings, sentences in a row are
-    left out together. Dropout is off, whatever the reader's mode.
+    Sentences of a very long document are left out several in a row.
     """
     device = reader.head.weight.device
     steps, layers = _Steps(reading, device), _weights(reader.lstm)

@@ -58,13 +58,8 @@ def choose_judge(
 ) -> tuple[Judge | None, str]:
     """Return a judge that is not the model's own encoder, and what to call it.
 
-    Parameters
-    ----------
-    record
-        The model's encoder. Vectors that the user gives cannot be judged.
-    judge, device
-        The encoder to ask, and where it computes; by default the embedded one, or word pieces for
-        a model made with it.
+    By default it is the embedded encoder, or word pieces for a model made with that. Vectors that
+    the user gives cannot be judged.
     """
     if record.name == PRECOMPUTED:
         return None, ""
@@ -84,15 +79,8 @@ def pretrained_encode(
 ) -> Encode | None:
     """Return how a fine-tuned encoder encoded before training; nothing is fetched for it.
 
-    None where it cannot be loaded or is another one, and where training did not change the
-    encoder, so that the model's own is the one asked for.
-
-    Parameters
-    ----------
-    record
-        Which encoder the model was made with.
-    encoder, device
-        Where it may be found (its name, its folder or itself), and where it is to compute.
+    None where `encoder` (its name, its folder or itself) cannot be loaded or is another one, and
+    where training did not change the encoder, so that the model's own is the one asked for.
     """
     if not record.tuned:
         return None
@@ -130,7 +118,7 @@ def compare_before_training(
     pretrained: Encode | None,
     seed: int,
 ) -> PretrainedSpace | None:
-    """Compare sentences, those judged among them, and prototypes as they were before training.
+    """Compare sentences, those judged among them, with the prototypes as they were before training.
 
     None for a fine-tuned encoder whose former self is not given.
     """

@@ -35,15 +35,7 @@ _RELIABILITY_BINS = 10
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """How well one class is found.
-
-    Parameters
-    ----------
-    name
-        The class.
-    n_true, n_predicted, n_both
-        How many documents have it, how many are given it, and how many both.
-    """
+    """How many documents have a class, how many are given it, and how many both."""
 
     name: str
     n_true: int
@@ -77,17 +69,7 @@ class LengthFigures:
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """Predictions of about the same probability.
-
-    Parameters
-    ----------
-    low, high
-        The bounds of the probabilities; the upper one belongs to the next bin.
-    count, said
-        How many predictions there are, never 0, and their mean probability.
-    n_true
-        How many of them came true.
-    """
+    """Predictions of probabilities from `low` to below `high`, `said` on average; never none."""
 
     low: float
     high: float
@@ -117,15 +99,7 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A sentence that is matched to a prototype.
-
-    Parameters
-    ----------
-    text, similarity
-        The sentence, and how similar it is to the prototype.
-    rows
-        The documents that it stands in, as rows of their table, in ascending order.
-    """
+    """A sentence that is matched to a prototype, and the rows of its documents, ascending."""
 
     text: str
     similarity: float
@@ -134,17 +108,10 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class PrototypeFigures:
-    """A prototype and the sentences of the documents that are matched to it.
+    """A prototype, the share of the sentences matched to it, and the sentences most like it.
 
-    Parameters
-    ----------
-    prototype
-        The prototype; its own usage and class rates are those of the training data.
-    usage, class_rate
-        Share of the sentences matched to it, and of each class among the documents of these;
-        empty where there are none.
-    nearest
-        The sentences most like it.
+    The prototype's own usage and class rates are those of the training data; `class_rate` is that
+    of these documents, empty where no sentence is matched to it.
     """
 
     prototype: Prototype
@@ -165,26 +132,20 @@ class Overview:
     n_documents, n_sentences, n_right, n_sure, n_sure_right
         How many documents and sentences were read, how many predictions are correct, how many
         are sure (0.95 and up), and both; none is sure where a document may have several classes.
-    prototypes
+    prototypes, transitions
         The prototypes by falling score: for the last class if there are two classes, else class
-        after class by their strongest one.
-    transitions
-        How often a sentence of one prototype (row) is followed by one of another (column), in the
-        order of `prototypes`.
-    curve, class_figures
-        The pruning curve of the training, and how well each class is found.
-    confusion
-        Documents by true class (row) and predicted class (column); None where a document may
-        have any number of classes.
+        after class by their strongest one; and how often a sentence of one (row) is followed by
+        one of another (column).
+    curve, class_figures, confusion
+        The pruning curve of the training, how well each class is found, and the documents by true
+        class (row) and predicted class (column), None where they may have any number of classes.
     lengths, reliability
         Figures of short documents and of long ones, none where the documents are no texts; and
         predictions by probability, with how many came true.
-    mistakes, examples
-        The most confident mistakes, the worst first; and a document for each of the most frequent
-        classes, predicted correctly.
-    plainest
-        A short document, predicted correctly, that shows a newcomer how the model reads; None
-        where the documents are no texts, or no prediction is correct.
+    mistakes, examples, plainest
+        The most confident mistakes, the worst first; a document for each of the most frequent
+        classes, predicted correctly; and a short one, predicted correctly, that shows a newcomer
+        how the model reads, None where there is no such text.
     """
 
     classes: tuple[str, ...]
@@ -227,16 +188,10 @@ def overview_model(
     mistakes: int = 5,
     examples: int = 4,
 ) -> Overview:
-    """Look at a model as a whole.
+    """Look at a model as a whole, on documents that are best unseen in training.
 
-    Parameters
-    ----------
-    model, documents
-        The model, and labelled documents, best unseen in training; those without a sentence are
-        left out.
-    nearest, mistakes, examples
-        Most sentences shown for each prototype, and most documents shown with wrong and with
-        correct predictions.
+    Documents without a sentence are left out. At most so many sentences are shown for each
+    prototype, and so many documents with wrong and with correct predictions.
     """
     filled = np.flatnonzero(documents.sentences.filled)
     if not len(filled):
@@ -298,14 +253,7 @@ def nearest_sentences(
     """Return, for each of `k` prototypes, the sentences matched to it that are most like it.
 
     Sentences of the same words are named once; of two equally similar ones, the first in the
-    table comes first, so that the order is the same every time.
-
-    Parameters
-    ----------
-    reading, texts, rows
-        The matches, the sentences, and the row of each document.
-    k, most
-        Number of prototypes, and most sentences for each.
+    table comes first, so that the order is the same every time. `rows` is that of each document.
     """
     order = np.lexsort((np.arange(len(texts)), -reading.similarities, reading.columns))
     row_of = np.repeat(rows, reading.lengths)
@@ -355,8 +303,7 @@ def _calibrated(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the probabilities that calibration is about, and whether each came true.
 
-    Of two classes that of the last one, of several that of the class predicted, and where a
-    document may have any number of classes that of each.
+    Of two classes the last one's, of several the predicted one's, of any number each one's.
     """
     said = probabilities.astype(np.float64)
     if task == "multilabel":

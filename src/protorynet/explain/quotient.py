@@ -29,13 +29,11 @@ _LEAST_TRAFFIC = 20
 
 @dataclass(frozen=True)
 class PrefixTree:
-    """Every beginning of every trajectory once: node 0 is the empty one.
+    """Every beginning of every trajectory once: node 0 is the empty one, its parent and column -1.
 
-    A node has a parent, one sentence shorter, which always comes before it, and the column of
-    its last sentence's prototype; node 0 has -1 for both. `documents` and `members` count those
-    that begin so, and those of them with the class. `ends` is the node of each document, `places`
-    that of each document up to each of its sentences; `levels` says where nodes of each length
-    start.
+    A node's parent comes before it; `levels` says where nodes of each length start. `documents`
+    and `members` count those that begin so, and those of them with the class; `ends` is the node
+    of each document, `places` that of each document up to each of its sentences.
     """
 
     parents: NDArray[np.int64]
@@ -96,10 +94,7 @@ def grow_tree(reading: Reading, members: NDArray[np.bool_]) -> PrefixTree:
 
 
 def pure_prefixes(tree: PrefixTree, *, purity: float, support: int) -> list[int]:
-    """Return the nodes of the shortest beginnings that give the class away, most frequent first.
-
-    At least this share of so many documents that begin so have the class.
-    """
+    """Return the nodes of the shortest beginnings that give the class away, most frequent first."""
     pure = (tree.members >= purity * tree.documents) & (tree.documents >= support)
     pure[0] = False
     below = np.zeros(len(tree), np.bool_)
@@ -111,10 +106,7 @@ def pure_prefixes(tree: PrefixTree, *, purity: float, support: int) -> list[int]
 
 
 class Walk:
-    """Documents, some of which have a class, laid out so that an automaton reads all at once.
-
-    Documents of the same prototypes are read once.
-    """
+    """Documents, some of which have a class, laid out so that an automaton reads all at once."""
 
     def __init__(self, reading: Reading, members: NDArray[np.bool_]) -> None:
         paths = [reading.columns[a:b].tobytes() for a, b in pairwise(reading.offsets)]
@@ -161,9 +153,8 @@ class Walk:
 class Beliefs:
     """The reader's states for one class, as it reads prototype ids alone.
 
-    `memory` is the LSTM's, (states, 2 × layers, hidden), and `outlook` what it comes to,
-    (states, 1 + probes): the probability of the class now, and after one more sentence of each
-    of the probed prototypes.
+    `memory` is the LSTM's, (states, 2 × layers, hidden), `outlook` the probability of the class
+    now and after one more sentence of each probed prototype, (states, 1 + probes).
     """
 
     label: int
@@ -241,9 +232,8 @@ class BeliefReader:
 class Quotient:
     """Votes on how an automaton should move and accept.
 
-    `moves` counts documents that went from a state by a column to a state, (n, K, n), `ends`
-    those that ended in a state without and with the class, (n, 2). `outlook` is what the reader
-    believes in each state on average, over so many beginnings as `weight` says.
+    `moves` counts documents by state, column and next state, `ends` those that ended in a state
+    without and with the class. `outlook` is the mean belief over so many beginnings as `weight`.
     """
 
     moves: NDArray[np.float64]
@@ -325,11 +315,9 @@ def form_quotient(
 
 
 def merge_while_faithful(quotient: Quotient, walk: Walk, *, most: int) -> Quotient:
-    """Merge states that believe alike, and return the smallest automaton that is faithful enough.
+    """Merge the near states after whose merge most documents are judged as the model judges them.
 
-    Of all merges of near states, the one after which most documents are read as the model reads
-    them is made, until a single state is left; then the fewest states are taken whose fidelity
-    falls short of the best, among those of allowed size, by little.
+    Then take the fewest states, of an allowed number, whose fidelity is little below the best.
     """
     found = [(quotient, quotient.fidelity(walk))]
     while len(quotient) > 1:
@@ -345,8 +333,7 @@ def merge_while_faithful(quotient: Quotient, walk: Walk, *, most: int) -> Quotie
 def retarget(quotient: Quotient, walk: Walk, n_documents: int) -> NDArray[np.int64]:
     """Return the table, with transitions changed where that wins over several documents.
 
-    The majority need not be the best choice: many small steps that each stay in a state may
-    together lead out of it.
+    Many small steps that each stay in a state, as most do, may together lead out of it.
     """
     table, accepting = quotient.table, quotient.accepting
     best = walk.fidelity(table, quotient.start, accepting)

@@ -50,10 +50,8 @@ def explain_matches(
 
     Parameters
     ----------
-    model
-        The model.
-    encode
-        Its encoder's function from texts to vectors.
+    model, encode
+        The model, and its encoder's function from texts to vectors.
     matches
         Pairs of a text that holds more than space and the id of one of the model's prototypes.
     """
@@ -152,8 +150,7 @@ def _check(model: Model, sentence: str, prototype_id: int, columns: dict[int, in
 def word_spans(text: str, most: int) -> list[Span]:
     """Return where the words of a text are, joined to groups where there are more than `most`.
 
-    Emoji and other symbols count as words, punctuation does not, unless there is nothing else.
-    Text without spaces is cut into pieces of a few characters.
+    Symbols count as words, punctuation only where there is nothing else.
     """
     words = [piece for start, end in _runs(text) for piece in _pieces(text, start, end)]
     if not words:

@@ -19,7 +19,7 @@ from .conventions import (
 from .explanation_picture import (
     explanation_svg as explanation_svg,
     picture_png as picture_png,
-    write_picture as write_picture,
+    write_view as write_view,
 )
 from .full_report import (
     FullReport as FullReport,
@@ -30,21 +30,11 @@ from .html_pages import (
     ModelStory as ModelStory,
     explanation_fragment as explanation_fragment,
     explanation_page as explanation_page,
+    model_card as model_card,
     model_page as model_page,
     prototypes_fragment as prototypes_fragment,
     prototypes_page as prototypes_page,
     rationale_fragment as rationale_fragment,
     render as render,
-)
-from .lab_charts import picture as picture
-from .svg import (
-    dashes as dashes,
-    element as element,
-    fill as fill,
-    line_path as line_path,
-    mark as mark,
-    spread as spread,
-    stroke as stroke,
-    text as text,
 )
 from .trajectory_drawing import trajectory_svg as trajectory_svg

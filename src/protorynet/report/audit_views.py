@@ -47,7 +47,7 @@ _TITLES = {
     "unknown_words": "Test data of other words",
     "unused_prototypes": "Prototypes without use",
 }
-_NOTHING = "Nothing to report: none of the checks found anything amiss."
+_NOTHING = "Nothing to report: none of the checks found a problem."
 
 
 def print_audit(audit: Audit, console: Console) -> None:

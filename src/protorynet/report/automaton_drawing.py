@@ -56,14 +56,11 @@ def automaton_svg(
 
     Parameters
     ----------
-    automaton
-        The automaton.
-    prototypes
-        The model's prototypes, whose sentences the picture shows.
-    standalone
-        Whether the picture is a file of its own, which must bring its background with it.
-    listed
-        Whether the prototypes' sentences stand below; a page that lists them already needs none.
+    automaton, prototypes
+        The automaton, and the model's prototypes, whose sentences the picture shows.
+    standalone, listed
+        Whether it is a file of its own, which must bring its background with it; whether the
+        prototypes' sentences stand below, which a page that lists them already does not need.
     """
     layout = _lay_out(automaton)
     sentences = {item.id: item.caption for item in prototypes}
@@ -95,11 +92,9 @@ def automaton_svg(
 
 
 class _Arc:
-    """One edge to be drawn.
+    """One edge to be drawn: above the states (`side` 1), below (-1), or a loop (0).
 
-    `side` is above the states (1), below (-1), or a loop (0); `share` is its traffic as a share
-    of that of the busiest edge; `label` is empty where hardly any sentence goes this way. The
-    layout adds the curve, where its arrow ends, and the middle of the label's line of text.
+    `share` is its traffic as a share of the busiest edge's. The layout adds the rest.
     """
 
     def __init__(self, edge: Edge, most: int) -> None:
@@ -128,11 +123,9 @@ class _Layout:
 
 
 def _lay_out(automaton: Automaton) -> _Layout:
-    """Place the states side by side by rising belief.
+    """Place the states by rising belief, and edges in lanes so high that no two labels touch.
 
-    Edges to a stronger belief run above the states, edges to a weaker one below, each in a lane
-    over all that it spans, and so high that no two labels touch. Edges that no document took are
-    left out.
+    Edges to a stronger belief run above the states, others below; those never taken are left out.
     """
     n = len(automaton.states)
     taken = sorted(
@@ -286,7 +279,7 @@ def _header(automaton: Automaton, layout: _Layout) -> list[str]:
     documents = f"{automaton.n_held_out if unseen else automaton.n_train:,}"
     fidelity = (
         f"It decides as the model does for {100 * automaton.fidelity:.1f}% of {documents} "
-        f"{'texts held out' if unseen else 'texts it was learnt from'}."
+        f"{'texts held out' if unseen else 'texts it was learned from'}."
     )
     columns = int((layout.width - 32) / COLUMN_WIDTH)
     return [

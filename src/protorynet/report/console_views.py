@@ -69,23 +69,7 @@ def printed(show: Callable[[Any, Console], None], thing: Any) -> str:
 
 
 def print_explanation(explanation: Explanation, console: Console) -> None:
-    """Print every sentence with its prototype and the running probability, then the verdict.
-
-    Examples
-    --------
-    >>> from rich.console import Console
-    >>> from protorynet.explain import Explanation, SentenceExplanation
-    >>> sure = {"negative": 0.07, "positive": 0.93}
-    >>> step = SentenceExplanation(
-    ...     "A joy!", 0, 6, 7, "What a delight.", 0.8, None, None, sure, sure, effect=0.43)
-    >>> print_explanation(Explanation("A joy!", "positive", sure, (step,)), Console(width=60))
-    Each sentence is matched to the prototype it resembles most. ...
-    1  A joy!
-       like prototype 7: What a delight. (similarity 0.80)
-       score 0.93 ··········│█████████·  so far  93%  effect +43
-    <BLANKLINE>
-    Verdict: positive 93%
-    """
+    """Print every sentence with its prototype and the running probability, then the verdict."""
     scale = scale_of_explanation(explanation)
     legend = _legend(scale, console) + (_WORDS_LEGEND if explanation.has_words else "")
     print_hanging(console, "", Text(legend, style="dim"))
@@ -158,9 +142,9 @@ def print_automaton(automaton: Automaton, prototypes: Prototypes, console: Conso
         f"  with {n} state{'s' * (n != 1)} and {automaton.n_transitions:,} transitions",
     )
     console.print(headline, soft_wrap=True)
-    measured_on, beside = f"{automaton.n_train:,} texts it was learnt from", ""
+    measured_on, beside = f"{automaton.n_train:,} texts it was learned from", ""
     if automaton.fidelity_held_out is not None:
-        measured_on = f"{automaton.n_held_out:,} texts it was not learnt from"
+        measured_on = f"{automaton.n_held_out:,} texts it was not learned from"
         beside = f"; {100 * automaton.fidelity_train:.1f}% on the others"
     trust = (
         f"Share of {measured_on} that the automaton and the model agree on, {label} or "
@@ -183,10 +167,7 @@ def print_automaton(automaton: Automaton, prototypes: Prototypes, console: Conso
 
 
 def print_hanging(console: Console, lead: str | Text, body: Text) -> None:
-    """Print a text after a lead, wrapped so that further lines begin where the first one did.
-
-    A lead that is no `Text` yet is printed bold.
-    """
+    """Print a text after a lead (bold unless a `Text`), further lines beginning where it began."""
     if isinstance(lead, str):
         lead = Text(lead, style="bold" if lead.strip() else "")
     room = max(_view_width(console) - lead.cell_len, 10)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 READER_IS_BEHIND = (
     "Prototypes were edited by hand after the reader was last trained, so it decides with "
-    "prototypes that it has not learnt to use."
+    "prototypes that it has not learned to use."
 )
 """What every view says of an explanation whose `reader_is_behind`."""
 
@@ -59,13 +59,7 @@ def format_measure(value: float | None) -> str:
 
 
 def measure_title(name: str) -> str:
-    """Return a measure's key as words.
-
-    Examples
-    --------
-    >>> measure_title("ids_only_accuracy")
-    'Ids only accuracy'
-    """
+    """Return a measure's key as words: "Ids only accuracy"."""
     words = name.replace("_", " ").strip()
     return words[:1].upper() + words[1:]
 
@@ -76,13 +70,7 @@ def clean(text: str) -> str:
 
 
 def printable(text: str, encoding: str = "utf-8") -> str:
-    r"""Return the text on one line, without anything that could steer a terminal.
-
-    Examples
-    --------
-    >>> printable("two\nlines \x1b[31mred"), printable("café", "ascii")
-    ('two lines \ufffd[31mred', 'caf?')
-    """
+    """Return the text on one line, without anything that could steer a terminal."""
     line = _DIRECTION.sub("", clean(" ".join(text.split())))
     return line.encode(encoding, "replace").decode(encoding)
 
@@ -96,13 +84,7 @@ def count_columns(text: str) -> int:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return the text cut to a number of columns, with an ellipsis where it was cut.
-
-    Examples
-    --------
-    >>> shorten("NaturalPlace", 8), shorten("Animal", 8)
-    ('Natural…', 'Animal')
-    """
+    """Return the text cut to a number of columns, with an ellipsis where it was cut."""
     if count_columns(text) <= limit:
         return text
     while text and count_columns(text) > limit - 1:
@@ -111,13 +93,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def break_lines(text: str, limit: int, most: int = 100) -> list[str]:
-    """Return the text in lines of at most `limit` columns, the last one cut if need be.
-
-    Examples
-    --------
-    >>> break_lines("The light over the harbour alone is worth the ticket.", 20, most=2)
-    ['The light over the', 'harbour alone is wo…']
-    """
+    """Return the text in lines of at most `limit` columns, the last one cut if need be."""
     broken, line = [], ""
     for word in text.split():
         joined = f"{line} {word}" if line else word
@@ -152,10 +128,7 @@ class ShownClass:
 
 @dataclass(frozen=True)
 class Scale:
-    """One axis between two classes, or the strongest of several classes.
-
-    `pole` is the class at the upper end of the axis, None where there are several classes.
-    """
+    """One axis up to the class `pole`, or the strongest of several classes where that is None."""
 
     classes: tuple[str, ...]
     pole: str | None
@@ -231,10 +204,7 @@ def read_verdict(explanation: Explanation, scale: Scale) -> ShownClass:
 
 
 def find_decider(explanation: Explanation) -> Literal["pattern", "whole", "differs"] | None:
-    """Say what decided: a pattern or the whole document; None where there is nothing to tell.
-
-    Where the automaton differs from the model it explains nothing.
-    """
+    """Say what decided, if known; an automaton that differs from the model explains nothing."""
     reading = explanation.automaton
     if reading is None:
         return None
@@ -256,8 +226,7 @@ class Piece(NamedTuple):
 def mark_words(text: str, words: Sequence[WordEffect], match: Match) -> list[Piece]:
     """Cut a sentence into marked words and what lies between.
 
-    Both sentences of a match are measured by the strongest word of the two, so that the same mark
-    means the same on either side.
+    Marks mean the same in both sentences of a match: the strongest word of the two sets the scale.
     """
     pieces, end = [], 0
     for word in words:

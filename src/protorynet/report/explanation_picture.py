@@ -40,10 +40,9 @@ def explanation_svg(explanation: Explanation, *, width: int = 960) -> str:
 
     Parameters
     ----------
-    explanation
-        The document's explanation.
-    width
-        Width in pixels, from 320 to 4000; the height follows from the text.
+    explanation, width
+        The document's explanation, and the width in pixels, from 320 to 4000; the height follows
+        from the text.
     """
     if not _NARROWEST <= width <= _WIDEST:
         raise InputError(
@@ -84,11 +83,6 @@ def picture_png(picture: str, *, scale: float = 2.0) -> bytes:
     except ImportError:
         raise MissingExtraError("Writing PNG files", "resvg_py", extra="png") from None
     return bytes(resvg_py.svg_to_bytes(svg_string=picture, zoom=scale))
-
-
-def write_picture(picture: str | bytes, path: Path) -> None:
-    """Write a picture to a file."""
-    write_view(path, picture, "picture")
 
 
 def write_view(path: Path, content: str | bytes, kind: str) -> None:

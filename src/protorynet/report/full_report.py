@@ -60,18 +60,15 @@ class FullReport:
 
     Parameters
     ----------
-    title
-        The headline.
-    model
-        The model.
+    title, model
+        The headline, and the model.
     overview, evaluation
         What it does with the test documents, and how far its explanations can be trusted.
-    automata
-        One for each of the most frequent answers.
-    misled
-        The wrong ones of these answers, by the beginning that misled the model.
+    automata, misled
+        One for each of the most frequent answers; the wrong ones of these answers, by the
+        beginning that misled the model.
     audit
-        What a careful colleague would tell; None where the training documents were not given.
+        What a careful colleague would say; None where the training documents were not given.
     provenance
         Names and values of what is needed to make the report again.
     """
@@ -95,18 +92,15 @@ def compile_report(
     title: str,
     provenance: tuple[tuple[str, str], ...] = (),
 ) -> FullReport:
-    """Put together all that a report tells.
+    """Put together all that a report holds.
 
     Parameters
     ----------
-    model
-        The model.
-    evaluation
-        Its accuracy and faithfulness on the test documents.
-    test
-        Labelled documents, best unseen in training.
-    train
-        The documents that the model was made from; without them there is no audit.
+    model, evaluation
+        The model, and its accuracy and faithfulness on the test documents.
+    test, train
+        Labelled documents, best unseen in training, and those that the model was made from;
+        without these there is no audit.
     title, provenance
         The headline, and what is needed to make the report again.
     """
@@ -139,7 +133,7 @@ def _choose_automata(
         learning, held_out = measuring, None
     else:
         is_kept = np.arange(len(measuring.lengths)) % _ONE_IN == _ONE_IN - 1
-        learning, held_out = _part(measuring, ~is_kept), _part(measuring, is_kept)
+        learning, held_out = measuring.part(~is_kept), measuring.part(is_kept)
     names = model.labels.names
     return tuple(
         learn_automaton(model, learning, names[place], held_out=held_out) for place in frequent
@@ -149,11 +143,6 @@ def _choose_automata(
 def _trace(model: Model, documents: LabelledDocuments) -> Reading:
     filled = documents_at(documents, np.flatnonzero(documents.sentences.filled))
     return model.match(filled.embeddings, filled.sentences.lengths)
-
-
-def _part(reading: Reading, chosen: np.typing.NDArray[np.bool_]) -> Reading:
-    places = np.flatnonzero(np.repeat(chosen, reading.lengths))
-    return reading.take(places, reading.lengths[chosen])
 
 
 def write_report(report: FullReport, path: Path, *, as_markdown: bool = False) -> None:

@@ -20,6 +20,7 @@ from protorynet.report.trajectory_drawing import trajectory_svg
 
 if TYPE_CHECKING:
     from protorynet.explain import Evaluation, Explanation, Rationale
+    from protorynet.model import Model
     from protorynet.prototypes import Prototypes
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]|~$#])")
@@ -31,16 +32,12 @@ class ModelStory:
 
     Parameters
     ----------
-    title, subtitle
-        Headline of the page and the line beneath it.
-    facts
-        Names and values of the headline facts, such as ``("Accuracy", "91.4%")``.
-    prototypes
-        The model's prototypes.
-    evaluation
-        Accuracy and faithfulness; None leaves the section out.
-    examples
-        Captions and explanations of single texts.
+    title, subtitle, facts
+        Headline of the page, the line beneath it, and names and values of the headline facts, such
+        as ``("Accuracy", "91.4%")``.
+    prototypes, evaluation, examples
+        The model's prototypes; accuracy and faithfulness, None leaves the section out; captions
+        and explanations of single texts.
     """
 
     title: str
@@ -82,6 +79,11 @@ def prototypes_page(prototypes: Prototypes, path: Path) -> None:
 def model_page(story: ModelStory, path: Path) -> None:
     """Write a self-contained page that tells a whole model: prototypes, examples, measures."""
     write_view(path, render("model_page.html", story=story), "page")
+
+
+def model_card(model: Model) -> str:
+    """Return the model card, what a model is in words, as Markdown."""
+    return render("model_card.txt", model=model, cell=_escape_cell)
 
 
 def render(template: str, **values: Any) -> str:
@@ -140,3 +142,11 @@ def _keep_writable(value: object) -> object:
 def _escape_markdown(value: object) -> str:
     """Return a value as one line that Markdown shows as it is."""
     return _MARKDOWN.sub(r"\\\1", escape(conventions.printable(str(value)), quote=False))
+
+
+def _escape_cell(text: str) -> str:
+    """Keep text from breaking out of a Markdown table or becoming markup."""
+    flat = " ".join(text.split())
+    for character in "\\|<>[]`*_":
+        flat = flat.replace(character, "\\" + character)
+    return flat

@@ -41,10 +41,7 @@ _QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
 
 def usage_chart(prototypes: Sequence[PrototypeFigures], scale: Scale, *, width: int) -> str:
-    """Return a bar per prototype, the most used first: its share of the sentences.
-
-    The tick on a bar is its share of the training sentences; mark and hue tell the class.
-    """
+    """Return a bar per prototype, the most used first, with a tick at its share in training."""
     ordered = sorted(prototypes, key=lambda each: (-each.usage, each.prototype.id))[:_MOST_BARS]
     most = max(max(each.usage, each.prototype.usage) for each in ordered) or 1.0
     wide = width >= _WIDE
@@ -101,10 +98,7 @@ def calibration_chart(
 
 
 def pruning_chart(curve: Sequence[PruningPoint], kept: int, *, width: int = 340) -> str:
-    """Return the accuracy on held-out training documents by number of prototypes.
-
-    The point of the number that the model keeps is ringed.
-    """
+    """Return the held-out accuracy by number of prototypes; the number kept is ringed."""
     points = sorted(curve, key=lambda each: each.n_prototypes)
     sizes = [math.log(each.n_prototypes) for each in points]
     values = [each.accuracy for each in points]
@@ -132,8 +126,7 @@ def pruning_chart(curve: Sequence[PruningPoint], kept: int, *, width: int = 340)
 def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width: int = 340) -> str:
     """Return the confusion matrix: true classes down, predicted classes across.
 
-    Every cell tells its count, and its strength the share of the true class; what is right lies
-    on the diagonal and has another hue than mistakes.
+    The strength of a cell is its share of the true class; the diagonal has a hue of its own.
     """
     n = len(classes)
     names = [printable(name) for name in classes]
@@ -179,10 +172,7 @@ def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width:
 def transitions_chart(
     prototypes: Sequence[Prototype], counts: NDArray[np.int64], *, width: int
 ) -> str:
-    """Return how often each prototype is followed by each other, in percent of the row.
-
-    Of many prototypes the most frequent are shown.
-    """
+    """Return how often each (busy) prototype is followed by each other, in percent of the row."""
     busy = np.argsort(-(counts.sum(axis=0) + counts.sum(axis=1)), kind="stable")
     kept = np.sort(busy[:_MOST_PROTOTYPES])
     shown = [prototypes[place] for place in kept.tolist()]

@@ -22,17 +22,12 @@ _SHAPES: tuple[tuple[tuple[float, float], ...], ...] = (
     ((-1.2, -0.6), (1.2, -0.6), (1.2, 0.6), (-1.2, 0.6)),
     ((-0.6, -1.2), (0.6, -1.2), (0.6, 1.2), (-0.6, 1.2)),
 )
-_DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 3", "12 4", "1 4", "9 2 1 2 1 2")
+# One dash pattern per hue, for the same reason.
+DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 3", "12 4", "1 4", "9 2 1 2 1 2")
 
 
 def element(name: str, /, *children: str, **attributes: object) -> str:
-    """Return an element; children are markup already, attributes are escaped.
-
-    Examples
-    --------
-    >>> element("circle", r=2.5, stroke_width=1, class_="a<b")
-    '<circle r="2.5" stroke-width="1" class="a&lt;b"/>'
-    """
+    """Return an element; children are markup already, attributes are escaped."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
         for key, value in attributes.items()
@@ -88,19 +83,8 @@ def stroke(hue: int | None) -> dict[str, object]:
     return {"fill": "none", "stroke": HUES[hue], "class_": f"pn-stroke pn-hue-{hue}"}
 
 
-def dashes(hue: int) -> str:
-    """Return the dash pattern that tells a hue's line from others without colour."""
-    return _DASHES[hue]
-
-
 def line_path(points: list[tuple[float, float]]) -> str:
-    """Return the path through points.
-
-    Examples
-    --------
-    >>> line_path([(0, 1), (2.25, 3)])
-    'M0 1L2.25 3'
-    """
+    """Return the path through points."""
     return "M" + "L".join(f"{_value(x)} {_value(y)}" for x, y in points)
 
 
@@ -127,21 +111,6 @@ def mark(x: float, y: float, radius: float, hue: int, title: str) -> str:
         return element("circle", tooltip(title), cx=x, cy=y, r=radius, **fill(hue))
     path = line_path([(x + radius * dx, y + radius * dy) for dx, dy in shape]) + "Z"
     return element("path", tooltip(title), d=path, **fill(hue))
-
-
-def spread(places: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Return the places moved apart by at least a gap, kept in order and within bounds."""
-    order = sorted(range(len(places)), key=lambda index: places[index])
-    moved = list(places)
-    floor = low
-    for index in order:
-        moved[index] = floor = max(moved[index], floor)
-        floor += gap
-    ceiling = high
-    for index in reversed(order):
-        moved[index] = ceiling = min(moved[index], ceiling)
-        ceiling -= gap
-    return moved
 
 
 def _value(value: object) -> str:

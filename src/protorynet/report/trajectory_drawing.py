@@ -16,15 +16,14 @@ from protorynet.report.conventions import (
 )
 from protorynet.report.svg import (
     COLUMN_WIDTH,
+    DASHES,
     LETTERING,
     canvas,
-    dashes,
     element,
     fill,
     line_path,
     mark,
     polyline,
-    spread,
     text,
 )
 
@@ -46,19 +45,8 @@ def trajectory_svg(explanation: Explanation, *, width: int = 640, height: int = 
 
     Parameters
     ----------
-    explanation
-        The document's explanation.
-    width, height
-        Size in pixels, at least 240 × 120.
-
-    Examples
-    --------
-    >>> from protorynet.explain import Explanation, SentenceExplanation
-    >>> sure = {"negative": 0.07, "positive": 0.93}
-    >>> step = SentenceExplanation(
-    ...     "A joy!", 0, 6, 7, "What a delight.", 0.8, None, None, sure, sure, effect=0.43)
-    >>> trajectory_svg(Explanation("A joy!", "positive", sure, (step,)))
-    '<svg xmlns="http://www.w3.org/2000/svg" ... role="img"...><title>positive, 93%: ...</svg>'
+    explanation, width, height
+        The document's explanation, and the size in pixels, at least 240 × 120.
     """
     if width < _SMALLEST[0] or height < _SMALLEST[1]:
         raise InputError(
@@ -227,7 +215,7 @@ def _draw_classes(explanation: Explanation, scale: Scale, frame: _Frame) -> list
         values = [scale.reading(name, step.running[name]).value for step in steps]
         look: dict[str, object] = {"stroke_width": 2.75, "stroke_opacity": 1}
         if name != winner:
-            look = {"stroke_width": 1.25, "stroke_opacity": 0.65, "stroke_dasharray": dashes(hue)}
+            look = {"stroke_width": 1.25, "stroke_opacity": 0.65, "stroke_dasharray": DASHES[hue]}
         note = f"{name}: {format_percent(final[name])}"
         parts.append(polyline(_running_points(frame, values), hue, note, **look))
     named = by_probability[: int((frame.bottom - frame.top + 20) // 14)]
@@ -239,7 +227,7 @@ def _line_labels(frame: _Frame, last: list[ShownClass], winner: str) -> list[str
     ends = [frame.y(reading.value) for reading in last]
     columns = int((frame.width - frame.right - 12) / COLUMN_WIDTH) - 5
     parts = []
-    for reading, y in zip(last, spread(ends, 14, frame.top - 8, frame.bottom + 8), strict=True):
+    for reading, y in zip(last, _spread(ends, 14, frame.top - 8, frame.bottom + 8), strict=True):
         parts.append(mark(frame.right + 4, y, 3.5, reading.hue, reading.label))
         look: dict[str, object] = {"fill_opacity": 0.75}
         if reading.label == winner:
@@ -247,6 +235,21 @@ def _line_labels(frame: _Frame, last: list[ShownClass], winner: str) -> list[str
         name = f"{shorten(reading.label, columns)} {format_percent(reading.value)}"
         parts.append(text(name, frame.right + 12, y + 4, **look))
     return parts
+
+
+def _spread(places: list[float], gap: float, low: float, high: float) -> list[float]:
+    """Return the places moved apart by at least a gap, kept in order and within bounds."""
+    order = sorted(range(len(places)), key=lambda index: places[index])
+    moved = list(places)
+    floor = low
+    for index in order:
+        moved[index] = floor = max(moved[index], floor)
+        floor += gap
+    ceiling = high
+    for index in reversed(order):
+        moved[index] = ceiling = min(moved[index], ceiling)
+        ceiling -= gap
+    return moved
 
 
 def _running_points(frame: _Frame, values: list[float]) -> list[tuple[float, float]]:

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, FailFast, Field
 
-from protorynet.card import model_card
 from protorynet.errors import EncoderError, InputError, ModelFormatError
+from protorynet.report import model_card
 from protorynet.server.api_keys import require
 from protorynet.server.api_shapes import ApiError, Body, Text
 from protorynet.server.background import run_in_pool
