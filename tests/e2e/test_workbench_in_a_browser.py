@@ -387,7 +387,7 @@ def test_a_table_is_read_at_once_and_told_by_group_and_time(
 def test_trust_is_told_in_plain_words(visitor: Visitor) -> None:
     page = visitor.open("trust/hotel")
     told = page.inner_text("main")
-    assert "answered rightly" in told
+    assert "answered correctly" in told
     assert "Right from the matches alone" in told
     assert "Before you use it" in told
 
