@@ -22,7 +22,7 @@ from protorynet.errors import InputError, TableError
 from protorynet.server import Limits, ServerConfig, csv_lines
 from protorynet.server.api_shapes import safe_cell
 from protorynet.server.workbench import batch_store
-from protorynet.server.workbench.batch_overview import group_keys, time_keys
+from protorynet.server.workbench.batch_routes import group_keys, time_keys
 from protorynet.server.workbench.batch_store import preview, read_upload
 from server_scene import FORMULA, SCRIPT, Bench, error_code, running
 

@@ -11,8 +11,6 @@ from protorynet.cli.command_inputs import AsJson
 from protorynet.cli.output import note, print_json, result_console
 from protorynet.errors import InputError, MissingExtraError
 
-__all__ = ["keys", "serve"]
-
 _ACCESS = "Who may use it"
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
 
@@ -67,7 +65,7 @@ def serve(
     ] = None,
     device: Annotated[str, typer.Option(help="'auto', 'cpu' or 'cuda'.")] = "auto",
 ) -> None:
-    """Serve models to programs (REST) and people (pages), on this machine unless told otherwise.
+    """Serve models to programs (REST) and people (pages), on this machine by default.
 
     The routes are described under /docs. Logs are lines of JSON on standard error, without the
     texts. SIGHUP, or POST /v1/models/NAME/reload, reads a model again without a pause.
@@ -77,7 +75,7 @@ def serve(
     from protorynet.server import ServerConfig
 
     config = ServerConfig(
-        models=_named(models or [], name or []),
+        models=_name_models(models or [], name or []),
         host=host,
         port=port,
         keys=keys_file,
@@ -133,7 +131,7 @@ def list_keys(file: KeysFile, as_json: AsJson = False) -> None:
 
     from protorynet.server import KeyFile
 
-    found = KeyFile(_existing(file)).keys()
+    found = KeyFile(_require_file(file)).keys()
     if as_json:
         listed = [
             {"id": key.id, "name": key.name, "scope": key.scope, "created": key.created}
@@ -154,11 +152,11 @@ def revoke_key(
     """Revoke a key; servers that use the file refuse it from then on."""
     from protorynet.server import KeyFile
 
-    key = KeyFile(_existing(file)).revoke(key_id)
+    key = KeyFile(_require_file(file)).revoke(key_id)
     note(f"revoked {key.id} ({key.scope}{f', {key.name}' * bool(key.name)})")
 
 
-def _existing(file: Path) -> Path:
+def _require_file(file: Path) -> Path:
     if not file.is_file():
         raise InputError(f"{file} is no file of keys. Make one with `protorynet keys create`.")
     return file
@@ -182,7 +180,7 @@ def _check_installed() -> None:
             raise MissingExtraError("The server", package, extra="server")
 
 
-def _named(folders: list[Path], pairs: list[str]) -> dict[str, Path]:
+def _name_models(folders: list[Path], pairs: list[str]) -> dict[str, Path]:
     """Return the model directories by name; no two may share one."""
     from protorynet.server import model_name
 

@@ -62,16 +62,7 @@ class JsonLines(logging.Formatter):
 
 
 def origin(error: BaseException) -> dict[str, str]:
-    """Say what kind an error is and where it happened; its message may hold a client's text.
-
-    Examples
-    --------
-    >>> try:
-    ...     int("a client's text")
-    ... except ValueError as error:
-    ...     origin(error)["error"]
-    'ValueError'
-    """
+    """Say what kind an error is and where it happened; its message may hold a client's text."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     calls = (f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
     return {"error": type(error).__name__, "where": " > ".join(calls)}
