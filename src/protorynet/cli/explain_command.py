@@ -26,7 +26,7 @@ from protorynet.cli.command_inputs import (
     read_documents,
     table_option,
 )
-from protorynet.cli.output import check_writable, note, print_json, print_json_line, result_console
+from protorynet.cli.output import check_writable, note, print_json, result_console
 from protorynet.errors import EmptyDocumentError, InputError
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _show(
 ) -> None:
     if as_json:
         for explanation in explanations:
-            (print_json_line if as_lines else print_json)(explanation.to_dict())
+            print_json(explanation.to_dict(), as_line=as_lines)
         return
     from protorynet import report
 

@@ -37,19 +37,11 @@ def note(message: str) -> None:
     _print_remark(message, lead="", style="dim")
 
 
-def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object, indented for people; programs do not mind."""
-    print(_format_json(value, indent=2))
-
-
-def print_json_line(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on a line of its own."""
-    print(_format_json(value, indent=None))
-
-
-def _format_json(value: Mapping[str, Any], indent: int | None) -> str:
+def print_json(value: Mapping[str, Any], *, as_line: bool = False) -> None:
+    """Print one JSON object, indented for people unless it is one of many."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    return json.dumps(value, indent=indent, ensure_ascii=not is_unicode, allow_nan=False)
+    indent = None if as_line else 2
+    print(json.dumps(value, indent=indent, ensure_ascii=not is_unicode, allow_nan=False))
 
 
 def _print_remark(message: str, lead: str, style: str) -> None:

@@ -85,7 +85,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     threads = ThreadPoolExecutor(1, thread_name_prefix="protorynet-batch")
     state.batchers = {
         name: Batcher(
-            state.store, name, limits=state.config.limits, threads=threads, metrics=state.metrics
+            store=state.store,
+            name=name,
+            limits=state.config.limits,
+            threads=threads,
+            metrics=state.metrics,
         )
         for name in state.store.names()
     }

@@ -192,7 +192,7 @@ def job(job_id: Annotated[str, Path(max_length=64)], request: Request) -> JobVie
     """Say how far a job is, and what it gave once it is done."""
     found: Job = request.app.state.jobs.get(job_id)
     check_scope(request, found.scope)
-    return found
+    return JobView.model_validate(found.model_dump())
 
 
 class InProgress(Exception):  # noqa: N818 -- it is no error, and clients get a 202

@@ -24,8 +24,7 @@ class Limits:
     max_texts, max_characters, max_sentences
         Texts of one request, characters of one text, and sentences of all texts together.
     max_sentences_with_words, max_characters_with_words
-        Sentences and characters of all texts together where the words of each sentence are asked
-        for, which costs far more: the encoder reads a sentence once for each of its words.
+        The same of all texts where words are asked for: a sentence is encoded once for each.
     max_waiting
         Requests that may wait for one model; further ones are asked to come again.
     max_jobs

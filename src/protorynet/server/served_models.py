@@ -237,6 +237,7 @@ async def ask(app: FastAPI, name: str, kind: Kind, texts: Sequence[str]) -> Answ
     return await batcher.ask(kind, texts)
 
 
+@dataclass(eq=False, kw_only=True)
 class Batcher:
     """Gathers the questions to one model, and has them answered on a thread.
 
@@ -245,21 +246,18 @@ class Batcher:
     that is present when it begins.
     """
 
-    def __init__(
-        self, store: ModelStore, name: str, *, limits: Limits, threads: Executor, metrics: Metrics
-    ) -> None:
-        self._store = store
-        self._name = name
-        self._limits = limits
-        self._threads = threads
-        self._metrics = metrics
-        self._waiting: asyncio.Queue[Question] = asyncio.Queue()
-        self._left_over: Question | None = None
-        self._task: asyncio.Task[None] | None = None
+    store: ModelStore
+    name: str
+    limits: Limits
+    threads: Executor
+    metrics: Metrics
+    _waiting: asyncio.Queue[Question] = field(default_factory=asyncio.Queue, init=False)
+    _left_over: Question | None = field(default=None, init=False)
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
 
     def start(self) -> None:
         """Begin to answer; the event loop must be running."""
-        self._task = asyncio.create_task(self._work(), name=f"batches of {self._name}")
+        self._task = asyncio.create_task(self._work(), name=f"batches of {self.name}")
 
     @property
     def works(self) -> bool:
@@ -274,15 +272,15 @@ class Batcher:
 
     async def ask(self, kind: Kind, texts: Sequence[str]) -> Answer:
         """Wait for the answer, but no longer than allowed."""
-        if self._waiting.qsize() >= self._limits.max_waiting:
+        if self._waiting.qsize() >= self.limits.max_waiting:
             raise too_busy(self._waiting.qsize())
         question = Question(kind, texts, asyncio.get_running_loop().create_future())
         self._waiting.put_nowait(question)
         self._count_waiting()
         try:
-            return await asyncio.wait_for(question.answer, self._limits.seconds)
+            return await asyncio.wait_for(question.answer, self.limits.seconds)
         except TimeoutError:
-            raise too_slow(self._limits.seconds) from None
+            raise too_slow(self.limits.seconds) from None
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
@@ -291,7 +289,7 @@ class Batcher:
             self._count_waiting()
             if not batch:
                 continue
-            answers = await loop.run_in_executor(self._threads, self._answer, batch)
+            answers = await loop.run_in_executor(self.threads, self._answer, batch)
             for question, answer in zip(batch, answers, strict=True):
                 if question.answer.done():  # the client went away, or its time was over
                     continue
@@ -306,12 +304,12 @@ class Batcher:
         if first is None:
             first = await self._waiting.get()
             if self._waiting.empty():
-                await asyncio.sleep(self._limits.window_seconds)
+                await asyncio.sleep(self.limits.window_seconds)
         batch, size = [first], first.size
         while not self._waiting.empty():
             following = self._waiting.get_nowait()
             size += following.size
-            if size > self._limits.max_batch_characters:
+            if size > self.limits.max_batch_characters:
                 self._left_over = following
                 break
             batch.append(following)
@@ -319,17 +317,17 @@ class Batcher:
 
     def _answer(self, questions: Sequence[Question]) -> list[Answer | Exception]:
         """Answer on a thread; if a batch fails, each of its questions is tried alone."""
-        served = self._store.get(self._name)
-        self._metrics.batches.labels(self._name).observe(len(questions))
-        self._metrics.texts.labels(self._name).inc(sum(len(q.texts) for q in questions))
+        served = self.store.get(self.name)
+        self.metrics.batches.labels(self.name).observe(len(questions))
+        self.metrics.texts.labels(self.name).inc(sum(len(q.texts) for q in questions))
         try:
-            return [*answer_together(served, questions, max_sentences=self._limits.max_sentences)]
+            return [*answer_together(served, questions, max_sentences=self.limits.max_sentences)]
         except Exception as error:
             where = origin(error)
-            _LOG.error("batch failed", extra={"model": self._name, "size": len(questions)} | where)
+            _LOG.error("batch failed", extra={"model": self.name, "size": len(questions)} | where)
             if len(questions) == 1:
                 return [error]
             return [answer for question in questions for answer in self._answer([question])]
 
     def _count_waiting(self) -> None:
-        self._metrics.waiting.labels(self._name).set(self._waiting.qsize())
+        self.metrics.waiting.labels(self.name).set(self._waiting.qsize())
