@@ -15,10 +15,7 @@ from server_scene import Running, serving, write_table
 
 @pytest.fixture(scope="session")
 def hotel(
-    tiny_bert_folder: Path,
-    reviews: Any,
-    quick: Settings,
-    tmp_path_factory: pytest.TempPathFactory,
+    tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """A model directory that tests only read."""
     folder = tmp_path_factory.mktemp("served") / "hotel"

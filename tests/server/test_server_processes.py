@@ -32,7 +32,7 @@ def test_a_server_reloads_on_a_hangup_and_answers_what_is_under_way_before_it_en
         process.send_signal(signal.SIGHUP)
         wait_until(lambda: 'protorynet_reloads_total{model="hotel"} 1.0' in counts(), process)
         asked = threads.submit(server.explain, TEXTS * 30)
-        wait_until(lambda: 'waiting_requests{model="hotel"}' in counts(), process)
+        wait_until(lambda: 'batch_requests_count{model="hotel"} 1.0' in counts(), process)
         process.send_signal(signal.SIGTERM)
         assert asked.result().status_code == 200
         _, err = process.communicate(timeout=60)

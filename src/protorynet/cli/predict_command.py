@@ -115,16 +115,16 @@ def predict(
         return
     if address is not None:
         raise InputError(f"--address {address} needs --engine ray.")
-    sources = _find_sources(sources)
+    from protorynet.data import find_files, open_stream
+
+    if _STANDARD not in sources:
+        sources = [str(path) for path in find_files(sources)]  # once for the whole run
     _check_places(model, sources, output, resume=resume)
     if kind is not None and output not in (None, _STANDARD) and _STANDARD not in sources:
         raise InputError(
             f"--format {kind} is about standard input and output; files tell their formats by "
             "their endings. Leave it out."
         )
-
-    from protorynet.data import open_stream
-
     stream = open_stream(
         sources,
         text=text,
@@ -156,13 +156,6 @@ def predict(
     note_left_out(written.n_left_out)
     if output not in (None, _STANDARD):
         note(f"wrote {written.n_rows:,} predictions to {output}")
-
-
-def _find_sources(sources: list[str]) -> list[str]:
-    """Return the files that patterns and folders stand for, looked up once for the whole run."""
-    from protorynet.data import find_files
-
-    return sources if _STANDARD in sources else [str(path) for path in find_files(sources)]
 
 
 def _check_places(model: Path, sources: list[str], output: str | None, *, resume: bool) -> None:

@@ -72,6 +72,8 @@ def serve(
 
     **Example:** `protorynet serve model --port 8080`
     """
+    from importlib.util import find_spec
+
     from protorynet.server import ServerConfig
 
     config = ServerConfig(
@@ -85,11 +87,17 @@ def serve(
     )
     if data is not None and not data.is_file():
         raise InputError(f"--data {data} is no file. Give a CSV, TSV, JSONL or Parquet table.")
-    _check_installed()
-    _check_keys(config.keys)
-    # Only now: what is imported takes a while.
-    from protorynet.server import serve as run
+    for package in _NEEDED:
+        if find_spec(package) is None:
+            raise MissingExtraError("The server", package, extra="server")
+    # Only now: what is imported needs these packages, and takes a while.
+    from protorynet.server import KeyFile, serve as run
 
+    if keys_file is not None and not KeyFile(keys_file).keys():
+        raise InputError(
+            f"{keys_file} holds no keys, so nobody could use the server. Make one with "
+            f"`protorynet keys create --scope predict {keys_file}`."
+        )
     names = ", ".join(sorted(config.models))
     run(config, announce=lambda url: note(f"serving {names} on {url} (routes: {url}/docs)"))
 
@@ -160,24 +168,6 @@ def _require_file(file: Path) -> Path:
     if not file.is_file():
         raise InputError(f"{file} is no file of keys. Make one with `protorynet keys create`.")
     return file
-
-
-def _check_keys(file: Path | None) -> None:
-    from protorynet.server import KeyFile
-
-    if file is not None and not KeyFile(file).keys():
-        raise InputError(
-            f"{file} holds no keys, so nobody could use the server. Make one with "
-            f"`protorynet keys create --scope predict {file}`."
-        )
-
-
-def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    for package in _NEEDED:
-        if find_spec(package) is None:
-            raise MissingExtraError("The server", package, extra="server")
 
 
 def _name_models(folders: list[Path], pairs: list[str]) -> dict[str, Path]:

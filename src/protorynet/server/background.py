@@ -223,7 +223,8 @@ class Computed:
         """Return a value, or raise `InProgress` with the job that computes it."""
         with self._lock:
             if key in self._values:
-                return self._look_up(key)
+                known: T = self._look_up(key)
+                return known
             job = self._running.get(key)
             if job is None or job.ended:
                 job = self._jobs.start(kind, lambda report: self._run(key, compute, report))
@@ -235,7 +236,8 @@ class Computed:
         with self._computing:
             with self._lock:
                 if key in self._values:
-                    return self._look_up(key)
+                    known: T = self._look_up(key)
+                    return known
             value = compute(progress)
             with self._lock:
                 self._values[key] = value

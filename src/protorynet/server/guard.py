@@ -140,7 +140,9 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        exchange = _Exchange(_request_id(headers))
+        given_id = headers.get("x-request-id", "")
+        is_harmless = _REQUEST_ID.fullmatch(given_id)
+        exchange = _Exchange(given_id if is_harmless else secrets.token_hex(8))
         sending = self._sending(send, exchange)
         try:
             self._check(scope, headers)
@@ -239,11 +241,6 @@ class Guard:
                 "bytes_out": exchange.bytes_out,
             },
         )
-
-
-def _request_id(headers: Headers) -> str:
-    given = headers.get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
 
 def _route(scope: Scope) -> str:

@@ -257,6 +257,7 @@ class Batcher:
 
     def start(self) -> None:
         """Begin to answer; the event loop must be running."""
+        self.metrics.waiting.labels(self.name).set_function(self._waiting.qsize)
         self._task = asyncio.create_task(self._work(), name=f"batches of {self.name}")
 
     @property
@@ -276,7 +277,6 @@ class Batcher:
             raise too_busy(self._waiting.qsize())
         question = Question(kind, texts, asyncio.get_running_loop().create_future())
         self._waiting.put_nowait(question)
-        self._count_waiting()
         try:
             return await asyncio.wait_for(question.answer, self.limits.seconds)
         except TimeoutError:
@@ -286,7 +286,6 @@ class Batcher:
         loop = asyncio.get_running_loop()
         while True:
             batch = await self._gather()
-            self._count_waiting()
             if not batch:
                 continue
             answers = await loop.run_in_executor(self.threads, self._answer, batch)
@@ -328,6 +327,3 @@ class Batcher:
             if len(questions) == 1:
                 return [error]
             return [answer for question in questions for answer in self._answer([question])]
-
-    def _count_waiting(self) -> None:
-        self.metrics.waiting.labels(self.name).set(self._waiting.qsize())

@@ -224,14 +224,11 @@ def _score_table(
 def _make_keys(batch: Batch, table: pa.Table) -> dict[str, Keys]:
     keys = {"all": Keys(("all",), np.zeros(table.num_rows, np.int64))}
     if batch.group is not None:
-        keys["group"] = group_keys(values(_whole(table, batch.group)), batch.group)
+        groups = table.column(batch.group).combine_chunks()
+        keys["group"] = group_keys(values(groups), batch.group)
     if batch.time is not None:
-        keys["time"] = time_keys(values(_whole(table, batch.time)), batch.time)
+        keys["time"] = time_keys(values(table.column(batch.time).combine_chunks()), batch.time)
     return keys
-
-
-def _whole(table: pa.Table, name: str) -> pa.Array:
-    return table.column(name).combine_chunks()
 
 
 def _check_lengths(texts: list[str], most: int) -> None:

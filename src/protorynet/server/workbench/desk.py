@@ -102,6 +102,7 @@ class Desk:
     def __init__(self, workbench: Workbench, model: Path, names: tuple[str, ...]) -> None:
         self.workbench = workbench
         self.app = workbench.app
+        self.store: ModelStore = workbench.app.state.store
         self.names = names
         self.home = model.with_name(f"{model.name}.workbench")
         self.lock = threading.RLock()
@@ -111,12 +112,6 @@ class Desk:
         self.batches = BatchFolder(self.home)
         self.retraining: Job | None = None
         self._fitting: LabelCode | None = None  # the classes that the table's labels fit
-
-    @property
-    def store(self) -> ModelStore:
-        """The models being served."""
-        store: ModelStore = self.app.state.store
-        return store
 
     @property
     def served(self) -> ServedModel:
