@@ -149,32 +149,22 @@ def test_a_tricky_model_name_is_refused(hotel: Path, name: str) -> None:
         ServerConfig(models={name: hotel})
 
 
-@pytest.mark.parametrize(
-    "host", ["example.org", "localhost.example.org", "", "127.0.0.1.nip.io", "["]
-)
-def test_without_keys_other_host_names_are_not_answered(server: Running, host: str) -> None:
+def test_without_keys_only_loopback_host_names_are_answered(server: Running) -> None:
     # A page elsewhere may have its own name point to this machine, and read what it gets.
-    response = server.client.get("/v1/models", headers={"Host": host})
-    assert (response.status_code, error_code(response)) == (400, "unknown_host")
+    for host in ("example.org", "localhost.example.org", "", "127.0.0.1.nip.io", "["):
+        response = server.client.get("/v1/models", headers={"Host": host})
+        assert (response.status_code, error_code(response)) == (400, "unknown_host"), host
+    for host in ("localhost", "localhost:8000", "127.0.0.1:1", "[::1]:8000"):
+        assert server.client.get("/v1/models", headers={"Host": host}).status_code == 200, host
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1:1", "[::1]:8000"])
-def test_loopback_host_names_are_answered(server: Running, host: str) -> None:
-    assert server.client.get("/v1/models", headers={"Host": host}).status_code == 200
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [{"Origin": "https://example.org"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
-)
-def test_pages_of_other_sites_may_not_send(server: Running, headers: dict[str, str]) -> None:
-    response = server.predict(TEXTS, headers=headers)
-    assert (response.status_code, error_code(response)) == (403, "foreign_origin")
-
-
-def test_own_pages_may_send(server: Running) -> None:
-    headers = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
-    assert server.predict(TEXTS, headers=headers).status_code == 200
+def test_own_pages_may_send_and_those_of_other_sites_may_not(server: Running) -> None:
+    own = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
+    assert server.predict(TEXTS, headers=own).status_code == 200
+    others = ({"Origin": "https://example.org"}, {"Origin": "null"})
+    for headers in (*others, {"Sec-Fetch-Site": "cross-site"}):
+        response = server.predict(TEXTS, headers=headers)
+        assert (response.status_code, error_code(response)) == (403, "foreign_origin")
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/v1/models", "/nothing", "/healthz"])
