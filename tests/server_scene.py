@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import csv
+import os
+import re
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +23,7 @@ from fastapi import FastAPI
 
 from protorynet.server import ServerConfig, create_app
 
+HOTEL = "/v1/models/hotel"
 SCRIPT = "<script>alert(1)</script> The room was lovely. The staff was friendly."
 FORMULA = "=HYPERLINK(A1). The bed was lovely. The pool was clean."
 TEXTS = [
@@ -29,79 +35,40 @@ TEXTS = [
 
 @dataclass(frozen=True)
 class Running:
-    """A server that runs in this process, and a client of it."""
+    """A server of the model "hotel", and a client of it; paths are those of the model's routes."""
 
-    app: FastAPI
     url: str
     client: httpx.Client
+    app: FastAPI | None = None
 
-    def predict(self, texts: list[str], **options: object) -> httpx.Response:
-        return self.client.post("/v1/models/hotel/predict", json={"texts": texts}, **options)
+    def predict(self, texts: list[str], **options: Any) -> httpx.Response:
+        return self.post("/predict", {"texts": texts}, **options)
 
-    def explain(self, texts: list[str], **options: object) -> httpx.Response:
-        return self.client.post("/v1/models/hotel/explain", json={"texts": texts}, **options)
+    def explain(self, texts: list[str], **options: Any) -> httpx.Response:
+        return self.post("/explain", {"texts": texts}, **options)
 
-    async def predict_all(self, requests: list[list[str]]) -> list[httpx.Response]:
-        """Send requests at the same time."""
-        limits = httpx.Limits(max_connections=None)
-        async with httpx.AsyncClient(base_url=self.url, limits=limits, timeout=60) as client:
-            sent = (
-                client.post("/v1/models/hotel/predict", json={"texts": texts}) for texts in requests
-            )
-            return list(await asyncio.gather(*sent))
+    def ask_all(self, asked: list[tuple[str, list[str]]]) -> list[httpx.Response]:
+        """Send requests of either kind at the same time."""
 
+        async def send() -> list[httpx.Response]:
+            limits = httpx.Limits(max_connections=None)
+            async with httpx.AsyncClient(base_url=self.url, limits=limits, timeout=60) as client:
+                sent = (
+                    client.post(f"{HOTEL}/{kind}", json={"texts": texts}) for kind, texts in asked
+                )
+                return list(await asyncio.gather(*sent))
 
-@contextmanager
-def running(config: ServerConfig, app: FastAPI | None = None) -> Iterator[Running]:
-    """Serve with uvicorn in a thread, on a free port."""
-    app = create_app(config) if app is None else app
-    settings = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_config=None, access_log=False, server_header=False
-    )
-    server = uvicorn.Server(settings)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive(), "the server ended before it started"
-            time.sleep(0.005)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        url = f"http://127.0.0.1:{port}"
-        with httpx.Client(base_url=url, timeout=60) as client:
-            yield Running(app, url, client)
-    finally:
-        server.should_exit = True
-        thread.join(30)
-
-
-def error_code(response: httpx.Response) -> str:
-    """Return the code of an error, having checked that it has the one shape that all have."""
-    body = response.json()
-    assert set(body) == {"error"}
-    assert set(body["error"]) == {"code", "message"}
-    assert body["error"]["message"]
-    return str(body["error"]["code"])
-
-
-@dataclass(frozen=True)
-class Bench:
-    """A running server's workbench of the model "hotel"."""
-
-    server: Running
-
-    @property
-    def client(self) -> httpx.Client:
-        return self.server.client
+        return asyncio.run(send())
 
     def get(self, path: str, **params: Any) -> httpx.Response:
-        return self.client.get(f"/v1/models/hotel{path}", params=params or None)
+        return self.client.get(f"{HOTEL}{path}", params=params or None)
 
     def post(self, path: str, body: Any = None, **options: Any) -> httpx.Response:
         sent = {} if body is None else {"json": body}
-        return self.client.post(f"/v1/models/hotel{path}", **sent, **options)
+        return self.client.post(f"{HOTEL}{path}", **sent, **options)
 
     def delete(self, path: str) -> httpx.Response:
-        return self.client.delete(f"/v1/models/hotel{path}")
+        return self.client.delete(f"{HOTEL}{path}")
 
     def wait(self, job: dict[str, Any]) -> dict[str, Any]:
         """Return a job once it has ended."""
@@ -132,15 +99,87 @@ class Bench:
         found: dict[str, Any] = answer.json()
         return found
 
+    def upload(self, path: str, content: bytes, filename: str, **columns: str) -> httpx.Response:
+        """Send a file with a form."""
+        return self.post(path, files={"file": (filename, content)}, data=columns)
+
     def send_table(self, content: bytes, filename: str, **columns: str) -> dict[str, Any]:
         """Have a table predicted, and return the batch once it is done."""
-        files = {"file": (filename, content)}
-        answer = self.client.post("/v1/models/hotel/batches", files=files, data=columns)
+        answer = self.upload("/batches", content, filename, **columns)
         assert answer.status_code == 202, answer.text
         job = self.wait(answer.json()["job"])
         assert job["state"] == "done", job
         found: dict[str, Any] = self.get(f"/batches/{answer.json()['batch']}").json()
         return found
+
+
+@contextmanager
+def running(config: ServerConfig, app: FastAPI | None = None) -> Iterator[Running]:
+    """Serve with uvicorn in a thread, on a free port."""
+    app = create_app(config) if app is None else app
+    settings = uvicorn.Config(
+        app, host="127.0.0.1", port=0, log_config=None, access_log=False, server_header=False
+    )
+    server = uvicorn.Server(settings)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server ended before it started"
+            time.sleep(0.005)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        url = f"http://127.0.0.1:{port}"
+        with httpx.Client(base_url=url, timeout=60) as client:
+            yield Running(url, client, app)
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+def serving(model: Path, **options: Any) -> AbstractContextManager[Running]:
+    """Serve a model directory as "hotel", in this process."""
+    return running(ServerConfig(models={"hotel": model}, device="cpu", **options))
+
+
+@contextmanager
+def spawned(model: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], Running]]:
+    """Serve in a process of its own, which is killed at the end of the block."""
+    command = [sys.executable, "-m", "protorynet", "serve", str(model), "--port", "0", *options]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [*command, "--device", "cpu"], stderr=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        announced = re.search(r"http://127\.0\.0\.1:\d+", process.stderr.readline())
+        with httpx.Client(base_url=announced.group(), timeout=60) as client:
+            wait_until(lambda: client.get("/readyz").is_success, process)
+            yield process, Running(announced.group(), client)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_until(
+    condition: Callable[[], object], process: subprocess.Popen[str] | None = None
+) -> None:
+    """Wait for what comes soon, as long as a process lives."""
+    deadline = time.monotonic() + 90
+    while True:
+        assert process is None or process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
+        with contextlib.suppress(httpx.TransportError):
+            if condition():
+                return
+        time.sleep(0.01)
+
+
+def error_code(response: httpx.Response) -> str:
+    """Return the code of an error, having checked that it has the one shape that all have."""
+    body = response.json()
+    assert set(body) == {"error"}
+    assert set(body["error"]) == {"code", "message"}
+    assert body["error"]["message"]
+    return str(body["error"]["code"])
 
 
 def write_table(path: Path, train: Any, others: Any) -> Path:

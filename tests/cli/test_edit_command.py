@@ -48,7 +48,7 @@ def test_every_edit_at_once_with_retraining(run, model, table) -> None:
     for words in ("dropped", f"merged into {second}", "replaced by", "named “costumes”"):
         assert words in ended.out
     assert "with the reader retrained" in ended.out
-    assert "held-out documents, which also told when to stop" in ended.out
+    assert "held-out documents, which also decided when to stop" in ended.out
     assert "not the documents that the model was trained on" not in ended.out
     assert "has not been retrained" not in ended.out
 

@@ -65,7 +65,7 @@ def test_ctrl_c_loses_nothing_and_resume_gives_the_same_model(run, table, tmp_pa
     ended = finish(process)
     assert (ended.code, ended.out) == (130, "")
     assert ended.err.splitlines()[-1].startswith(
-        "stopped. Go on with the same command and --resume"
+        "stopped. Resume with the same command and --resume"
     )
     assert "Traceback" not in ended.err
     assert not stopped.exists()

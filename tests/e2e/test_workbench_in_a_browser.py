@@ -41,7 +41,6 @@ def model(tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path_factor
 @pytest.fixture(scope="module")
 def table(reviews: Any, unseen_reviews: Any, tmp_path_factory: Any) -> Path:
     """Labelled texts with markup; some of the labels are wrong, so that there are mistakes."""
-    path: Path = tmp_path_factory.mktemp("table") / "reviews.csv"
     turned = {"good": "bad", "bad": "good"}
     train = zip(reviews.texts, reviews.labels, strict=True)
     test = zip(unseen_reviews.texts, unseen_reviews.labels, strict=True)
@@ -50,9 +49,25 @@ def table(reviews: Any, unseen_reviews: Any, tmp_path_factory: Any) -> Path:
         (f"{text} {EVIL}", turned[label] if place < 14 else label, "test")
         for place, (text, label) in enumerate(test)
     ]
+    path: Path = tmp_path_factory.mktemp("table") / "reviews.csv"
+    return write_csv(path, [("text", "label", "split"), *rows])
+
+
+def write_csv(path: Path, rows: list[tuple[str, ...]]) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([("text", "label", "split"), *rows])
+        csv.writer(file).writerows(rows)
     return path
+
+
+def save(page: Any, button: str) -> Path:
+    """Press a button that saves a file, and return where it lies."""
+    with page.expect_download() as saved:
+        page.get_by_role("button", name=button).click()
+    return Path(saved.value.path())
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
 
 
 @contextmanager
@@ -262,13 +277,9 @@ def test_a_reading_is_saved_as_a_harmless_page_and_as_a_picture(
     page = visitor.open("read/hotel")
     page.get_by_label("Your text").fill(f"The room was lovely. {EVIL}")
     page.locator(".step-said", has_text="document.title").first.wait_for()
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Save picture").click()
-    assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Save page").click()
+    assert save(page, "Save picture").read_bytes().startswith(b"\x89PNG")
     file = tmp_path / "reading.html"
-    saved.value.save_as(file)
+    shutil.copy(save(page, "Save page"), file)
     offline = browser.new_page()
     asked: list[str] = []
     offline.on("request", lambda request: asked.append(request.url))
@@ -296,7 +307,7 @@ def test_a_prototype_is_renamed_another_dropped_and_the_model_published(editor: 
     page.get_by_label("Name", exact=True).fill("dirty <script>document.title = 'run'</script>")
     page.get_by_role("button", name="Rename").click()
     page.locator(".changes li", has_text="dirty").wait_for()
-    editor.settle()  # what is like a prototype cannot be told once it is dropped
+    editor.settle()  # what is like a prototype is not known once it is dropped
     page.get_by_role("button", name="Drop this prototype").click()
     page.locator(".changes li", has_text="dropped").wait_for()
     page.wait_for_function(f"() => document.querySelectorAll('.row').length === {count - 1}")
@@ -313,6 +324,19 @@ def test_a_prototype_is_renamed_another_dropped_and_the_model_published(editor: 
     page.get_by_role("button", name="Publish as a new version").click()
     page.get_by_text("Version 2 (served)").wait_for()
     assert page.locator("h1").inner_text().startswith(f"The {count - 1} sentence")
+
+
+def test_a_prototype_is_merged_into_another_which_keeps_its_id(editor: Visitor) -> None:
+    page = editor.open("prototypes/hotel")
+    page.get_by_label("Sort by").select_option("id")
+    editor.settle()
+    _, *others = page.locator(".row-id").all_inner_texts()
+    page.locator(".row-body").first.click()
+    page.get_by_label("Merge into").select_option(others[-1])
+    page.get_by_role("button", name="Merge", exact=True).click()
+    kept = page.locator(".row", has_text="others merged into it")
+    assert kept.locator(".row-id").inner_text() == others[-1]
+    assert page.locator(".row-id").all_inner_texts() == others
 
 
 def test_a_text_walks_through_the_chart_step_by_step(visitor: Visitor) -> None:
@@ -346,23 +370,18 @@ def test_a_mistake_is_blamed_marked_and_exported(editor: Visitor) -> None:
     first.get_by_role("button", name="Save note").wait_for(state="detached")
     page.get_by_label("Label marked wrong").select_option("true")
     page.get_by_text("; 1 fit the filter").wait_for()
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Save as CSV").click()
-    rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text("utf-8-sig"))))
-    assert len(rows) == 1
-    assert "sarcasm" in rows[0].values()
+    (row,) = read_csv(save(page, "Save as CSV"))
+    assert "sarcasm" in row.values()
 
 
-def test_a_table_is_read_at_once_and_told_by_group_and_time(
+def test_a_table_is_read_at_once_and_shown_by_group_and_time(
     visitor: Visitor, unseen_reviews: Any, tmp_path: Path
 ) -> None:
-    path = tmp_path / "stays.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        written = csv.writer(file)
-        written.writerow(("review", "city", "date"))
-        for place, text in enumerate(unseen_reviews.texts):
-            city, month = f"<b>city</b> {place % 3}", place % 6 + 1
-            written.writerow((f"{text} {EVIL}", city, f"2026-{month:02}-01"))
+    rows = [
+        (f"{text} {EVIL}", f"<b>city</b> {place % 3}", f"2026-{place % 6 + 1:02}-01")
+        for place, text in enumerate(unseen_reviews.texts)
+    ]
+    path = write_csv(tmp_path / "stays.csv", [("review", "city", "date"), *rows])
     page = visitor.open("batch/hotel")
     page.locator(".drop input").set_input_files(path)
     page.get_by_label("Column of the texts").select_option("review")
@@ -377,19 +396,15 @@ def test_a_table_is_read_at_once_and_told_by_group_and_time(
     page.locator(".group-choice select").select_option("<b>city</b> 1")
     page.locator(".tick-mark").first.wait_for()
     page.locator(".tally summary").first.click()
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Download CSV").click()
-    rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text("utf-8-sig"))))
-    assert len(rows) == len(unseen_reviews.texts)
-    assert {row["prediction"] for row in rows} <= {"good", "bad"}
+    predicted = [row["prediction"] for row in read_csv(save(page, "Download CSV"))]
+    assert len(predicted) == len(rows)
+    assert set(predicted) <= {"good", "bad"}
 
 
-def test_trust_is_told_in_plain_words(visitor: Visitor) -> None:
-    page = visitor.open("trust/hotel")
-    told = page.inner_text("main")
-    assert "answered rightly" in told
-    assert "Right from the matches alone" in told
-    assert "Before you use it" in told
+def test_trust_is_explained_in_plain_words(visitor: Visitor) -> None:
+    shown = visitor.open("trust/hotel").inner_text("main")
+    for words in ("answered correctly", "Right from the matches alone", "Before you use it"):
+        assert words in shown
 
 
 def test_another_model_is_chosen_by_name(visitor: Visitor) -> None:
@@ -400,7 +415,7 @@ def test_another_model_is_chosen_by_name(visitor: Visitor) -> None:
     page.get_by_text("No model named “nobody” is served here.").wait_for()
 
 
-def test_a_key_is_asked_for_once_and_what_it_does_not_allow_is_told(
+def test_a_key_is_asked_for_once_and_what_it_does_not_allow_is_said(
     browser: Any, model: Path, table: Path, tmp_path: Path
 ) -> None:
     from protorynet.server import KeyFile
@@ -426,7 +441,7 @@ def test_a_key_is_asked_for_once_and_what_it_does_not_allow_is_told(
         visitor.context.close()
 
 
-def test_a_server_that_is_gone_is_told_in_plain_words(browser: Any, own_address: str) -> None:
+def test_a_server_that_is_gone_is_reported_in_plain_words(browser: Any, own_address: str) -> None:
     visitor = Visitor(browser, own_address)
     page = visitor.open("read/hotel")
     visitor.context.set_offline(True)

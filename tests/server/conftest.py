@@ -10,16 +10,12 @@ from typing import Any
 import pytest
 
 from protorynet import ProtoryNetClassifier, Settings
-from protorynet.server import ServerConfig
-from server_scene import Bench, Running, running, write_table
+from server_scene import Running, serving, write_table
 
 
 @pytest.fixture(scope="session")
 def hotel(
-    tiny_bert_folder: Path,
-    reviews: Any,
-    quick: Settings,
-    tmp_path_factory: pytest.TempPathFactory,
+    tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """A model directory that tests only read."""
     folder = tmp_path_factory.mktemp("served") / "hotel"
@@ -43,7 +39,7 @@ def own_hotel(hotel: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def server(hotel: Path) -> Iterator[Running]:
     """A server of one model, without keys."""
-    with running(ServerConfig(models={"hotel": hotel}, device="cpu")) as found:
+    with serving(hotel) as found:
         yield found
 
 
@@ -54,23 +50,25 @@ def table(reviews: Any, unseen_reviews: Any, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="session")
-def reading(hotel: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def reading(
+    hotel: Path, table: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
     """A workbench that tests only read from."""
     model = Path(shutil.copytree(hotel, tmp_path_factory.mktemp("reading") / "hotel"))
-    with running(ServerConfig(models={"hotel": model}, data=table, device="cpu")) as server:
-        yield Bench(server)
+    with serving(model, data=table) as found:
+        yield found
 
 
 @pytest.fixture
-def bench(own_hotel: Path, table: Path) -> Iterator[Bench]:
+def bench(own_hotel: Path, table: Path) -> Iterator[Running]:
     """A workbench of the test's own."""
-    with running(ServerConfig(models={"hotel": own_hotel}, data=table, device="cpu")) as server:
-        yield Bench(server)
+    with serving(own_hotel, data=table) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
-def without_data(hotel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def without_data(hotel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A workbench without a table; tests only read from it."""
     model = Path(shutil.copytree(hotel, tmp_path_factory.mktemp("bare") / "hotel"))
-    with running(ServerConfig(models={"hotel": model}, device="cpu")) as server:
-        yield Bench(server)
+    with serving(model) as found:
+        yield found

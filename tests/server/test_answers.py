@@ -1,14 +1,33 @@
-"""What a server says is what the classifier says."""
+"""What a server says is what the classifier says, and no request makes it fail."""
 
 from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
 
 from protorynet import ProtoryNetClassifier
 from protorynet.report import model_card
-from server_scene import TEXTS, Running, error_code
+from protorynet.server import Limits
+from server_scene import TEXTS, Running, error_code, serving
+
+with warnings.catch_warnings():
+    # It asks packages for names that these are about to give up.
+    warnings.simplefilter("ignore")
+    import schemathesis
+
+_WITHOUT_SHRINKING = (Phase.explicit, Phase.generate)
+_CORE = (
+    r"/v1/models(/\{name\}(/(predict|explain|prototypes|automaton|card))?)?"
+    r"|/v1/jobs/\{job_id\}|/healthz|/readyz|/metrics"
+)
 
 
 def test_predictions_are_those_of_the_classifier(
@@ -23,47 +42,30 @@ def test_predictions_are_those_of_the_classifier(
     assert [entry["trajectory"] for entry in answer["predictions"]] == [p.tolist() for p in paths]
 
 
+@pytest.mark.parametrize("words", [False, True])
 def test_explanations_are_those_that_the_command_prints(
-    server: Running, classifier: ProtoryNetClassifier
+    server: Running, classifier: ProtoryNetClassifier, words: bool
 ) -> None:
-    answer = server.explain(TEXTS).json()
-    expected = [found.to_dict() for found in classifier.explain(TEXTS)]
+    answer = server.post("/explain", {"texts": TEXTS, "words": words}).json()
+    expected = [found.to_dict() for found in classifier.explain(TEXTS, words=words)]
     assert _rounded(answer["explanations"]) == _rounded(expected)
 
 
-def test_words_are_explained_when_asked_for(
+def test_prototypes_automata_and_card_are_those_of_the_classifier(
     server: Running, classifier: ProtoryNetClassifier
 ) -> None:
-    body = {"texts": TEXTS[:1], "words": True}
-    answer = server.client.post("/v1/models/hotel/explain", json=body).json()
-    expected = [classifier.explain(TEXTS[0], words=True).to_dict()]
-    assert _rounded(answer["explanations"]) == _rounded(expected)
-
-
-def test_prototypes_are_those_that_the_command_prints(
-    server: Running, classifier: ProtoryNetClassifier
-) -> None:
-    answer = server.client.get("/v1/models/hotel/prototypes").json()
-    assert answer == classifier.prototypes_.to_dict()
-
-
-def test_the_automaton_of_a_class_is_the_stored_one(
-    server: Running, classifier: ProtoryNetClassifier
-) -> None:
-    answer = server.client.get("/v1/models/hotel/automaton", params={"label": "good"}).json()
-    assert answer == classifier.automaton("good").to_dict()
+    assert server.get("/prototypes").json() == classifier.prototypes_.to_dict()
+    automaton = server.get("/automaton", label="good").json()
+    assert automaton == classifier.automaton("good").to_dict()
+    card = server.get("/card")
+    assert card.headers["content-type"].startswith("text/markdown")
+    assert card.text == model_card(classifier.model_)
 
 
 def test_an_unknown_class_has_no_automaton(server: Running) -> None:
-    response = server.client.get("/v1/models/hotel/automaton", params={"label": "<b>"})
+    response = server.get("/automaton", label="<b>")
     assert (response.status_code, error_code(response)) == (404, "unknown_class")
     assert "<b>" not in response.text
-
-
-def test_the_card_is_markdown(server: Running, classifier: ProtoryNetClassifier) -> None:
-    response = server.client.get("/v1/models/hotel/card")
-    assert response.headers["content-type"].startswith("text/markdown")
-    assert response.text == model_card(classifier.model_)
 
 
 def test_models_are_listed_without_where_their_files_lie(server: Running) -> None:
@@ -81,17 +83,8 @@ def test_a_running_server_is_well_and_ready(server: Running, path: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "other",
-        "..",
-        "%2e%2e",
-        "..%2f..%2fetc%2fpasswd",
-        "hotel%2f..%2fhotel",
-        "hotel%00",
-        "Hotel",
-        "hotel ",
-        ".hotel",
-        "h" * 65,
-        "%ff",
+        *("other", "..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "hotel%2f..%2fhotel", "hotel%00"),
+        *("Hotel", "hotel ", ".hotel", "h" * 65, "%ff"),
     ],
 )
 def test_only_the_exact_name_finds_a_model(server: Running, name: str) -> None:
@@ -109,6 +102,72 @@ def test_only_the_exact_name_finds_a_model(server: Running, name: str) -> None:
 def test_only_files_of_the_pages_are_given(server: Running, path: str) -> None:
     url = httpx.URL(server.url).copy_with(raw_path=path.encode())
     assert server.client.get(url).status_code == 404
+
+
+@pytest.fixture(scope="module")
+def whole(hotel: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server with a table of documents and a database of surveys, and a model to spoil."""
+    folder = tmp_path_factory.mktemp("whole")
+    model, database = folder / "hotel", f"sqlite:///{folder / 'surveys.db'}"
+    shutil.copytree(hotel, model)
+    with serving(model, data=table, database=database, limits=Limits(seconds=20)) as server:
+        yield server
+
+
+def test_no_described_request_makes_the_core_fail(whole: Running) -> None:
+    described = schemathesis.openapi.from_url(f"{whole.url}/openapi.json")
+    _try_all(described.include(path_regex=f"^({_CORE})$"), whole, examples=10)
+
+
+@pytest.mark.slow
+def test_no_described_request_makes_any_route_fail(whole: Running) -> None:
+    described = schemathesis.openapi.from_url(f"{whole.url}/openapi.json")
+    _try_all(described, whole, examples=60)
+
+
+def _try_all(described: Any, whole: Running, *, examples: int) -> None:
+    operations = [found.ok() for found in described.get_all_operations()]
+    assert len(operations) >= 11
+    for operation in operations:
+        given(operation.as_strategy())(
+            settings(
+                max_examples=examples,
+                phases=_WITHOUT_SHRINKING,
+                suppress_health_check=list(HealthCheck),
+                derandomize=True,
+                database=None,
+            )(lambda case: _check(case, whole))
+        )()
+
+
+def _check(case: Any, whole: Running) -> None:
+    # Most random names are unknown; every other request shall get past that.
+    if "name" in case.path_parameters and len(str(case.path_parameters["name"])) % 2:
+        case.path_parameters["name"] = "hotel"
+    response = case.call(base_url=whole.url, timeout=30)
+    where = f"{case.method} {case.formatted_path}: {response.status_code} {response.text[:300]}"
+    assert response.status_code < 500 or response.status_code == 503, where
+    if response.status_code >= 400 and not case.path.startswith("/survey"):
+        assert set(response.json()["error"]) == {"code", "message"}, where
+
+
+def test_scopes_are_described_and_errors_in_the_one_shape(whole: Running) -> None:
+    described = whole.client.get("/openapi.json").json()
+    assert described["paths"]["/v1/models/{name}/reload"]["post"]["x-scope"] == "admin"
+    predict = described["paths"]["/v1/models/{name}/predict"]["post"]["responses"]
+    shape = {"$ref": "#/components/schemas/ErrorView"}
+    for status in ("401", "403", "404", "413", "422", "429", "503"):
+        assert predict[status]["content"]["application/json"]["schema"] == shape
+
+
+def test_an_unknown_model_has_the_same_error_on_every_route(whole: Running) -> None:
+    described = whole.client.get("/openapi.json").json()
+    for path, operations in described["paths"].items():
+        if path.startswith("/v1/models/{name}") and "get" in operations and path.count("{") == 1:
+            url = path.replace("{name}", "nobody")
+            response = whole.client.get(url, params={"label": "good"})
+            assert (path, response.status_code) == (path, 404)
+            assert error_code(response) == "unknown_model"
 
 
 def _rounded(value: object) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Iterator
@@ -10,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 
-from protorynet import ProtoryNetClassifier
-from protorynet.server import Limits, ServerConfig, served_models
-from server_scene import TEXTS, Running, error_code, running
+from protorynet.server import Limits, served_models
+from server_scene import TEXTS, Running, error_code, serving
 
 answer_together = served_models.answer_together
 
@@ -24,18 +21,8 @@ answer_together = served_models.answer_together
 def patient(hotel: Path) -> Iterator[Running]:
     """A server of the test's own that waits long for company, and answers short requests only."""
     limits = Limits(window_seconds=0.2, max_sentences=20, max_batch_characters=500)
-    with running(ServerConfig(models={"hotel": hotel}, device="cpu", limits=limits)) as server:
+    with serving(hotel, limits=limits) as server:
         yield server
-
-
-def test_concurrent_clients_get_the_same_answers_as_alone(
-    server: Running, classifier: ProtoryNetClassifier, unseen_reviews: Any
-) -> None:
-    requests = [[text] for text in unseen_reviews.texts]
-    responses = asyncio.run(server.predict_all(requests))
-    given = [list(r.json()["predictions"][0]["probabilities"].values()) for r in responses]
-    alone = np.concatenate([classifier.predict_proba(texts) for texts in requests])
-    np.testing.assert_allclose(given, alone, atol=1e-6)
 
 
 def test_questions_of_both_kinds_share_a_batch_and_a_refused_one_harms_no_other(
@@ -48,7 +35,7 @@ def test_questions_of_both_kinds_share_a_batch_and_a_refused_one_harms_no_other(
         ("predict", ["Bad. Good! " * 11]),
         ("explain", TEXTS[:1]),
     ]
-    answers = _ask_all(patient, asked)
+    answers = patient.ask_all(asked)
     n_batches, n_requests = _batches(patient)
     assert n_batches < n_requests == 5
     refused = [(a.status_code, error_code(a)) for a in answers if a.status_code != 200]
@@ -56,7 +43,7 @@ def test_questions_of_both_kinds_share_a_batch_and_a_refused_one_harms_no_other(
     for (kind, texts), answer in zip(asked, answers, strict=True):
         if answer.status_code == 200:
             name = "predictions" if kind == "predict" else "explanations"
-            alone = _ask_all(patient, [(kind, texts)])[0].json()[name]
+            alone = patient.ask_all([(kind, texts)])[0].json()[name]
             together = answer.json()[name]
             assert [each.keys() for each in together] == [each.keys() for each in alone]
             for given, expected in zip(together, alone, strict=True):
@@ -72,7 +59,7 @@ def test_a_question_that_breaks_the_work_harms_no_other(
         return answer_together(served, questions, **limits)
 
     monkeypatch.setattr(served_models, "answer_together", break_on_poison)
-    answers = asyncio.run(patient.predict_all([[TEXTS[0]], ["poison"], [TEXTS[1]]]))
+    answers = patient.ask_all([("predict", [text]) for text in (TEXTS[0], "poison", TEXTS[1])])
     assert [answer.status_code for answer in answers] == [200, 500, 200]
 
 
@@ -83,13 +70,13 @@ def test_a_client_that_went_away_harms_no_other(patient: Running) -> None:
 
 
 def test_a_large_request_is_computed_alone(patient: Running) -> None:
-    texts = [[TEXTS[0]], [TEXTS[0] * 10], [TEXTS[2]]]
-    answers = asyncio.run(patient.predict_all(texts))
+    texts = (TEXTS[0], TEXTS[0] * 10, TEXTS[2])
+    answers = patient.ask_all([("predict", [text]) for text in texts])
     assert [answer.status_code for answer in answers] == [200, 200, 200]
     assert _batches(patient)[0] > 1
 
 
-def test_more_requests_than_may_wait_are_told_to_come_again_and_slow_ones_are_given_up(
+def test_more_requests_than_may_wait_are_asked_to_come_again_and_slow_ones_are_given_up(
     hotel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def dawdle(served: Any, questions: Any, **limits: int) -> list[Any]:
@@ -98,8 +85,8 @@ def test_more_requests_than_may_wait_are_told_to_come_again_and_slow_ones_are_gi
 
     monkeypatch.setattr(served_models, "answer_together", dawdle)
     limits = Limits(max_waiting=2, seconds=0.5)
-    with running(ServerConfig(models={"hotel": hotel}, device="cpu", limits=limits)) as server:
-        answers = asyncio.run(server.predict_all([[TEXTS[0]]] * 8))
+    with serving(hotel, limits=limits) as server:
+        answers = server.ask_all([("predict", TEXTS[:1])] * 8)
     codes = {(answer.status_code, error_code(answer)) for answer in answers}
     assert codes == {(429, "too_busy"), (503, "timeout")}
     assert all(int(answer.headers["retry-after"]) > 0 for answer in answers)
@@ -110,18 +97,6 @@ def test_a_server_whose_batches_ended_says_that_it_is_not_ready(patient: Running
     batcher._task.get_loop().call_soon_threadsafe(batcher._task.cancel)
     response = patient.client.get("/readyz")
     assert (response.status_code, error_code(response)) == (503, "not_ready")
-
-
-def _ask_all(server: Running, asked: list[tuple[str, list[str]]]) -> list[httpx.Response]:
-    async def send() -> list[httpx.Response]:
-        async with httpx.AsyncClient(base_url=server.url, timeout=60) as client:
-            sent = [
-                client.post(f"/v1/models/hotel/{kind}", json={"texts": texts})
-                for kind, texts in asked
-            ]
-            return list(await asyncio.gather(*sent))
-
-    return asyncio.run(send())
 
 
 def _batches(server: Running) -> tuple[int, int]:

@@ -1,53 +1,38 @@
-"""The server as a process of its own: how it starts, what it prints, how it ends."""
+"""How a server starts, what it prints, how it takes a new version, and how it ends."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import re
 import signal
 import socket
-import subprocess
-import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
-import typer
 
-from protorynet.cli.output import end_badly
-from protorynet.cli.serve_command import keys, serve
+from protorynet import ProtoryNetClassifier
+from protorynet.cli import main
 from protorynet.server import KeyFile
-from server_scene import TEXTS
-
-# The two commands alone, as a program.
-_PROGRAM = """
-import sys, typer
-from protorynet.cli.serve_command import keys, serve
-app = typer.Typer()
-app.command()(serve)
-app.add_typer(keys, name="keys")
-app(sys.argv[1:])
-"""
+from server_scene import HOTEL, TEXTS, Running, error_code, serving, spawned, wait_until
 
 
 def test_a_server_reloads_on_a_hangup_and_answers_what_is_under_way_before_it_ends(
     hotel: Path,
 ) -> None:
-    with _serving(hotel) as (process, url), ThreadPoolExecutor(1) as threads:
+    with spawned(hotel) as (process, server), ThreadPoolExecutor(1) as threads:
 
         def counts() -> str:
-            return httpx.get(f"{url}/metrics").text
+            return httpx.get(f"{server.url}/metrics").text
 
         process.send_signal(signal.SIGHUP)
-        _wait_until(lambda: 'protorynet_reloads_total{model="hotel"} 1.0' in counts(), process)
-        body = {"texts": TEXTS * 30}
-        asked = threads.submit(httpx.post, f"{url}/v1/models/hotel/explain", json=body, timeout=60)
-        _wait_until(lambda: 'waiting_requests{model="hotel"}' in counts(), process)
+        wait_until(lambda: 'protorynet_reloads_total{model="hotel"} 1.0' in counts(), process)
+        asked = threads.submit(server.explain, TEXTS * 30)
+        wait_until(lambda: 'batch_requests_count{model="hotel"} 1.0' in counts(), process)
         process.send_signal(signal.SIGTERM)
         assert asked.result().status_code == 200
         _, err = process.communicate(timeout=60)
@@ -114,39 +99,61 @@ def test_an_unknown_scope_makes_no_key(tmp_path: Path, capsys: pytest.CaptureFix
     assert not file.exists()
 
 
-@contextmanager
-def _serving(model: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    command = [sys.executable, "-c", _PROGRAM, "serve", str(model), "--port", "0"]
-    process = subprocess.Popen([*command, "--device", "cpu"], stderr=subprocess.PIPE, text=True)
-    try:
-        announced = process.stderr.readline()
-        url = re.search(r"http://127\.0\.0\.1:\d+", announced).group()
-        _wait_until(lambda: httpx.get(f"{url}/readyz").is_success, process)
-        yield process, url
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def _wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 90
-    while True:
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline
-        with contextlib.suppress(httpx.TransportError):
-            if condition():
-                return
-        time.sleep(0.05)
-
-
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     """Run a command in this process."""
-    program = typer.Typer()
-    program.command()(serve)
-    program.add_typer(keys, name="keys")
     capsys.readouterr()
-    try:
-        code = program(list(arguments), standalone_mode=False) or 0
-    except Exception as error:
-        code = end_badly(error)
-    return code, *capsys.readouterr()
+    return main(arguments), *capsys.readouterr()
+
+
+@pytest.fixture
+def server(own_hotel: Path) -> Iterator[Running]:
+    with serving(own_hotel) as found:
+        yield found
+
+
+def test_a_reload_serves_what_the_directory_holds_now(server: Running, own_hotel: Path) -> None:
+    before = server.predict(TEXTS).json()["version"]
+    _rename_a_prototype(own_hotel, "renamed")
+    assert server.predict(TEXTS).json()["version"] == before
+    reloaded = server.post("/reload").json()["version"]
+    assert reloaded != before
+    assert server.predict(TEXTS).json()["version"] == reloaded
+    assert "renamed" in server.get("/prototypes").text
+
+
+def test_a_reload_under_load_drops_no_request(server: Running, own_hotel: Path) -> None:
+    ended, seen = threading.Event(), Counter[int]()
+    threads = [threading.Thread(target=_ask_until, args=(server, ended, seen)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(3):
+        _rename_a_prototype(own_hotel, f"name {number}")
+        assert server.post("/reload").status_code == 200
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert set(seen) == {200}
+    assert seen[200] >= 8
+
+
+def test_a_broken_directory_leaves_the_version_being_served(
+    server: Running, own_hotel: Path
+) -> None:
+    (own_hotel / "model.safetensors").write_bytes(b"broken")
+    response = server.post("/reload")
+    assert (response.status_code, error_code(response)) == (409, "not_reloaded")
+    assert server.predict(TEXTS).status_code == 200
+
+
+def _rename_a_prototype(folder: Path, name: str) -> None:
+    classifier = ProtoryNetClassifier.load(folder, device="cpu")
+    classifier.edit(rename={int(classifier.prototypes_.ids[0]): name})
+    classifier.save(folder)
+
+
+def _ask_until(server: Running, ended: threading.Event, seen: Counter[int]) -> None:
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        while not ended.is_set():
+            response = client.post(f"{HOTEL}/predict", json={"texts": TEXTS})
+            seen[response.status_code] += 1
+            time.sleep(0.002)

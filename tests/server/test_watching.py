@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import re
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from protorynet.errors import InputError
-from protorynet.server import KeyFile, ServerConfig, served_models
+from protorynet.inference import Predictor
+from protorynet.server import KeyFile
 from protorynet.server.background import Job, Jobs
 from protorynet.server.guard import log_to
-from server_scene import TEXTS, Running, error_code, running
+from server_scene import TEXTS, Running, error_code, serving, wait_until
 
 
 @pytest.fixture
@@ -49,12 +49,12 @@ def test_errors_are_logged_with_their_place_but_neither_texts_nor_keys_are(
 ) -> None:
     path = tmp_path / "keys.json"
     secret, _ = KeyFile(path).create("predict")
-    with running(ServerConfig(models={"hotel": hotel}, device="cpu", keys=path)) as server:
+    with serving(hotel, keys=path) as server:
         headers = {"Authorization": f"Bearer {secret}"}
         server.predict(["Unspeakable thing."], headers=headers)
         server.predict(["Unspeakable\0 thing."], headers=headers)
         server.client.get("/v1/models/Unspeakable", params={"Unspeakable": "1"}, headers=headers)
-        monkeypatch.setattr(served_models, "split_documents", _fail_with_the_text)
+        monkeypatch.setattr(Predictor, "split", _fail_with_the_text)
         broken = server.predict(["Unspeakable thing."], headers=headers)
     assert (broken.status_code, error_code(broken)) == (500, "unexpected")
     assert "Unspeakable" not in broken.text
@@ -87,24 +87,6 @@ def test_no_label_of_a_metric_comes_from_a_client(server: Running) -> None:
     assert "wanderer" not in server.client.get("/metrics").text.lower()
 
 
-def test_a_job_is_watched_until_its_result(server: Running) -> None:
-    gate = threading.Event()
-
-    def work(progress: object) -> dict[str, int]:
-        progress(0.5, "half")
-        gate.wait(10)
-        return {"answer": 42}
-
-    job = server.app.state.jobs.start("count", work)
-    _wait_for(lambda: job.progress == 0.5)
-    halfway = server.client.get(f"/v1/jobs/{job.id}").json()
-    gate.set()
-    _wait_for(lambda: job.ended)
-    done = server.client.get(f"/v1/jobs/{job.id}").json()
-    assert (halfway["state"], halfway["progress"], halfway["message"]) == ("running", 0.5, "half")
-    assert (done["state"], done["progress"], done["result"]) == ("done", 1.0, {"answer": 42})
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [
@@ -118,38 +100,29 @@ def test_a_failed_job_says_no_more_than_clients_may_know(error: Exception, messa
 
     jobs = Jobs()
     job = jobs.start("fail", fail)
-    _wait_for(lambda: job.ended)
     jobs.close()
     assert (job.state, job.message) == ("failed", message)
 
 
-def test_a_job_ends_when_the_server_stops() -> None:
+def test_only_so_many_jobs_may_wait_and_all_end_when_the_server_stops() -> None:
     def endless(progress: object) -> None:
         while True:
             progress(0.1, "on and on")
             time.sleep(0.005)
 
-    jobs = Jobs()
-    job = jobs.start("endless", endless)
-    _wait_for(lambda: job.state == "running")
-    jobs.close()
-    assert job.state == "failed"
-
-
-def test_only_so_many_jobs_may_wait() -> None:
-    gate, jobs = threading.Event(), Jobs(max_jobs=2)
-    for _ in range(2):
-        jobs.start("wait", lambda progress: gate.wait(10))
+    jobs = Jobs(max_jobs=2)
+    running, _ = jobs.start("endless", endless), jobs.start("endless", endless)
     with pytest.raises(Exception, match="2 jobs are waiting or running"):
-        jobs.start("wait", lambda progress: None)
-    gate.set()
+        jobs.start("endless", endless)
+    wait_until(lambda: running.state == "running")
     jobs.close()
+    assert running.state == "failed"
 
 
 def test_a_job_is_seen_only_with_its_scope(hotel: Path, tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
     secret, _ = KeyFile(path).create("predict")
-    with running(ServerConfig(models={"hotel": hotel}, device="cpu", keys=path)) as server:
+    with serving(hotel, keys=path) as server:
         job: Job = server.app.state.jobs.start("retrain", lambda progress: None, scope="edit")
         headers = {"Authorization": f"Bearer {secret}"}
         assert server.client.get(f"/v1/jobs/{job.id}", headers=headers).status_code == 403
@@ -164,15 +137,7 @@ def test_the_docs_page_loads_nothing_from_elsewhere(server: Running) -> None:
     assert server.client.get("/docs/style.css").headers["content-type"].startswith("text/css")
 
 
-def test_the_description_has_examples_that_the_server_accepts(server: Running) -> None:
-    described = server.client.get("/openapi.json").json()
-    schemas = described["components"]["schemas"]
-    example = schemas["PredictBody"]["properties"]["texts"]["examples"][0]
-    assert server.predict(example).status_code == 200
-    assert described["paths"]["/v1/models/{name}/reload"]["post"]["x-scope"] == "admin"
-
-
-def _fail_with_the_text(texts: list[str], **options: object) -> None:
+def _fail_with_the_text(predictor: Predictor, texts: list[str], **options: object) -> None:
     raise RuntimeError(f"cannot split {texts}")
 
 
@@ -180,10 +145,3 @@ def _lines(log: io.StringIO) -> list[dict[str, object]]:
     # The line is written when the answer has been sent, a moment after the client has it.
     time.sleep(0.05)
     return [json.loads(line) for line in log.getvalue().splitlines()]
-
-
-def _wait_for(condition: object) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)

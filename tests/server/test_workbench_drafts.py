@@ -1,19 +1,24 @@
-"""Drafts: edited, undone, retrained, compared and published."""
+"""Drafts and marks: edited, retrained, compared, published, and there after a kill."""
 
 from __future__ import annotations
 
 import copy
+import csv
+import io
+import sqlite3
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from protorynet import ProtoryNetClassifier
-from protorynet.server import ServerConfig
-from server_scene import TEXTS, Bench, error_code, running
+from server_scene import SCRIPT, TEXTS, Running, error_code, serving, spawned
 
 
-def test_an_edit_begins_a_draft_and_is_told_in_words(bench: Bench) -> None:
+def test_an_edit_begins_a_draft_and_is_described_in_words(bench: Running) -> None:
     first, second, *_ = bench.ids()
     found = bench.edit(drop=[first], rename={str(second): "the room"})
     assert (found["exists"], found["revision"], found["can_undo"]) == (True, 1, True)
@@ -22,17 +27,17 @@ def test_an_edit_begins_a_draft_and_is_told_in_words(bench: Bench) -> None:
     assert f"{second} named “the room”" in texts
 
 
-def test_a_draft_does_not_touch_the_published_model(bench: Bench, own_hotel: Path) -> None:
+def test_a_draft_does_not_touch_the_published_model(bench: Running, own_hotel: Path) -> None:
     before = {path.name: path.read_bytes() for path in own_hotel.iterdir()}
-    answer = bench.server.predict(TEXTS).json()
+    answer = bench.predict(TEXTS).json()
     first, *_ = bench.ids()
     bench.edit(drop=[first])
     assert {path.name: path.read_bytes() for path in own_hotel.iterdir()} == before
-    assert bench.server.predict(TEXTS).json() == answer
+    assert bench.predict(TEXTS).json() == answer
     assert first in bench.ids()
 
 
-def test_the_prototypes_of_the_draft_are_listed_when_asked_for(bench: Bench) -> None:
+def test_the_prototypes_of_the_draft_are_listed_when_asked_for(bench: Running) -> None:
     first, second, third, *_ = bench.ids()
     bench.edit(drop=[first], rename={str(second): "<b>room</b>"}, replace={str(third): "The bed."})
     answer = bench.get("/prototypes/page", draft=True, sort="id").json()
@@ -44,7 +49,7 @@ def test_the_prototypes_of_the_draft_are_listed_when_asked_for(bench: Bench) -> 
 
 
 def test_a_merge_keeps_the_first_id_given_as_on_the_command_line(
-    bench: Bench, classifier: ProtoryNetClassifier
+    bench: Running, classifier: ProtoryNetClassifier
 ) -> None:
     first, second, third, *others = bench.ids()
     bench.edit(merge=[[third, first], [third, second]])
@@ -56,65 +61,67 @@ def test_a_merge_keeps_the_first_id_given_as_on_the_command_line(
     assert sorted(own.prototypes_.ids.tolist()) == [third, *others]
 
 
-def test_undo_brings_back_what_was_there(bench: Bench) -> None:
+def test_undo_brings_back_what_was_there(bench: Running) -> None:
     before = bench.get("/prototypes/page").json()["items"]
     bench.edit(drop=[bench.ids()[0]])
     found = bench.post("/draft/undo").json()
     assert (found["revision"], found["can_undo"], found["edits"][0]["undone"]) == (2, False, True)
     assert bench.get("/prototypes/page", draft=True).json()["items"] == before
+    assert error_code(bench.post("/draft/publish")) == "nothing_to_publish"
 
 
-def test_only_the_drafts_own_edits_can_be_undone(bench: Bench) -> None:
+def test_only_the_drafts_own_edits_can_be_undone_or_published(bench: Running) -> None:
     bench.edit(rename={str(bench.ids()[0]): "one"})
     bench.post("/draft/publish")
-    answer = bench.post("/draft/undo")
-    assert (answer.status_code, error_code(answer)) == (409, "nothing_to_undo")
+    for action in ("undo", "publish"):
+        answer = bench.post(f"/draft/{action}")
+        assert (answer.status_code, error_code(answer)) == (409, f"nothing_to_{action}")
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        ({}, 422),
-        ({"drop": [9999]}, 422),
-        ({"drop": ["1"]}, 422),
-        ({"drop": "1"}, 422),
-        ({"merge": [[1]]}, 422),
-        ({"replace": {"x": "The bed."}}, 422),
-        ({"replace": {"1": ""}}, 422),
-        ({"rename": {"1": "a" * 81}}, 422),
-        ({"rename": {"1": "a\u0000"}}, 422),
-        ({"remove": [1]}, 422),
-        ({"rename": {"1": "x"}, "revision": 7}, 409),
-        ([], 422),
-    ],
-)
-def test_an_edit_that_cannot_be_made_is_refused(bench: Bench, body: Any, status: int) -> None:
-    body = _with_known_ids(body, bench.ids()[0])
-    answer = bench.post("/draft/edits", body)
-    assert answer.status_code == status, answer.text
-    assert error_code(answer)
-    assert not bench.get("/draft").json()["exists"]
+def test_an_edit_that_cannot_be_made_is_refused(reading: Running) -> None:
+    known = str(reading.ids()[0])
+    bodies: list[Any] = [
+        {},
+        {"drop": [9999]},
+        {"drop": [known]},
+        {"drop": known},
+        {"merge": [[int(known)]]},
+        {"replace": {"x": "The bed."}},
+        {"replace": {known: ""}},
+        {"rename": {known: "a" * 81}},
+        {"rename": {known: "a\u0000"}},
+        {"remove": [int(known)]},
+        [],
+    ]
+    for body in bodies:
+        answer = reading.post("/draft/edits", body)
+        assert (answer.status_code, bool(error_code(answer))) == (422, True), body
+    answer = reading.post("/draft/edits", {"rename": {known: "x"}, "revision": 7})
+    assert (answer.status_code, error_code(answer)) == (409, "draft_changed")
+    assert not reading.get("/draft").json()["exists"]
 
 
-def test_a_discarded_draft_is_gone(bench: Bench) -> None:
+def test_a_discarded_draft_is_gone(bench: Running) -> None:
     bench.edit(drop=[bench.ids()[0]])
     assert bench.delete("/draft").status_code == 204
     assert not bench.get("/draft").json()["exists"]
 
 
-def test_retraining_is_a_job_whose_result_is_the_draft(bench: Bench) -> None:
+def test_retraining_is_a_job_whose_result_is_the_draft(bench: Running) -> None:
     bench.edit(drop=[bench.ids()[0]])
     assert bench.get("/draft").json()["reader_is_behind"]
     answer = bench.post("/draft/retrain")
     job = bench.wait(answer.json()["job"])
     assert (answer.status_code, job["state"], job["kind"]) == (202, "done", "retrain")
+    assert set(job) == {"id", "kind", "state", "progress", "message", "result"}
+    assert job["progress"] == 1
     found = bench.get("/draft").json()
     assert job["result"] == found
     assert not found["reader_is_behind"]
     assert found["edits"][-1]["retraining"]["n_documents"] > 0
 
 
-def test_the_draft_cannot_be_edited_while_it_is_retrained(bench: Bench) -> None:
+def test_the_draft_cannot_be_edited_while_it_is_retrained(bench: Running) -> None:
     number = bench.ids()[0]
     bench.edit(rename={str(number): "one"})
     job = bench.post("/draft/retrain").json()["job"]
@@ -130,13 +137,10 @@ def test_the_draft_cannot_be_edited_while_it_is_retrained(bench: Bench) -> None:
     bench.wait(job)
 
 
-def test_retraining_without_a_table_is_refused(without_data: Bench) -> None:
-    assert error_code(without_data.post("/draft/retrain")) == "no_data"
-
-
-def test_the_comparison_tells_before_and_after_on_validation_data(bench: Bench) -> None:
-    keep = bench.ids()[-2:]
-    bench.edit(drop=[number for number in bench.ids() if number not in keep])
+def test_the_comparison_shows_before_and_after_on_validation_data(bench: Running) -> None:
+    answer = bench.get("/draft/comparison")
+    assert (answer.status_code, error_code(answer)) == (404, "no_draft")
+    bench.edit(drop=bench.ids()[:-2])
     found = bench.computed("/draft/comparison").json()
     assert (found["split"], found["n_documents"]) == ("validation", 20)
     assert found["after"]["n_prototypes"] == 2
@@ -146,52 +150,38 @@ def test_the_comparison_tells_before_and_after_on_validation_data(bench: Bench) 
     assert len(found["changed"]) == found["n_changed"]
 
 
-def test_without_a_draft_there_is_nothing_to_compare(reading: Bench) -> None:
-    answer = reading.get("/draft/comparison")
-    assert (answer.status_code, error_code(answer)) == (404, "no_draft")
-
-
-def test_publishing_serves_the_draft_as_a_new_version(bench: Bench, own_hotel: Path) -> None:
-    old = bench.server.predict(TEXTS).json()["version"]
+def test_publishing_serves_the_draft_as_a_new_version(bench: Running, own_hotel: Path) -> None:
+    old = bench.predict(TEXTS).json()["version"]
     number = bench.ids()[0]
     bench.edit(drop=[number])
     found = bench.post("/draft/publish", {"note": "One less."}).json()
     assert (found["number"], found["draft"]["exists"]) == (2, False)
-    assert bench.server.predict(TEXTS).json()["version"] == found["version"] != old
+    assert bench.predict(TEXTS).json()["version"] == found["version"] != old
     assert number not in bench.ids()
     published = ProtoryNetClassifier.load(own_hotel.parent / found["folder"], device="cpu")
     assert number not in published.prototypes_.ids
 
 
-def test_nothing_is_published_without_an_edit(bench: Bench) -> None:
-    assert error_code(bench.post("/draft/publish")) == "nothing_to_publish"
-    bench.edit(drop=[bench.ids()[0]])
-    bench.post("/draft/undo")
-    assert error_code(bench.post("/draft/publish")) == "nothing_to_publish"
-
-
-def test_a_published_version_is_served_after_a_restart(
-    bench: Bench, own_hotel: Path, table: Path
-) -> None:
+def test_a_published_version_is_served_after_a_restart(bench: Running, own_hotel: Path) -> None:
     bench.edit(rename={str(bench.ids()[0]): "one"})
     version = bench.post("/draft/publish").json()["version"]
-    with running(ServerConfig(models={"hotel": own_hotel}, device="cpu")) as server:
-        assert Bench(server).get("/versions").json()["current"] == 2
+    with serving(own_hotel) as server:
+        assert server.get("/versions").json()["current"] == 2
         assert server.predict(TEXTS).json()["version"] == version
 
 
-def test_an_older_version_can_be_restored(bench: Bench) -> None:
-    ids, old = bench.ids(), bench.server.predict(TEXTS).json()
+def test_an_older_version_can_be_restored(bench: Running) -> None:
+    ids, old = bench.ids(), bench.predict(TEXTS).json()
     bench.edit(drop=[ids[0]])
     bench.post("/draft/publish")
     assert error_code(bench.post("/versions/7/restore")) == "unknown_version"
     found = bench.post("/versions/1/restore").json()
     assert [item["current"] for item in found["items"]] == [True, False]
     assert bench.ids() == ids
-    assert bench.server.predict(TEXTS).json() == old
+    assert bench.predict(TEXTS).json() == old
 
 
-def test_a_draft_of_another_version_can_only_be_discarded(bench: Bench) -> None:
+def test_a_draft_of_another_version_can_only_be_discarded(bench: Running) -> None:
     number = str(bench.ids()[0])
     bench.edit(rename={number: "one"})
     bench.post("/draft/publish")
@@ -203,47 +193,113 @@ def test_a_draft_of_another_version_can_only_be_discarded(bench: Bench) -> None:
 
 
 def test_a_model_trained_again_is_served_in_place_of_old_versions(
-    bench: Bench, own_hotel: Path
+    bench: Running, own_hotel: Path
 ) -> None:
     bench.edit(rename={str(bench.ids()[0]): "one"})
     bench.post("/draft/publish")
     again = ProtoryNetClassifier.load(own_hotel, device="cpu")
     again.edit(drop=[int(again.prototypes_.ids[0])])
     again.save(own_hotel)
-    with running(ServerConfig(models={"hotel": own_hotel}, device="cpu")) as server:
-        assert Bench(server).get("/versions").json()["current"] == 1
-        assert Bench(server).ids() == sorted(again.prototypes_.ids.tolist())
+    with serving(own_hotel) as server:
+        assert server.get("/versions").json()["current"] == 1
+        assert server.ids() == sorted(again.prototypes_.ids.tolist())
 
 
-def test_a_damaged_draft_is_told_and_can_be_discarded(
-    bench: Bench, own_hotel: Path, table: Path
-) -> None:
+def test_a_damaged_draft_is_named_and_can_be_discarded(bench: Running, own_hotel: Path) -> None:
     bench.edit(rename={str(bench.ids()[0]): "one"})
     (state,) = own_hotel.with_name("hotel.workbench").glob("draft/*/config.json")
     state.write_text("{}")
-    with running(ServerConfig(models={"hotel": own_hotel}, device="cpu")) as server:
-        assert error_code(Bench(server).get("/draft")) == "draft_damaged"
-        assert Bench(server).delete("/draft").status_code == 204
-        assert not Bench(server).get("/draft").json()["exists"]
+    with serving(own_hotel) as server:
+        assert error_code(server.get("/draft")) == "draft_damaged"
+        assert server.delete("/draft").status_code == 204
+        assert not server.get("/draft").json()["exists"]
 
 
-def test_mistakes_are_those_of_the_version_that_is_served(bench: Bench) -> None:
+def test_mistakes_are_those_of_the_version_that_is_served(bench: Running) -> None:
     before = bench.computed("/mistakes").json()["version"]
     keep = bench.ids()[-2:]
-    bench.edit(drop=[number for number in bench.ids() if number not in keep])
+    bench.edit(drop=bench.ids()[:-2])
     bench.post("/draft/publish")
     found = bench.computed("/mistakes").json()
     assert found["version"] != before
     assert {item["blamed"]["prototype"] for item in found["items"]} <= set(keep)
 
 
-def _with_known_ids(body: Any, number: int) -> Any:
-    """Put an id that there is in place of 1, so that only what is wrong is wrong."""
-    if not isinstance(body, dict):
-        return body
-    return {
-        name: {str(number) if key == "1" else key: text for key, text in value.items()}
-        if isinstance(value, dict)
-        else value
-        for name, value in body.items()
-    }
+def test_a_mark_is_shown_exported_and_taken_away(bench: Running) -> None:
+    row = bench.computed("/mistakes").json()["items"][0]["row"]
+    answer = bench.post(f"/mistakes/{row}/mark", {"wrong_label": True, "note": SCRIPT})
+    assert answer.json()["mark"]["note"] == SCRIPT
+    marked = bench.get("/mistakes", marked=True).json()["items"]
+    assert [(item["row"], item["mark"]["note"]) for item in marked] == [(row, SCRIPT)]
+    bench.post(f"/mistakes/{row}/mark", {"wrong_label": True, "note": "=danger"})
+    lines = csv.DictReader(io.StringIO(bench.get("/mistakes.csv", marked=True).text))
+    assert [(line["wrong_label"], line["note"]) for line in lines] == [("True", "'=danger")]
+    answer = bench.post(f"/mistakes/{row}/mark", {"wrong_label": False, "note": " "})
+    assert answer.json() == {"row": row, "mark": None}
+    assert bench.get("/mistakes", marked=True).json()["total"] == 0
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"wrong_label": "yes"}, {"wrong_label": True, "note": "a" * 2001}, []]
+)
+def test_a_mark_that_makes_no_sense_is_refused(reading: Running, body: object) -> None:
+    assert reading.post("/mistakes/100/mark", body).status_code == 422
+    assert error_code(reading.post("/mistakes/9999/mark", {"wrong_label": True})) == "unknown_row"
+
+
+def test_a_damaged_file_of_marks_is_named(bench: Running, own_hotel: Path) -> None:
+    home = own_hotel.with_name("hotel.workbench")
+    home.mkdir()
+    (home / "marks.db").write_bytes(b"this is no database" * 100)
+    answer = bench.post("/mistakes/100/mark", {"wrong_label": True})
+    assert (answer.status_code, error_code(answer)) == (507, "marks_unusable")
+
+
+def test_confirmed_edits_and_marks_outlive_a_kill(own_hotel: Path, table: Path) -> None:
+    confirmed = 0
+    with spawned(own_hotel, "--data", str(table)) as (_, bench):
+        number = str(bench.ids()[0])
+        bench.post("/mistakes/100/mark", {"wrong_label": True, "note": "sure"})
+        begin = time.monotonic()
+        while time.monotonic() - begin < 0.5 or confirmed < 3:
+            bench.edit(rename={number: f"name {confirmed + 1}"})
+            confirmed += 1
+            bench.post("/mistakes/101/mark", {"wrong_label": True, "note": str(confirmed)})
+        # One more that nobody waits for, so that the kill falls into its midst.
+        bench.client.timeout = httpx.Timeout(0.01)
+        with suppress(httpx.TimeoutException):
+            bench.edit(rename={number: f"name {confirmed + 1}"})
+    with serving(own_hotel) as after:
+        draft = after.get("/draft").json()
+        assert draft["revision"] in (confirmed, confirmed + 1)
+        items = after.get("/prototypes/page", draft=True).json()["items"]
+        named = next(item for item in items if item["id"] == int(number))
+        assert named["name"] == f"name {draft['revision']}"
+        with sqlite3.connect(own_hotel.with_name("hotel.workbench") / "marks.db") as marks:
+            notes = {note for (note,) in marks.execute("SELECT note FROM marks")}
+        marks.close()
+        assert notes >= {"sure", str(confirmed)}
+
+
+def test_a_half_written_file_beside_the_real_one_is_passed_over(
+    bench: Running, own_hotel: Path
+) -> None:
+    bench.edit(rename={str(bench.ids()[0]): "one"})
+    home = own_hotel.with_name("hotel.workbench")
+    (home / "draft" / ".draft.json.half").write_text('{"id"')
+    (home / ".versions.json.half").write_text('{"id"')
+    with serving(own_hotel) as server:
+        assert server.get("/draft").json()["revision"] == 1
+
+
+def test_a_kill_between_publishing_and_forgetting_the_draft_leaves_no_draft(
+    bench: Running, own_hotel: Path
+) -> None:
+    bench.edit(rename={str(bench.ids()[0]): "one"})
+    desk = bench.app.state.workbench.desk("hotel")
+    desk.drafts.delete, delete = lambda: None, desk.drafts.delete
+    bench.post("/draft/publish")
+    desk.drafts.delete = delete
+    with serving(own_hotel) as server:
+        assert not server.get("/draft").json()["exists"]
+        assert server.get("/versions").json()["current"] == 2

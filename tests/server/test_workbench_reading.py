@@ -8,10 +8,10 @@ import io
 import pytest
 
 from protorynet import ProtoryNetClassifier
-from server_scene import FORMULA, SCRIPT, Bench, error_code
+from server_scene import FORMULA, SCRIPT, Running, error_code
 
 
-def test_documents_come_in_pages_by_split_and_by_words(reading: Bench) -> None:
+def test_documents_come_in_pages_by_split_and_by_words(reading: Running) -> None:
     answer = reading.get("/documents", page=2, size=40).json()
     assert (answer["page"], answer["size"], answer["total"]) == (2, 40, 104)
     assert [item["row"] for item in answer["items"]] == list(range(40, 80))
@@ -22,71 +22,76 @@ def test_documents_come_in_pages_by_split_and_by_words(reading: Bench) -> None:
     assert [item["text"] for item in found] == [SCRIPT]
 
 
-def test_a_document_is_shown_whole_with_its_reasons(reading: Bench) -> None:
+def test_a_document_is_shown_whole_with_its_reasons(reading: Running) -> None:
     found = reading.get("/documents/100").json()
     assert (found["text"], found["label"], found["split"]) == (SCRIPT, "bad", "test")
-    explained = reading.server.explain([SCRIPT]).json()["explanations"][0]
+    explained = reading.explain([SCRIPT]).json()["explanations"][0]
     assert found["explanation"]["sentences"] == explained["sentences"]
 
 
-def test_a_row_that_is_not_there_is_refused(reading: Bench) -> None:
-    answer = reading.get("/documents/104")
-    assert (answer.status_code, error_code(answer)) == (404, "unknown_row")
-
-
-@pytest.mark.parametrize("path", ["/documents/-1", "/documents/x", "/documents?size=0"])
-def test_what_is_no_row_or_page_is_refused(reading: Bench, path: str) -> None:
-    assert reading.get(path).status_code == 422
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/documents/104", "unknown_row"),
+        ("/documents/-1", "invalid_request"),
+        ("/documents/x", "invalid_request"),
+        ("/documents?size=0", "invalid_request"),
+        ("/prototypes/9999/nearest", "unknown_prototype"),
+        ("/prototypes/page?sort=score:ugly", "bad_sort"),
+        ("/prototypes/page?sort=price", "bad_sort"),
+        ("/prototypes/page?sort=usage:good", "bad_sort"),
+        ("/prototypes/page?sort=", "bad_sort"),
+        ("/mistakes?min_confidence=2", "invalid_request"),
+        ("/mistakes?min_confidence=nan", "invalid_request"),
+        ("/mistakes?sort=x", "invalid_request"),
+        ("/mistakes?page=0", "invalid_request"),
+    ],
+)
+def test_what_is_not_there_or_makes_no_sense_is_refused(
+    reading: Running, path: str, code: str
+) -> None:
+    answer = reading.get(path)
+    assert error_code(answer) == code
+    assert answer.status_code == (404 if code.startswith("unknown") else 422)
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        "/documents",
-        "/documents/0",
-        "/mistakes",
-        "/mistakes.csv",
-        "/mistakes/0",
-        "/trust",
-        "/prototypes/1/nearest",
-        "/draft/comparison",
+        *("/documents", "/documents/0", "/mistakes", "/mistakes.csv", "/mistakes/0", "/trust"),
+        *("/prototypes/1/nearest", "/draft/comparison"),
     ],
 )
-def test_without_a_table_the_client_is_told_what_to_start_the_server_with(
-    without_data: Bench, path: str
+def test_without_a_table_the_client_learns_what_to_start_the_server_with(
+    without_data: Running, path: str
 ) -> None:
     answer = without_data.get(path)
     assert (answer.status_code, error_code(answer)) == (409, "no_data")
     assert "--data" in answer.json()["error"]["message"]
+    assert error_code(without_data.post("/draft/retrain")) == "no_data"
 
 
-def test_prototypes_are_listed_by_usage(reading: Bench, classifier: ProtoryNetClassifier) -> None:
+def test_prototypes_are_listed_by_usage_and_found_by_their_words(
+    reading: Running, classifier: ProtoryNetClassifier
+) -> None:
     answer = reading.get("/prototypes/page").json()
     usages = [item["usage"] for item in answer["items"]]
     assert usages == sorted((item.usage for item in classifier.prototypes_), reverse=True)
     assert answer["classes"] == ["bad", "good"]
+    first = answer["items"][0]
+    found = reading.get("/prototypes/page", search=first["sentence"].upper()).json()
+    assert first["id"] in [item["id"] for item in found["items"]]
 
 
 @pytest.mark.parametrize("sort", ["score:good", "rate:good", "-score:good", "-rate:good"])
-def test_prototypes_are_ordered_by_a_class(reading: Bench, sort: str) -> None:
+def test_prototypes_are_ordered_by_a_class(reading: Running, sort: str) -> None:
     items = reading.get("/prototypes/page", sort=sort).json()["items"]
     values = [item["scores" if "score" in sort else "class_rate"]["good"] for item in items]
     assert values == sorted(values, reverse=not sort.startswith("-"))
 
 
-@pytest.mark.parametrize("sort", ["score:ugly", "price", "usage:good", ""])
-def test_an_unknown_order_is_refused(reading: Bench, sort: str) -> None:
-    assert error_code(reading.get("/prototypes/page", sort=sort)) == "bad_sort"
-
-
-def test_prototypes_are_found_by_their_words(reading: Bench) -> None:
-    first = reading.get("/prototypes/page").json()["items"][0]
-    found = reading.get("/prototypes/page", search=first["sentence"].upper()).json()
-    assert first["id"] in [item["id"] for item in found["items"]]
-
-
 def test_the_nearest_sentences_are_matched_to_the_prototype(
-    reading: Bench, classifier: ProtoryNetClassifier
+    reading: Running, classifier: ProtoryNetClassifier
 ) -> None:
     number = reading.get("/prototypes/page").json()["items"][0]["id"]
     found = reading.computed(f"/prototypes/{number}/nearest", n=3).json()
@@ -102,18 +107,14 @@ def test_the_nearest_sentences_are_matched_to_the_prototype(
             assert item["text"] in document["text"]
 
 
-def test_an_unknown_prototype_has_no_nearest_sentences(reading: Bench) -> None:
-    assert error_code(reading.get("/prototypes/9999/nearest")) == "unknown_prototype"
-
-
-def test_mistakes_are_what_the_model_gets_wrong(
-    reading: Bench, classifier: ProtoryNetClassifier
-) -> None:
+def test_mistakes_are_what_the_model_gets_wrong(reading: Running) -> None:
     found = reading.computed("/mistakes", size=200).json()
     rows = {item["row"] for item in found["items"]}
     held_out = [reading.get(f"/documents/{row}").json() for row in range(60, 104)]
     wrong = {d["row"] for d in held_out if d["explanation"]["label"] != d["label"]}
     assert rows == wrong
+    right = next(row for row in range(60, 104) if row not in wrong)
+    assert error_code(reading.get(f"/mistakes/{right}")) == "no_mistake"
     assert found["n_documents"] == 44
     assert found["n_mistakes"] == found["total"] == len(wrong)
     sure = [item["confidence"] for item in found["items"]]
@@ -126,26 +127,22 @@ def test_mistakes_are_what_the_model_gets_wrong(
         assert [each["prototype"] for each in whole["sentences"]] == item["trajectory"]
 
 
-def test_every_filter_keeps_what_it_names(reading: Bench) -> None:
+def test_every_filter_keeps_what_it_names(reading: Running) -> None:
     everything = reading.computed("/mistakes", size=200).json()
     one = everything["items"][0]
+    key, certainty = (one["pattern"] or {}).get("key", "none"), one["confidence"]
+    first, blamed = one["trajectory"][0], one["blamed"]["prototype"]
     filters = {
-        "prototype": (one["trajectory"][0], lambda i: one["trajectory"][0] in i["trajectory"]),
-        "blamed": (
-            one["blamed"]["prototype"],
-            lambda i: i["blamed"]["prototype"] == one["blamed"]["prototype"],
-        ),
+        "prototype": (first, lambda i: first in i["trajectory"]),
+        "blamed": (blamed, lambda i: i["blamed"]["prototype"] == blamed),
         "truth": (one["truth"], lambda i: i["truth"] == one["truth"]),
         "predicted": (one["predicted"], lambda i: i["predicted"] == one["predicted"]),
         "split": ("test", lambda i: i["split"] == "test"),
         "min_sentences": (3, lambda i: i["n_sentences"] >= 3),
         "max_sentences": (3, lambda i: i["n_sentences"] <= 3),
-        "min_confidence": (one["confidence"], lambda i: i["confidence"] >= one["confidence"]),
+        "min_confidence": (certainty, lambda i: i["confidence"] >= certainty),
         "max_confidence": (0.6, lambda i: i["confidence"] <= 0.6),
-        "pattern": (
-            one["pattern"]["key"] if one["pattern"] else "none",
-            lambda i: (i["pattern"] or {}).get("key") == (one["pattern"] or {}).get("key"),
-        ),
+        "pattern": (key, lambda i: (i["pattern"] or {}).get("key", "none") == key),
     }
     for name, (value, holds) in filters.items():
         kept = reading.get("/mistakes", size=200, **{name: value}).json()["items"]
@@ -153,18 +150,7 @@ def test_every_filter_keeps_what_it_names(reading: Bench) -> None:
         assert [item["row"] for item in kept] == wanted, name
 
 
-@pytest.mark.parametrize("query", ["min_confidence=2", "min_confidence=nan", "sort=x", "page=0"])
-def test_a_filter_that_makes_no_sense_is_refused(reading: Bench, query: str) -> None:
-    assert reading.get(f"/mistakes?{query}").status_code == 422
-
-
-def test_a_right_prediction_is_no_mistake(reading: Bench) -> None:
-    wrong = {item["row"] for item in reading.computed("/mistakes", size=200).json()["items"]}
-    right = next(row for row in range(60, 104) if row not in wrong)
-    assert error_code(reading.get(f"/mistakes/{right}")) == "no_mistake"
-
-
-def test_the_mistakes_are_exported_with_the_same_filters(reading: Bench) -> None:
+def test_the_mistakes_are_exported_with_the_same_filters(reading: Running) -> None:
     rows = [item["row"] for item in reading.computed("/mistakes", split="test").json()["items"]]
     answer = reading.get("/mistakes.csv", split="test")
     assert answer.headers["content-type"].startswith("text/csv")
@@ -174,7 +160,9 @@ def test_the_mistakes_are_exported_with_the_same_filters(reading: Bench) -> None
     assert f"'{FORMULA}" in [line["text"] for line in lines]
 
 
-def test_trust_tells_measures_with_their_meanings_and_what_the_audit_found(reading: Bench) -> None:
+def test_trust_gives_measures_with_their_meanings_and_what_the_audit_found(
+    reading: Running,
+) -> None:
     found = reading.computed("/trust").json()
     assert found["split"] == "test"
     assert found["n_documents"] == 24

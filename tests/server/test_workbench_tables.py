@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from protorynet import ProtoryNetClassifier, Settings
 from protorynet.server import ServerConfig
 from protorynet.server.workbench.labelled_table import read_data
 from protorynet.training import validation_documents
-from server_scene import TEXTS, Bench, error_code, running
+from server_scene import TEXTS, Running, error_code, running, serving
 
 
 def test_without_splits_the_documents_held_out_in_training_are_held_out_again(
@@ -23,14 +23,9 @@ def test_without_splits_the_documents_held_out_in_training_are_held_out_again(
 ) -> None:
     table = _written(tmp_path / "t.csv", zip(reviews.texts, reviews.labels, strict=True))
     model = classifier.model_
-    chosen = validation_documents(
-        model.labels.encode(reviews.labels),
-        model.labels,
-        model.settings.validation_fraction,
-        model.training.seed,
-    )
-    with running(ServerConfig(models={"hotel": own_hotel}, data=table, device="cpu")) as server:
-        bench = Bench(server)
+    targets, fraction = model.labels.encode(reviews.labels), model.settings.validation_fraction
+    chosen = validation_documents(targets, model.labels, fraction, model.training.seed)
+    with serving(own_hotel, data=table) as bench:
         found = bench.computed("/mistakes").json()
         assert found["n_documents"] == len(chosen)
         assert {item["row"] for item in found["items"]} <= set(chosen.tolist())
@@ -40,24 +35,24 @@ def test_without_splits_the_documents_held_out_in_training_are_held_out_again(
         assert bench.wait(bench.post("/draft/retrain").json()["job"])["state"] == "done"
 
 
-def test_a_table_of_other_classes_is_told(own_hotel: Path, tmp_path: Path) -> None:
+def test_a_table_of_other_classes_is_refused(own_hotel: Path, tmp_path: Path) -> None:
     table = _written(tmp_path / "t.csv", [("The bed was noisy.", "red"), ("No.", "green")])
-    with running(ServerConfig(models={"hotel": own_hotel}, data=table, device="cpu")) as server:
+    with serving(own_hotel, data=table) as server:
         for path in ("/mistakes", "/trust"):
-            answer = Bench(server).get(path)
+            answer = server.get(path)
             assert (answer.status_code, error_code(answer)) == (409, "data_unusable")
             assert "'green'" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"text\nonly texts\n", b"\xff\xfe"])
-def test_a_table_that_cannot_be_read_is_told_without_its_folder(
+def test_a_table_that_cannot_be_read_is_named_without_its_folder(
     own_hotel: Path, tmp_path: Path, content: bytes | None
 ) -> None:
     table = tmp_path / "table.csv"
     if content is not None:
         table.write_bytes(content)
-    with running(ServerConfig(models={"hotel": own_hotel}, data=table, device="cpu")) as server:
-        answer = Bench(server).get("/documents")
+    with serving(own_hotel, data=table) as server:
+        answer = server.get("/documents")
         assert (answer.status_code, error_code(answer)) == (409, "data_unusable")
         assert str(tmp_path) not in answer.text
 
@@ -67,8 +62,7 @@ def test_without_training_rows_the_reader_cannot_be_retrained(
 ) -> None:
     rows = [("The bed was noisy.", "bad", "dev"), ("The bed was clean.", "good", "Test")]
     table = _written(tmp_path / "t.csv", rows, "text", "label", "Split")
-    with running(ServerConfig(models={"hotel": own_hotel}, data=table, device="cpu")) as server:
-        bench = Bench(server)
+    with serving(own_hotel, data=table) as bench:
         assert error_code(bench.post("/draft/retrain")) == "no_training_rows"
         assert bench.computed("/mistakes").json()["n_documents"] == 2
 
@@ -86,15 +80,14 @@ def test_of_very_many_rows_some_are_read_spread_over_all(
 def test_a_model_of_several_labels_has_mistakes_and_versions(
     tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path: Path
 ) -> None:
-    labels = [(label, "long") if len(text) > 90 else (label,) for text, label in _pairs(reviews)]
+    pairs = zip(reviews.texts, reviews.labels, strict=True)
+    labels = [(label, "long") if len(text) > 90 else (label,) for text, label in pairs]
     clf = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu")
     clf.fit(reviews.texts, labels).save(tmp_path / "hotel")
     table = tmp_path / "t.jsonl"
     lines = zip(reviews.texts, labels, strict=True)
     table.write_text("".join(json.dumps({"text": t, "label": each}) + "\n" for t, each in lines))
-    config = ServerConfig(models={"hotel": tmp_path / "hotel"}, data=table, device="cpu")
-    with running(config) as server:
-        bench = Bench(server)
+    with serving(tmp_path / "hotel", data=table) as bench:
         assert bench.computed("/mistakes").json()["n_documents"] > 0
         bench.edit(replace={str(bench.ids()[0]): "The bed was broken."})
         assert bench.computed("/draft/comparison").json()["n_documents"] > 0
@@ -109,14 +102,13 @@ def test_versions_of_a_fine_tuned_model_carry_its_encoder(
         str(tiny_bert_folder), settings=quick, encoder_training="full", device="cpu"
     )
     clf.fit(reviews.texts, reviews.labels).save(tmp_path / "hotel")
-    with running(ServerConfig(models={"hotel": tmp_path / "hotel"}, device="cpu")) as server:
-        bench = Bench(server)
-        before = server.predict(TEXTS).json()["predictions"]
+    with serving(tmp_path / "hotel") as bench:
+        before = bench.predict(TEXTS).json()["predictions"]
         bench.edit(rename={str(bench.ids()[0]): "one"})
         folder = bench.post("/draft/publish").json()["folder"]
         bench.edit(rename={str(bench.ids()[0]): "two"})
         bench.post("/draft/publish")
-        assert server.predict(TEXTS).json()["predictions"] == before
+        assert bench.predict(TEXTS).json()["predictions"] == before
     published = ProtoryNetClassifier.load(tmp_path / folder, device="cpu", cache=False)
     given = [list(each["probabilities"].values()) for each in before]
     np.testing.assert_allclose(published.predict_proba(TEXTS), given, atol=1e-6)
@@ -125,57 +117,52 @@ def test_versions_of_a_fine_tuned_model_carry_its_encoder(
 def test_two_names_of_one_model_share_its_draft_and_versions(own_hotel: Path) -> None:
     link = own_hotel.with_name("link")
     link.symlink_to(own_hotel)
-    with running(ServerConfig(models={"hotel": own_hotel, "b": link}, device="cpu")) as server:
-        bench = Bench(server)
+    models = {"hotel": own_hotel, "b": link}
+    with running(ServerConfig(models=models, device="cpu")) as bench:
         bench.edit(rename={str(bench.ids()[0]): "one"})
-        assert server.client.get("/v1/models/b/draft").json()["exists"]
+        assert bench.client.get("/v1/models/b/draft").json()["exists"]
         version = bench.post("/draft/publish").json()["version"]
-        assert server.client.get("/v1/models/b").json()["version"] == version
+        assert bench.client.get("/v1/models/b").json()["version"] == version
 
 
-def test_batches_edits_and_predictions_do_not_disturb_each_other(bench: Bench) -> None:
+def test_batches_edits_and_predictions_do_not_disturb_each_other(bench: Running) -> None:
     content = ("text\n" + "\n".join(TEXTS * 40)).encode()
-    batches: list[dict[str, Any]] = []
     statuses: list[int] = []
-    sending = threading.Thread(
-        target=lambda: batches.append(bench.send_table(content, "t.csv", text="text"))
-    )
-    sending.start()
-    number = str(bench.ids()[0])
-    while sending.is_alive():
-        sentence = f"The bed was broken {len(statuses)} times."
-        answer = bench.post("/draft/edits", {"replace": {number: sentence}})
-        statuses += [answer.status_code, bench.server.explain(TEXTS).status_code]
-    sending.join()
+    with ThreadPoolExecutor(1) as threads:
+        sending = threads.submit(bench.send_table, content, "t.csv", text="text")
+        number = str(bench.ids()[0])
+        while not sending.done():
+            sentence = f"The bed was broken {len(statuses)} times."
+            answer = bench.post("/draft/edits", {"replace": {number: sentence}})
+            statuses += [answer.status_code, bench.explain(TEXTS).status_code]
     assert set(statuses) == {200}
-    assert batches[0]["n_documents"] == 120
+    assert sending.result()["n_documents"] == 120
 
 
-def test_edits_at_the_same_time_are_all_kept(bench: Bench) -> None:
+def test_edits_at_the_same_time_are_all_kept(bench: Running) -> None:
     ids = bench.ids()[:3]
 
     def name(number: int) -> None:
         for turn in range(3):
             bench.edit(rename={str(number): f"{number} {turn}"})
 
-    threads = [threading.Thread(target=name, args=(number,)) for number in ids]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(name, ids))
     items = bench.get("/prototypes/page", draft=True, sort="id").json()["items"]
     assert [item["name"] for item in items][:3] == [f"{number} 2" for number in ids]
     assert bench.get("/draft").json()["revision"] == 9
 
 
-def test_where_nothing_can_be_written_the_client_is_told(own_hotel: Path, bench: Bench) -> None:
+def test_where_nothing_can_be_written_the_client_learns_it(own_hotel: Path, bench: Running) -> None:
     own_hotel.with_name("hotel.workbench").write_text("a file where the folder should be")
     answer = bench.post("/draft/edits", {"rename": {str(bench.ids()[0]): "one"}})
     assert (answer.status_code, error_code(answer)) == (507, "not_written")
     assert str(own_hotel.parent) not in answer.text
 
 
-def test_a_model_that_changed_on_disk_is_not_published_over(bench: Bench, own_hotel: Path) -> None:
+def test_a_model_that_changed_on_disk_is_not_published_over(
+    bench: Running, own_hotel: Path
+) -> None:
     bench.edit(rename={str(bench.ids()[0]): "one"})
     again = ProtoryNetClassifier.load(own_hotel, device="cpu")
     again.edit(drop=[int(again.prototypes_.ids[0])])
@@ -183,8 +170,8 @@ def test_a_model_that_changed_on_disk_is_not_published_over(bench: Bench, own_ho
     assert error_code(bench.post("/draft/publish")) == "model_changed"
 
 
-def test_a_model_directory_that_is_gone_is_told_without_its_folder(
-    bench: Bench, own_hotel: Path
+def test_a_model_directory_that_is_gone_is_named_without_its_folder(
+    bench: Running, own_hotel: Path
 ) -> None:
     (own_hotel / "config.json").unlink()
     for answer in (bench.get("/versions"), bench.post("/versions/1/restore")):
@@ -192,10 +179,6 @@ def test_a_model_directory_that_is_gone_is_told_without_its_folder(
     reloaded = bench.post("/reload")
     assert (reloaded.status_code, error_code(reloaded)) == (409, "not_reloaded")
     assert str(own_hotel.parent) not in reloaded.text
-
-
-def _pairs(reviews: Any) -> list[tuple[str, str]]:
-    return list(zip(reviews.texts, reviews.labels, strict=True))
 
 
 def _written(path: Path, rows: Any, *header: str) -> Path:

@@ -1,4 +1,4 @@
-/* What every page is told. */
+/* What every page is given. */
 import type { Place } from "./routing";
 import type { Scale } from "./scale";
 import type { Model } from "./types";

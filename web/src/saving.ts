@@ -89,7 +89,7 @@ export function readingPage(explanation: Explanation, scale: Scale, model: strin
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><title>${escaped(name.label)}: a text as the model “${escaped(model)}” reads it</title>
 <style>body{font:1rem/1.5 ${FONTS};color:${INK};background:#f7f6f3;margin:0;padding:clamp(1rem,4vw,3rem)}main{max-width:60rem;margin:auto}h1{line-height:1.2}svg{width:100%;height:auto;background:#fff;border:1px solid #e4e1da;border-radius:.75rem}ol{padding:0}li{list-style:none;border-left:.25rem solid;padding:0 0 0 .9rem;margin:1.1rem 0;overflow-wrap:anywhere}p{margin:.15rem 0}.soft{color:${SOFT};font-size:.92rem}q{font-style:italic}</style>
 <main><h1>The model’s answer: ${escaped(name.label)}, ${percent(name.value)}</h1>
-<p>Each sentence is matched to a prototype: of the few real sentences that the model “${escaped(model)}” keeps from the texts it learnt from, the one it resembles most. The model decides from this sequence.</p>${decided ? `<p>${escaped(decided)}</p>` : ""}
+<p>Each sentence is matched to a prototype: of the few real sentences that the model “${escaped(model)}” keeps from the texts it learned from, the one it resembles most. The model decides from this sequence.</p>${decided ? `<p>${escaped(decided)}</p>` : ""}
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} 260" role="img" aria-label="The probability after each sentence" fill="${INK}">${plot}</svg>
 <ol>${steps.join("\n")}</ol></main></html>
 `;

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from protorynet.cli.output import note
-from protorynet.errors import EmptyDocumentError
+from protorynet.cli.output import check_writable, note
+from protorynet.errors import EmptyDocumentError, InputError
 
 if TYPE_CHECKING:
     from protorynet.audit import LabelledDocuments
     from protorynet.classifier import ProtoryNetClassifier
     from protorynet.data import Table
 
-__all__ = [
-    "AsHtml",
-    "AsJson",
-    "EncoderElsewhere",
-    "LabelColumn",
-    "ModelFolder",
-    "ModelOrExport",
-    "SkipEmpty",
-    "SplitName",
-    "TextColumn",
-    "labelled_documents",
-    "load_classifier",
-    "naming_rows",
-    "read_documents",
-]
 
-_TABLE = "The table"
-_OUTPUT = "Output"
+def option_in(panel: str) -> Callable[..., Any]:
+    """Return `typer.Option` for options that the help shows together under a heading."""
+    return partial(typer.Option, rich_help_panel=panel)
+
+
+table_option = option_in("The table")
+output_option = option_in("Output")
 
 ModelFolder = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model directory, as made by `fit`.")
@@ -45,39 +36,36 @@ ModelOrExport = Annotated[
         metavar="MODEL", help="Model directory, as made by `fit`, or a folder made by `export`."
     ),
 ]
+TestTable = Annotated[
+    Path, typer.Argument(metavar="TEST", help="Table of labelled texts not used in training.")
+]
 TextColumn = Annotated[
     str | None,
-    typer.Option(
+    table_option(
         "--text",
         metavar="COLUMN",
-        help="Column of texts. Guessed if not given, and the guess is told.",
-        rich_help_panel=_TABLE,
+        help="Column of texts. Guessed if not given, and the guess is printed.",
     ),
 ]
 LabelColumn = Annotated[
     str | None,
-    typer.Option(
+    table_option(
         "--label",
         metavar="COLUMN",
-        help="Column of labels. Guessed if not given, and the guess is told.",
-        rich_help_panel=_TABLE,
+        help="Column of labels. Guessed if not given, and the guess is printed.",
     ),
 ]
 SplitName = Annotated[
     str | None,
-    typer.Option(
-        "--split",
-        metavar="NAME",
-        help="Read only the rows whose column 'split' says so.",
-        rich_help_panel=_TABLE,
+    table_option(
+        "--split", metavar="NAME", help="Read only the rows whose column 'split' says so."
     ),
 ]
 SkipEmpty = Annotated[
     bool,
-    typer.Option(
+    table_option(
         "--skip-empty",
         help="Leave out rows without text, and say how many, instead of refusing the table.",
-        rich_help_panel=_TABLE,
     ),
 ]
 EncoderElsewhere = Annotated[
@@ -89,26 +77,18 @@ EncoderElsewhere = Annotated[
     ),
 ]
 AsJson = Annotated[
-    bool,
-    typer.Option(
-        "--json",
-        help="Print JSON on standard output, and nothing else there.",
-        rich_help_panel=_OUTPUT,
-    ),
+    bool, output_option("--json", help="Print JSON on standard output, and nothing else there.")
 ]
 AsHtml = Annotated[
     Path | None,
-    typer.Option(
-        "--html",
-        metavar="FILE",
-        help="Write a self-contained page that any browser shows.",
-        rich_help_panel=_OUTPUT,
+    output_option(
+        "--html", metavar="FILE", help="Write a self-contained page that any browser shows."
     ),
 ]
 
 
 def read_documents(source: Path, **how: Any) -> Table:
-    """Read a table as `read_table` does, and tell what was guessed or left out."""
+    """Read a table as `read_table` does, and print what was guessed or left out."""
     from protorynet.data import read_table
 
     table = read_table(source, **how)
@@ -149,3 +129,20 @@ def labelled_documents(classifier: ProtoryNetClassifier, table: Table) -> Labell
         sentences, embeddings = classifier.prepare(table.texts, on_empty="skip")
     targets = classifier.model_.labels.encode(table.labels)
     return LabelledDocuments(table.texts, table.rows, sentences, embeddings, targets)
+
+
+def note_left_out(n_documents: int) -> None:
+    """Say how many documents were not used, if any."""
+    if n_documents:
+        note(f"left out {n_documents:,} documents that hold no sentence")
+
+
+def check_model_output(output: Path, *, replace: bool, hint: str = "") -> None:
+    """Refuse, before any work, a place where a model cannot or should not be saved."""
+    if output.exists() or output.is_symlink():
+        if not replace:
+            raise InputError(f"{output} exists already. Choose another name{hint}.")
+        from protorynet.storage import check_free
+
+        check_free(output)
+    check_writable(output)

@@ -11,19 +11,15 @@ from typing import Annotated
 import typer
 
 from protorynet import __version__
+from protorynet.cli.assess_commands import audit, demo, evaluate, report
 from protorynet.cli.edit_command import EditCommand, edit
-from protorynet.cli.evaluate_command import audit, evaluate
 from protorynet.cli.explain_command import automaton, explain, prototypes
-from protorynet.cli.export_command import export
 from protorynet.cli.fit_command import fit
 from protorynet.cli.output import end_badly, note, silence_output
-from protorynet.cli.predict_command import predict
-from protorynet.cli.report_command import demo, report
+from protorynet.cli.predict_command import export, predict
 from protorynet.cli.serve_command import keys, serve
 from protorynet.cli.upkeep_commands import cache, encoders
 from protorynet.errors import MissingExtraError
-
-__all__ = ["app", "main"]
 
 app = typer.Typer(
     name="protorynet",
@@ -80,7 +76,7 @@ def _add_placeholder(app: typer.Typer, name: str, text: str) -> None:
         rich_help_panel="Compare",
         context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     )
-    def tell_what_to_install() -> None:
+    def say_what_to_install() -> None:
         raise MissingExtraError(f"`protorynet {name}`", "protorynet-lab", extra="lab")
 
 

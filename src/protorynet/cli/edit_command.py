@@ -18,20 +18,20 @@ from protorynet.cli.command_inputs import (
     SkipEmpty,
     SplitName,
     TextColumn,
+    check_model_output,
     load_classifier,
     naming_rows,
+    option_in,
     read_documents,
 )
-from protorynet.cli.output import check_writable, print_json, result_console
+from protorynet.cli.output import print_json, result_console
 from protorynet.errors import InputError
 
 if TYPE_CHECKING:
     from protorynet.model import Model
     from protorynet.prototypes import EditEntry, EditLog
 
-__all__ = ["EditCommand", "edit"]
-
-_EDITS = "Edits"
+_edit_option = option_in("Edits")
 _PAIRS = ("--replace", "--rename")
 _BETWEEN = "\0"  # which no word of a command line can hold
 
@@ -55,40 +55,27 @@ def edit(
     model: ModelFolder,
     drop: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ID",
-            help="Remove a prototype; its sentences go to the nearest that remain.",
-            rich_help_panel=_EDITS,
+        _edit_option(
+            metavar="ID", help="Remove a prototype; its sentences go to the nearest that remain."
         ),
     ] = None,
     merge: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ID,ID",
-            help="Let the first speak for all of them, and remove the others.",
-            rich_help_panel=_EDITS,
+        _edit_option(
+            metavar="ID,ID", help="Let the first speak for all of them, and remove the others."
         ),
     ] = None,
     replace: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ID SENTENCE", help="Put any sentence in its place.", rich_help_panel=_EDITS
-        ),
+        list[str] | None, _edit_option(metavar="ID SENTENCE", help="Put any sentence in its place.")
     ] = None,
     rename: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ID NAME",
-            help="Give it a name to show; '' takes the name away.",
-            rich_help_panel=_EDITS,
-        ),
+        _edit_option(metavar="ID NAME", help="Give it a name to show; '' takes the name away."),
     ] = None,
     undo: Annotated[
         bool,
-        typer.Option(
-            "--undo",
-            help="Undo the last edit, exactly. The last ten can be undone, one by one.",
-            rich_help_panel=_EDITS,
+        _edit_option(
+            "--undo", help="Undo the last edit, exactly. The last ten can be undone, one by one."
         ),
     ] = False,
     retrain: Annotated[
@@ -124,10 +111,10 @@ def edit(
     **Example:** `protorynet edit model --drop 7 --rename 3 "slow service" --retrain reviews.csv`
     """
     edits: dict[str, Any] = {
-        "drop": [number for given in drop or [] for number in _ids(given, "--drop")],
-        "merge": [_ids(given, "--merge") for given in merge or []],
-        "replace": [_pair(given, "--replace") for given in replace or []],
-        "rename": [_pair(given, "--rename") for given in rename or []],
+        "drop": [number for given in drop or [] for number in _parse_ids(given, "--drop")],
+        "merge": [_parse_ids(given, "--merge") for given in merge or []],
+        "replace": [_parse_pair(given, "--replace") for given in replace or []],
+        "rename": [_parse_pair(given, "--rename") for given in rename or []],
     }
     is_edit = any(edits.values())
     if retrain is None and (text or label or split or skip_empty):
@@ -139,17 +126,11 @@ def edit(
             raise InputError("there is no edit to save: name one, or leave -o out.")
         _show_log(model, as_json=as_json)
         return
-    _check_output(output, model)
+    check_model_output(output or model, replace=output is None)
     table = None
     if retrain is not None:
-        table = read_documents(
-            retrain,
-            text=text,
-            label=label,
-            split=split,
-            prefer_split="train",
-            skip_empty=skip_empty,
-        )
+        columns = {"text": text, "label": label, "split": split}
+        table = read_documents(retrain, **columns, prefer_split="train", skip_empty=skip_empty)
     classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
     if undo:
         entry = classifier.undo_edit()
@@ -158,15 +139,22 @@ def edit(
     else:
         with naming_rows(table):
             entry = classifier.edit(table.texts, table.labels, **edits)
-    saved = output or model
+    saved, edited = output or model, classifier.model_
     classifier.save(saved)
     if as_json:
-        print_json(_summary(saved, classifier.model_, entry))
+        summary = {
+            "model": str(saved),
+            "edit": entry.to_dict(),
+            "n_prototypes": len(edited.prototypes),
+            "reader_is_behind": edited.edits.reader_is_behind,
+            "undoable": len(edited.edits.states),
+        }
+        print_json(summary)
     else:
-        _print_summary(saved, classifier.model_, entry)
+        _print_summary(saved, edited, entry)
 
 
-def _ids(given: str, option: str) -> list[int]:
+def _parse_ids(given: str, option: str) -> list[int]:
     try:
         return [int(number) for number in given.split(",")]
     except ValueError:
@@ -175,24 +163,12 @@ def _ids(given: str, option: str) -> list[int]:
         ) from None
 
 
-def _pair(given: str, option: str) -> tuple[int, str]:
+def _parse_pair(given: str, option: str) -> tuple[int, str]:
     number, between, text = given.partition(_BETWEEN)
     if between and number.strip().isdecimal():
         return int(number), text
     shown = given.replace(_BETWEEN, " ")
     raise InputError(f'{option} {shown!r} should be an id and a text, as in {option} 4 "A text."')
-
-
-def _check_output(output: Path | None, model: Path) -> None:
-    if output is None:
-        from protorynet.storage import check_free
-
-        check_free(model)
-        check_writable(model)
-        return
-    if output.exists() or output.is_symlink():
-        raise InputError(f"{output} exists already. Choose another name.")
-    check_writable(output)
 
 
 def _show_log(model: Path, *, as_json: bool) -> None:
@@ -209,16 +185,6 @@ def _show_log(model: Path, *, as_json: bool) -> None:
         _print(f"{entry.number}. {entry.when}{f', undone {entry.undone}' * bool(entry.undone)}")
         _print_entry(entry)
     _print_what_next(model, log)
-
-
-def _summary(saved: Path, model: Model, entry: EditEntry) -> dict[str, Any]:
-    return {
-        "model": str(saved),
-        "edit": entry.to_dict(),
-        "n_prototypes": len(model.prototypes),
-        "reader_is_behind": model.edits.reader_is_behind,
-        "undoable": len(model.edits.states),
-    }
 
 
 def _print_summary(saved: Path, model: Model, entry: EditEntry) -> None:
@@ -240,17 +206,17 @@ def _print_entry(entry: EditEntry) -> None:
         _print(str(change), indent=2)
         moved = record.moved.get(str(change.id)) if record else None
         if moved and change.kind != "rename":
-            _print(f"its sentences are now at {_shares(moved)}", indent=4)
+            _print(f"its sentences are now at {_list_shares(moved)}", indent=4)
     if record:
         _print(
             f"Accuracy {record.accuracy_before:.1%} before, {record.accuracy_edited:.1%} edited, "
             f"{record.accuracy_after:.1%} with the reader retrained ({record.seconds:.1f} s), on "
-            f"{record.n_held_out:,} held-out documents, which also told when to stop.",
+            f"{record.n_held_out:,} held-out documents, which also decided when to stop.",
             indent=2,
         )
 
 
-def _shares(shares: dict[str, float]) -> str:
+def _list_shares(shares: dict[str, float]) -> str:
     shown = [f"{number} ({share:.0%})" for number, share in list(shares.items())[:3]]
     return ", ".join(shown) + (f" and {len(shares) - 3} more" if len(shares) > 3 else "")
 

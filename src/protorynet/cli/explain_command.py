@@ -21,9 +21,12 @@ from protorynet.cli.command_inputs import (
     TextColumn,
     load_classifier,
     naming_rows,
+    note_left_out,
+    output_option,
     read_documents,
+    table_option,
 )
-from protorynet.cli.output import check_writable, note, print_json, print_json_line, result_console
+from protorynet.cli.output import check_writable, note, print_json, result_console
 from protorynet.errors import EmptyDocumentError, InputError
 
 if TYPE_CHECKING:
@@ -37,11 +40,9 @@ if TYPE_CHECKING:
     from protorynet.inference import Predictor
     from protorynet.prototypes import Prototypes
 
-__all__ = ["automaton", "explain", "prototypes"]
-
 _SHOWN = 10
 _AT_ONCE = 1_000  # texts whose explanations are held in memory together
-_AT_ONCE_WITH_WORDS = 20  # each of their sentences is encoded anew without each of its words
+_AT_ONCE_WITH_WORDS = 20  # each of their sentences is encoded again without each of its words
 
 
 def explain(
@@ -59,12 +60,11 @@ def explain(
     skip_empty: SkipEmpty = False,
     limit: Annotated[
         int | None,
-        typer.Option(
+        table_option(
             metavar="N",
             min=1,
             help=f"Explain only the first N texts of the table; by default {_SHOWN}, or all with "
             "--json.",
-            rich_help_panel="The table",
         ),
     ] = None,
     words: Annotated[
@@ -83,7 +83,7 @@ def explain(
 
     **Example:** `protorynet explain model "The plot is thin. But I loved the actors!"`
     """
-    _check_choice_of_output(as_json, html, *([] if source is None else [source]))
+    _check_choice_of_output(as_json, "--html", html, *([] if source is None else [source]))
     if source is None:
         if text or split or limit or skip_empty:
             raise InputError("--text, --split, --limit and --skip-empty need --input FILE.")
@@ -107,7 +107,7 @@ def prototypes(model: ModelFolder, as_json: AsJson = False, html: AsHtml = None)
 
     **Example:** `protorynet prototypes model --html prototypes.html`
     """
-    _check_choice_of_output(as_json, html)
+    _check_choice_of_output(as_json, "--html", html)
     from protorynet.storage import load_model
 
     # The encoder is not needed, so it is not loaded.
@@ -124,12 +124,12 @@ def prototypes(model: ModelFolder, as_json: AsJson = False, html: AsHtml = None)
         report.print_prototypes(listed, result_console())
 
 
-def _check_choice_of_output(as_json: bool, html: Path | None, *inputs: Path) -> None:
-    if html is None:
+def _check_choice_of_output(as_json: bool, option: str, output: Path | None, *inputs: Path) -> None:
+    if output is None:
         return
     if as_json:
-        raise InputError("give either --json or --html FILE, not both.")
-    check_writable(html, *inputs)
+        raise InputError(f"give either --json or {option} FILE, not both.")
+    check_writable(output, *inputs)
 
 
 def _read_text(document: str | None) -> str:
@@ -146,7 +146,7 @@ def _read_text(document: str | None) -> str:
 def _explain_text(model: Path, document: str, words: bool, encoder: str | None) -> Explanation:
     if not document or document.isspace():
         raise InputError('the text to explain is empty: give a "TEXT", --input FILE, or a pipe.')
-    predictor = _open(model, encoder, words)
+    predictor = _open_model(model, encoder, words)
     try:
         return predictor.explain([document], words=words)[0]
     except EmptyDocumentError:
@@ -168,13 +168,12 @@ def _explain_table(
     table = read_documents(source, text=text, split=split, labelled=False, skip_empty=skip_empty)
     if limit is not None and limit < len(table):
         note(f"the first {limit:,} of {len(table):,} texts (choose with --limit)")
-    predictor = _open(model, encoder, words, progress=True)
+    predictor = _open_model(model, encoder, words, progress=True)
     texts = table.texts[:limit]
     with naming_rows(table):
         sentences = predictor.split(texts, on_empty="skip" if skip_empty else "error")
     filled = np.flatnonzero(sentences.filled)
-    if empty := len(texts) - len(filled):
-        note(f"left out {empty:,} documents that hold no sentence")
+    note_left_out(len(texts) - len(filled))
     at_once = _AT_ONCE_WITH_WORDS if words else _AT_ONCE
     for start in range(0, len(filled), at_once):
         chosen = np.zeros(len(texts), np.bool_)
@@ -184,7 +183,9 @@ def _explain_table(
         yield from predictor.explain_prepared(some, part, predictor.encode(part), words=words)
 
 
-def _open(model: Path, encoder: str | None, words: bool, *, progress: bool = False) -> Predictor:
+def _open_model(
+    model: Path, encoder: str | None, words: bool, *, progress: bool = False
+) -> Predictor:
     """Return what explains texts with a model, exported or not."""
     from protorynet.inference import is_exported, open_predictor
 
@@ -200,7 +201,7 @@ def _show(
 ) -> None:
     if as_json:
         for explanation in explanations:
-            (print_json_line if as_lines else print_json)(explanation.to_dict())
+            print_json(explanation.to_dict(), as_line=as_lines)
         return
     from protorynet import report
 
@@ -228,58 +229,47 @@ def automaton(
         typer.Option(
             "--data",
             metavar="FILE",
-            help="Learn it anew from a table of texts; its labels are not read.",
+            help="Learn it again from a table of texts; its labels are not read.",
         ),
     ] = None,
     text: TextColumn = None,
     split: Annotated[
         str | None,
-        typer.Option(
-            "--split",
-            metavar="NAME",
-            help="Measure on the rows whose column 'split' says so.",
-            rich_help_panel="The table",
+        table_option(
+            "--split", metavar="NAME", help="Measure on the rows whose column 'split' says so."
         ),
     ] = None,
     skip_empty: SkipEmpty = False,
     states: Annotated[
         int | None,
         typer.Option(
-            "--states",
-            metavar="N",
-            min=1,
-            max=32,
-            help="Most states, with --data; by default 20.",
+            "--states", metavar="N", min=1, max=32, help="Most states, with --data; by default 20."
         ),
     ] = None,
     encoder: EncoderElsewhere = None,
     as_json: AsJson = False,
     svg: Annotated[
-        Path | None,
-        typer.Option("--svg", metavar="FILE", help="Write a picture.", rich_help_panel="Output"),
+        Path | None, output_option("--svg", metavar="FILE", help="Write a picture.")
     ] = None,
 ) -> None:
     """Summarise what a model does for one class: a small automaton over prototypes.
 
-    By default it is the one learnt when the model was trained, and measured on the documents held
-    out then. With --data it is learnt from the rows with split 'train' and measured on those with
+    By default it is the one learned when the model was trained, and measured on the documents held
+    out then. With --data it is learned from the rows with split 'train' and measured on those with
     the split named, by default 'test'. Where that leaves no rows to learn from, every fifth text
     measures it.
 
     **Example:** `protorynet automaton model --label positive --svg automaton.svg`
     """
-    if svg is not None:
-        if as_json:
-            raise InputError("give either --json or --svg FILE, not both.")
-        check_writable(svg)
+    _check_choice_of_output(as_json, "--svg", svg)
     if data is None:
         if text or split or skip_empty or states or encoder:
             raise InputError(
                 "--text, --split, --skip-empty, --states and --encoder need --data FILE."
             )
-        found, prototypes = _stored(model, label)
+        found, prototypes = _load_automaton(model, label)
     else:
-        learning, measuring = _tables(data, text=text, split=split, skip_empty=skip_empty)
+        learning, measuring = _read_tables(data, text=text, split=split, skip_empty=skip_empty)
         classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
         found = _learn(classifier, learning, measuring, label, states or _MOST_STATES)
         prototypes = classifier.prototypes_
@@ -304,7 +294,7 @@ def _show_automaton(
     print_automaton(found, prototypes, result_console())
 
 
-def _stored(folder: Path, label: str) -> tuple[Automaton, Prototypes]:
+def _load_automaton(folder: Path, label: str) -> tuple[Automaton, Prototypes]:
     from protorynet.explain import stored_automaton
     from protorynet.storage import load_model
 
@@ -313,7 +303,7 @@ def _stored(folder: Path, label: str) -> tuple[Automaton, Prototypes]:
     return stored_automaton(model, label), model.prototypes
 
 
-def _tables(data: Path, *, split: str | None, **how: Any) -> tuple[Table, Table]:
+def _read_tables(data: Path, *, split: str | None, **how: Any) -> tuple[Table, Table]:
     """Read the texts to learn from and those to measure on; none is in both."""
     import numpy as np
 
@@ -321,16 +311,16 @@ def _tables(data: Path, *, split: str | None, **how: Any) -> tuple[Table, Table]
 
     measuring = read_documents(data, split=split, prefer_split="test", labelled=False, **how)
     others = read_table(data, prefer_split="train", labelled=False, **how)
-    learning = _part(others, ~np.isin(others.rows, measuring.rows))
+    learning = _take_part(others, ~np.isin(others.rows, measuring.rows))
     if len(learning):
         note(f"learning from {len(learning):,} texts, measuring on {len(measuring):,}")
         return learning, measuring
     kept = np.arange(len(measuring)) % _ONE_IN == _ONE_IN - 1
     note(f"measuring on every fifth of the {len(measuring):,} texts, learning from the others")
-    return _part(measuring, ~kept), _part(measuring, kept)
+    return _take_part(measuring, ~kept), _take_part(measuring, kept)
 
 
-def _part(table: Table, chosen: NDArray[np.bool_]) -> Table:
+def _take_part(table: Table, chosen: NDArray[np.bool_]) -> Table:
     texts = tuple(text for text, keep in zip(table.texts, chosen, strict=True) if keep)
     return replace(table, texts=texts, labels=None, rows=table.rows[chosen])
 
@@ -346,8 +336,7 @@ def _learn(
     for table in (learning, measuring):
         with naming_rows(table):
             trajectory = classifier.read(table.texts)
-        if left_out := len(trajectory.empty):
-            note(f"left out {left_out:,} documents that hold no sentence")
+        note_left_out(len(trajectory.empty))
         trajectories.append(trajectory)
     train, held_out = trajectories
     given = held_out if len(held_out.lengths) else None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -15,22 +17,22 @@ from protorynet.cli.command_inputs import (
     SkipEmpty,
     SplitName,
     TextColumn,
+    check_model_output,
     naming_rows,
+    note_left_out,
+    option_in,
     read_documents,
 )
-from protorynet.cli.output import WorkFailed, check_writable, note, print_json, result_console
+from protorynet.cli.output import WorkFailed, note, print_json, result_console
 from protorynet.errors import InputError
 
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
-    from protorynet.data import Table
 
-__all__ = ["fit"]
-
-_MODEL = "The model"
-_RUN = "The run"
-_LARGE = "Large data"
 _ENCODING = "split and encode"
+_model_option = option_in("The model")
+_run_option = option_in("The run")
+_large_option = option_in("Large data")
 
 
 def fit(
@@ -47,96 +49,64 @@ def fit(
     skip_empty: SkipEmpty = False,
     encoder: Annotated[
         str,
-        typer.Option(
+        _model_option(
             metavar="NAME",
             help="'minilm', which comes along, or the name or folder of any "
             "sentence-transformers model; ':bf16', ':int8' or ':static' after it are faster, and "
             "'auto' takes the form of minilm that suits the machine (`protorynet encoders`).",
-            rich_help_panel=_MODEL,
         ),
     ] = "minilm",
     settings: Annotated[
         str,
-        typer.Option(
-            metavar="PRESET|FILE",
-            help="'default', 'paper', or a TOML or JSON file of settings.",
-            rich_help_panel=_MODEL,
+        _model_option(
+            metavar="PRESET|FILE", help="'default', 'paper', or a TOML or JSON file of settings."
         ),
     ] = "default",
     prototypes: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K",
-            help="Prototypes to begin with, before pruning.",
-            rich_help_panel=_MODEL,
-        ),
+        int | None, _model_option(metavar="K", help="Prototypes to begin with, before pruning.")
     ] = None,
     max_prototypes: Annotated[
         int | None,
-        typer.Option(
-            metavar="K",
-            help="Most prototypes that pruning may leave; 20 by default.",
-            rich_help_panel=_MODEL,
-        ),
+        _model_option(metavar="K", help="Most prototypes that pruning may leave; 20 by default."),
     ] = None,
     encoder_training: Annotated[
         Literal["none", "adapter", "full"] | None,
-        typer.Option(
-            help="The encoder as it is, with a small adapter on top (default), or trained itself.",
-            rich_help_panel=_MODEL,
+        _model_option(
+            help="The encoder as it is, with a small adapter on top (default), or trained itself."
         ),
     ] = None,
     splitter: Annotated[
         Literal["sentencex", "paper"],
-        typer.Option(
-            help="How to find sentences: a real splitter, or the paper's rule.",
-            rich_help_panel=_MODEL,
-        ),
+        _model_option(help="How to find sentences: a real splitter, or the paper's rule."),
     ] = "sentencex",
-    seed: Annotated[
-        int,
-        typer.Option(metavar="N", help="The same seed gives the same model.", rich_help_panel=_RUN),
-    ] = 0,
-    device: Annotated[
-        str,
-        typer.Option(metavar="DEVICE", help="'auto', 'cpu' or 'cuda'.", rich_help_panel=_RUN),
-    ] = "auto",
+    seed: Annotated[int, _run_option(metavar="N", help="The same seed gives the same model.")] = 0,
+    device: Annotated[str, _run_option(metavar="DEVICE", help="'auto', 'cpu' or 'cuda'.")] = "auto",
     no_cache: Annotated[
-        bool,
-        typer.Option("--no-cache", help="Keep no embeddings on disk.", rich_help_panel=_RUN),
+        bool, _run_option("--no-cache", help="Keep no embeddings on disk.")
     ] = False,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Go on with a run that was stopped.", rich_help_panel=_RUN),
-    ] = False,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Replace a model that exists.", rich_help_panel=_RUN),
-    ] = False,
+    resume: Annotated[bool, _run_option("--resume", help="Resume a run that was stopped.")] = False,
+    force: Annotated[bool, _run_option("--force", help="Replace a model that exists.")] = False,
     engine: Annotated[
         Literal["local", "ray"],
-        typer.Option(
+        _large_option(
             help="This process alone, or Ray: its workers train the encoder together "
-            "(--encoder-training full) or else encode the texts, and the rest is done here.",
-            rich_help_panel=_LARGE,
+            "(--encoder-training full) or else encode the texts, and the rest is done here."
         ),
     ] = "local",
     address: Annotated[
         str | None,
-        typer.Option(
+        _large_option(
             metavar="HOST:PORT",
             help="The Ray cluster; MODEL should then lie where all its machines can write. "
             "Without it, Ray starts on this machine.",
-            rich_help_panel=_LARGE,
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(
+        _large_option(
             metavar="N",
             help="Processes that train the encoder together; by default one per GPU or, without "
             "any, one per machine.",
-            rich_help_panel=_LARGE,
         ),
     ] = None,
     as_json: AsJson = False,
@@ -144,21 +114,24 @@ def fit(
     """Train a model on a table of labelled texts.
 
     Rows with split 'train' are used where the table has such; part of them is held out to stop,
-    prune and choose. A run that is stopped goes on with --resume.
+    prune and choose. A run that is stopped resumes with --resume.
 
     **Example:** `protorynet fit reviews.csv --text review --label stars -o model`
     """
     if engine == "local" and (address is not None or workers is not None):
         raise InputError("--address and --workers need --engine ray.")
-    _check_output(output, force=force)
+    check_model_output(output, replace=force, hint=", or replace it with --force")
     checkpoint = output.with_name(output.name + ".checkpoint")
-    _tell_about_checkpoint(checkpoint, resume=resume)
+    if resume and not checkpoint.exists():
+        note(f"there is no {checkpoint} to resume from; starting from the beginning")
+    elif checkpoint.exists() and not resume:
+        note(f"starting again: {checkpoint} of an earlier run is not used (--resume would)")
     try:
         begin = time.perf_counter()
         table = read_documents(
             train, text=text, label=label, split=split, prefer_split="train", skip_empty=skip_empty
         )
-        read_seconds = time.perf_counter() - begin
+        seconds = {"read": time.perf_counter() - begin}
 
         from protorynet.classifier import ProtoryNetClassifier
 
@@ -175,44 +148,47 @@ def fit(
             cache=not no_cache,
             verbose=True,
         )
+        run = classifier.fit
+        if engine == "ray":
+            from protorynet.ray_training import fit_with_ray
+
+            run = partial(fit_with_ray, classifier, address=address, workers=workers)
         begin = time.perf_counter()
         with naming_rows(table):
-            if engine == "ray":
-                from protorynet.ray_training import fit_with_ray
-
-                fit_with_ray(
-                    classifier,
-                    table.texts,
-                    table.labels,
-                    address=address,
-                    workers=workers,
-                    checkpoint=checkpoint,
-                    resume=resume,
-                )
-            else:
-                classifier.fit(table.texts, table.labels, checkpoint=checkpoint, resume=resume)
-        seconds = _seconds(read_seconds, time.perf_counter() - begin, classifier)
-        _count_rows_as_in_file(classifier, table)
+            run(table.texts, table.labels, checkpoint=checkpoint, resume=resume)
+        fitting, model = time.perf_counter() - begin, classifier.model_
+        # What is not training was spent on the sentences.
+        stages = model.training.seconds
+        seconds |= {_ENCODING: max(0.0, fitting - sum(stages.values())), **stages}
+        # Prototypes name the rows of the file, of which only some may have been read.
+        classifier.model_ = replace(model, prototypes=model.prototypes.with_rows(table.rows))
         classifier.save(output)
     except KeyboardInterrupt:
-        note(f"stopped. Go on with the same command and --resume.{_kept(checkpoint)}")
+        note(f"stopped. Resume with the same command and --resume.{_say_what_is_kept(checkpoint)}")
         raise typer.Exit(130) from None
     except OSError as error:
-        reason = f"{error.strerror or error}: {error.filename or output}."
-        raise WorkFailed(f"the model was not saved ({reason[:-1]}).{_kept(checkpoint)}") from error
+        reason = f"{error.strerror or error}: {error.filename or output}"
+        raise WorkFailed(
+            f"the model was not saved ({reason}).{_say_what_is_kept(checkpoint)}"
+        ) from error
     from protorynet.training import clear_checkpoint
 
     clear_checkpoint(checkpoint)
-    if classifier.n_skipped_:
-        note(f"left out {classifier.n_skipped_:,} documents that hold no sentence")
+    note_left_out(classifier.n_skipped_)
     if as_json:
-        print_json(_summary(output, classifier, seconds))
+        summary = {
+            "model": str(output),
+            "validation_accuracy": classifier.model_.training.validation_accuracy,
+            "n_prototypes": len(classifier.prototypes_),
+            "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
+        }
+        print_json(summary)
     else:
         _print_summary(output, train, classifier, seconds)
 
 
 def _chosen_encoder(encoder: str, training: str, device: str) -> str:
-    """Return the name of the encoder; what 'auto' stands for is told."""
+    """Return the name of the encoder; what 'auto' stands for is printed."""
     if encoder != "auto":
         return encoder
     from protorynet.encoders import EncoderChoice, choose_encoder
@@ -230,59 +206,13 @@ def _chosen_encoder(encoder: str, training: str, device: str) -> str:
     return choice.name
 
 
-def _check_output(output: Path, *, force: bool) -> None:
-    """Refuse, before any work, a place where the model cannot or should not be saved."""
-    if output.exists() or output.is_symlink():
-        if not force:
-            raise InputError(
-                f"{output} exists already. Choose another name, or replace it with --force."
-            )
-        from protorynet.storage import check_free
-
-        check_free(output)
-    check_writable(output)
-
-
-def _tell_about_checkpoint(checkpoint: Path, *, resume: bool) -> None:
-    if resume and not checkpoint.exists():
-        note(f"there is no {checkpoint} to go on from; starting from the beginning")
-    elif checkpoint.exists() and not resume:
-        note(f"starting anew: {checkpoint} of an earlier run is not used (--resume would)")
-
-
-def _kept(checkpoint: Path) -> str:
+def _say_what_is_kept(checkpoint: Path) -> str:
     return f" The epochs done are kept in {checkpoint}." if checkpoint.exists() else ""
-
-
-def _seconds(reading: float, fitting: float, classifier: ProtoryNetClassifier) -> dict[str, float]:
-    """Return the seconds of each stage; what is not training was spent on the sentences."""
-    stages = classifier.model_.training.seconds
-    encoding = max(0.0, fitting - sum(stages.values()))
-    return {"read": reading, _ENCODING: encoding, **stages}
-
-
-def _count_rows_as_in_file(classifier: ProtoryNetClassifier, table: Table) -> None:
-    """Let prototypes name the rows of the file, of which only some may have been read."""
-    model = classifier.model_
-    classifier.model_ = replace(model, prototypes=model.prototypes.with_rows(table.rows))
-
-
-def _summary(
-    output: Path, classifier: ProtoryNetClassifier, seconds: dict[str, float]
-) -> dict[str, object]:
-    return {
-        "model": str(output),
-        "validation_accuracy": classifier.model_.training.validation_accuracy,
-        "n_prototypes": len(classifier.prototypes_),
-        "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
-    }
 
 
 def _print_summary(
     output: Path, train: Path, classifier: ProtoryNetClassifier, seconds: dict[str, float]
 ) -> None:
-    from shlex import quote
-
     from rich.text import Text
 
     console = result_console()

@@ -24,18 +24,6 @@ from protorynet.errors import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "WorkFailed",
-    "check_writable",
-    "end_badly",
-    "error_line",
-    "note",
-    "print_json",
-    "print_json_line",
-    "result_console",
-    "silence_output",
-]
-
 
 def result_console() -> Console:
     """Return the console for results: coloured in a terminal, plain in a pipe."""
@@ -46,30 +34,17 @@ def result_console() -> Console:
 
 def note(message: str) -> None:
     """Print a remark on standard error."""
-    _remark(message, lead="", style="dim")
+    _print_remark(message, lead="", style="dim")
 
 
-def error_line(message: str) -> None:
-    """Print what went wrong, as one line on standard error."""
-    _remark(message, lead="error: ", style="")
-
-
-def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object, indented for people; programs do not mind."""
-    print(_json(value, indent=2))
-
-
-def print_json_line(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on a line of its own."""
-    print(_json(value, indent=None))
-
-
-def _json(value: Mapping[str, Any], indent: int | None) -> str:
+def print_json(value: Mapping[str, Any], *, as_line: bool = False) -> None:
+    """Print one JSON object, indented for people unless it is one of many."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    return json.dumps(value, indent=indent, ensure_ascii=not is_unicode, allow_nan=False)
+    indent = None if as_line else 2
+    print(json.dumps(value, indent=indent, ensure_ascii=not is_unicode, allow_nan=False))
 
 
-def _remark(message: str, lead: str, style: str) -> None:
+def _print_remark(message: str, lead: str, style: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -88,7 +63,7 @@ _UsageError = typer.BadParameter.__mro__[1]
 
 
 class WorkFailed(Exception):  # noqa: N818
-    """The work could not be done, for a reason that the message tells in full."""
+    """The work could not be done, for a reason that the message gives in full."""
 
 
 def end_badly(error: Exception) -> int:
@@ -98,7 +73,7 @@ def end_badly(error: Exception) -> int:
     if isinstance(error, OSError):
         # What is left in a buffer that cannot be written would complain again at exit.
         silence_output()
-    error_line(_described(error))
+    _print_remark(_describe_error(error), lead="error: ", style="")
     is_mendable = isinstance(error, (*_MENDABLE, _UsageError))
     return _BAD_INPUT if is_mendable else _FAILED
 
@@ -113,9 +88,9 @@ def silence_output() -> None:
         os.close(nowhere)
 
 
-def _described(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, _UsageError):
-        return _usage(error)
+        return _describe_usage(error)
     if isinstance(error, (*_MENDABLE, WorkFailed)):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
@@ -132,7 +107,7 @@ def _described(error: Exception) -> str:
     return f"something unexpected went wrong ({type(error).__name__}: {error}). {hint}"
 
 
-def _usage(error: BaseException) -> str:
+def _describe_usage(error: BaseException) -> str:
     message: str = getattr(error, "format_message", lambda: str(error))()
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "protorynet"

@@ -1,4 +1,4 @@
-"""`protorynet predict`: labels, probabilities and trajectories for tables of any size."""
+"""`protorynet predict` and `export`: tables of any size labelled, and models for other runtimes."""
 
 from __future__ import annotations
 
@@ -10,23 +10,29 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from protorynet.cli.command_inputs import (
+    AsJson,
     EncoderElsewhere,
+    LabelColumn,
+    ModelFolder,
     ModelOrExport,
     SkipEmpty,
     SplitName,
     TextColumn,
+    load_classifier,
+    note_left_out,
+    option_in,
+    read_documents,
+    table_option,
 )
-from protorynet.cli.output import check_writable, note
+from protorynet.cli.output import check_writable, note, print_json
 from protorynet.errors import InputError, ModelFormatError
 from protorynet.progress import row_progress
 
 if TYPE_CHECKING:
     from protorynet.data import TableStream
-    from protorynet.inference import Predictor, Written
+    from protorynet.inference import Comparison, Predictor, Written
 
-__all__ = ["predict"]
-
-_LARGE = "Large tables"
+_large_option = option_in("Large tables")
 _STANDARD = "-"
 
 
@@ -52,11 +58,10 @@ def predict(
     ] = None,
     kind: Annotated[
         Literal["csv", "tsv", "jsonl", "parquet"] | None,
-        typer.Option(
+        table_option(
             "--format",
             help="Format of standard input and output. Without it, input that begins with a brace "
             "is JSONL and other input CSV; output is CSV.",
-            rich_help_panel="The table",
         ),
     ] = None,
     text: TextColumn = None,
@@ -65,33 +70,27 @@ def predict(
     encoder: EncoderElsewhere = None,
     resume: Annotated[
         bool,
-        typer.Option(
+        _large_option(
             "--resume",
-            help="Go on with a run that was stopped or killed: add it to the same command. No row "
+            help="Resume a run that was stopped or killed: add it to the same command. No row "
             "is lost or written twice.",
-            rich_help_panel=_LARGE,
         ),
     ] = False,
     runtime: Annotated[
         Literal["torch", "onnx"],
-        typer.Option(
+        _large_option(
             help="What computes. onnx needs a model made by `protorynet export`, which runs in "
-            "ONNX Runtime, without torch, in any case.",
-            rich_help_panel=_LARGE,
+            "ONNX Runtime, without torch, in any case."
         ),
     ] = "torch",
     engine: Annotated[
         Literal["local", "ray"],
-        typer.Option(
-            help="This machine alone, or a Ray cluster (Parquet only).", rich_help_panel=_LARGE
-        ),
+        _large_option(help="This machine alone, or a Ray cluster (Parquet only)."),
     ] = "local",
     address: Annotated[
         str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="The Ray cluster. Without it, Ray starts on this machine.",
-            rich_help_panel=_LARGE,
+        _large_option(
+            metavar="HOST:PORT", help="The Ray cluster. Without it, Ray starts on this machine."
         ),
     ] = None,
 ) -> None:
@@ -116,16 +115,16 @@ def predict(
         return
     if address is not None:
         raise InputError(f"--address {address} needs --engine ray.")
-    sources = _found(sources)
+    from protorynet.data import find_files, open_stream
+
+    if _STANDARD not in sources:
+        sources = [str(path) for path in find_files(sources)]  # once for the whole run
     _check_places(model, sources, output, resume=resume)
     if kind is not None and output not in (None, _STANDARD) and _STANDARD not in sources:
         raise InputError(
             f"--format {kind} is about standard input and output; files tell their formats by "
             "their endings. Leave it out."
         )
-
-    from protorynet.data import open_stream
-
     stream = open_stream(
         sources,
         text=text,
@@ -138,7 +137,7 @@ def predict(
     for remark in stream.notes:
         note(remark)
 
-    def opened() -> Predictor:
+    def open_model() -> Predictor:
         from protorynet.inference import open_predictor
 
         # Keeping the embeddings of large tables costs more than it saves, and what is found there
@@ -146,25 +145,17 @@ def predict(
         return open_predictor(model, encoder=encoder, runtime=runtime, cache=stream.is_small)
 
     if output is None or output == _STANDARD:
-        written = _print(stream, opened(), kind or "csv", is_brief=output is None)
+        written = _print(stream, open_model(), kind or "csv", is_brief=output is None)
     else:
         options = {"encoder": encoder, "text": stream.text_column, "split": split}
         files = [] if _STANDARD in sources else [Path(source) for source in sources]
         identity = _identity(model, files) | options | {"skip_empty": skip_empty}
-        written = _write(stream, opened, Path(output), identity, resume=resume)
+        written = _write(stream, open_model, Path(output), identity, resume=resume)
     if stream.n_rows is None and stream.n_blank:
         note(f"skipped {stream.n_blank:,} rows without text")
-    if written.n_left_out:
-        note(f"left out {written.n_left_out:,} documents that hold no sentence")
+    note_left_out(written.n_left_out)
     if output not in (None, _STANDARD):
         note(f"wrote {written.n_rows:,} predictions to {output}")
-
-
-def _found(sources: list[str]) -> list[str]:
-    """Return the files that patterns and folders stand for, looked up once for the whole run."""
-    from protorynet.data import find_files
-
-    return sources if _STANDARD in sources else [str(path) for path in find_files(sources)]
 
 
 def _check_places(model: Path, sources: list[str], output: str | None, *, resume: bool) -> None:
@@ -207,7 +198,7 @@ def _identity(model: Path, files: list[Path]) -> dict[str, Any]:
 
 def _write(
     stream: TableStream,
-    opened: Callable[[], Predictor],
+    open_model: Callable[[], Predictor],
     output: Path,
     identity: dict[str, Any],
     *,
@@ -221,7 +212,7 @@ def _write(
     def check() -> None:
         # A model that does not load must cost nobody the rows that are done, nor must a table that
         # the output cannot hold.
-        predictors.append(opened())
+        predictors.append(open_model())
         schema = predictors[0].output_schema(stream.schema, text=stream.text_column)
         check_columns(schema, output.suffix.lower())
 
@@ -246,12 +237,7 @@ def _print(stream: TableStream, predictor: Predictor, kind: str, *, is_brief: bo
         )
 
 
-def _predict_with_ray(
-    model: Path,
-    sources: list[str],
-    output: str | None,
-    **how: Any,
-) -> None:
+def _predict_with_ray(model: Path, sources: list[str], output: str | None, **how: Any) -> None:
     from protorynet.inference import predict_with_ray
 
     if output is None or output == _STANDARD:
@@ -260,3 +246,91 @@ def _predict_with_ray(
         model, sources, output, progress=sys.stderr.isatty(), tell=note, **how
     )
     note(f"wrote {n_rows:,} predictions to {output}")
+
+
+def export(
+    model: ModelFolder,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="Folder to write; an earlier export there is replaced.",
+        ),
+    ],
+    kind: Annotated[
+        Literal["onnx"], typer.Option("--format", metavar="FORMAT", help="Only onnx, so far.")
+    ] = "onnx",
+    precision: Annotated[
+        Literal["float32", "int8"],
+        typer.Option(
+            metavar="KIND",
+            help="float32 gives the model's own probabilities; int8 is smaller and faster, and "
+            "its probabilities differ somewhat.",
+        ),
+    ] = "float32",
+    check: Annotated[
+        Path | None,
+        table_option(
+            metavar="TABLE",
+            help="Labelled table on which the model and its export are compared as well; only its "
+            "rows with split 'test', where it has such.",
+        ),
+    ] = None,
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    split: SplitName = None,
+    encoder: EncoderElsewhere = None,
+    as_json: AsJson = False,
+) -> None:
+    """Export a model to ONNX, for predictions and explanations without torch.
+
+    FOLDER holds the encoder, the prototypes and the reader; `protorynet predict FOLDER new.csv`
+    and `protorynet explain FOLDER "A text."` use it, and so can any program with ONNX Runtime. In
+    float32 nothing is written unless the model and its export say the same of the prototypes'
+    sentences and some others.
+
+    **Example:** `protorynet export model -o exported`
+
+    **Example:** `protorynet export model -o small --precision int8 --check reviews.csv`
+    """
+    from protorynet.inference import compare, export_onnx, read_exported
+
+    check_writable(output)
+    table = measured = None
+    if check is None and (text or label or split):
+        raise InputError("--text, --label and --split need --check TABLE.")
+    if check is not None:
+        table = read_documents(
+            check, text=text, label=label, split=split, prefer_split="test", skip_empty=True
+        )
+    # A GPU rounds the products of an LSTM, and the export is to agree with what was meant.
+    predictor = load_classifier(model, encoder=encoder, device="cpu").predictor
+    trial = export_onnx(predictor, output, precision=precision)
+    if table is not None:
+        measured = compare(predictor, output, table.texts, table.labels)
+    size = sum(path.stat().st_size for path in output.iterdir())
+    if as_json:
+        tables = {"trial": vars(trial), "check": None if measured is None else vars(measured)}
+        part = read_exported(output).encoder
+        written = None if part is None else part.precision
+        print_json({"folder": str(output), "format": kind, "precision": written, **tables})
+        return
+    _print_comparison("the prototypes' sentences and some others", trial)
+    if measured is not None:
+        _print_comparison(str(check), measured)
+    note(f"wrote {output} ({size / 1e6:.0f} MB)")
+
+
+def _print_comparison(what: str, comparison: Comparison) -> None:
+    note(
+        f"on {what} ({comparison.n_documents:,} documents): {comparison.same_labels:.2%} get the "
+        f"same label, {comparison.same_prototypes:.2%} of the sentences the same prototype, and "
+        f"probabilities differ by at most {comparison.largest_difference:.1g}"
+    )
+    if comparison.accuracy is not None:
+        note(
+            f"accuracy there: {comparison.accuracy:.2%}, and {comparison.exported_accuracy:.2%} "
+            "when exported"
+        )

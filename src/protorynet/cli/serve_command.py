@@ -11,8 +11,6 @@ from protorynet.cli.command_inputs import AsJson
 from protorynet.cli.output import note, print_json, result_console
 from protorynet.errors import InputError, MissingExtraError
 
-__all__ = ["keys", "serve"]
-
 _ACCESS = "Who may use it"
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
 
@@ -67,17 +65,19 @@ def serve(
     ] = None,
     device: Annotated[str, typer.Option(help="'auto', 'cpu' or 'cuda'.")] = "auto",
 ) -> None:
-    """Serve models to programs (REST) and people (pages), on this machine unless told otherwise.
+    """Serve models to programs (REST) and people (pages), on this machine by default.
 
     The routes are described under /docs. Logs are lines of JSON on standard error, without the
     texts. SIGHUP, or POST /v1/models/NAME/reload, reads a model again without a pause.
 
     **Example:** `protorynet serve model --port 8080`
     """
+    from importlib.util import find_spec
+
     from protorynet.server import ServerConfig
 
     config = ServerConfig(
-        models=_named(models or [], name or []),
+        models=_name_models(models or [], name or []),
         host=host,
         port=port,
         keys=keys_file,
@@ -87,11 +87,17 @@ def serve(
     )
     if data is not None and not data.is_file():
         raise InputError(f"--data {data} is no file. Give a CSV, TSV, JSONL or Parquet table.")
-    _check_installed()
-    _check_keys(config.keys)
-    # Only now: what is imported takes a while.
-    from protorynet.server import serve as run
+    for package in _NEEDED:
+        if find_spec(package) is None:
+            raise MissingExtraError("The server", package, extra="server")
+    # Only now: what is imported needs these packages, and takes a while.
+    from protorynet.server import KeyFile, serve as run
 
+    if keys_file is not None and not KeyFile(keys_file).keys():
+        raise InputError(
+            f"{keys_file} holds no keys, so nobody could use the server. Make one with "
+            f"`protorynet keys create --scope predict {keys_file}`."
+        )
     names = ", ".join(sorted(config.models))
     run(config, announce=lambda url: note(f"serving {names} on {url} (routes: {url}/docs)"))
 
@@ -133,7 +139,7 @@ def list_keys(file: KeysFile, as_json: AsJson = False) -> None:
 
     from protorynet.server import KeyFile
 
-    found = KeyFile(_existing(file)).keys()
+    found = KeyFile(_require_file(file)).keys()
     if as_json:
         listed = [
             {"id": key.id, "name": key.name, "scope": key.scope, "created": key.created}
@@ -154,35 +160,17 @@ def revoke_key(
     """Revoke a key; servers that use the file refuse it from then on."""
     from protorynet.server import KeyFile
 
-    key = KeyFile(_existing(file)).revoke(key_id)
+    key = KeyFile(_require_file(file)).revoke(key_id)
     note(f"revoked {key.id} ({key.scope}{f', {key.name}' * bool(key.name)})")
 
 
-def _existing(file: Path) -> Path:
+def _require_file(file: Path) -> Path:
     if not file.is_file():
         raise InputError(f"{file} is no file of keys. Make one with `protorynet keys create`.")
     return file
 
 
-def _check_keys(file: Path | None) -> None:
-    from protorynet.server import KeyFile
-
-    if file is not None and not KeyFile(file).keys():
-        raise InputError(
-            f"{file} holds no keys, so nobody could use the server. Make one with "
-            f"`protorynet keys create --scope predict {file}`."
-        )
-
-
-def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    for package in _NEEDED:
-        if find_spec(package) is None:
-            raise MissingExtraError("The server", package, extra="server")
-
-
-def _named(folders: list[Path], pairs: list[str]) -> dict[str, Path]:
+def _name_models(folders: list[Path], pairs: list[str]) -> dict[str, Path]:
     """Return the model directories by name; no two may share one."""
     from protorynet.server import model_name
 

@@ -13,8 +13,6 @@ from protorynet.cli.output import print_json, result_console
 if TYPE_CHECKING:
     from protorynet.encoders import EncoderChoice, ListedEncoder
 
-__all__ = ["cache", "encoders"]
-
 
 def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all embeddings kept.")] = False,

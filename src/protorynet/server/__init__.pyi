@@ -11,9 +11,5 @@ from .app import (
     listen as listen,
     serve as serve,
 )
-from .config import (
-    Limits as Limits,
-    ServerConfig as ServerConfig,
-    model_name as model_name,
-)
+from .config import Limits as Limits, ServerConfig as ServerConfig, model_name as model_name
 from .guard import origin as origin

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -51,19 +52,7 @@ class Key:
 class KeyFile:
     """The keys in a file, read again whenever the file changes; of a key only its digest is kept.
 
-    Parameters
-    ----------
-    path
-        The file; one that does not exist holds no keys.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     keys = KeyFile(Path(folder) / "keys.json")
-    ...     secret, key = keys.create("edit", name="alice")
-    ...     keys.find(secret) == key, keys.find("guess"), key.allows("predict"), key.allows("admin")
-    (True, None, True, False)
+    A file that does not exist holds no keys.
     """
 
     def __init__(self, path: Path) -> None:
@@ -128,28 +117,25 @@ class KeyFile:
 
 
 def checked_scope(given: str) -> Scope:
-    """Return a scope by its name, or refuse it.
-
-    Examples
-    --------
-    >>> checked_scope("root")
-    Traceback (most recent call last):
-    ...
-    protorynet.errors.InputError: scope 'root' is not one of predict, edit, admin.
-    """
+    """Return a scope by its name, or refuse it."""
     for scope in SCOPES:
         if scope == given:
             return scope
     raise InputError(f"scope {given!r} is not one of {', '.join(SCOPES)}.")
 
 
+@cache
 def require(scope: Scope) -> _Dependency:
     """Return a dependency that lets a request pass only with a key of a scope.
 
     Where the server has no keys, which it may only on loopback, everything passes. Use it as
     ``@router.post(…, dependencies=[Depends(require("edit"))])``.
     """
-    return _REQUIRED[scope]
+
+    async def check(request: Request) -> None:
+        check_scope(request, scope)
+
+    return check
 
 
 async def public() -> None:
@@ -194,20 +180,10 @@ def known_key(keys: KeyFile, headers: Headers) -> Key:
 
 def declared_scope(dependencies: list[Callable[..., object]]) -> Scope | None:
     """Return the highest scope that a route's dependencies ask for; None where it is public."""
-    asked = [scope for scope, dependency in _REQUIRED.items() if dependency in dependencies]
+    asked = [scope for scope in SCOPES if require(scope) in dependencies]
     if not asked and public not in dependencies:
         raise LookupError("the route declares no scope; add Depends(require(…)) or Depends(public)")
     return max(asked, key=SCOPES.index, default=None)
-
-
-def _make_requirement(scope: Scope) -> _Dependency:
-    async def check(request: Request) -> None:
-        check_scope(request, scope)
-
-    return check
-
-
-_REQUIRED: dict[Scope, _Dependency] = {scope: _make_requirement(scope) for scope in SCOPES}
 
 
 def _digest(secret: str) -> str:

@@ -36,12 +36,6 @@ class ApiError(HTTPException):
         The same for people: what was given, what is allowed, what to do.
     headers
         Headers of the answer, such as ``Retry-After``.
-
-    Examples
-    --------
-    >>> error = ApiError(404, "unknown_model", "there is no such model.")
-    >>> error.status, error.code, str(error)
-    (404, 'unknown_model', 'there is no such model.')
     """
 
     def __init__(
@@ -111,7 +105,7 @@ def _answer_refusal(request: Request, error: Exception) -> Response:
 
 
 def _answer_invalid_request(request: Request, error: Exception) -> Response:
-    """Say what is wrong and where, without telling back what was sent."""
+    """Say what is wrong and where, without repeating what was sent."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     where = ".".join(_shorten_name(part) for part in found[0]["loc"])
@@ -168,13 +162,7 @@ class Body(BaseModel):
 
 
 def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    r"""Yield the lines of a CSV file in which no cell is taken for a formula.
-
-    Examples
-    --------
-    >>> list(csv_lines(["row", "text"], [(3, "=1+1")]))
-    ['row,text\r\n', "3,'=1+1\r\n"]
-    """
+    """Yield the lines of a CSV file in which no cell is taken for a formula."""
     for cells in chain([header], rows):
         line = io.StringIO()
         csv.writer(line).writerow([safe_cell(cell) for cell in cells])
@@ -193,13 +181,7 @@ def csv_download(
 
 
 def safe_cell(value: Any) -> Any:
-    r"""Return a cell as it may stand in a spreadsheet: a text that looks like a formula is quoted.
-
-    Examples
-    --------
-    >>> safe_cell("=HYPERLINK(A1)"), safe_cell(" @sum"), safe_cell(-0.5), safe_cell("a-b")
-    ("'=HYPERLINK(A1)", "' @sum", -0.5, 'a-b')
-    """
+    """Return a cell for a spreadsheet: a text that looks like a formula is quoted."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, list | dict):

@@ -85,7 +85,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     threads = ThreadPoolExecutor(1, thread_name_prefix="protorynet-batch")
     state.batchers = {
         name: Batcher(
-            state.store, name, limits=state.config.limits, threads=threads, metrics=state.metrics
+            store=state.store,
+            name=name,
+            limits=state.config.limits,
+            threads=threads,
+            metrics=state.metrics,
         )
         for name in state.store.names()
     }
@@ -153,14 +157,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(host: str, listener: socket.socket) -> str:
-    """Return the address of a server that listens.
-
-    Examples
-    --------
-    >>> with listen("127.0.0.1", 0) as listener:
-    ...     address_of("::1", listener).rpartition(":")[0]
-    'http://[::1]'
-    """
+    """Return the address of a server that listens."""
     port = listener.getsockname()[1]
     return f"http://[{host.strip('[]')}]:{port}" if ":" in host else f"http://{host}:{port}"
 

@@ -9,7 +9,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Request
@@ -69,7 +68,7 @@ class WorkPool:
 async def run_in_pool(
     app: FastAPI, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Call a function on a thread of the app's pool, and return what it returns."""
+    """Call a function on a thread of the app's pool."""
     pool: WorkPool = app.state.pool
     return await pool.run(function, *args, **kwargs)
 
@@ -96,29 +95,7 @@ def too_slow(seconds: float) -> ApiError:
 
 
 class _JobStopped(BaseException):
-    """The server is stopping; raised in a job's thread when it tells its progress."""
-
-
-@dataclass
-class Job:
-    """One piece of work and how far it is; the scope is what is needed to see it."""
-
-    id: str
-    kind: str
-    scope: Scope
-    state: State = "queued"
-    progress: float = 0.0
-    message: str = ""
-    result: Any = None
-
-    @property
-    def ended(self) -> bool:
-        """Whether it is done or failed."""
-        return self.state in ("done", "failed")
-
-    def view(self) -> dict[str, Any]:
-        """Return what clients see of it."""
-        return JobView.model_validate(self, from_attributes=True).model_dump()
+    """The server is stopping; raised in a job's thread when it reports progress."""
 
 
 class JobView(BaseModel):
@@ -130,6 +107,17 @@ class JobView(BaseModel):
     progress: float = Field(ge=0, le=1, examples=[0.4])
     message: str = Field(examples=["Epoch 4 of 10"])
     result: Any = Field(default=None, examples=[None])
+
+
+class Job(JobView):
+    """One piece of work and how far it is; the scope is what is needed to see it."""
+
+    scope: Scope = Field(exclude=True)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is done or failed."""
+        return self.state in ("done", "failed")
 
 
 class Jobs:
@@ -145,8 +133,9 @@ class Jobs:
     def start(
         self, kind: str, function: Callable[[Progress], Any], *, scope: Scope = "predict"
     ) -> Job:
-        """Queue a function; it is called with one to tell its progress, ``progress(0.5, "…")``."""
-        job = Job(secrets.token_urlsafe(16), kind, scope)
+        """Queue a function; it is called with one to report progress, ``progress(0.5, "…")``."""
+        new_id = secrets.token_urlsafe(16)
+        job = Job(id=new_id, kind=kind, scope=scope, state="queued", progress=0.0, message="")
         with self._lock:
             waiting = sum(not other.ended for other in self._jobs.values())
             if waiting >= self._max_jobs:
@@ -171,26 +160,26 @@ class Jobs:
         return job
 
     def close(self) -> None:
-        """Stop: jobs end when they next tell their progress."""
+        """Stop: jobs end when they next report progress."""
         self._stopping.set()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def _run(self, job: Job, function: Callable[[Progress], Any]) -> None:
-        def tell(share: float, message: str = "") -> None:
+        def report(share: float, message: str = "") -> None:
             if self._stopping.is_set():
                 raise _JobStopped
             job.progress, job.message = min(max(float(share), 0.0), 1.0), message
 
         job.state = "running"
         try:
-            job.result = function(tell)
+            job.result = function(report)
             job.progress, job.state = 1.0, "done"
         except _JobStopped:
             job.message, job.state = "the server was stopped.", "failed"
         except (ProtoryNetError, ApiError) as error:
             job.message, job.state = str(error), "failed"
         except Exception as error:
-            # The message may hold a user's text, so only the kind of the error is told and logged.
+            # The message may hold a user's text, so only the kind of the error is shown and logged.
             _LOG.error("job failed", extra={"kind": job.kind, "error": type(error).__name__})
             job.message, job.state = "something unexpected went wrong on the server.", "failed"
 
@@ -203,7 +192,7 @@ def job(job_id: Annotated[str, Path(max_length=64)], request: Request) -> JobVie
     """Say how far a job is, and what it gave once it is done."""
     found: Job = request.app.state.jobs.get(job_id)
     check_scope(request, found.scope)
-    return JobView.model_validate(found, from_attributes=True)
+    return JobView.model_validate(found.model_dump())
 
 
 class InProgress(Exception):  # noqa: N818 -- it is no error, and clients get a 202
@@ -215,9 +204,9 @@ class InProgress(Exception):  # noqa: N818 -- it is no error, and clients get a 
 
 
 def answer_in_progress(request: Request, wait: Exception) -> JSONResponse:
-    """Tell a client of the job."""
+    """Give a client the job to wait for."""
     assert isinstance(wait, InProgress)
-    return JSONResponse({"job": wait.job.view()}, 202)
+    return JSONResponse({"job": wait.job.model_dump()}, 202)
 
 
 class Computed:
@@ -234,10 +223,11 @@ class Computed:
         """Return a value, or raise `InProgress` with the job that computes it."""
         with self._lock:
             if key in self._values:
-                return self._look_up(key, compute)
+                known: T = self._look_up(key)
+                return known
             job = self._running.get(key)
             if job is None or job.ended:
-                job = self._jobs.start(kind, lambda tell: self._run(key, compute, tell))
+                job = self._jobs.start(kind, lambda report: self._run(key, compute, report))
                 self._running[key] = job
         raise InProgress(job)
 
@@ -246,7 +236,8 @@ class Computed:
         with self._computing:
             with self._lock:
                 if key in self._values:
-                    return self._look_up(key, compute)
+                    known: T = self._look_up(key)
+                    return known
             value = compute(progress)
             with self._lock:
                 self._values[key] = value
@@ -254,14 +245,13 @@ class Computed:
                     self._values.popitem(last=False)
             return value
 
-    def _look_up(self, key: Hashable, _: Callable[[Progress], T]) -> T:
+    def _look_up(self, key: Hashable) -> Any:
         self._values.move_to_end(key)
-        known: T = self._values[key]
-        return known
+        return self._values[key]
 
-    def _run(self, key: Hashable, compute: Callable[[Progress], object], tell: Progress) -> None:
+    def _run(self, key: Hashable, compute: Callable[[Progress], object], report: Progress) -> None:
         try:
-            self.now(key, compute, tell)
+            self.now(key, compute, report)
         finally:
             with self._lock:
                 self._running.pop(key, None)

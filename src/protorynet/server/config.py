@@ -1,4 +1,4 @@
-"""What a server is told when it starts: which models, where to listen, and its limits."""
+"""What a server is given when it starts: which models, where to listen, and its limits."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ class Limits:
     max_texts, max_characters, max_sentences
         Texts of one request, characters of one text, and sentences of all texts together.
     max_sentences_with_words, max_characters_with_words
-        Sentences and characters of all texts together where the words of each sentence are asked
-        for, which costs far more: the encoder reads a sentence once for each of its words.
+        The same of all texts where words are asked for: a sentence is encoded once for each.
     max_waiting
-        Requests that may wait for one model; further ones are told to come again.
+        Requests that may wait for one model; further ones are asked to come again.
     max_jobs
         Jobs that may wait or run.
     seconds
@@ -73,13 +72,6 @@ class ServerConfig:
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
     limits
         The most that one request may ask for.
-
-    Examples
-    --------
-    >>> ServerConfig(models={"hotel": Path("model")}, host="0.0.0.0")
-    Traceback (most recent call last):
-    ...
-    protorynet.errors.InputError: host '0.0.0.0' can be reached by others, so API keys are needed...
     """
 
     models: Mapping[str, Path]

@@ -62,16 +62,7 @@ class JsonLines(logging.Formatter):
 
 
 def origin(error: BaseException) -> dict[str, str]:
-    """Say what kind an error is and where it happened; its message may hold a client's text.
-
-    Examples
-    --------
-    >>> try:
-    ...     int("a client's text")
-    ... except ValueError as error:
-    ...     origin(error)["error"]
-    'ValueError'
-    """
+    """Say what kind an error is and where it happened; its message may hold a client's text."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     calls = (f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
     return {"error": type(error).__name__, "where": " > ".join(calls)}
@@ -131,16 +122,14 @@ class _Exchange:
         return time.perf_counter() - self.began
 
 
+@dataclass(eq=False)
 class Guard:
     """Middleware around all routes; without keys, everybody on this machine may do everything."""
 
-    def __init__(
-        self, app: ASGIApp, *, keys: KeyFile | None, limits: Limits, metrics: Metrics
-    ) -> None:
-        self._app = app
-        self._keys = keys
-        self._limits = limits
-        self._metrics = metrics
+    app: ASGIApp
+    keys: KeyFile | None
+    limits: Limits
+    metrics: Metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -148,14 +137,16 @@ class Guard:
             await send({"type": "websocket.close", "code": 1003})
             return
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        exchange = _Exchange(_request_id(headers))
+        given_id = headers.get("x-request-id", "")
+        is_harmless = _REQUEST_ID.fullmatch(given_id)
+        exchange = _Exchange(given_id if is_harmless else secrets.token_hex(8))
         sending = self._sending(send, exchange)
         try:
             self._check(scope, headers)
-            await self._app(scope, self._receiving(receive, scope, exchange), sending)
+            await self.app(scope, self._receiving(receive, scope, exchange), sending)
         except ApiError as error:
             await error_response(error)(scope, receive, sending)
         except Exception as error:
@@ -176,7 +167,7 @@ class Guard:
         """Refuse, before anything is read, what comes from elsewhere or without a key."""
         path: str = scope["path"]
         host = _parse_url(f"//{headers.get('host', '')}", lambda parts: parts.hostname or "")
-        if self._keys is None and not is_loopback(host):
+        if self.keys is None and not is_loopback(host):
             raise ApiError(
                 400,
                 "unknown_host",
@@ -184,14 +175,14 @@ class Guard:
             )
         if scope["method"] not in _SAFE_METHODS and _is_foreign(headers):
             raise ApiError(403, "foreign_origin", "pages of other sites may not send this.")
-        if self._keys is not None and path.startswith("/v1/"):
-            known_key(self._keys, headers)
+        if self.keys is not None and path.startswith("/v1/"):
+            known_key(self.keys, headers)
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._most_bytes(path):
             raise _too_large(self._most_bytes(path))
 
     def _most_bytes(self, path: str) -> int:
-        limits = self._limits
+        limits = self.limits
         return limits.max_upload_bytes if path.endswith(_UPLOADS) else limits.max_body_bytes
 
     def _receiving(self, receive: Receive, scope: Scope, exchange: _Exchange) -> Receive:
@@ -202,14 +193,14 @@ class Guard:
             nonlocal is_read
             if is_read:  # what follows is the client going away, which may take any time
                 return await receive()
-            left = self._limits.seconds - exchange.seconds
+            left = self.limits.seconds - exchange.seconds
             try:
                 message = await asyncio.wait_for(receive(), max(left, 0.01))
             except TimeoutError:
                 raise ApiError(
                     408,
                     "slow_body",
-                    f"the body did not arrive within {self._limits.seconds:g} seconds.",
+                    f"the body did not arrive within {self.limits.seconds:g} seconds.",
                 ) from None
             exchange.bytes_in += len(message.get("body", b""))
             is_read = not message.get("more_body", False)
@@ -236,8 +227,8 @@ class Guard:
     def _record(self, scope: Scope, exchange: _Exchange) -> None:
         route, status, given = _route(scope), exchange.status or 499, scope["method"]
         method = given if given in _METHODS else "other"
-        self._metrics.requests.labels(method, route, str(status)).inc()
-        self._metrics.seconds.labels(route).observe(exchange.seconds)
+        self.metrics.requests.labels(method, route, str(status)).inc()
+        self.metrics.seconds.labels(route).observe(exchange.seconds)
         _LOG.info(
             "request",
             extra={
@@ -250,11 +241,6 @@ class Guard:
                 "bytes_out": exchange.bytes_out,
             },
         )
-
-
-def _request_id(headers: Headers) -> str:
-    given = headers.get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
 
 def _route(scope: Scope) -> str:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
     from protorynet.inference import Predictor
 
-
 Kind = Literal["predict", "explain"]
 _NUMBERS_SHOWN = 5
 _LOG = logging.getLogger("protorynet.server")
@@ -41,10 +40,9 @@ _LOG = logging.getLogger("protorynet.server")
 class ServedModel:
     """One version of a model, complete in memory, under the name it is served by.
 
-    It never changes: whoever took it from the store may go on with it while the store already
+    It never changes: whoever took it from the store may keep using it while the store already
     gives out the next version. So the classifier, which threads share, is read and never fitted
-    or edited. The lock is held by whoever prepares the next version, and is the same for all
-    versions of a name.
+    or edited. All versions of a name share the lock, which is held to prepare the next one.
     """
 
     name: str
@@ -74,7 +72,7 @@ class ModelStore:
         """Return the present version of a model, or refuse with 404."""
         served = self._served.get(name)
         if served is None:
-            # What was asked for is not told back: it may be anything.
+            # What was asked for is not repeated: it may be anything.
             raise ApiError(
                 404,
                 "unknown_model",
@@ -129,19 +127,25 @@ def folder_version(folder: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Question:
-    """What one request asks of a model: labels, or reasons too, for some texts."""
-
-    kind: Kind
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Answer:
     """What a version of a model says to one question: an object per text, ready for JSON."""
 
     version: str
     results: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one request asks of a model, labels or reasons too for some texts, and its answer."""
+
+    kind: Kind
+    texts: Sequence[str]
+    answer: asyncio.Future[Answer]
+
+    @property
+    def size(self) -> int:
+        """Characters of the texts."""
+        return sum(map(len, self.texts))
 
 
 def answer_together(
@@ -182,13 +186,13 @@ def _answer_texts(
             some = predictor.explain_prepared(list(compress(texts, chosen)), *prepared)
             found = [explanation.to_dict() for explanation in some]
         else:
-            found = _predictions(predictor, predictor.read_prepared(*prepared))
+            found = _view_predictions(predictor, predictor.read_prepared(*prepared))
         for place, result in zip(np.flatnonzero(chosen).tolist(), found, strict=True):
             results[place] = result
     return results
 
 
-def _predictions(predictor: Predictor, reading: Reading) -> list[dict[str, Any]]:
+def _view_predictions(predictor: Predictor, reading: Reading) -> list[dict[str, Any]]:
     labels = predictor.labels
     ids = [prototype.id for prototype in predictor.facts.prototypes]
     return [
@@ -230,19 +234,10 @@ async def ask(app: FastAPI, name: str, kind: Kind, texts: Sequence[str]) -> Answ
     """Ask a model, by its name, together with whoever else asks at the moment."""
     app.state.store.get(name)
     batcher: Batcher = app.state.batchers[name]
-    return await batcher.ask(Question(kind, tuple(texts)))
+    return await batcher.ask(kind, texts)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    question: Question
-    answer: asyncio.Future[Answer]
-
-    @property
-    def size(self) -> int:
-        return sum(map(len, self.question.texts))
-
-
+@dataclass(eq=False, kw_only=True)
 class Batcher:
     """Gathers the questions to one model, and has them answered on a thread.
 
@@ -251,27 +246,19 @@ class Batcher:
     that is present when it begins.
     """
 
-    def __init__(
-        self,
-        store: ModelStore,
-        name: str,
-        *,
-        limits: Limits,
-        threads: Executor,
-        metrics: Metrics,
-    ) -> None:
-        self._store = store
-        self._name = name
-        self._limits = limits
-        self._threads = threads
-        self._metrics = metrics
-        self._waiting: asyncio.Queue[_Asked] = asyncio.Queue()
-        self._left_over: _Asked | None = None
-        self._task: asyncio.Task[None] | None = None
+    store: ModelStore
+    name: str
+    limits: Limits
+    threads: Executor
+    metrics: Metrics
+    _waiting: asyncio.Queue[Question] = field(default_factory=asyncio.Queue, init=False)
+    _left_over: Question | None = field(default=None, init=False)
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
 
     def start(self) -> None:
         """Begin to answer; the event loop must be running."""
-        self._task = asyncio.create_task(self._work(), name=f"batches of {self._name}")
+        self.metrics.waiting.labels(self.name).set_function(self._waiting.qsize)
+        self._task = asyncio.create_task(self._work(), name=f"batches of {self.name}")
 
     @property
     def works(self) -> bool:
@@ -284,65 +271,59 @@ class Batcher:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, kind: Kind, texts: Sequence[str]) -> Answer:
         """Wait for the answer, but no longer than allowed."""
-        if self._waiting.qsize() >= self._limits.max_waiting:
+        if self._waiting.qsize() >= self.limits.max_waiting:
             raise too_busy(self._waiting.qsize())
-        asked = _Asked(question, asyncio.get_running_loop().create_future())
-        self._waiting.put_nowait(asked)
-        self._count_waiting()
+        question = Question(kind, texts, asyncio.get_running_loop().create_future())
+        self._waiting.put_nowait(question)
         try:
-            return await asyncio.wait_for(asked.answer, self._limits.seconds)
+            return await asyncio.wait_for(question.answer, self.limits.seconds)
         except TimeoutError:
-            raise too_slow(self._limits.seconds) from None
+            raise too_slow(self.limits.seconds) from None
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             batch = await self._gather()
-            self._count_waiting()
             if not batch:
                 continue
-            questions = [asked.question for asked in batch]
-            answers = await loop.run_in_executor(self._threads, self._answer, questions)
-            for asked, answer in zip(batch, answers, strict=True):
-                if asked.answer.done():  # the client went away, or its time was over
+            answers = await loop.run_in_executor(self.threads, self._answer, batch)
+            for question, answer in zip(batch, answers, strict=True):
+                if question.answer.done():  # the client went away, or its time was over
                     continue
                 if isinstance(answer, Exception):
-                    asked.answer.set_exception(answer)
+                    question.answer.set_exception(answer)
                 else:
-                    asked.answer.set_result(answer)
+                    question.answer.set_result(answer)
 
-    async def _gather(self) -> list[_Asked]:
+    async def _gather(self) -> list[Question]:
         """Return what is to be answered together; whoever went away is left out."""
         first, self._left_over = self._left_over, None
         if first is None:
             first = await self._waiting.get()
             if self._waiting.empty():
-                await asyncio.sleep(self._limits.window_seconds)
+                await asyncio.sleep(self.limits.window_seconds)
         batch, size = [first], first.size
         while not self._waiting.empty():
             following = self._waiting.get_nowait()
             size += following.size
-            if size > self._limits.max_batch_characters:
+            if size > self.limits.max_batch_characters:
                 self._left_over = following
                 break
             batch.append(following)
-        return [asked for asked in batch if not asked.answer.done()]
+        return [question for question in batch if not question.answer.done()]
 
     def _answer(self, questions: Sequence[Question]) -> list[Answer | Exception]:
         """Answer on a thread; if a batch fails, each of its questions is tried alone."""
-        served = self._store.get(self._name)
-        self._metrics.batches.labels(self._name).observe(len(questions))
-        self._metrics.texts.labels(self._name).inc(sum(len(q.texts) for q in questions))
+        served = self.store.get(self.name)
+        self.metrics.batches.labels(self.name).observe(len(questions))
+        self.metrics.texts.labels(self.name).inc(sum(len(q.texts) for q in questions))
         try:
-            return [*answer_together(served, questions, max_sentences=self._limits.max_sentences)]
+            return [*answer_together(served, questions, max_sentences=self.limits.max_sentences)]
         except Exception as error:
             where = origin(error)
-            _LOG.error("batch failed", extra={"model": self._name, "size": len(questions)} | where)
+            _LOG.error("batch failed", extra={"model": self.name, "size": len(questions)} | where)
             if len(questions) == 1:
                 return [error]
             return [answer for question in questions for answer in self._answer([question])]
-
-    def _count_waiting(self) -> None:
-        self._metrics.waiting.labels(self._name).set(self._waiting.qsize())

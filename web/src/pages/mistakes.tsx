@@ -149,7 +149,8 @@ function Card({ model, scale, item, changed, blame, announce }: PageProps & { it
         </p>
         <p class="soft small">row {item.row}, {plural(item.n_sentences, "sentence")}</p>
       </header>
-      <p class="document clamp"><Blamed item={item} /></p>
+      {/* A long text scrolls, so the keyboard must reach it. */}
+      <p class="document clamp" role="group" aria-label={`Text of row ${item.row}`} tabIndex={0}><Blamed item={item} /></p>
       {blamed && (
         <p class="blame small">
           Most to blame is the marked sentence: it is taken for <q>{blamed.prototype_sentence}</q>{" "}

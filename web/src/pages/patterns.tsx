@@ -127,7 +127,7 @@ function Chart({ model, scale, automaton, sentences, announce }: PageProps & { a
           numbers at the arrows are prototypes; point at one to read them. Drag to move; Ctrl and wheel, two fingers or the
           keys + and − enlarge. The chart decides as the model does for {exactPercent(automaton.fidelity)} of{" "}
           {plural(automaton.fidelity_held_out === null ? automaton.n_train : automaton.n_held_out, "text")}{" "}
-          {automaton.fidelity_held_out === null ? "it was learnt from" : "held out"}.
+          {automaton.fidelity_held_out === null ? "it was learned from" : "held out"}.
         </p>
       </section>
       <div class="two-columns">
@@ -210,5 +210,5 @@ function accepts(automaton: Automaton, states: number[]): boolean {
 
 function described(automaton: Automaton): string {
   const levels = automaton.states.map((each) => `${percent(each.belief)}${each.accepting ? " (given)" : ""}`);
-  return `Chart for “${automaton.label}”: ${plural(automaton.states.length, "level")} of belief: ${levels.join(", ")}. The walk and the beginnings are told in words below. Arrow keys move, plus and minus zoom, 0 shows the whole.`;
+  return `Chart for “${automaton.label}”: ${plural(automaton.states.length, "level")} of belief: ${levels.join(", ")}. The walk and the beginnings are described in words below. Arrow keys move, plus and minus zoom, 0 shows the whole.`;
 }

@@ -52,7 +52,7 @@ export function Prototypes(props: PageProps) {
   return (
     <>
       <PageHead title={`The ${plural(model.n_prototypes, "sentence")} the model thinks in`}>
-        Real sentences from the texts it learnt from. Every sentence of a new text is matched to one of these. If one is
+        Real sentences from the texts it learned from. Every sentence of a new text is matched to one of these. If one is
         useless or misleading, change it here: nothing is changed in the model that is served until you publish.
       </PageHead>
       <div class="with-side">

@@ -70,7 +70,7 @@ export function Read({ model, scale, place, announce }: PageProps) {
   return (
     <>
       <PageHead title="How does the model read your text?">
-        It compares every sentence with {plural(model.n_prototypes, "real sentence")} it kept from the texts it learnt
+        It compares every sentence with {plural(model.n_prototypes, "real sentence")} it kept from the texts it learned
         from, its <em>prototypes</em>, finds the one most alike, and so makes up its mind about{" "}
         {model.classes.length > 6 ? `${model.classes.length} possible answers` : listed(model.classes)} as it goes.
       </PageHead>
@@ -93,7 +93,7 @@ export function Read({ model, scale, place, announce }: PageProps) {
             const place = edit && shown ? around(shown, edit).before.length : null;
             if (!keep && edit) setText(edit.prefix + edit.before + edit.suffix);
             setEdit(null);
-            // The keyboard goes on where it was.
+            // The keyboard stays where it was.
             requestAnimationFrame(() => document.querySelector<HTMLElement>(`[data-step="${place}"]`)?.focus());
           }}
           leaveOut={(step) => change(without(shown, step))}

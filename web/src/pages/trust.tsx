@@ -55,7 +55,7 @@ function Found({ found }: { found: Trusted }) {
   return (
     <>
       <dl class="headline-facts">
-        <div><dt>of {plural(found.n_documents, "text")} ({found.split}) answered rightly</dt><dd>{exactPercent(found.accuracy)}</dd></div>
+        <div><dt>of {plural(found.n_documents, "text")} ({found.split}) answered correctly</dt><dd>{exactPercent(found.accuracy)}</dd></div>
         <div><dt>macro F1: finding and being right, balanced over the classes</dt><dd>{found.macro_f1.toFixed(3)}</dd></div>
         <div><dt>prototypes to think in</dt><dd>{found.n_prototypes}</dd></div>
         {found.audit && <div class={serious ? "alarming" : ""}><dt>serious {serious === 1 ? "finding" : "findings"} of the audit</dt><dd>{serious}</dd></div>}

@@ -76,14 +76,14 @@ function Way({ arc, hues, sentences, look }: Pick<Props, "hues" | "sentences"> &
   const head = linePath([[tip.x, tip.y], [tip.x - size * 0.8, tip.y + back], [tip.x + size * 0.8, tip.y + back]]);
   return (
     <g class={`way ${way} ${look}`}>
-      <title>{told(arc, sentences)}</title>
+      <title>{describeArc(arc, sentences)}</title>
       <path class="curve" d={arc.path} stroke-width={weight} stroke-dasharray={share < FAINT ? "3 3" : undefined} />
       <path class="head" d={`${head}Z`} />
     </g>
   );
 }
 
-function told({ edge }: Arc, sentences: Map<number, string>): string {
+function describeArc({ edge }: Arc, sentences: Map<number, string>): string {
   const named = edge.prototypes
     .map((id, i) => ({ id, count: edge.traffic[i]! }))
     .filter((each) => each.count)

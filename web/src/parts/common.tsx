@@ -57,14 +57,14 @@ export function Share({ value, class: name = "" }: { value: number; class?: stri
 }
 
 /** A message of the server; what stands between backticks is to be typed. */
-function Told({ message }: { message: string }) {
+function Message({ message }: { message: string }) {
   return <>{message.split("`").map((part, i) => (i % 2 ? <code key={i}>{part}</code> : part))}</>;
 }
 
 export function Notice({ kind = "problem", children }: { kind?: "problem" | "hint" | "good"; children: ComponentChildren }) {
   return (
     <div class={`notice ${kind}`} role={kind === "problem" ? "alert" : "status"}>
-      {typeof children === "string" ? <Told message={children} /> : children}
+      {typeof children === "string" ? <Message message={children} /> : children}
     </div>
   );
 }

@@ -47,7 +47,7 @@ export function DraftPanel(props: Props) {
   return (
     <section class="panel draft" aria-labelledby="draft-title">
       <h2 id="draft-title">Draft</h2>
-      {draft.stale && <Notice>The model was changed elsewhere since this draft was begun. Discard it and begin anew.</Notice>}
+      {draft.stale && <Notice>The model was changed elsewhere since this draft was begun. Discard it and start again.</Notice>}
       {!kept.length && !draft.exists && (
         <p class="soft">Open a prototype to drop, merge, replace or rename it. The changes gather here; the model that is served stays as it is until you publish.</p>
       )}

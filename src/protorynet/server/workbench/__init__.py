@@ -8,9 +8,7 @@ from fastapi import APIRouter, FastAPI
 
 from protorynet.errors import ProtoryNetError
 from protorynet.server.workbench import batch_routes, draft_routes, mistakes, reading_routes
-from protorynet.server.workbench.desk import workbench_of
-
-__all__ = ["router", "start"]
+from protorynet.server.workbench.desk import Workbench
 
 _LOG = logging.getLogger("protorynet.server")
 
@@ -21,7 +19,7 @@ for _part in (reading_routes, mistakes, draft_routes, batch_routes):
 
 def start(app: FastAPI) -> None:
     """Serve the versions that were last published in place of the directories as given."""
-    workbench = workbench_of(app)
+    workbench = app.state.workbench = Workbench(app)
     for name in app.state.store.names():
         desk = workbench.desk(name)
         desk.versions.sweep()

@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -142,10 +142,6 @@ class BatchFolder:
     def write(self, batch: Batch) -> None:
         """Keep what is known of a batch."""
         write_atomically(self.path(batch.id, "batch.json"), json.dumps(asdict(batch)))
-
-    def fail(self, batch: Batch, why: str) -> None:
-        """Keep why a batch failed."""
-        self.write(replace(batch, failure=why))
 
     def path(self, batch_id: str, name: str = "") -> Path:
         """Return the folder of a batch, or a file of it."""

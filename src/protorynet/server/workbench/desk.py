@@ -49,7 +49,7 @@ MAY_WAIT: dict[int | str, dict[str, Any]] = {
     202: {
         "model": WorkingView,
         "description": "It is being computed. Ask again when the job is done.",
-    },
+    }
 }
 
 
@@ -102,6 +102,7 @@ class Desk:
     def __init__(self, workbench: Workbench, model: Path, names: tuple[str, ...]) -> None:
         self.workbench = workbench
         self.app = workbench.app
+        self.store: ModelStore = workbench.app.state.store
         self.names = names
         self.home = model.with_name(f"{model.name}.workbench")
         self.lock = threading.RLock()
@@ -111,12 +112,6 @@ class Desk:
         self.batches = BatchFolder(self.home)
         self.retraining: Job | None = None
         self._fitting: LabelCode | None = None  # the classes that the table's labels fit
-
-    @property
-    def store(self) -> ModelStore:
-        """The models being served."""
-        store: ModelStore = self.app.state.store
-        return store
 
     @property
     def served(self) -> ServedModel:
@@ -153,17 +148,9 @@ class Desk:
         )
 
 
-def workbench_of(app: FastAPI) -> Workbench:
-    """Return the workbench of an application."""
-    state = app.state
-    if not hasattr(state, "workbench"):
-        state.workbench = Workbench(app)
-    workbench: Workbench = state.workbench
-    return workbench
-
-
 def _find_desk(name: Name, request: Request) -> Desk:
-    return workbench_of(request.app).desk(name)
+    workbench: Workbench = request.app.state.workbench
+    return workbench.desk(name)
 
 
 AtDesk = Annotated[Desk, Depends(_find_desk)]
@@ -184,7 +171,7 @@ def in_pool(route: Callable[P, T]) -> Callable[P, Awaitable[T]]:
 
 @contextmanager
 def writing(what: str) -> Iterator[None]:
-    """Tell a client, rather than fail, where the disk is full or may not be written."""
+    """Answer a client, rather than fail, where the disk is full or may not be written."""
     try:
         yield
     except OSError as error:
@@ -209,13 +196,7 @@ async def explain_text(desk: Desk, name: str, text: str) -> dict[str, Any] | Non
 
 @dataclass(frozen=True)
 class Page:
-    """Which page of a long list is asked for.
-
-    Examples
-    --------
-    >>> Page(2, 3).of("abcdefgh")
-    {'items': ['d', 'e', 'f'], 'page': 2, 'size': 3, 'total': 8}
-    """
+    """Which page of a long list is asked for."""
 
     page: Annotated[int, Query(ge=1, le=10_000_000, description="Page, counted from 1.")] = 1
     size: Annotated[int, Query(ge=1, le=200, description="Items of a page.")] = 50

@@ -146,7 +146,7 @@ def draft_retrain(desk: AtDesk) -> JSONResponse:
         desk.retraining = desk.app.state.jobs.start(
             "retrain", lambda progress: _retrain(desk, found, progress), scope="edit"
         )
-        return JSONResponse({"job": desk.retraining.view()}, 202)
+        return JSONResponse({"job": desk.retraining.model_dump()}, 202)
 
 
 @router.get("/draft/comparison", dependencies=PREDICT, responses=MAY_WAIT)
@@ -391,7 +391,7 @@ def _view_draft(desk: Desk) -> dict[str, Any]:
         "reader_is_behind": model.edits.reader_is_behind,
         "n_prototypes": len(model.prototypes),
         "edits": [_view_entry(entry) for entry in found.entries] if found else [],
-        "job": job.view() if job else None,
+        "job": job.model_dump() if job else None,
     }
 
 

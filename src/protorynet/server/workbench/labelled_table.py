@@ -23,7 +23,6 @@ from protorynet.training import validation_documents
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
 
-
 HELD_OUT = "held out"
 _LARGEST_FILE = 2 * 2**30
 _MOST_TRAINING, _MOST_HELD_OUT = 20_000, 5_000
@@ -185,8 +184,8 @@ def prepare(classifier: ProtoryNetClassifier, table: DataTable, progress: Progre
     texts = [table.texts[position] for position in positions.tolist()]
     # In steps, so that progress shows and the server can stop; the cache keeps what is done.
     for start in range(0, len(texts), _DOCUMENTS_PER_REPORT):
-        told = f"Reading the table: {start:,} of {len(texts):,} documents"
-        progress(start / len(texts), told)
+        message = f"Reading the table: {start:,} of {len(texts):,} documents"
+        progress(start / len(texts), message)
         predictor.prepare(texts[start : start + _DOCUMENTS_PER_REPORT])
     sentences, embeddings = predictor.prepare(texts)
     whole = LabelledDocuments(

@@ -187,8 +187,8 @@ def _explain_all(
     split_of = dict(zip(documents.rows.tolist(), prepared.splits, strict=True))
     items: list[dict[str, Any]] = []
     for start in range(0, len(wrong), _EXPLAINED_AT_ONCE):
-        told = f"Explaining mistakes: {start:,} of {len(wrong):,}"
-        progress(0.6 + 0.4 * start / len(wrong), told)
+        message = f"Explaining mistakes: {start:,} of {len(wrong):,}"
+        progress(0.6 + 0.4 * start / len(wrong), message)
         some = documents_at(documents, np.asarray(wrong[start : start + _EXPLAINED_AT_ONCE]))
         items += [_view_mistake(each, split_of[each.row]) for each in explain_mistakes(model, some)]
     return tuple(items)

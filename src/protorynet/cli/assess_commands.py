@@ -1,0 +1,301 @@
+"""`protorynet evaluate`, `audit`, `report` and `demo`: how right a model is, and its whole page."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from protorynet.cli.command_inputs import (
+    AsJson,
+    EncoderElsewhere,
+    LabelColumn,
+    ModelFolder,
+    SkipEmpty,
+    SplitName,
+    TestTable,
+    TextColumn,
+    labelled_documents,
+    load_classifier,
+    naming_rows,
+    note_left_out,
+    option_in,
+    read_documents,
+    table_option,
+)
+from protorynet.cli.output import check_writable, note, print_json, result_console
+from protorynet.errors import InputError, TableError
+
+if TYPE_CHECKING:
+    from protorynet.data import Table
+
+_PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
+_tables_option = option_in("The tables")
+
+
+def evaluate(
+    model: ModelFolder,
+    test: TestTable,
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    split: SplitName = None,
+    skip_empty: SkipEmpty = False,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Encoder that judges whether sentences and prototypes are alike; by default one "
+            "that the model was not made with.",
+        ),
+    ] = None,
+    encoder: EncoderElsewhere = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a model: its accuracy, and how faithful its explanations are.
+
+    Rows with split 'test' are used where the table has such. Every measure is printed with what
+    it means and what would be bad.
+
+    **Example:** `protorynet evaluate model reviews.csv --split test`
+    """
+    table = read_documents(
+        test, text=text, label=label, split=split, prefer_split="test", skip_empty=skip_empty
+    )
+    classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
+    with naming_rows(table):
+        evaluation = classifier.evaluate(table.texts, table.labels, judge=judge)
+    note_left_out(len(table) - evaluation.n_documents)
+    if as_json:
+        print_json(evaluation.to_dict())
+        return
+    from protorynet.report import print_evaluation
+
+    print_evaluation(evaluation, result_console())
+
+
+def audit(
+    model: ModelFolder,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA",
+            help="Table whose column 'split' says 'train' or 'test'; or give --train and --test.",
+        ),
+    ] = None,
+    train: Annotated[
+        Path | None,
+        _tables_option(
+            metavar="FILE",
+            help="Table that the model was made from; its rows with split 'train' if it has such.",
+        ),
+    ] = None,
+    test: Annotated[
+        Path | None,
+        _tables_option(
+            metavar="FILE",
+            help="Table of other labelled texts; its rows with split 'test' if it has such.",
+        ),
+    ] = None,
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    encoder: EncoderElsewhere = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a careful colleague would, before a model is trusted.
+
+    Texts in both training and test data, leftovers that give the answer away, boilerplate among
+    the prototypes, doubtful labels, test data unlike the training data, and more: each with its
+    evidence and with what to do.
+
+    **Example:** `protorynet audit model reviews.csv`
+    """
+    tables = _read_tables(data, train, test, text=text, label=label)
+    classifier = load_classifier(model, encoder=encoder)
+    from protorynet.audit import audit_model
+
+    splits = (labelled_documents(classifier, table) for table in tables)
+    found = audit_model(classifier.model_, *splits)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    from protorynet.report import print_audit
+
+    print_audit(found, result_console())
+
+
+def _read_tables(
+    data: Path | None, train: Path | None, test: Path | None, **columns: str | None
+) -> tuple[Table, Table]:
+    """Return the tables of training and test documents."""
+    if data is not None and train is None and test is None:
+        try:
+            trained = read_documents(data, split="train", skip_empty=True, **columns)
+        except TableError as error:
+            raise TableError(
+                f"{error} Two tables are given by --train FILE and --test FILE."
+            ) from None
+        # What was guessed and printed once holds for the same table.
+        columns = {"text": trained.text_column, "label": trained.label_column}
+        return trained, read_documents(data, split="test", skip_empty=True, **columns)
+    if data is not None or train is None or test is None:
+        raise InputError(
+            "give either DATA, a table with a column 'split' of 'train' and 'test', or both "
+            "--train FILE and --test FILE."
+        )
+    return (
+        read_documents(train, prefer_split="train", skip_empty=True, **columns),
+        read_documents(test, prefer_split="test", skip_empty=True, **columns),
+    )
+
+
+def report(
+    model: ModelFolder,
+    test: TestTable,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="File to write.")
+    ] = Path("report.html"),
+    train: Annotated[
+        Path | None,
+        table_option(
+            metavar="FILE",
+            help="Table that the model was made from, for the audit; by default the rows of TEST "
+            "with split 'train', if it has such.",
+        ),
+    ] = None,
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    split: SplitName = None,
+    skip_empty: SkipEmpty = False,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Headline of the report.")
+    ] = None,
+    layout: Annotated[
+        Literal["html", "md"] | None,
+        typer.Option(
+            "--format", help="A page, or Markdown; by default what the ending of FILE says."
+        ),
+    ] = None,
+    encoder: EncoderElsewhere = None,
+) -> None:
+    """Write all there is to know about a model as one page that needs nothing else.
+
+    A summary in plain words first; then how right it is, its prototypes, its automaton, examples,
+    its most confident mistakes, how far its reasons can be trusted, an audit, and how to make the
+    report again. Rows with split 'test' are used where the table has such.
+
+    For a PDF, print the page, or: `chromium --headless --print-to-pdf=report.pdf report.html`
+
+    **Example:** `protorynet report model reviews.csv -o report.html`
+    """
+    if output.is_dir():
+        raise InputError(f"{output} is a folder; give the name of a file with -o.")
+    check_writable(output, test)
+    columns = {"text": text, "label": label}
+    table = read_documents(test, split=split, prefer_split="test", skip_empty=skip_empty, **columns)
+    trained = _read_training_table(test, train, table, columns)
+    classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
+    options = {"-o": output, "--train": train, "--text": text, "--label": label, "--split": split}
+    options |= {"--title": title, "--format": layout, "--encoder": encoder}
+    command = _write_command(model, test, options, ["--skip-empty"] if skip_empty else [])
+    from protorynet.report import compile_report, write_report
+
+    with naming_rows(table):
+        evaluation = classifier.evaluate(table.texts, table.labels)
+    compiled = compile_report(
+        classifier.model_,
+        evaluation,
+        labelled_documents(classifier, table),
+        None if trained is None else labelled_documents(classifier, trained),
+        title=title or f"Report on the model “{model.resolve().name}”",
+        provenance=_list_provenance(command, model, test, train, len(table)),
+    )
+    as_markdown = layout == "md" or (layout is None and output.suffix.lower() == ".md")
+    write_report(compiled, output, as_markdown=as_markdown)
+    note(f"wrote {output}")
+
+
+def _read_training_table(
+    test: Path, train: Path | None, table: Table, columns: dict[str, str | None]
+) -> Table | None:
+    """Return the documents that the model was made from, where they are known."""
+    if train is not None:
+        return read_documents(train, prefer_split="train", skip_empty=True, **columns)
+    from protorynet.data import read_table
+
+    text, label = table.text_column, table.label_column
+    try:
+        found = read_table(test, text=text, label=label, split="train", skip_empty=True)
+    except TableError:
+        note("no audit: give the table that the model was made from with --train")
+        return None
+    if set(found.rows.tolist()) & set(table.rows.tolist()):
+        return None
+    note(f"training rows: {len(found):,} with split 'train'")
+    return found
+
+
+def _write_command(
+    model: Path, test: Path, options: Mapping[str, Path | str | None], flags: list[str]
+) -> str:
+    """Return the command that makes the report again; options not given are left out."""
+    given = [(name, str(value)) for name, value in options.items() if value is not None]
+    words = ["protorynet", "report", str(model), str(test)]
+    return shlex.join([*words, *(word for pair in given for word in pair), *flags])
+
+
+def _list_provenance(
+    command: str, model: Path, test: Path, train: Path | None, n_documents: int
+) -> tuple[tuple[str, str], ...]:
+    """Return what is needed to make the report again."""
+    from importlib.metadata import version
+
+    named = [
+        ("Command", command),
+        ("Model", str(model)),
+        ("Test data", f"{test}: {n_documents:,} rows; sha256 {_sha256(test)}"),
+    ]
+    if train is not None:
+        named.append(("Training data given", f"{train}: sha256 {_sha256(train)}"))
+    versions = ", ".join(f"{package} {version(package)}" for package in _PACKAGES)
+    return (*named, ("Versions of this report", versions))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the results go.")
+    ] = Path("demo"),
+    reviews: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=20, help="Reviews to learn from; fewer are quicker, but say less."
+        ),
+    ] = None,
+) -> None:
+    """Learn from real movie reviews, and show what was learned.
+
+    Prints the accuracy on reviews never seen, the prototypes and three trajectories, and leaves a
+    folder with the model and a page to open in a browser. Takes a few minutes; a second run is
+    quick.
+
+    **Example:** `protorynet demo -o demo`
+    """
+    if output.exists() and not output.is_dir():
+        raise InputError(f"{output} is a file; give the name of a folder with -o.")
+    from protorynet.demo import MARK, TRAIN_REVIEWS, run_demo
+
+    made_by_demo = (output / MARK).exists()
+    if not made_by_demo and any((output / name).exists() for name in ("model", "index.html")):
+        raise InputError(
+            f"{output} holds a model or a page that no demo made; choose another folder with -o."
+        )
+    check_writable(output / "model")
+    run_demo(output, result_console(), n_train=reviews or TRAIN_REVIEWS)
