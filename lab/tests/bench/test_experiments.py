@@ -26,7 +26,7 @@ from protorynet_lab.bench.bench_blocks import (
     render_html,
     render_markdown as markdown,
 )
-from protorynet_lab.bench.bench_catalogue import MODELS
+from protorynet_lab.bench.bench_jobs import MODELS
 from protorynet_lab.bench.bench_plots import draw_curves, draw_heat_map
 from protorynet_lab.bench.bench_recipe import RECIPE
 from protorynet_lab.bench.bench_significance import pack_flags

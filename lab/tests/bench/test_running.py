@@ -17,7 +17,7 @@ from bench_scene import MEASURED, Scene, words
 
 from protorynet.cli import main
 from protorynet_lab.bench import EXPERIMENTS
-from protorynet_lab.bench.bench_catalogue import MODELS, find_model
+from protorynet_lab.bench.bench_jobs import MODELS, find_model
 from protorynet_lab.bench.bench_measuring import match_share
 from protorynet_lab.bench.bench_records import append_record, read_records
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from protorynet.errors import InputError
 from protorynet_lab.bench.accuracy_tables import MULTICLASS, TABLE1, TABLE2, make_own_experiment
-from protorynet_lab.bench.bench_catalogue import DATA_SETS, find_model
 from protorynet_lab.bench.bench_experiment import Experiment
-from protorynet_lab.bench.bench_jobs import Job, Source
+from protorynet_lab.bench.bench_jobs import DATA_SETS, Job, Source, find_model
 from protorynet_lab.bench.bench_recipe import RECIPE
 from protorynet_lab.bench.bench_studies import (
     AUTOMATA,

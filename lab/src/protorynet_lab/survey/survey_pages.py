@@ -18,12 +18,10 @@ from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from protorynet.errors import InputError
-from protorynet.report import clean
 from protorynet.server import origin, public
+from protorynet_lab.presentation import page_templates
 from protorynet_lab.survey.participants import (
     Answer,
     Kind,
@@ -107,7 +105,7 @@ def _page(request: Request, template: str, *, status: int = 200, **values: Any) 
 
 def render(template: str, **values: Any) -> str:
     """Return a template filled in; every value that is no markup is escaped."""
-    return _environment().get_template(template).render(**values)
+    return page_templates("protorynet_lab.survey").get_template(template).render(**values)
 
 
 def _root_of(request: Request) -> str:
@@ -125,7 +123,7 @@ def _check_size(request: Request) -> None:
     if request.method != "POST":
         return
     length = request.headers.get("content-length", "")
-    # Browsers always tell the length; without it, or where it does not count because the body comes
+    # Browsers always send the length; without it, or where it does not count because the body comes
     # in chunks all the same, nothing would bound what is read.
     is_bounded = re.fullmatch(r"[0-9]{1,12}", length) and "transfer-encoding" not in request.headers
     if not is_bounded or int(length) > MAX_FORM_BYTES:
@@ -143,22 +141,6 @@ def _find_problem(error: Exception) -> _PageError:
     if not isinstance(error, HTTPException):
         _LOG.error("survey page failed", extra=origin(error))
     return _UNSAVED
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("protorynet_lab.survey"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_make_writable,
-    )
-
-
-def _make_writable(value: object) -> object:
-    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 pages_router = APIRouter(
