@@ -59,9 +59,9 @@ class Grid:
     rows: tuple[tuple[Cell, ...], ...]
 
 
-def make_grid(header: Iterable[str], rows: Iterable[Iterable[Cell | str]]) -> Grid:
+def make_grid(header: Iterable[str], rows: Iterable[Iterable[object]]) -> Grid:
     """Return a table of cells, and of texts that become cells."""
-    cells = ((each if isinstance(each, Cell) else Cell(each) for each in row) for row in rows)
+    cells = ((each if isinstance(each, Cell) else Cell(str(each)) for each in row) for row in rows)
     return Grid(tuple(header), tuple(map(tuple, cells)))
 
 

@@ -292,7 +292,7 @@ def _group_records(records: Sequence[Record], stabilities: dict[Any, float]) -> 
 
 
 def _latest_documents(records: Sequence[Record]) -> dict[str, str]:
-    """Return the digest of each data set's documents in the last run, or else the last quick run."""
+    """Return the digest of each data set's documents in the last run, if need be a quick one."""
     good = [record for record in records if record.data and record.error is None]
     measured = {record.set for record in good if not record.is_quick and record.model != DOCUMENTS}
     quick = {record.set: record.data for record in good if record.is_quick}

@@ -263,8 +263,8 @@ def begin(
     """Let someone begin; sent twice, it begins once."""
     survey, invitation = invited
     if not is_token(own) or technical not in ("yes", "no"):
-        fresh = own if is_token(own) else None
-        return _welcome_page(request, survey, token, fresh=fresh, is_missing=True)
+        fresh = own if is_token(own) else new_token()
+        return _welcome_page(request, survey, token, 422, fresh=fresh, is_missing=True)
     kind: Kind = "technical" if technical == "yes" else "non-technical"
     entered = _find_storage(request).enter(survey, own, kind, invitation=invitation)
     if entered.survey != survey.id:
@@ -334,32 +334,16 @@ def answer_step(
 
 
 def _welcome_page(
-    request: Request,
-    survey: Survey,
-    token: str,
-    *,
-    own: str | None = None,
-    is_finished: bool = False,
-    fresh: str | None = None,
-    is_missing: bool = False,
+    request: Request, survey: Survey, token: str, status: int = 200, **values: Any
 ) -> Response:
+    usual = {"own": None, "is_finished": False, "fresh": new_token(), "is_missing": False}
     # Half a minute a sentence, and a minute for each text.
     minutes = max(
         sum(0.5 if question.task == "match" else 1.0 for question in model.questions)
         for model in survey.models
     )
-    return _page(
-        request,
-        "welcome.html",
-        status=422 if is_missing else 200,
-        survey=survey,
-        token=token,
-        own=own,
-        is_finished=is_finished,
-        fresh=fresh or new_token(),
-        minutes=max(2, round(minutes)),
-        is_missing=is_missing,
-    )
+    values = {**usual, **values, "token": token, "minutes": max(2, round(minutes))}
+    return _page(request, "welcome.html", status=status, survey=survey, **values)
 
 
 def _redirect(request: Request, path: str) -> RedirectResponse:
