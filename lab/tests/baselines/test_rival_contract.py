@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,7 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from hashing_encoder import HashingEncoder
-from protorynet import ProtoryNetClassifier, Settings
+from protorynet import ProtoryNetClassifier
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.labels import learn_labels
 from protorynet.training import validation_documents
@@ -24,7 +22,7 @@ LSTM = {"hidden_size": 8, "epochs": 3, "learning_rate": 0.01, "device": "cpu"}
 
 
 @pytest.fixture(scope="module")
-def rivals(quick: Settings, encoder: HashingEncoder, tiny_bert_folder: Path) -> dict[str, Rival]:
+def rivals(quick, encoder, tiny_bert_folder) -> dict[str, Rival]:
     """One rival of each kind, none of them fitted."""
     settings = quick.replace(epochs=6, retrain_epochs=6)
     own = ProtoryNetClassifier(encoder, settings=settings, on_empty="skip")
@@ -41,61 +39,43 @@ def rivals(quick: Settings, encoder: HashingEncoder, tiny_bert_folder: Path) -> 
     }
 
 
+@pytest.fixture(params=NAMES)
+def name(request) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def fitted(rivals: dict[str, Rival], reviews: Any) -> dict[str, Rival]:
+def fitted(rivals, reviews) -> dict[str, Rival]:
     return {name: clone(rival).fit(reviews.texts, reviews.labels) for name, rival in rivals.items()}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_rival_tells_good_reviews_from_bad(
-    fitted: dict[str, Rival], name: str, unseen_reviews: Any
-) -> None:
+def test_a_rival_tells_good_reviews_from_bad(fitted, name, unseen_reviews) -> None:
     assert fitted[name].score(unseen_reviews.texts, unseen_reviews.labels) > 0.8
     assert 0.5 < fitted[name].validation_accuracy_ <= 1
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_probabilities_sum_to_one_in_the_order_of_the_classes(
-    fitted: dict[str, Rival], name: str, unseen_reviews: Any
-) -> None:
+def test_probabilities_sum_to_one_in_the_order_of_the_classes(fitted, name, unseen_reviews) -> None:
     rival, texts = fitted[name], ["  ", *unseen_reviews.texts]  # a blank document gets some too
     probabilities = rival.predict_proba(texts)
     assert probabilities.dtype == np.float32
     assert probabilities.sum(axis=1) == pytest.approx(1, abs=1e-5)
     best = rival.classes_[probabilities.argmax(axis=1)]
     assert (best == rival.predict(texts)).all()
+    assert (rival.predict_proba([]).shape, rival.predict([]).shape) == ((0, 2), (0,))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_same_seed_gives_the_same_probabilities(
-    rivals: dict[str, Rival], fitted: dict[str, Rival], name: str, reviews: Any
-) -> None:
-    torch.manual_seed(123)  # what went before does not matter
-    again = clone(rivals[name]).fit(reviews.texts, reviews.labels)
-    assert (again.predict_proba(reviews.texts) == fitted[name].predict_proba(reviews.texts)).all()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_training_leaves_the_callers_random_numbers_alone(
-    rivals: dict[str, Rival], name: str, reviews: Any
+def test_only_the_seed_counts_and_the_callers_random_numbers_stay(
+    rivals, fitted, name, reviews
 ) -> None:
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
-    clone(rivals[name]).fit(reviews.texts, reviews.labels)
+    again = clone(rivals[name]).fit(reviews.texts, reviews.labels)
     assert torch.rand(1) == expected
+    assert (again.predict_proba(reviews.texts) == fitted[name].predict_proba(reviews.texts)).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_documents_give_no_predictions(fitted: dict[str, Rival], name: str) -> None:
-    assert fitted[name].predict_proba([]).shape == (0, 2)
-    assert fitted[name].predict([]).shape == (0,)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_explanation_has_the_prediction_and_says_how(
-    fitted: dict[str, Rival], name: str, unseen_reviews: Any
-) -> None:
+def test_an_explanation_has_the_prediction_and_says_how(fitted, name, unseen_reviews) -> None:
     rival, text = fitted[name], unseen_reviews.texts[0]
     explanation = rival.explain(text)
     assert explanation.label == rival.predict([text])[0]
@@ -106,14 +86,12 @@ def test_an_explanation_has_the_prediction_and_says_how(
     assert sizes == sorted(sizes, reverse=True)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_rival_that_is_not_fitted_says_so(rivals: dict[str, Rival], name: str) -> None:
+def test_a_rival_that_is_not_fitted_says_so(rivals, name) -> None:
     with pytest.raises(NotFittedError, match="not fitted; call fit first") as caught:
         rivals[name].predict(["One."])
     assert isinstance(caught.value, ProtoryNetError)
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("texts", "labels", "message"),
     [
@@ -124,60 +102,43 @@ def test_a_rival_that_is_not_fitted_says_so(rivals: dict[str, Rival], name: str)
         (["One.", "Two."], [0, 0], "only one class"),
     ],
 )
-def test_unusable_documents_are_refused(
-    rivals: dict[str, Rival], name: str, texts: Any, labels: Any, message: str
-) -> None:
+def test_unusable_documents_are_refused(rivals, name, texts, labels, message) -> None:
     with pytest.raises(InputError, match=message):
         clone(rivals[name]).fit(texts, labels)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_seed_that_is_none_is_refused(rivals: dict[str, Rival], name: str, reviews: Any) -> None:
-    rival = clone(rivals[name]).set_params(random_state=-1)
-    with pytest.raises(InputError, match="random_state=-1 should be a whole number"):
-        rival.fit(reviews.texts, reviews.labels)
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "black box"])
-def test_several_labels_at_once_are_refused(rivals: dict[str, Rival], name: str) -> None:
+def test_several_labels_at_once_are_refused(rivals, name) -> None:
+    if name == "black box":
+        pytest.skip("it takes several")
     with pytest.raises(InputError, match="one class per document"):
         clone(rivals[name]).fit(["A b.", "C d."] * 4, np.array([[1, 0], [1, 1]] * 4))
 
 
 @pytest.mark.parametrize(
-    ("rival", "name", "value", "expected"),
+    ("rival", "parameter", "value", "expected"),
     [
         ("bag", "ngrams", 3, "should be 1"),
+        ("bag", "random_state", -1, "should be a whole number of at least 0"),
         ("transformer", "pooling", "max", "is not one of 'mean', 'cls'"),
-        ("transformer", "long", "head", "is not one of"),
-        ("transformer", "epochs", 0, "should be a whole number of at least 1"),
-        ("transformer", "max_tokens", 4, "should be a whole number of at least 8"),
         ("transformer", "learning_rate", 2, "should be a number between 0 and 1"),
         ("protoattend", "candidates", 1, "should be a whole number of at least 2"),
         ("protoattend", "epochs", True, "should be a whole number of at least 1"),
         ("protoattend", "sparsity", -0.1, "should be a number of at least 0"),
         ("protoattend", "learning_rate", "x", "should be a number above 0"),
-        ("protoattend", "learning_rate", 0, "should be a number above 0"),
-        ("lstm", "epochs", 0, "should be a whole number between 1 and 100000"),
         ("lstm", "hidden_size", 2.5, "should be a whole number between"),
-        ("lstm", "max_length", True, "should be a whole number between"),
-        ("lstm", "learning_rate", "fast", "should be a number between 1e-08 and 10"),
-        ("prosenet", "n_prototypes", 0, "should be a whole number between"),
+        ("lstm", "epochs", 0, "should be a whole number between 1 and 100000"),
         ("prosenet", "n_prototypes", 500, " is more than the .* different documents"),
         ("prosenet", "clustering", -1.0, "should be a number between 0 and"),
-        ("prosenet", "project_every", 1.5, "should be a whole number between"),
-        ("substitute", "reader", "forest", "no substitute 'forest'; the substitutes are average"),
     ],
 )
 def test_parameters_out_of_range_are_named(
-    rivals: dict[str, Rival], reviews: Any, rival: str, name: str, value: Any, expected: str
+    rivals, reviews, rival, parameter, value, expected
 ) -> None:
-    given = f"{name}={value!r}" if rival != "substitute" else ""
-    with pytest.raises(InputError, match=f"{given}.*{expected}"):
-        clone(rivals[rival]).set_params(**{name: value}).fit(reviews.texts, reviews.labels)
+    with pytest.raises(InputError, match=f"{parameter}={value!r}.*{expected}"):
+        clone(rivals[rival]).set_params(**{parameter: value}).fit(reviews.texts, reviews.labels)
 
 
-def test_a_fit_that_fails_leaves_nothing_half_fitted(reviews: Any) -> None:
+def test_a_fit_that_fails_leaves_nothing_half_fitted(reviews) -> None:
     bag = BagOfWordsClassifier().fit(reviews.texts, reviews.labels)
     with pytest.raises(InputError, match="hold no words to count"):
         bag.fit(["!", "?"] * 4, [0, 1] * 4)
@@ -185,7 +146,7 @@ def test_a_fit_that_fails_leaves_nothing_half_fitted(reviews: Any) -> None:
         bag.predict(["One."])
 
 
-def test_all_rivals_hold_out_the_same_documents(reviews: Any) -> None:
+def test_all_rivals_hold_out_the_same_documents(reviews) -> None:
     class Watching(BagOfWordsClassifier):
         def _learn(self, train: Any, validation: Any) -> float:
             self.held_out_ = validation.texts

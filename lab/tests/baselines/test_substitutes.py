@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as arrays
 
 from hashing_encoder import HashingEncoder
-from protorynet import ProtoryNetClassifier, Settings
+from protorynet import ProtoryNetClassifier
 from protorynet.errors import EmptyDocumentError, InputError
 from protorynet_lab.baselines import (
     SUBSTITUTES,
@@ -24,19 +22,19 @@ Fitted = dict[str, SubstituteClassifier]
 
 
 @pytest.fixture(scope="module")
-def classifier(reviews: Any, quick: Settings) -> ProtoryNetClassifier:
+def classifier(reviews, quick) -> ProtoryNetClassifier:
     settings = quick.replace(epochs=6, retrain_epochs=6)
     classifier = ProtoryNetClassifier(HashingEncoder(), settings=settings)
     return classifier.fit(reviews.texts, reviews.labels)
 
 
 @pytest.fixture(scope="module")
-def substitutes(classifier: ProtoryNetClassifier, reviews: Any) -> Fitted:
+def substitutes(classifier, reviews) -> Fitted:
     return fit_substitutes(classifier, reviews.texts, reviews.labels)
 
 
 @pytest.fixture(scope="module")
-def three_classes(reviews: Any, quick: Settings) -> tuple[Fitted, list[str]]:
+def three_classes(reviews, quick) -> tuple[Fitted, list[str]]:
     labels = [
         "long stay" if "nine" in text else label
         for text, label in zip(reviews.texts, reviews.labels, strict=True)
@@ -47,7 +45,7 @@ def three_classes(reviews: Any, quick: Settings) -> tuple[Fitted, list[str]]:
 
 
 @pytest.fixture(params=["two classes", "three classes"])
-def either(request: Any, substitutes: Fitted, three_classes: tuple[Fitted, list[str]]) -> Fitted:
+def either(request, substitutes, three_classes) -> Fitted:
     return substitutes if request.param == "two classes" else three_classes[0]
 
 
@@ -62,7 +60,7 @@ def documents_of_scores() -> st.SearchStrategy[list[np.ndarray]]:
 
 
 @given(documents_of_scores())
-def test_means_and_panel_are_what_a_loop_over_documents_makes(documents: list[np.ndarray]) -> None:
+def test_means_and_panel_are_what_a_loop_over_documents_makes(documents) -> None:
     slow = []
     for document in documents:
         rows = [row.tolist() for row in document[:10]]
@@ -76,7 +74,7 @@ def test_means_and_panel_are_what_a_loop_over_documents_makes(documents: list[np
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=20))
-def test_no_threshold_is_right_more_often_than_the_best(rows: list[tuple[int, bool]]) -> None:
+def test_no_threshold_is_right_more_often_than_the_best(rows) -> None:
     values = np.array([value / 8 for value, _ in rows])
     truth = np.array([label for _, label in rows])
 
@@ -87,7 +85,7 @@ def test_no_threshold_is_right_more_often_than_the_best(rows: list[tuple[int, bo
     assert best == max(right((half - 1) / 16) for half in range(19))
 
 
-def test_the_average_follows_from_the_prototypes_shown(either: Fitted, unseen_reviews: Any) -> None:
+def test_the_average_follows_from_the_prototypes_shown(either, unseen_reviews) -> None:
     average = either["average"]
     slow = []
     for explanation in average.classifier_.explain(unseen_reviews.texts):
@@ -102,9 +100,7 @@ def test_the_average_follows_from_the_prototypes_shown(either: Fitted, unseen_re
     assert average.predict(unseen_reviews.texts).tolist() == slow
 
 
-def test_all_read_at_once_as_they_do_alone(
-    substitutes: Fitted, classifier: ProtoryNetClassifier, unseen_reviews: Any
-) -> None:
+def test_all_read_at_once_as_they_do_alone(substitutes, classifier, unseen_reviews) -> None:
     texts = unseen_reviews.texts
     told = substitute_predictions(classifier, substitutes, texts)
     alone = {name: each.predict(texts) for name, each in substitutes.items()}
@@ -115,9 +111,7 @@ def test_all_read_at_once_as_they_do_alone(
 
 
 @pytest.mark.parametrize("name", SUBSTITUTES)
-def test_fitted_alone_a_substitute_is_the_same(
-    substitutes: Fitted, classifier: ProtoryNetClassifier, reviews: Any, name: str
-) -> None:
+def test_fitted_alone_a_substitute_is_the_same(substitutes, classifier, reviews, name) -> None:
     alone = SubstituteClassifier(name, classifier=classifier).fit(reviews.texts, reviews.labels)
     expected = substitutes[name].predict_proba(reviews.texts)
     assert (alone.predict_proba(reviews.texts) == expected).all()
@@ -125,15 +119,8 @@ def test_fitted_alone_a_substitute_is_the_same(
     assert alone.validation_accuracy_ == substitutes[name].validation_accuracy_
 
 
-def test_a_model_that_is_not_trained_yet_is_trained_first(reviews: Any, quick: Settings) -> None:
-    new = ProtoryNetClassifier(HashingEncoder(), settings=quick.replace(epochs=6))
-    rival = SubstituteClassifier(classifier=new).fit(reviews.texts, reviews.labels)
-    assert rival.score(reviews.texts, reviews.labels) > 0.75
-    assert not hasattr(new, "model_")
-
-
 def test_what_sentences_say_adds_up_to_the_average_above_its_threshold(
-    substitutes: Fitted, classifier: ProtoryNetClassifier, unseen_reviews: Any
+    substitutes, classifier, unseen_reviews
 ) -> None:
     average = substitutes["average"]
     for text in unseen_reviews.texts[:8]:
@@ -144,28 +131,22 @@ def test_what_sentences_say_adds_up_to_the_average_above_its_threshold(
         assert total == pytest.approx(above if explanation.label == "good" else -above)
 
 
-def test_what_sentences_say_adds_up_to_the_log_odds_of_the_regression(
-    either: Fitted, unseen_reviews: Any
+@pytest.mark.parametrize(
+    ("name", "before_start"),
+    [("logistic_regression", "a constant of "), ("decision_tree", "with ")],
+)
+def test_the_evidence_adds_up_to_log_odds_or_probability(
+    either, unseen_reviews, name, before_start
 ) -> None:
-    rival = either["logistic_regression"]
     for text in unseen_reviews.texts[:8]:
-        explanation = rival.explain(text)
-        logs = {name: np.log(share) for name, share in explanation.probabilities.items()}
-        own = logs.pop(explanation.label)
-        constant = float(explanation.how.split("a constant of ")[1].split(" ")[0])
-        total = sum(item.weight for item in explanation.evidence) + constant
-        assert total == pytest.approx(own - np.mean(list(logs.values())), abs=1e-3)
-
-
-def test_the_answers_on_the_way_add_up_to_the_probability_of_the_tree(
-    either: Fitted, unseen_reviews: Any
-) -> None:
-    rival = either["decision_tree"]
-    for text in unseen_reviews.texts[:8]:
-        explanation = rival.explain(text)
-        start = float(explanation.how.split("with ")[1].split(" ")[0])
+        explanation = either[name].explain(text)
+        start = float(explanation.how.split(before_start)[1].split(" ")[0])
         total = sum(item.weight for item in explanation.evidence) + start
-        assert total == pytest.approx(explanation.probabilities[explanation.label], abs=1e-3)
+        shares = dict(explanation.probabilities)
+        expected = shares.pop(explanation.label)
+        if name == "logistic_regression":
+            expected = np.log(expected) - np.log(list(shares.values())).mean()
+        assert total == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_question_about_a_sentence_that_is_not_there_is_about_the_mean() -> None:
@@ -178,15 +159,13 @@ def test_a_question_about_a_sentence_that_is_not_there_is_about_the_mean() -> No
     assert evidence[0].text.startswith("the mean, for p(good) of sentence ")
 
 
-def test_an_unknown_substitute_costs_no_training(reviews: Any, quick: Settings) -> None:
+def test_an_unknown_substitute_costs_no_training(reviews, quick) -> None:
     new = ProtoryNetClassifier("no such encoder", settings=quick)
     with pytest.raises(InputError, match="no substitute 'forest'"):
         SubstituteClassifier("forest", classifier=new).fit(reviews.texts, reviews.labels)
 
 
-def test_the_rules_of_a_tree_speak_of_sentences_and_classes(
-    substitutes: Fitted, three_classes: tuple[Fitted, list[str]]
-) -> None:
+def test_the_rules_of_a_tree_speak_of_sentences_and_classes(substitutes, three_classes) -> None:
     rules = substitutes["decision_tree"].rules()
     assert "p(good) of sentence" in rules
     assert "class: good" in rules
@@ -195,9 +174,7 @@ def test_the_rules_of_a_tree_speak_of_sentences_and_classes(
         substitutes["average"].rules()
 
 
-def test_a_document_without_a_sentence_gets_the_most_frequent_class(
-    three_classes: tuple[Fitted, list[str]], reviews: Any
-) -> None:
+def test_a_document_without_a_sentence_gets_the_most_frequent_class(three_classes, reviews) -> None:
     substitutes, labels = three_classes
     frequent = max(sorted(set(labels)), key=labels.count)
     for name in SUBSTITUTES:
@@ -207,20 +184,18 @@ def test_a_document_without_a_sentence_gets_the_most_frequent_class(
         assert substitutes[name].explain(" ").evidence == ()
 
 
-def test_a_classifier_that_refuses_empty_documents_still_does(substitutes: Fitted) -> None:
+def test_a_classifier_that_refuses_empty_documents_still_does(substitutes) -> None:
     with pytest.raises(EmptyDocumentError):
         substitutes["average"].predict([""])
 
 
-def test_documents_of_other_classes_than_the_models_are_refused(
-    classifier: ProtoryNetClassifier, reviews: Any
-) -> None:
+def test_documents_of_other_classes_than_the_models_are_refused(classifier, reviews) -> None:
     labels = [f"very {label}" for label in reviews.labels]
     with pytest.raises(InputError, match="very bad, very good, those of the model of bad, good"):
         fit_substitutes(classifier, reviews.texts, labels)
 
 
-def test_sentences_of_one_class_cannot_teach(three_classes: tuple[Fitted, list[str]]) -> None:
+def test_sentences_of_one_class_cannot_teach(three_classes) -> None:
     classifier = three_classes[0]["average"].classifier_
     with pytest.raises(InputError, match="with a sentence of at least two classes"):
         fit_substitutes(classifier, ["Fine.", "", ""], ["good", "bad", "long stay"])

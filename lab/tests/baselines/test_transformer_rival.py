@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import torch
 import transformers
 from hypothesis import given, strategies as st
 
-from hashing_encoder import HashingEncoder
 from protorynet.encoders import load_encoder
 from protorynet.errors import InputError
 from protorynet_lab.baselines import TransformerClassifier
@@ -25,7 +23,7 @@ windows = st.integers(4, 20)
 
 
 @given(contents, windows)
-def test_a_document_cut_to_head_and_tail_keeps_both_ends(content: list[int], most: int) -> None:
+def test_a_document_cut_to_head_and_tail_keeps_both_ends(content, most) -> None:
     ids = [1, *content, 2]
     (cut,) = cut_document(ids, most, "head+tail", [1, 2])
     assert len(cut) == min(len(ids), most)
@@ -36,25 +34,15 @@ def test_a_document_cut_to_head_and_tail_keeps_both_ends(content: list[int], mos
 
 
 @given(contents, windows)
-def test_the_windows_of_a_document_hold_all_of_it(content: list[int], most: int) -> None:
+def test_the_windows_of_a_document_hold_all_of_it(content, most) -> None:
     cut = cut_document([1, *content, 2], most, "windows", [1, 2])
     assert [token for window in cut for token in window[1:-1]] == content
     assert all(window[0] == 1 and window[-1] == 2 and len(window) <= most for window in cut)
 
 
-def test_batches_give_back_the_documents_they_were_made_of() -> None:
-    tokens = DocumentTokens([[[1, 5, 2], [1, 2]], [[1, 7, 8, 2]], [[1, 9, 2]]])
-    first, second = tokens.on(torch.device("cpu"), [np.array([2, 0]), np.array([1])])
-    assert first.tokens.tolist() == [1, 9, 2, 1, 5, 2, 1, 2]
-    assert first.lengths.tolist() == [3, 3, 2]
-    assert first.document.tolist() == [0, 1, 1]
-    assert (first.n_documents, first.longest) == (2, 3)
-    assert second.tokens.tolist() == [1, 7, 8, 2]
-
-
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=20), st.integers(1, 60))
 def test_batches_by_length_hold_every_document_once_and_no_more_than_they_may(
-    lengths: list[int], most: int
+    lengths, most
 ) -> None:
     batches = DocumentTokens([[[1] * length] for length in lengths]).batches_by_length(most)
     sizes = [[lengths[row] for row in batch] for batch in batches]
@@ -63,20 +51,20 @@ def test_batches_by_length_hold_every_document_once_and_no_more_than_they_may(
 
 
 @pytest.fixture(scope="module")
-def options(tiny_bert_folder: Path) -> dict[str, Any]:
+def options(tiny_bert_folder) -> dict[str, Any]:
     return {"encoder": tiny_bert_folder, "learning_rate": 1e-2, "device": "cpu"}
 
 
 @pytest.mark.parametrize(("pooling", "long"), [("mean", "windows"), ("cls", "head+tail")])
 def test_long_documents_are_read_either_way(
-    options: dict[str, Any], reviews: Any, unseen_reviews: Any, pooling: Any, long: Any
+    options, reviews, unseen_reviews, pooling, long
 ) -> None:
     rival = TransformerClassifier(**options, pooling=pooling, long=long, max_tokens=20, epochs=5)
     rival.fit(reviews.texts, reviews.labels)
     assert rival.score(unseen_reviews.texts, unseen_reviews.labels) > 0.7
 
 
-def test_the_logits_of_windows_are_averaged(options: dict[str, Any], reviews: Any) -> None:
+def test_the_logits_of_windows_are_averaged(options, reviews) -> None:
     rival = TransformerClassifier(**options, long="windows", max_tokens=8, epochs=1)
     rival.fit(reviews.texts, reviews.labels)
     # Six tokens and two special ones fill a window, so each of these sentences has its own.
@@ -88,7 +76,7 @@ def test_the_logits_of_windows_are_averaged(options: dict[str, Any], reviews: An
 
 @pytest.mark.parametrize("architecture", ["DistilBert", "Roberta"])
 def test_other_architectures_than_bert_are_fine_tuned_too(
-    tiny_bert_folder: Path, tmp_path: Path, reviews: Any, unseen_reviews: Any, architecture: str
+    tiny_bert_folder, tmp_path, reviews, unseen_reviews, architecture
 ) -> None:
     tokenizer = json.loads((tiny_bert_folder / "tokenizer.json").read_text())
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
@@ -105,7 +93,7 @@ def test_other_architectures_than_bert_are_fine_tuned_too(
 
 
 def test_neither_neighbours_in_a_batch_nor_the_callers_encoder_are_touched(
-    options: dict[str, Any], reviews: Any, capsys: pytest.CaptureFixture[str]
+    options, reviews, capsys
 ) -> None:
     mine = load_encoder(options["encoder"], device="cpu")
     fingerprint = mine.fingerprint
@@ -120,7 +108,7 @@ def test_neither_neighbours_in_a_batch_nor_the_callers_encoder_are_touched(
 
 @pytest.mark.parametrize("long", ["head+tail", "windows"])
 def test_documents_are_read_beyond_the_sentences_an_encoder_asks_for(
-    tiny_bert_folder: Path, reviews: Any, long: Any
+    tiny_bert_folder, reviews, long
 ) -> None:
     short_sighted: Any = load_encoder(tiny_bert_folder, device="cpu")
     short_sighted.tokenizer = replace(short_sighted.tokenizer, window=8)
@@ -144,7 +132,7 @@ def test_an_epoch_that_is_right_more_often_is_better_however_sure_it_is_of_its_m
     assert score_epoch(torch.tensor([[0.1, 0.0]] * 4), truth).loss < score_epoch(sure, truth).loss
 
 
-def test_only_a_transformer_can_be_fine_tuned(reviews: Any, encoder: HashingEncoder) -> None:
+def test_only_a_transformer_can_be_fine_tuned(reviews, encoder) -> None:
     with pytest.raises(InputError, match="'hashing' is no transformer"):
         TransformerClassifier(encoder, device="cpu").fit(reviews.texts, reviews.labels)
 

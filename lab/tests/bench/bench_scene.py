@@ -6,21 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from protorynet_lab.bench.bench_jobs import MODELS
 from protorynet_lab.bench.bench_records import append_record
 
 # One model of every kind that there is code for.
-MEASURED = (
-    "bag-of-words",
-    "bag-of-words-paper",
-    "ceiling-full",
-    "full",
-    "lstm",
-    "none",
-    "paper",
-    "prosenet",
-    "protoattend",
-    "transformer",
-)
+_ALIKE = {"adapter", "ceiling-adapter", "ceiling-none", "paper-full"}
+MEASURED = tuple(sorted({kind.name for kind in MODELS} - _ALIKE))
 
 
 @dataclass(frozen=True)

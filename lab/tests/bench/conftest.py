@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -22,7 +21,7 @@ _CLASSES = {"Animal": "The owl sleeps.", "Building": "The tower is old.", "Perso
 
 
 @pytest.fixture(scope="session")
-def tiny_data(reviews: Any, unseen_reviews: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_data(reviews, unseen_reviews, tmp_path_factory) -> Path:
     """A folder with hotel.parquet, of two classes, and dbpedia.parquet, of three."""
     folder = tmp_path_factory.mktemp("tables")
     train, test = reviews, unseen_reviews
@@ -45,7 +44,7 @@ def tiny_data(reviews: Any, unseen_reviews: Any, tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture(scope="session")
-def judge_folder(tiny_bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def judge_folder(tiny_bert_folder, tmp_path_factory) -> Path:
     """The tiny encoder with other weights."""
     folder = tmp_path_factory.mktemp("judge") / "judge"
     shutil.copytree(tiny_bert_folder, folder)
@@ -55,12 +54,7 @@ def judge_folder(tiny_bert_folder: Path, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="session")
-def measured(
-    tiny_data: Path,
-    tiny_bert_folder: Path,
-    judge_folder: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Scene:
+def measured(tiny_data, tiny_bert_folder, judge_folder, tmp_path_factory) -> Scene:
     """Everything measured by `bench all` for a moment, two models twice; tests only read it."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -80,7 +74,7 @@ def measured(
 
 
 @pytest.fixture
-def scene(measured: Scene, tmp_path: Path) -> Scene:
+def scene(measured, tmp_path) -> Scene:
     """The same with records of the test's own, to damage."""
     own = tmp_path / "results"
     shutil.copytree(measured.records, own / "records")
@@ -88,7 +82,7 @@ def scene(measured: Scene, tmp_path: Path) -> Scene:
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Callable[..., Path]:
+def written(tmp_path) -> Callable[..., Path]:
     """Write the pages from a folder of records, and return the folder of the pages."""
 
     def write(records: Path, what: str = "recipe") -> Path:

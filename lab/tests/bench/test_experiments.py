@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from bench_scene import Scene, add
+from bench_scene import add
 from hypothesis import given, strategies as st
 from rich.console import Console
 
@@ -26,7 +26,7 @@ from protorynet_lab.bench.bench_blocks import (
     render_html,
     render_markdown as markdown,
 )
-from protorynet_lab.bench.bench_catalogue import MODELS
+from protorynet_lab.bench.bench_jobs import MODELS
 from protorynet_lab.bench.bench_plots import draw_curves, draw_heat_map
 from protorynet_lab.bench.bench_recipe import RECIPE
 from protorynet_lab.bench.bench_significance import pack_flags
@@ -52,11 +52,11 @@ def right(count: int, of: int = 100) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_every_experiment_has_a_table_after_a_quick_run(measured: Scene, name: str) -> None:
+def test_every_experiment_has_a_table_after_a_quick_run(measured, name) -> None:
     assert any(grid.rows for grid in grids(measured.records, name))
 
 
-def test_a_data_set_stands_in_the_tables_of_its_encoders(tmp_path: Path) -> None:
+def test_a_data_set_stands_in_the_tables_of_its_encoders(tmp_path) -> None:
     add(tmp_path, set="imdb", **right(90))
     add(tmp_path, set="hotel", **right(90))
     add(tmp_path, set="imdb", encoder="gte-small", **right(90))
@@ -65,7 +65,7 @@ def test_a_data_set_stands_in_the_tables_of_its_encoders(tmp_path: Path) -> None
     assert headers == [("IMDB", "Hotel", "Steam *"), ("IMDB", "Steam *")]
 
 
-def test_variants_stay_out_of_the_tables_of_plain_models(tmp_path: Path) -> None:
+def test_variants_stay_out_of_the_tables_of_plain_models(tmp_path) -> None:
     add(tmp_path, accuracy=0.9)
     add(tmp_path, accuracy=0.5, variant="selection=dense")
     add(tmp_path, accuracy=0.5, variant="selection=dense", encoder="gte-small")
@@ -74,7 +74,7 @@ def test_variants_stay_out_of_the_tables_of_plain_models(tmp_path: Path) -> None
     assert ".500" in markdown(grids(tmp_path, "sparsity"))
 
 
-def test_the_commands_measure_what_the_table_shows_and_nothing_else(tmp_path: Path) -> None:
+def test_the_commands_measure_what_the_table_shows_and_nothing_else(tmp_path) -> None:
     shown = {
         (name, encoder, model, seed)
         for name in ("imdb", "hotel")
@@ -124,16 +124,14 @@ def test_the_commands_measure_what_the_table_shows_and_nothing_else(tmp_path: Pa
         ),
     ],
 )
-def test_the_command_names_what_the_table_shows(
-    experiment: str, records: list[dict[str, Any]], words: str, tmp_path: Path
-) -> None:
+def test_the_command_names_what_the_table_shows(experiment, records, words, tmp_path) -> None:
     for record in records:
         add(tmp_path, **right(90), **record)
     (line,) = commands(tmp_path, experiment)
     assert words in line
 
 
-def test_vectors_and_quickness_are_named_for_the_models_that_they_are_about(tmp_path: Path) -> None:
+def test_vectors_and_quickness_are_named_for_the_models_that_they_are_about(tmp_path) -> None:
     add(tmp_path, **right(90))
     add(tmp_path, model="lstm", encoder="", settings={"vectors": "glove.txt"}, **right(90))
     add(tmp_path, model="prosenet", encoder="", **right(90))
@@ -143,7 +141,7 @@ def test_vectors_and_quickness_are_named_for_the_models_that_they_are_about(tmp_
     assert [("hotel" in line) == ("--quick" in line) for line in lines] == [True] * 3
 
 
-def test_models_that_others_judged_are_measured_by_other_commands(tmp_path: Path) -> None:
+def test_models_that_others_judged_are_measured_by_other_commands(tmp_path) -> None:
     for encoder, judge in (("minilm", "gte-small"), ("minilm:static", "minilm")):
         add(tmp_path, encoder=encoder, judge=judge, accuracy=0.9)
     text = markdown(page(tmp_path, "recipe"))
@@ -151,7 +149,7 @@ def test_models_that_others_judged_are_measured_by_other_commands(tmp_path: Path
     assert found == {("minilm", "gte-small"), ("minilm:static", "minilm")}
 
 
-def test_the_numbers_of_seeds_are_told(tmp_path: Path) -> None:
+def test_the_numbers_of_seeds_are_told(tmp_path) -> None:
     models = ("full", "adapter", "none", "paper", "ceiling-full", "lstm", "prosenet", "protoattend")
     seeds: list[str] = []
     for few, model in enumerate(models):
@@ -163,7 +161,7 @@ def test_the_numbers_of_seeds_are_told(tmp_path: Path) -> None:
     assert seeds[-1] == "2 to 3 seeds"
 
 
-def test_a_reason_that_many_jobs_share_is_told_once(tmp_path: Path) -> None:
+def test_a_reason_that_many_jobs_share_is_told_once(tmp_path) -> None:
     add(tmp_path, **right(90))
     for model in ("adapter", "transformer"):
         for seed in (0, 1):
@@ -174,7 +172,7 @@ def test_a_reason_that_many_jobs_share_is_told_once(tmp_path: Path) -> None:
     assert f"- {jobs}: it is &lt;not&gt; there" in text
 
 
-def test_a_model_that_failed_has_a_row_that_says_what_it_was_made_of(tmp_path: Path) -> None:
+def test_a_model_that_failed_has_a_row_that_says_what_it_was_made_of(tmp_path) -> None:
     add(tmp_path, accuracy=0.9)
     add(tmp_path, model="transformer", encoder="distilbert", error="no memory")
     add(tmp_path, encoder="gone", error="cannot be fetched")
@@ -186,16 +184,14 @@ def test_a_model_that_failed_has_a_row_that_says_what_it_was_made_of(tmp_path: P
     assert re.search(r"encoder gone\n\n(.*\n)+\| ours, full \| failed", text)
 
 
-def test_the_papers_figure_stands_beside_ours(tmp_path: Path) -> None:
+def test_the_papers_figure_stands_beside_ours(tmp_path) -> None:
     add(tmp_path, accuracy=0.93, n_prototypes=15)
     assert "| .930 (15) <sub>paper .914</sub> |" in markdown(grids(tmp_path))
     row = "| IMDB | .930 (15) | .914 (8) | .871 | .931 | .877 |"
     assert row in markdown(grids(tmp_path, "recipe"))
 
 
-def test_pruning_shows_accuracy_and_prototypes_left_and_seeds_with_nothing_left(
-    tmp_path: Path,
-) -> None:
+def test_pruning_shows_accuracy_and_prototypes_left_and_seeds_with_nothing_left(tmp_path) -> None:
     whole = {"threshold": 0.0, "n_prototypes": 200, "accuracy": 0.918}
     pruned = {"threshold": 0.005, "n_prototypes": 14, "accuracy": 0.917}
     usual = {"set": "amazon", "variant": "n_prototypes=200", "accuracy": 0.918}
@@ -206,7 +202,7 @@ def test_pruning_shows_accuracy_and_prototypes_left_and_seeds_with_nothing_left(
     assert "| .918 ± .000 (200) | .917 (14) <sub>1 of 2 seeds</sub> |" in table
 
 
-def test_significance_is_told_of_the_first_of_ours_that_can_be_compared(tmp_path: Path) -> None:
+def test_significance_is_told_of_the_first_of_ours_that_can_be_compared(tmp_path) -> None:
     add(tmp_path, accuracy=0.95)
     add(tmp_path, model="adapter", **right(90))
     add(tmp_path, model="lstm", encoder=None, seed=0, **right(70))
@@ -217,7 +213,7 @@ def test_significance_is_told_of_the_first_of_ours_that_can_be_compared(tmp_path
     assert against["vanilla LSTM"].small == "1 of 2 seeds"
 
 
-def test_seeds_that_start_from_other_weights_are_not_averaged(tmp_path: Path) -> None:
+def test_seeds_that_start_from_other_weights_are_not_averaged(tmp_path) -> None:
     add(tmp_path, seed=0, accuracy=0.5, weights="old")
     add(tmp_path, seed=1, accuracy=0.9, weights="new")
     text = markdown(page(tmp_path))
@@ -225,9 +221,7 @@ def test_seeds_that_start_from_other_weights_are_not_averaged(tmp_path: Path) ->
     assert "from other weights or in a quick run: full." in text
 
 
-def test_the_own_table_is_ordered_by_accuracy_and_measured_against_a_black_box(
-    tmp_path: Path,
-) -> None:
+def test_the_own_table_is_ordered_by_accuracy_and_measured_against_a_black_box(tmp_path) -> None:
     add(tmp_path, set="mine", n_prototypes=12, **right(90))
     add(tmp_path, set="mine", model="transformer", **right(95))
     add(tmp_path, set="mine", model="bag-of-words", encoder=None, **right(60))
@@ -244,7 +238,7 @@ ROW = ("bag of words, the paper's", ".925", "+10.0 ±13.8 ***", "−37.5 ±15.0 
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_a_narrow_terminal_loses_no_figure(width: int) -> None:
+def test_a_narrow_terminal_loses_no_figure(width) -> None:
     written = io.StringIO()
     small = "weights of an-encoder-of-a-long-name"
     rows = (tuple(map(Cell, ROW)), (Cell("transformer", small), *map(Cell, ROW[1:])))
@@ -298,9 +292,7 @@ _VARIANTS = ("", "n_prototypes=20", "n_prototypes=x", "selection=dense", "alpha=
     variant=st.sampled_from(_VARIANTS),
     kind=st.sampled_from(MODELS),
 )
-def test_no_record_breaks_a_page(
-    values: dict[str, Any], variant: str, kind: Any, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_no_record_breaks_a_page(values, variant, kind, tmp_path_factory) -> None:
     folder = tmp_path_factory.getbasetemp() / "any-experiment"
     folder.mkdir(exist_ok=True)
     usual = {"kind": "job", "set": "hotel", "encoder": "e", "model": kind.name, "seed": 0}

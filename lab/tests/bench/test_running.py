@@ -17,7 +17,7 @@ from bench_scene import MEASURED, Scene, words
 
 from protorynet.cli import main
 from protorynet_lab.bench import EXPERIMENTS
-from protorynet_lab.bench.bench_catalogue import MODELS, find_model
+from protorynet_lab.bench.bench_jobs import MODELS, find_model
 from protorynet_lab.bench.bench_measuring import match_share
 from protorynet_lab.bench.bench_records import append_record, read_records
 
@@ -25,7 +25,7 @@ JOB = {"kind": "job", "set": "a", "encoder": None, "model": "full", "seed": 1}
 
 
 @pytest.fixture
-def own(measured: Scene, tmp_path: Path) -> Scene:
+def own(measured, tmp_path) -> Scene:
     """A scene without any records."""
     return replace(measured, out=tmp_path / "own" / "results")
 
@@ -40,19 +40,18 @@ def jobs(scene: Scene, name: str = "hotel") -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["hotel", "dbpedia"])
-def test_every_model_is_measured_once_on_every_set(measured: Scene, name: str) -> None:
+def test_every_model_is_measured_once_on_every_set(measured, name) -> None:
     every = jobs(measured, name)
-    plain = [line for line in every if not line.get("variant")]
-    assert sorted(line["model"] for line in plain if line["seed"] == 0) == sorted(MEASURED)
+    plain = [line["model"] for line in every if not line.get("variant") and line["seed"] == 0]
+    assert sorted(plain) == sorted(MEASURED)
     assert [line["error"] for line in every if "error" in line] == []
 
 
 @pytest.mark.parametrize("model", MEASURED)
-def test_a_record_holds_what_was_measured(measured: Scene, model: str) -> None:
+def test_a_record_holds_what_was_measured(measured, model) -> None:
     line = next(line for line in jobs(measured) if line["model"] == model)
-    assert 0 <= line["accuracy"] <= 1
-    assert 0 <= line["macro_f1"] <= 1
-    assert 0 <= line["validation_accuracy"] <= 1
+    shares = [line[name] for name in ("accuracy", "macro_f1", "validation_accuracy")]
+    assert all(0 <= share <= 1 for share in shares)
     assert (line["n_train"], line["n_test"]) == (40, 40)
     assert all(seconds >= 0 for seconds in line["seconds"].values())
     assert line["versions"]["protorynet"]
@@ -65,21 +64,17 @@ def test_a_record_holds_what_was_measured(measured: Scene, model: str) -> None:
         assert line["judge"] == "judge"
 
 
-def test_variants_are_records_of_their_own_without_their_prototypes(measured: Scene) -> None:
+def test_variants_are_records_of_their_own_and_pruning_never_adds_prototypes(measured) -> None:
     variants = {line["variant"]: line for line in jobs(measured) if line.get("variant")}
     assert {"n_prototypes=20", "selection=dense", "alpha=0.1 beta=0.0001"} <= set(variants)
     assert not any(line["prototypes"] for line in variants.values())
-
-
-def test_pruning_starts_with_all_prototypes_and_never_gains_any(measured: Scene) -> None:
-    line = next(line for line in jobs(measured) if line.get("variant") == "n_prototypes=20")
+    line = variants["n_prototypes=20"]
     counts = [point["n_prototypes"] for point in line["pruning"]]
-    assert line["pruning"][0]["threshold"] == 0
-    assert counts[0] == line["n_prototypes"]
+    assert (line["pruning"][0]["threshold"], counts[0]) == (0, line["n_prototypes"])
     assert counts == sorted(counts, reverse=True)
 
 
-def test_the_seeds_of_a_model_are_compared(measured: Scene) -> None:
+def test_the_seeds_of_a_model_are_compared(measured) -> None:
     compared = [line for line in lines(measured) if line["kind"] == "stability"]
     assert [(line["model"], line["seeds"]) for line in compared] == [("none", [0, 1])]
     assert 0 <= compared[0]["value"] <= 1
@@ -91,25 +86,15 @@ def test_the_same_prototypes_are_wholly_stable_and_others_not_at_all() -> None:
     assert match_share(first, second) == 0
 
 
-def test_a_second_run_has_nothing_to_do(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_run_has_nothing_to_do(scene, capsys) -> None:
     before = lines(scene)
     assert main(words(scene, "all", sets="hotel,dbpedia", models=",".join(MEASURED))) == 0
     assert lines(scene) == before
     assert "0 of 29 jobs to do" in capsys.readouterr().err
 
 
-def test_a_run_that_was_killed_resumes_after_the_torn_line(scene: Scene) -> None:
-    path = scene.records / "hotel.jsonl"
-    whole = path.read_bytes()
-    first = whole.index(b"\n") + 1
-    path.write_bytes(whole[: first + 20])
-    assert main(words(scene, models="bag-of-words", seeds="0,1")) == 0
-    assert path.read_bytes()[:first] == whole[:first]
-    assert [line["seed"] for line in jobs(scene) if line["model"] == "bag-of-words"] == [0, 1]
-
-
-def test_other_documents_encoders_or_vectors_of_the_same_name_are_measured_anew(
-    own: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_other_documents_encoders_or_vectors_of_the_same_name_are_measured_again(
+    own, tmp_path, capsys
 ) -> None:
     changed = replace(own, data=tmp_path / "tables", encoder=tmp_path / "encoder")
     changed.data.mkdir()
@@ -129,16 +114,14 @@ def test_other_documents_encoders_or_vectors_of_the_same_name_are_measured_anew(
     assert read_records(own.records / "hotel.jsonl")[0][-1].error is not None
 
 
-def test_a_quick_run_does_not_hide_figures_measured_in_earnest(
-    scene: Scene, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_quick_run_does_not_hide_figures_measured_in_earnest(scene, capsys) -> None:
     real = {**JOB, "set": "hotel", "model": "bag-of-words", "seed": 7, "accuracy": 0.9}
     append_record(scene.records / "hotel.jsonl", real)
     assert main(words(scene, models="bag-of-words", seeds="7")) == 2
     assert "measured in earnest" in capsys.readouterr().err
 
 
-def test_a_failure_does_not_hide_the_figures_of_the_same_settings(tmp_path: Path) -> None:
+def test_a_failure_does_not_hide_the_figures_of_the_same_settings(tmp_path) -> None:
     path = tmp_path / "a.jsonl"
     append_record(path, {**JOB, "data": "d", "accuracy": 0.9})
     append_record(path, {**JOB, "data": None, "error": "OSError: the table is gone"})
@@ -148,7 +131,7 @@ def test_a_failure_does_not_hide_the_figures_of_the_same_settings(tmp_path: Path
 
 
 def test_a_table_that_cannot_be_read_fails_alone_is_tried_again_and_costs_no_figures(
-    own: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    own, tmp_path, capsys
 ) -> None:
     own = replace(own, data=Path(shutil.copytree(own.data, tmp_path / "tables")))
     (own.data / "broken.parquet").write_bytes(b"no table")
@@ -170,9 +153,7 @@ def test_a_table_that_cannot_be_read_fails_alone_is_tried_again_and_costs_no_fig
 
 
 @pytest.mark.parametrize("measured_before", [False, True])
-def test_a_model_without_its_encoder_or_vectors_fails_alone(
-    own: Scene, tmp_path: Path, measured_before: bool
-) -> None:
+def test_a_model_without_its_encoder_or_vectors_fails_alone(own, tmp_path, measured_before) -> None:
     own = replace(own, encoder=tmp_path / "broken")
     own.encoder.mkdir()
     vectors = tmp_path / "glove.txt"
@@ -189,9 +170,7 @@ def test_a_model_without_its_encoder_or_vectors_fails_alone(
     assert "| transformer <sub>weights of broken</sub> | failed " in page
 
 
-def test_a_model_without_a_device_does_without_the_one_asked_for(
-    own: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_without_a_device_does_without_the_one_asked_for(own, monkeypatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert main(words(own, "table1", models="bag-of-words", device="cuda")) == 0
     assert jobs(own)[0]["device"] == "cpu"
@@ -215,17 +194,13 @@ def test_a_model_without_a_device_does_without_the_one_asked_for(
         ("out", __file__, "is a file; give a folder"),
     ],
 )
-def test_bad_options_end_in_one_line_before_any_work(
-    own: Scene, option: str, value: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_options_end_in_one_line_before_any_work(own, option, value, message, capsys) -> None:
     assert main(words(own, **{option: value})) == 2
     assert message in capsys.readouterr().err
     assert not own.records.exists()
 
 
-def test_data_sets_without_a_table_are_left_out_and_told(
-    own: Scene, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_data_sets_without_a_table_are_left_out_and_told(own, capsys) -> None:
     command = words(own, "multiclass", models="bag-of-words")
     place = command.index("--sets")
     assert main(command[:place] + command[place + 2 :]) == 0
@@ -233,15 +208,13 @@ def test_data_sets_without_a_table_are_left_out_and_told(
     assert "there is no table" in capsys.readouterr().err
 
 
-def test_a_judge_is_never_the_models_own_encoder_by_whatever_name(
-    own: Scene, tmp_path: Path
-) -> None:
+def test_a_judge_is_never_the_models_own_encoder_by_whatever_name(own, tmp_path) -> None:
     same = Path(shutil.copytree(own.encoder, tmp_path / "alias"))
     assert main(words(own, models="none", judge=f"{same},{own.judge}")) == 0
     assert jobs(own)[0]["judge"] == "judge"
 
 
-def test_help_names_every_model_and_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_every_model_and_experiment(capsys) -> None:
     assert main(["bench", "--help"]) == 0
     shown = capsys.readouterr().out
     names = [*(each.name for each in (*EXPERIMENTS, *MODELS)), "recipe", "all"]
@@ -249,9 +222,7 @@ def test_help_names_every_model_and_experiment(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("torn", ['{"kind": "jo', json.dumps({**JOB, "seed": 2})])
-def test_a_torn_line_is_cut_off_and_one_that_lacks_its_end_only_is_kept(
-    torn: str, tmp_path: Path
-) -> None:
+def test_a_torn_line_is_cut_off_and_one_that_lacks_its_end_only_is_kept(torn, tmp_path) -> None:
     path = tmp_path / "a.jsonl"
     append_record(path, JOB)
     with path.open("a", encoding="utf-8") as file:
@@ -262,7 +233,7 @@ def test_a_torn_line_is_cut_off_and_one_that_lacks_its_end_only_is_kept(
     assert path.read_bytes().count(b"\n") == len(seeds)
 
 
-def test_a_figure_that_is_no_number_was_not_measured(tmp_path: Path) -> None:
+def test_a_figure_that_is_no_number_was_not_measured(tmp_path) -> None:
     path = tmp_path / "a.jsonl"
     unknown = {"accuracy": float("nan"), "automata": [{"fidelity": float("inf")}]}
     append_record(path, {**JOB, **unknown, "macro_f1": 0.5})
@@ -270,7 +241,7 @@ def test_a_figure_that_is_no_number_was_not_measured(tmp_path: Path) -> None:
     assert (record.figure("accuracy"), record.figure("macro_f1")) == (None, 0.5)
 
 
-def test_runs_that_write_at_once_spoil_no_line(tmp_path: Path) -> None:
+def test_runs_that_write_at_once_spoil_no_line(tmp_path) -> None:
     path = tmp_path / "a.jsonl"
     with ThreadPoolExecutor(8) as runs:
         writes = ({**JOB, "seed": seed, "judge": "x" * 100_000} for seed in range(40))
@@ -279,7 +250,7 @@ def test_runs_that_write_at_once_spoil_no_line(tmp_path: Path) -> None:
 
 
 def test_what_another_run_measures_meanwhile_is_not_measured_again(
-    scene: Scene, own: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    scene, own, monkeypatch, capsys
 ) -> None:
     from protorynet_lab.bench import bench_running
 

@@ -28,19 +28,19 @@ def discordant(only_ours: int, only_theirs: int, both: int = 50) -> tuple[np.nda
 
 
 @given(st.integers(0, 12), st.integers(0, 12))
-def test_few_discordant_documents_are_tested_by_the_binomial(ours: int, theirs: int) -> None:
+def test_few_discordant_documents_are_tested_by_the_binomial(ours, theirs) -> None:
     expected = binomtest(ours, ours + theirs).pvalue if ours + theirs else 1.0
     assert mcnemar(*discordant(ours, theirs)) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(15, 10), (60, 20), (30, 30), (121, 59), (500, 450)])
-def test_many_discordant_documents_are_tested_by_chi_square(ours: int, theirs: int) -> None:
+def test_many_discordant_documents_are_tested_by_chi_square(ours, theirs) -> None:
     statistic = max(abs(ours - theirs) - 1, 0) ** 2 / (ours + theirs)
     assert mcnemar(*discordant(ours, theirs)) == pytest.approx(chi2.sf(statistic, 1))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=8))
-def test_several_seeds_are_tested_by_every_change_of_signs(rows: list[tuple[int, int]]) -> None:
+def test_several_seeds_are_tested_by_every_change_of_signs(rows) -> None:
     ours = np.array([[place < count for count, _ in rows] for place in range(3)])
     theirs = np.array([[place < count for _, count in rows] for place in range(2)])
     differences = [2 * first - 3 * second for first, second in rows]
@@ -53,7 +53,7 @@ def test_several_seeds_are_tested_by_every_change_of_signs(rows: list[tuple[int,
 
 
 @given(st.integers(0, 40), st.integers(0, 40))
-def test_repeating_a_seed_changes_nothing(only_ours: int, only_theirs: int) -> None:
+def test_repeating_a_seed_changes_nothing(only_ours, only_theirs) -> None:
     ours, theirs = discordant(only_ours, only_theirs)
     assert mcnemar(ours.repeat(3, axis=0), theirs.repeat(2, axis=0)) == mcnemar(ours, theirs)
 
@@ -68,13 +68,6 @@ def test_the_interval_is_that_of_drawing_documents_one_by_one() -> None:
     assert compare(ours, theirs) == found
 
 
-def test_swapping_the_models_turns_the_sign() -> None:
-    ours, theirs = discordant(9, 3)
-    there, back = compare(ours, theirs), compare(theirs, ours)
-    assert there.difference == back.reverse.difference == -back.difference > 0
-    assert there.p_value == back.p_value
-
-
 @pytest.mark.parametrize(
     ("p_value", "difference", "cell"),
     [
@@ -85,13 +78,13 @@ def test_swapping_the_models_turns_the_sign() -> None:
         (0.9, -0.0001, "0.0 ±0.5"),
     ],
 )
-def test_a_cell_tells_points_spread_and_stars(p_value: float, difference: float, cell: str) -> None:
+def test_a_cell_tells_points_spread_and_stars(p_value, difference, cell) -> None:
     found = Comparison(difference, difference - 0.005, difference + 0.005, p_value)
     assert found.cell == cell
 
 
 @given(st.lists(st.floats(0, 1), max_size=8))
-def test_p_values_are_corrected_by_holms_step_down_rule(p_values: list[float]) -> None:
+def test_p_values_are_corrected_by_holms_step_down_rule(p_values) -> None:
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     slow, highest = dict.fromkeys(order, 0.0), 0.0
     for rank, place in enumerate(order):
@@ -104,12 +97,12 @@ def test_p_values_are_corrected_by_holms_step_down_rule(p_values: list[float]) -
 
 
 @given(st.lists(st.booleans(), max_size=200))
-def test_packed_flags_come_back(flags: list[bool]) -> None:
+def test_packed_flags_come_back(flags) -> None:
     assert unpack_flags(pack_flags(flags), len(flags)).tolist() == flags
 
 
 @given(st.text(max_size=12), st.integers(0, 70))
-def test_a_text_is_unpacked_only_if_it_is_what_packing_gives(text: str, n: int) -> None:
+def test_a_text_is_unpacked_only_if_it_is_what_packing_gives(text, n) -> None:
     try:
         flags = unpack_flags(text, n)
     except InputError:
@@ -129,6 +122,6 @@ def test_a_text_is_unpacked_only_if_it_is_what_packing_gives(text: str, n: int) 
         ("", 10**12),
     ],
 )
-def test_packed_flags_that_are_not_are_refused(text: str, n: int) -> None:
+def test_packed_flags_that_are_not_are_refused(text, n) -> None:
     with pytest.raises(InputError):
         unpack_flags(text, n)

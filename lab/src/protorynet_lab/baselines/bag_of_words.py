@@ -21,8 +21,6 @@ from protorynet_lab.baselines.rival_base import (
     class_margin,
 )
 
-__all__ = ["BagOfWordsClassifier"]
-
 # Inverse regularisation to choose from, the weaker model first; the paper keeps the default.
 _STRENGTHS = {1: (1.0,), 2: (1.0, 10.0)}
 _PAPER_WORDS = 50_000  # the most frequent ones, as in Zhang, Zhao and LeCun (2015)
@@ -42,15 +40,6 @@ class BagOfWordsClassifier(Rival):
         2: words and pairs of words; 1: words alone, as in the ProtoryNet paper.
     random_state
         Seed; it chooses the documents held out.
-
-    Examples
-    --------
-    >>> texts = ["A great film, truly great.", "A dull film, truly dull."] * 10
-    >>> bag = BagOfWordsClassifier(ngrams=1).fit(texts, ["good", "bad"] * 10)
-    >>> bag.predict(["Great fun."]).tolist()
-    ['good']
-    >>> bag.explain("Great fun.").evidence[0].text
-    'great'
     """
 
     ngrams: int = checked(

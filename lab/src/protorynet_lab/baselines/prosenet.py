@@ -36,8 +36,6 @@ from protorynet_lab.baselines.sequence_rivals import (
     train_on_words,
 )
 
-__all__ = ["DocumentPrototype", "ProSeNetClassifier"]
-
 PAPER_SIZES = (5, 20, 50, 100, 200, 400)  # the paper's choices of K
 PROTOTYPES_SHOWN = 5  # in an explanation
 _HEAD_DROPOUT = 0.5
@@ -51,17 +49,7 @@ _LEAST_SPREAD = 0.05  # of it, as a share of that to the middle of all
 
 @dataclass(frozen=True)
 class DocumentPrototype:
-    """A training document that others are compared with.
-
-    Parameters
-    ----------
-    text, label
-        The document and its class.
-    row
-        Its place in the training data, counted from 0.
-    weights
-        Its weight for each class.
-    """
+    """A training document that others are compared with: its row, class, and weights by class."""
 
     text: str
     row: int
@@ -76,25 +64,20 @@ _positive = partial(number, bounds="between 0 and 1e+06", is_within=lambda value
 class ProSeNetClassifier(SequenceRival):
     """Prototypes that are whole documents, compared in the space of an LSTM.
 
-    The encoder (two layers of 128, as in `VanillaLSTMClassifier`) first learns as a plain
-    classifier. Prototypes start at medoids of the training documents and learn with the encoder;
-    every few epochs, and at the end, each moves onto its nearest training document, so the
-    document shown is the prototype used. The last layer is then tuned to these. Where that is no
-    better on the validation documents than the medoids were, the medoids are kept. All accuracies
-    are those of the final model.
+    The encoder, as in `VanillaLSTMClassifier`, first learns as a plain classifier. Prototypes start
+    at medoids of the training documents and learn with the encoder; every few epochs, and at the
+    end, each moves onto its nearest training document, so the document shown is the prototype used.
+    Where that is no better on the validation documents than the medoids, these are kept.
 
     Parameters
     ----------
     n_prototypes
-        Number of prototypes K. None: the best of 5, 20, 50, 100, 200 and 400 by accuracy on the
-        validation documents, and of equals the smallest.
+        Number K. None: the best of 5, 20, 50, 100, 200 and 400 on the validation documents.
     nonnegative
         No weight of the last layer is below zero, so prototypes only speak for classes.
-    clustering, evidence, diversity, sparsity
+    clustering, evidence, diversity, sparsity, d_min
         Weights λ of the losses: documents near prototypes, prototypes near documents, prototypes
-        apart, and few weights in the last layer.
-    d_min
-        Distance below which two prototypes are too close.
+        apart, and few weights in the last layer; and the distance at which two are too close.
     prototype_epochs, project_every
         Epochs in which prototypes and encoder learn together, for each K; and epochs between
         projections onto documents.
@@ -110,19 +93,6 @@ random_state
         The prototypes, in the order of the last layer's columns.
     validation_accuracies_
         Accuracy on the validation documents for each K tried.
-    vocabulary_
-        The words it knows.
-
-    Examples
-    --------
-    >>> texts = ["A great film, truly great.", "A dull film, truly dull."] * 20
-    >>> rival = ProSeNetClassifier(
-    ...     n_prototypes=2, hidden_size=8, epochs=3, prototype_epochs=1, device="cpu"
-    ... )
-    >>> rival.fit(texts, ["good", "bad"] * 20).predict(["A great film."]).tolist()
-    ['good']
-    >>> sorted(prototype.text for prototype in rival.prototypes_)
-    ['A dull film, truly dull.', 'A great film, truly great.']
     """
 
     n_prototypes: int | None = whole(None, 1, 100_000)
@@ -188,8 +158,8 @@ random_state
 class ProSeNetwork(nn.Module):
     """Similarities of a document to prototypes, and a linear layer over them, without bias.
 
-    Prototypes are vectors of documents, (K, size), in the units of the similarity exp(−d²); `scale`
-    leads there from the encoder's, so that similarities are neither all 0 nor all 1.
+    `scale` leads from the encoder's units to those of exp(−d²), so that similarities are neither
+    all 0 nor all 1.
     """
 
     scale: Tensor
@@ -284,11 +254,7 @@ class _Training:
         train_classifier(encoder, head, self.words, stage, self.rival.learning_rate)
 
     def fit_prototypes(self, encoder: SequenceEncoder, k: int) -> _Fitted:
-        """Train `k` prototypes and a copy of a warm encoder together; deliver real documents.
-
-        Where training together gives no lower validation loss, once all prototypes are documents
-        again, the medoids at which they started remain.
-        """
+        """Train `k` prototypes and a copy of a warm encoder together, or else keep the medoids."""
         start = self._start_at_medoids(copy.deepcopy(encoder), k)
         trained = self._train_together(copy.deepcopy(start.network))
         return trained if trained.score.loss < start.score.loss else start

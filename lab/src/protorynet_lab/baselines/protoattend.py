@@ -28,8 +28,6 @@ from protorynet_lab.baselines.rival_base import (
 )
 from protorynet_lab.baselines.sentence_rivals import SentenceRival
 
-__all__ = ["ProtoAttendClassifier"]
-
 _SETTINGS = Settings(encoder_training="none")
 _HIDDEN, _ATTENTION, _VALUE = 128, 32, 64  # widths of documents, of queries and keys, of values
 _DROPOUT = 0.2
@@ -96,17 +94,6 @@ class ProtoAttendClassifier(SentenceRival):
         Most epochs; epochs in a row without improvement; documents per step; Adam's learning rate.
     splitter, random_state, device, cache, verbose
         As for `ProtoryNetClassifier`.
-
-    Examples
-    --------
-    >>> texts = ["I loved it. Great film!", "Awful. I hated every minute."] * 10
-    >>> rival = ProtoAttendClassifier(device="cpu").fit(texts, ["good", "bad"] * 10)
-    >>> rival.predict(["What a great film."]).tolist()
-    ['good']
-    >>> rival.explain("What a great film.").evidence[0].text
-    'I loved it. Great film!'
-    >>> rival.confidence(["What a great film."]).tolist()
-    [1.0]
     """
 
     candidates: int = whole(1_024, 2)
@@ -237,10 +224,7 @@ class ProtoAttendClassifier(SentenceRival):
 
 
 def attend(queries: Tensor, keys: Tensor, forbidden: Tensor | None = None) -> Tensor:
-    """Return how much each query attends to each key, (queries, keys); rows sum to 1.
-
-    Pairs that are `forbidden` do not meet.
-    """
+    """Return how much each query attends to each key that is not forbidden; rows sum to 1."""
     scores = queries @ keys.T / queries.shape[1] ** 0.5
     if forbidden is not None:
         scores = scores.masked_fill(forbidden, float("-inf"))
@@ -248,10 +232,7 @@ def attend(queries: Tensor, keys: Tensor, forbidden: Tensor | None = None) -> Te
 
 
 def sparsemax(scores: Tensor) -> Tensor:
-    """Project rows of scores onto the simplex: shares that sum to 1, most of them exactly 0.
-
-    Martins and Astudillo (2016).
-    """
+    """Return scores as shares, most of them exactly 0 (Martins and Astudillo, 2016)."""
     scores = scores - scores.detach().amax(dim=1, keepdim=True)  # small numbers are exact
     size = min(TOP_SCORES, scores.shape[1])
     while True:

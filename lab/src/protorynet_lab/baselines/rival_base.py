@@ -25,8 +25,6 @@ from protorynet.labels import LabelCode, check_labels, learn_labels
 from protorynet.settings import Settings
 from protorynet.training import Score, Stage, derive_seed, train_epochs, validation_documents
 
-__all__ = ["Evidence", "Rival", "RivalExplanation"]
-
 VALIDATION_FRACTION = Settings().validation_fraction  # as for ProtoryNet
 FEWEST_DOCUMENTS = 4
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
@@ -34,16 +32,14 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 @dataclass(frozen=True)
 class Evidence:
-    """One thing that speaks for or against a prediction.
+    """One thing that speaks for or against a prediction: words or a training document.
 
     Parameters
     ----------
-    text
-        A word, a pair of words, or a training document.
     weight
         How much it speaks for the predicted class; below zero, against it.
     label
-        Class of the training document; None where `text` is none.
+        Class of the training document; None for words.
     """
 
     text: str
@@ -61,8 +57,6 @@ class RivalExplanation:
 
     Parameters
     ----------
-    label, probabilities
-        The prediction.
     evidence
         What spoke for or against it, the weightiest first; empty for a model that cannot say.
     how
@@ -139,15 +133,7 @@ class Rival(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     random_state: int = whole(0, 0)
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Learn from texts and one class for each.
-
-        Parameters
-        ----------
-        X
-            Texts: a list, a pandas Series or a NumPy array of strings.
-        y
-            One label per document.
-        """
+        """Learn from texts (a list, a pandas Series or a NumPy array) and one class for each."""
         start = time.perf_counter()
         texts = list_texts(X)
         check_labels(y, len(texts))
@@ -244,11 +230,8 @@ def list_texts(documents: Any) -> list[str]:
 
 
 def class_margin(values: NDArray[np.float64], place: int) -> NDArray[np.float64]:
-    """Return the row of one class less the mean of the others'.
-
-    A regression on two classes has one row only, the difference of the second and the first.
-    """
-    if len(values) == 1:
+    """Return the row of one class less the mean of the others'."""
+    if len(values) == 1:  # of a regression on two classes: the second's less the first's
         values = np.concatenate([-values / 2, values / 2])
     margin: NDArray[np.float64] = values[place] - np.delete(values, place, axis=0).mean(axis=0)
     return margin
@@ -261,10 +244,7 @@ def leave_one_out(
     *,
     splitter: Splitter = "sentencex",
 ) -> Reasons:
-    """Say what a class's probability loses without each sentence, or word if there is but one.
-
-    The model is asked once, for the `probabilities` of all shortened documents.
-    """
+    """Say what a class's probability loses without each sentence, or word if there is but one."""
     found = split_documents([text], splitter=splitter, on_empty="skip")
     spans, kind = list(zip(found.starts.tolist(), found.ends.tolist(), strict=True)), "sentence"
     if len(spans) < 2:
@@ -295,8 +275,7 @@ def train_network(
 ) -> Score:
     """Train until the validation loss stops falling; return the score of the epoch kept.
 
-    `losses` yields the loss of each batch of an epoch, and a step is taken after each. Seed, stage
-    and epoch decide all randomness. The network is left in evaluation mode.
+    `losses` yields the loss of each batch of an epoch, and a step is taken after each.
     """
 
     def run_epoch(epoch: int) -> None:
@@ -320,8 +299,8 @@ def plan_epoch(
 ) -> tuple[int, int]:
     """Return the size of batches, and how often an epoch reads all documents.
 
-    A small corpus is cut into small batches (about `cuts`) and read several times (at most
-    `passes`), so that an epoch has enough `steps` to learn something.
+    A small corpus is cut into about `cuts` batches and read at most `passes` times, so that an
+    epoch has enough `steps` to learn something.
     """
     size = min(batch_size, max(smallest, n_documents // cuts))
     return size, min(passes, math.ceil(steps * size / n_documents))

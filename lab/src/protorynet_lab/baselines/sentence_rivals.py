@@ -37,8 +37,6 @@ from protorynet.training import (
 )
 from protorynet_lab.baselines.rival_base import Reasons, Rival, leave_one_out
 
-__all__ = ["BlackBoxClassifier", "SentenceRival"]
-
 DOCUMENTS_READ_AT_ONCE = 4_096
 
 
@@ -142,8 +140,6 @@ class BlackBoxClassifier(SentenceRival):
 
     Attributes
     ----------
-    encoder_, centring_, adapter_, reader_
-        The path from texts to probabilities; the adapter may be None.
     stage_seconds_
         Time taken by preparation and by training.
     """

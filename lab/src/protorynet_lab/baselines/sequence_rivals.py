@@ -36,8 +36,6 @@ from protorynet_lab.baselines.word_vectors import (
     split_words,
 )
 
-__all__ = ["SequenceRival", "VanillaLSTMClassifier"]
-
 _LAYERS = 2
 _DROPOUT = 0.5  # between the layers of the LSTM, and before the classes
 _WORD_DROPOUT = 0.1  # share of the words that are hidden in training
@@ -73,9 +71,8 @@ class WordRun:
 class SequenceEncoder(nn.Module):
     """Word vectors, two layers of LSTM, and the mean of the upper layer's states.
 
-    The mean over all words, rather than the state after the last, so that what a long document
-    says in its middle is not forgotten and the gradient reaches every word at once. The word
-    vectors, (words, dimensions), learn too.
+    With the mean rather than the last state, the middle of a long document is not forgotten and
+    the gradient reaches every word at once.
     """
 
     def __init__(self, vectors: Tensor, size: int) -> None:
@@ -95,11 +92,9 @@ class SequenceEncoder(nn.Module):
                 parameter.data[size : 2 * size] = 1  # at first, little is forgotten
 
     def forward(self, batch: WordBatch) -> Tensor:
-        """Return the vectors of documents, (documents, size).
-
-        What stands behind a document's end cannot reach back, since the LSTM reads forward only;
-        so sequences need not be packed, which on a CPU is four times as slow.
-        """
+        """Return the vectors of documents, (documents, size)."""
+        # Padding cannot reach back, since the LSTM reads forward only; so sequences need not be
+        # packed, which on a CPU is four times as slow.
         words, lengths = batch.words, batch.lengths[:, None]
         inside = (torch.arange(words.shape[1], device=words.device) < lengths).unsqueeze(-1)
         if self.training:
@@ -268,11 +263,9 @@ class VanillaLSTMClassifier(SequenceRival):
     vectors
         Pre-trained word vectors to start from: a file in GloVe's text format, or a folder with
         ``words.txt`` and ``vectors.npy``. None: word vectors are learned from nothing.
-    max_vocabulary
-        Most words to know; all others are one unknown word.
-    max_length
-        Most words of a document to read: of a longer one, the first quarter of them and the last
-        three.
+    max_vocabulary, max_length
+        Most words to know, all others being one unknown word; and most words to read of a document:
+        of a longer one, the first quarter of them and the last three.
     hidden_size
         Size of each layer of the LSTM.
     epochs, patience
@@ -282,11 +275,6 @@ class VanillaLSTMClassifier(SequenceRival):
         learning rate, which is halved where the validation loss does not fall.
     device, verbose, random_state
         As for `ProtoryNetClassifier`. On a CPU the same seed gives the same model.
-
-    Attributes
-    ----------
-    vocabulary_
-        The words it knows.
     """
 
     def _learn(self, train: Part, validation: Part) -> float:

@@ -33,8 +33,6 @@ from protorynet_lab.baselines.rival_base import (
     list_texts,
 )
 
-__all__ = ["SUBSTITUTES", "SubstituteClassifier", "fit_substitutes", "substitute_predictions"]
-
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 PANEL_SIZE = 10  # sentences that the paper's panel holds
@@ -58,11 +56,8 @@ class SentenceScores:
 
     @cached_property
     def panel(self) -> Floats:
-        """The scores of each document's first sentences side by side.
-
-        The places that a shorter document leaves hold the mean of its scores. Of two classes the
-        second's scores alone, for they add up to 1.
-        """
+        """The scores of each document's first sentences; the mean of them where it has fewer."""
+        # Of two classes the second's scores alone, for they add up to 1.
         seen = slice(1, None) if self.values.shape[1] == 2 else slice(None)
         documents = np.repeat(np.arange(len(self.lengths)), self.lengths)
         steps = consecutive(np.zeros_like(self.lengths), self.lengths)
@@ -277,11 +272,6 @@ class SubstituteClassifier(Rival):
         new one where none is given, is trained first, on the same documents.
     random_state
         Seed of that new one. What a model holds out in training chooses for its substitutes too.
-
-    Attributes
-    ----------
-    classifier_, reader_
-        The model whose trajectories are read, and what reads them.
     """
 
     reader: str = "average"
@@ -359,13 +349,8 @@ def fit_substitutes(
 ) -> dict[str, SubstituteClassifier]:
     """Fit all `SUBSTITUTES` to the trajectories of a trained model, which are made once.
 
-    Parameters
-    ----------
-    classifier
-        A fitted classifier with one class per document.
-    X, y
-        The documents it was trained on. The part of them that it held out chooses the
-        regularisation and the depth.
+    The documents are those it was trained on; the part that it held out chooses the regularisation
+    and the depth.
     """
     texts = list_texts(X)
     check_labels(y, len(texts))

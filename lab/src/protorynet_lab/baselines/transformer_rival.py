@@ -35,11 +35,10 @@ from protorynet_lab.baselines.rival_base import (
     one_of,
     plan_epoch,
     score_logits,
+    softmax,
     train_network,
     whole,
 )
-
-__all__ = ["TransformerClassifier"]
 
 Pooling = Literal["mean", "cls"]
 Long = Literal["head+tail", "windows"]
@@ -54,10 +53,9 @@ GPU_TOKENS, CPU_TOKENS = 65_536, 8_192  # most of a step, padding included, or r
 
 
 def cut_document(ids: list[int], most: int, long: Long, bare: list[int]) -> list[list[int]]:
-    """Cut a document of more than `most` tokens, special ones included.
+    """Cut a document of more than `most` tokens to its ends, or into windows.
 
-    Its beginning and its end are kept, or all in windows with special tokens of their own; `bare`
-    are the special tokens of an empty document.
+    `bare` are the special tokens of an empty document, which every window has.
     """
     if len(ids) <= most:
         return [ids]
@@ -93,10 +91,7 @@ class DocumentTokens:
         return len(self.totals)
 
     def batches_by_length(self, most_tokens: int) -> list[NDArray[np.int64]]:
-        """Return all documents once, the longest first, in batches of so many tokens at most.
-
-        A document with more is a batch of its own.
-        """
+        """Return all documents, the longest first, in batches of so many tokens or one document."""
         order = np.argsort(-self.totals, kind="stable")
         ends = np.cumsum(self.totals[order])
         batches, start, read = [], 0, 0
@@ -132,8 +127,7 @@ class DocumentTokens:
 def score_epoch(logits: Tensor, truth: Tensor) -> Score:
     """Count the documents that are wrong; the cross-entropy counts less than one of them.
 
-    Late epochs grow too sure of themselves while they still improve, so that it may only decide
-    between epochs that are right equally often.
+    Late epochs grow too sure of themselves while they still improve.
     """
     wrong, loss = int((logits.argmax(dim=1) != truth).sum()), score_logits(logits, truth).loss
     return Score(wrong + loss / (1 + loss), 1 - wrong / len(truth))
@@ -155,17 +149,11 @@ class TransformerClassifier(Rival):
     long, max_tokens
         What is read of a document of more than `max_tokens`: its beginning and its end
         (``"head+tail"``), or all of it in windows whose logits are averaged (``"windows"``).
-    epochs, patience
-        Most epochs, and most epochs in a row without improvement.
-    batch_size, learning_rate
-        Most documents per step, and the highest learning rate of the transformer.
+    epochs, patience, batch_size, learning_rate
+        Most epochs; most epochs in a row without improvement; most documents per step; and the
+        highest learning rate of the transformer.
     random_state, device, verbose
         As for `ProtoryNetClassifier`.
-
-    Attributes
-    ----------
-    network_
-        The fine-tuned transformer and the linear layer, which give logits.
     """
 
     encoder: str | Path | Encoder = "minilm"
@@ -272,8 +260,7 @@ class TransformerClassifier(Rival):
             tokens = self._tokens(texts[start : start + DOCUMENTS_READ_AT_ONCE])
             with self._within_memory("device='cpu', or free some of it"):
                 logits = _read(self.network_, tokens, device)
-            powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-            result[start : start + len(tokens)] = powers / powers.sum(axis=1, keepdims=True)
+            result[start : start + len(tokens)] = softmax(torch.from_numpy(logits))
         return result
 
     @contextmanager

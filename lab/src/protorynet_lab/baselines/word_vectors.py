@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from protorynet.errors import InputError
 from protorynet.training import Corpus
 
-__all__ = ["Vocabulary", "learn_vocabulary", "read_word_vectors", "split_words"]
-
 Vectors = dict[str, NDArray[np.float32]]
 """The vectors of words, all of one size."""
 
@@ -37,15 +35,8 @@ _HEAD_SHARE = 0.25  # of the words kept of a long document, those from its begin
 def split_words(text: str, max_length: int) -> list[str]:
     """Return the words and punctuation marks of a text in lower case, without markup.
 
-    Of a longer text the first quarter of `max_length` words and, from its end, the other three are
-    kept: reviews say what they are about at first, and what they think of it at last.
-
-    Examples
-    --------
-    >>> split_words("Don't go!<br />It’s BAD.", 400)
-    ["don't", 'go', '!', "it's", 'bad', '.']
-    >>> split_words("one two three four five", 4)
-    ['one', 'three', 'four', 'five']
+    A longer text is cut in its middle: reviews say what they are about at first, and what they
+    think of it at last.
     """
     words = _WORD.findall(_TAG.sub(" ", text.lower().replace("’", "'")))
     if len(words) <= max_length:
@@ -56,15 +47,7 @@ def split_words(text: str, max_length: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words that a model knows, the most frequent first; every other is the one unknown word.
-
-    Examples
-    --------
-    >>> known = Vocabulary(("good", "bad"))
-    >>> corpus = known.encode([["bad", "food"], []], np.eye(2, dtype="f"))
-    >>> corpus.rows.tolist(), corpus.lengths.tolist()
-    ([2, 0, 0], [2, 1])
-    """
+    """The words that a model knows, the most frequent first; all others are one unknown word."""
 
     words: tuple[str, ...]
 
@@ -76,10 +59,7 @@ class Vocabulary:
         return {word: row for row, word in enumerate(self.words, start=UNKNOWN + 1)}
 
     def encode(self, documents: Sequence[Sequence[str]], targets: NDArray[np.float32]) -> Corpus:
-        """Return documents, given as words, as one long run of rows.
-
-        A document without words is one unknown word.
-        """
+        """Return documents, given as words, as rows; one without words is one unknown word."""
         row_of = self._rows
         words = chain.from_iterable(document or ("",) for document in documents)
         flat = np.fromiter((row_of.get(word, UNKNOWN) for word in words), np.int64)
@@ -92,13 +72,8 @@ def learn_vocabulary(
 ) -> Vocabulary:
     """Choose the most frequent words of documents.
 
-    A word that occurs once teaches nothing about itself, so it is left out, and with the others
-    left out teaches what an unknown word is like; unless it has a pre-trained vector (`known`).
-
-    Examples
-    --------
-    >>> learn_vocabulary([["a", "bed"], ["a", "desk"]], 10, known={"desk"}).words
-    ('a', 'desk')
+    A word that occurs once, and has no vector yet (`known`), is left out: it teaches nothing about
+    itself, but with the others left out what an unknown word is like.
     """
     counts = Counter(chain.from_iterable(documents))
     if not counts:
@@ -110,16 +85,10 @@ def learn_vocabulary(
 
 
 def read_word_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> Vectors:
-    """Read the vectors of some words; all others are passed over and never held in memory.
+    """Read the vectors of some words; all others are never held in memory.
 
-    Parameters
-    ----------
-    path
-        A text file with a word and its numbers on each line, separated by spaces (GloVe's
-        format, with or without word2vec's first line of two counts); or a folder that holds
-        ``words.txt``, one word per line, and ``vectors.npy``, one row for each.
-    wanted
-        The words to look for.
+    They are in a text file in GloVe's format, with or without word2vec's first line of two counts,
+    or in a folder that holds ``words.txt`` and ``vectors.npy``.
     """
     place = Path(path)
     if not place.exists():

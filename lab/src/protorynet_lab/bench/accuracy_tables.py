@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from protorynet.errors import InputError
-from protorynet_lab.bench.bench_blocks import Block, Cell, Grid, Heading, Prose
-from protorynet_lab.bench.bench_catalogue import (
+from protorynet_lab.bench.bench_blocks import Block, Cell, Grid, Heading, Prose, make_grid
+from protorynet_lab.bench.bench_experiment import Experiment
+from protorynet_lab.bench.bench_jobs import (
     ModelKind,
     find_data_set,
     find_model,
     paper_figure,
 )
-from protorynet_lab.bench.bench_experiment import Experiment
 from protorynet_lab.bench.bench_records import Record
 from protorynet_lab.bench.bench_results import MISSING, Group, Results, format_figure
 from protorynet_lab.bench.bench_significance import (
@@ -49,10 +49,7 @@ class _Row:
 
 
 def _make_rows(results: Results, models: Sequence[str], encoder: str) -> list[_Row]:
-    """Return a row for each model with an encoder or without one.
-
-    A transformer stands for itself: every one that was measured has its row.
-    """
+    """Return a row for each model, and one for every transformer that was measured."""
     rows = []
     for model in models:
         kind = find_model(model)
@@ -96,7 +93,7 @@ def _make_grid(
 ) -> Grid:
     """Return a table with a row per model and a column per data set."""
     header = (first, *(find_data_set(name).starred_title for name in sets))
-    return Grid(header, tuple((row.title, *(cell(row, name) for name in sets)) for row in rows))
+    return make_grid(header, ((row.title, *(cell(row, name) for name in sets)) for row in rows))
 
 
 def format_paper(name: str, *figures: str) -> str:
@@ -106,9 +103,9 @@ def format_paper(name: str, *figures: str) -> str:
 
 
 def compare_groups(ours: Group | None, others: Sequence[Group | None]) -> list[Comparison | None]:
-    """Compare a model with others on the same documents, corrected for how many they are.
+    """Compare a model with others on the same documents; None where that cannot be done.
 
-    None stands for what cannot be compared.
+    The p-values are corrected for the number of comparisons.
     """
     first = None if ours is None else _read_flags(ours)
     found: list[Comparison | None] = []
@@ -123,10 +120,7 @@ def compare_groups(ours: Group | None, others: Sequence[Group | None]) -> list[C
 
 
 def _read_flags(group: Group) -> Flags | None:
-    """Return which test documents a model labels as it should, one row per seed.
-
-    Seeds whose record does not tell are left out.
-    """
+    """Return which test documents a model labels as it should, one row per seed that says so."""
     rows = []
     for record in group.records:
         with suppress(InputError):
@@ -173,10 +167,7 @@ def _accuracy_cell(row: _Row, name: str) -> Cell:
 
 
 def _find_reference(rows: Sequence[_Row]) -> _Row | None:
-    """Return our model that the others are compared with.
-
-    It is the first of ours in the table whose records tell which documents it labels as it should.
-    """
+    """Return our model that the others are compared with: the first that can be compared."""
     ours = [row for row in rows if row.kind.family == "ours" and row.groups]
     comparable = (
         row for row in ours if any(_read_flags(group) is not None for group in row.groups.values())
@@ -287,14 +278,15 @@ def _own_grid(rows: Sequence[_Row], name: str) -> Grid:
             loss = next(lost)
             against = MISSING if loss is None else loss.reverse.cell
         own_gain = "this is ours" if row is ours else MISSING if gain is None else gain.cell
-        texts = (format_figure(group.figure("accuracy")), against, own_gain, _describe(group))
-        cells.append((row.title, *map(Cell, texts), Cell(_format_time(group))))
+        accuracy, time = format_figure(group.figure("accuracy")), _format_time(group)
+        cells.append((row.title, accuracy, against, own_gain, _describe(group), time))
+    missing = [MISSING] * len(_OWN_HEADER[2:])
     failed = [
-        (row.title, Cell("failed"), *(Cell(MISSING) for _ in _OWN_HEADER[2:]))
+        (row.title, "failed", *missing)
         for row in rows
         if name in row.failed and name not in row.groups
     ]
-    return Grid(_OWN_HEADER, (*cells, *failed))
+    return make_grid(_OWN_HEADER, [*cells, *failed])
 
 
 def _describe(group: Group) -> str:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from protorynet.report import clean, printable
+from protorynet.report import printable
+from protorynet_lab.presentation import page_templates
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
     from rich.console import Console
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
@@ -60,6 +59,12 @@ class Grid:
     rows: tuple[tuple[Cell, ...], ...]
 
 
+def make_grid(header: Iterable[str], rows: Iterable[Iterable[object]]) -> Grid:
+    """Return a table of cells, and of texts that become cells."""
+    cells = ((each if isinstance(each, Cell) else Cell(str(each)) for each in row) for row in rows)
+    return Grid(tuple(header), tuple(map(tuple, cells)))
+
+
 @dataclass(frozen=True)
 class Plot:
     """A picture: its file without the ending, its content, and what it shows in words."""
@@ -86,23 +91,12 @@ Block = Heading | Prose | Items | Grid | Plot | Command
 
 
 def escape_markdown(text: str) -> str:
-    r"""Return a text that Markdown shows as it is, on one line."""
+    """Return a text that Markdown shows as it is, on one line."""
     return _SPECIAL.sub(r"\\\1", escape(printable(text), quote=False))
 
 
 def render_markdown(blocks: Sequence[Block], *, level: int = 2, pictures: str = "") -> str:
-    """Return blocks as Markdown, with the level of their headings and the folder of the pictures.
-
-    Examples
-    --------
-    >>> grid = Grid(("data", "ours"), ((Cell("IMDB"), Cell(".934", "paper .914")),))
-    >>> print(render_markdown([Heading("Accuracy"), grid]))
-    ## Accuracy
-    <BLANKLINE>
-    | data | ours |
-    |---|---|
-    | IMDB | .934 <sub>paper .914</sub> |
-    """
+    """Return blocks as Markdown; `level` is that of headings, `pictures` the folder of plots."""
     return "\n\n".join(_render_block(block, level, pictures) for block in blocks)
 
 
@@ -135,23 +129,9 @@ def _render_cell(cell: Cell) -> str:
 def render_html(title: str, about: str, blocks: Sequence[Block]) -> str:
     """Return a page that needs nothing else, in the style of the reports."""
     parts = [(type(block).__name__, block) for block in blocks]
-    page = _make_environment().get_template("bench_page.html")
+    templates = page_templates("protorynet_lab.bench", "protorynet.report")
+    page = templates.get_template("bench_page.html")
     return page.render(title=title, about=about, parts=parts)
-
-
-@cache
-def _make_environment() -> Environment:
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-
-    loaders = [PackageLoader(room) for room in ("protorynet_lab.bench", "protorynet.report")]
-    return Environment(
-        loader=ChoiceLoader(loaders),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: clean(value) if type(value) is str else value,
-    )
 
 
 def print_blocks(title: str, blocks: Sequence[Block], console: Console) -> None:
@@ -161,17 +141,14 @@ def print_blocks(title: str, blocks: Sequence[Block], console: Console) -> None:
     console.print(Text(printable(title), "bold"))
     for block in blocks:
         match block:
-            case Heading(text):
-                console.print(Text(printable(text), "bold"))
-            case Prose(text):
-                console.print(Text(printable(text), "dim"))
+            case Heading(text) | Prose(text):
+                style = "bold" if isinstance(block, Heading) else "dim"
+                console.print(Text(printable(text), style))
             case Items(texts):
                 for text in texts:
                     console.print(Text(f"  {printable(text)}"))
             case Grid():
                 _print_grid(block, console)
-            case _:
-                pass
 
 
 def _print_grid(grid: Grid, console: Console) -> None:

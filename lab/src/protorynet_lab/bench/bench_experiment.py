@@ -9,8 +9,7 @@ from shlex import quote
 from typing import Any
 
 from protorynet_lab.bench.bench_blocks import Block, Command, Items, Prose
-from protorynet_lab.bench.bench_catalogue import DESCRIPTIONS, find_data_set
-from protorynet_lab.bench.bench_jobs import PLAIN, Variant
+from protorynet_lab.bench.bench_jobs import DESCRIPTIONS, PLAIN, Variant, find_data_set
 from protorynet_lab.bench.bench_results import Group, Results, format_seeds
 
 _BUILT_IN_JUDGES = {"", "word pieces"}  # no encoders that a command could name
@@ -20,30 +19,14 @@ def _text(key: str) -> str:
     return " ".join(DESCRIPTIONS["page"][key].split())
 
 
-def _no_variants(_: bool) -> tuple[Variant, ...]:
-    return (PLAIN,)
-
-
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure of the paper, or a page of several, as experiments.toml describes it.
+    """One table or figure of the paper, or a page of several, as experiments.toml describes it."""
 
-    Parameters
-    ----------
-    name
-        Its name on the command line.
-    blocks
-        Tables and pictures from the records of its models.
-    variants
-        The variants of each model; fewer in a quick run.
-    table
-        Path of the user's own table, where it is about one; its name is that of the table then.
-    """
-
-    name: str
+    name: str  # on the command line; that of the table where it is about the user's own
     blocks: Callable[[Results], list[Block]]
-    variants: Callable[[bool], tuple[Variant, ...]] = _no_variants
-    table: str = ""
+    variants: Callable[[bool], tuple[Variant, ...]] = lambda quick: (PLAIN,)
+    table: str = ""  # path of the user's own table
 
     @property
     def _description(self) -> dict[str, Any]:
@@ -150,17 +133,13 @@ def _column_options(groups: Collection[Group]) -> dict[str, list[str]]:
 
 @dataclass
 class _Run:
-    """Groups that one command measures: all its models on all its sets with all its seeds.
-
-    The variants of a model are the experiment's own; a command measures all of them. The vectors
-    are empty where words are learned, and None where no model reads words.
-    """
+    """Groups that one command measures: all models, with all their variants, sets and seeds."""
 
     groups: list[Group]
     sets: tuple[str, ...]
     seeds: tuple[int, ...]
     is_quick: bool
-    vectors: str | None
+    vectors: str | None  # empty where words are learned, None where no model reads words
 
     @property
     def options(self) -> dict[str, list[str]]:

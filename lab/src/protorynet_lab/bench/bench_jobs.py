@@ -1,28 +1,134 @@
-"""The jobs of a benchmark: which documents they are about, and with which model and settings."""
+"""What can be measured: data sets and models, what the paper reports of them, and single jobs."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from protorynet.errors import InputError
 from protorynet.report import shorten
-from protorynet.settings import Settings, preset
-from protorynet_lab.bench.bench_catalogue import DESCRIPTIONS, ModelKind, find_model
+from protorynet.settings import EncoderTraining, Settings, preset
 
 if TYPE_CHECKING:
     from protorynet.data import Table
 
+Family = Literal["ours", "paper", "ceiling", "rival"]
 _TEST_SHARE = 0.2
 _QUICK_TRAIN, _QUICK_TEST, _QUICK_CHARACTERS = 40, 100, 240
 _LONGEST_LIST = 80  # columns of a list of labels in a message
 _SEED = 0  # the same test documents for all models and all seeds
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set as the tables name it."""
+
+    name: str
+    title: str
+    is_exact: bool  # the paper's own data and split, not a slice of the same kind
+    classes: tuple[tuple[str, str], ...] = ()  # what its labels mean, where they are numbers
+    is_multiclass: bool = False
+
+    @property
+    def starred_title(self) -> str:
+        """The title; a star marks a slice that is of the paper's kind but not its own data."""
+        is_slice = not self.is_exact and any(each.name == self.name for each in DATA_SETS)
+        return f"{self.title} *" if is_slice else self.title
+
+    def class_name(self, label: str) -> str:
+        """Return what a label means."""
+        return dict(self.classes).get(label, label)
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """A model that can be measured: ours, or what it is compared with."""
+
+    name: str
+    title: str
+    family: Family  # "paper" follows its procedure; a "ceiling" has no prototypes
+    encoder_training: EncoderTraining | None  # a rival has its own way
+    reads: str  # what a person can read of it; empty for a black box
+    cost: int  # its place in the order of jobs: the cheap come first
+    uses_encoder: bool = True
+    uses_vectors: bool = False
+
+    @property
+    def has_prototypes(self) -> bool:
+        """Whether its faithfulness can be measured."""
+        return self.family in ("ours", "paper")
+
+
+_NEGATIVE_POSITIVE = (("0", "negative"), ("1", "positive"))
+DATA_SETS = (
+    DataSet("imdb", "IMDB", True, _NEGATIVE_POSITIVE),
+    DataSet("amazon", "Amazon", False, _NEGATIVE_POSITIVE),
+    DataSet("yelp", "Yelp", False, _NEGATIVE_POSITIVE),
+    DataSet("rotten_tomatoes", "Rotten Tomatoes", False, (("0", "rotten"), ("1", "fresh"))),
+    DataSet("hotel", "Hotel", True, _NEGATIVE_POSITIVE),
+    DataSet("steam", "Steam", False, (("0", "not recommended"), ("1", "recommended"))),
+    DataSet("dbpedia", "DBPedia", False, is_multiclass=True),
+    DataSet("complaints", "Complaints", False, is_multiclass=True),
+)
+
+_SENTENCES, _DOCUMENTS, _WORDS = "sentences", "documents", "words"
+MODELS = (
+    ModelKind("full", "ours, full", "ours", "full", _SENTENCES, 9),
+    ModelKind("adapter", "ours, adapter", "ours", "adapter", _SENTENCES, 3),
+    ModelKind("none", "ours, frozen", "ours", "none", _SENTENCES, 2),
+    ModelKind("paper-full", "paper's procedure, full", "paper", "full", _SENTENCES, 10),
+    ModelKind("paper", "paper's procedure, frozen", "paper", "none", _SENTENCES, 4),
+    ModelKind("ceiling-full", "no prototypes, full", "ceiling", "full", "", 8),
+    ModelKind("ceiling-adapter", "no prototypes, adapter", "ceiling", "adapter", "", 3),
+    ModelKind("ceiling-none", "no prototypes, frozen", "ceiling", "none", "", 2),
+    ModelKind("bag-of-words", "bag of words", "rival", None, _WORDS, 0, False),
+    ModelKind("bag-of-words-paper", "bag of words, the paper's", "rival", None, _WORDS, 0, False),
+    ModelKind("transformer", "transformer", "rival", None, "", 7),
+    ModelKind("prosenet", "ProSeNet", "rival", None, _DOCUMENTS, 6, False, uses_vectors=True),
+    ModelKind("lstm", "vanilla LSTM", "rival", None, "", 5, False, uses_vectors=True),
+    ModelKind("protoattend", "ProtoAttend", "rival", None, "all training documents", 2),
+)
+
+TEMPLATES = Path(__file__).parent / "templates"
+DESCRIPTIONS: dict[str, dict[str, Any]] = tomllib.loads(
+    (TEMPLATES / "experiments.toml").read_text("utf-8")
+)
+"""The experiments, what the pages say, and the settings of quick runs."""
+
+_PAPER = (TEMPLATES / "paper_figures.txt").read_text("utf-8").splitlines()
+_PAPER_SETS, *_PAPER_LINES = (line.split() for line in _PAPER if line[:1] != "#")
+_PAPER_FIGURES = {
+    (name, figure): float(word)
+    for figure, *words in _PAPER_LINES
+    for name, word in zip(_PAPER_SETS, words, strict=True)
+    if word != "-"
+}
+
+
+def paper_figure(name: str, figure: str) -> float | None:
+    """Return what the paper reports for a data set; None where it reports nothing."""
+    return _PAPER_FIGURES.get((name, figure))
+
+
+def find_data_set(name: str) -> DataSet:
+    """Return what is known of a data set; of one that the paper does not have, its name."""
+    known = {each.name: each for each in DATA_SETS}
+    return known.get(name, DataSet(name, name, is_exact=False))
+
+
+def find_model(name: str) -> ModelKind:
+    """Return a model by its name."""
+    known = {kind.name: kind for kind in MODELS}
+    if name not in known:
+        raise InputError(f"there is no model {name!r}; the models are {', '.join(known)}.")
+    return known[name]
 
 
 @dataclass(frozen=True)
@@ -56,8 +162,7 @@ class Documents:
 class Source:
     """A table of documents; columns that are None are guessed.
 
-    Where there is no column that says which documents are for testing, a fifth of the documents
-    of every class is held out, always the same.
+    Without a column that says which are for testing, a fifth of every class is held out.
     """
 
     path: Path
@@ -177,15 +282,11 @@ def _take(table: Table, rows: list[int]) -> Table:
 
 @dataclass(frozen=True)
 class Variant:
-    """A model with some settings changed.
-
-    The thresholds are usages below which prototypes are pruned, one after the other, once the
-    model is trained.
-    """
+    """A model with some settings changed."""
 
     name: str = ""  # as in records and tables, such as "n_prototypes=50"
     changes: Mapping[str, Any] = field(default_factory=dict)
-    thresholds: tuple[float, ...] = ()
+    thresholds: tuple[float, ...] = ()  # usages below which a trained model is pruned
 
 
 PLAIN = Variant()
@@ -193,10 +294,7 @@ PLAIN = Variant()
 
 @dataclass(frozen=True)
 class Job:
-    """One model on one data set with one seed.
-
-    Encoder and word vectors are short names; empty where the model uses none.
-    """
+    """One model on one data set with one seed; encoder and vectors are empty if it has none."""
 
     set: str
     encoder: str
@@ -208,7 +306,7 @@ class Job:
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
-        """What tells one job from another, as `Record.key` does."""
+        """What distinguishes one job from another, as `Record.key` does."""
         return self.set, self.encoder, self.model, self.variant.name, self.seed
 
     @property

@@ -184,8 +184,7 @@ def _prune(
 ) -> list[dict[str, float]]:
     """Remove the prototypes used less than each threshold, and train the reader again.
 
-    Every threshold starts from the model as it was trained, which is the first point, with a
-    threshold of 0. A threshold that leaves fewer than two prototypes has none.
+    Every threshold starts from the model as it was trained, which is the first point.
     """
     model = classifier.model_
     learned = classifier.labelled(train.texts, train.labels)
@@ -221,8 +220,7 @@ def measure_stability(
 ) -> float:
     """Return the share of a model's prototypes that another seed's model has as well.
 
-    The encoder is the one from before training, and the mean is that of the corpus: raw cosines lie
-    in a narrow band, those around the mean do not.
+    The mean is that of the corpus: raw cosines lie in a narrow band, those around it do not.
     """
     vectors = []
     for sentences in sets_of_sentences:

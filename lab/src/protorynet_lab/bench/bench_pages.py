@@ -20,8 +20,8 @@ from protorynet_lab.bench.bench_blocks import (
     render_html,
     render_markdown,
 )
-from protorynet_lab.bench.bench_catalogue import TEMPLATES
 from protorynet_lab.bench.bench_experiment import Experiment
+from protorynet_lab.bench.bench_jobs import TEMPLATES
 from protorynet_lab.bench.bench_planning import (
     EVERYTHING,
     EXPERIMENTS,

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from protorynet.errors import InputError
 from protorynet_lab.bench.accuracy_tables import MULTICLASS, TABLE1, TABLE2, make_own_experiment
-from protorynet_lab.bench.bench_catalogue import DATA_SETS, find_model
 from protorynet_lab.bench.bench_experiment import Experiment
-from protorynet_lab.bench.bench_jobs import Job, Source
+from protorynet_lab.bench.bench_jobs import DATA_SETS, Job, Source, find_model
 from protorynet_lab.bench.bench_recipe import RECIPE
 from protorynet_lab.bench.bench_studies import (
     AUTOMATA,
@@ -43,19 +42,13 @@ class Request:
     ----------
     what
         One of `NAMES`, or the path of a table.
-    out
-        Folder of the records and pages.
-    data
-        Folder of the paper's data sets, one NAME.parquet each.
+    out, data
+        Folders of the records and pages, and of the paper's data sets, one NAME.parquet each.
     sets, models, seeds
         What to measure; None leaves it to the experiment.
-    encoders, judges
-        Encoders by name or path. Of the judges the first that is not the model's own is asked how
-        well sentences and prototypes match.
-    device
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    vectors
-        Word vectors for the rivals that read word by word.
+    encoders, judges, vectors
+        Encoders by name or path, and word vectors for the rivals that read word by word. The first
+        judge that is not the model's own encoder says how well sentences and prototypes match.
     text, label, split
         Columns of the tables.
     quick

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from protorynet.report import printable, shorten
-from protorynet_lab.bench.bench_catalogue import MODELS, TEMPLATES, ModelKind, find_data_set
+from protorynet_lab.bench.bench_jobs import MODELS, TEMPLATES, ModelKind, find_data_set
 from protorynet_lab.bench.bench_results import Group, format_figure
+from protorynet_lab.presentation import FAINT, INK, RULE, chart_style, chart_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Curves = dict[str, dict[float, float]]
 """Accuracies by some number, by the name of the curve."""
 
-_DARK, _FAINT, _RULE = "#1f2328", "#59636e", "#dde1e6"
+_LOOK = TEMPLATES / "bench.mplstyle"
 # Accuracies that hardly differ must not look as if they did.
 _LEAST_SPAN, _LEAST_SHADES = 0.02, 0.05
 # In the frontier, dark circles are ours and light diamonds the paper's.
@@ -40,31 +37,12 @@ _FRONTIER = {
 }
 
 
-@contextmanager
-def _drawing() -> Iterator[None]:
-    from matplotlib import style
-
-    # From the defaults: a matplotlibrc of the user's must not change the pages.
-    with style.context(["default", TEMPLATES / "bench.mplstyle"]), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # letters that the font lacks; the browser has others
-        yield
-
-
-def _write_svg(figure: Figure) -> str:
-    written = io.StringIO()
-    figure.savefig(written, format="svg", bbox_inches="tight", metadata={"Date": None})
-    return written.getvalue()
-
-
 def _format_accuracies(axes: Axes) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: format_figure(value))
 
 
 def draw_curves(across: str, panels: Mapping[str, Curves]) -> str:
-    """Return one panel per data set, side by side, with all curves of it.
-
-    The numbers from left to right are laid out by their logarithm.
-    """
+    """Return one panel per data set, with all its curves, over the logarithm of the numbers."""
     from matplotlib import rcParams
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullLocator
@@ -72,7 +50,7 @@ def draw_curves(across: str, panels: Mapping[str, Curves]) -> str:
     # The fullest panel says in which order the names come.
     fullest_first = sorted(panels.values(), key=len, reverse=True)
     names = list(dict.fromkeys(name for curves in fullest_first for name in curves))
-    with _drawing():
+    with chart_style(_LOOK):
         figure = Figure(figsize=(3.9 * len(panels), 3.1), layout="constrained")
         handles: dict[str, Any] = {}
         for axes, (title, curves) in zip(
@@ -98,7 +76,7 @@ def draw_curves(across: str, panels: Mapping[str, Curves]) -> str:
             loc="outside upper left",
             ncols=min(len(names), 2 * len(panels)),
         )
-        return _write_svg(figure)
+        return chart_svg(figure, {}, bbox_inches="tight")
 
 
 def draw_heat_map(
@@ -113,7 +91,7 @@ def draw_heat_map(
     cells = np.array([[values.get((a, b), np.nan) for b in columns[1]] for a in rows[1]])
     high = max(values.values(), default=1.0)
     low = min([*values.values(), high - _LEAST_SHADES])
-    with _drawing():
+    with chart_style(_LOOK):
         figure = Figure(figsize=(1 + 0.8 * len(columns[1]), 0.8 + 0.45 * len(rows[1])))
         axes = figure.subplots()
         span = high - low
@@ -121,7 +99,7 @@ def draw_heat_map(
             cells, cmap="Blues", vmin=low - 0.1 * span, vmax=high + 0.1 * span, edgecolor="white"
         )
         for (row, column), value in np.ndenumerate(cells):
-            colour = "white" if value > low + 0.6 * span else _DARK
+            colour = "white" if value > low + 0.6 * span else INK
             text = format_figure(None if np.isnan(value) else float(value))
             axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour)
         axes.set_xticks(np.arange(len(columns[1])) + 0.5, [f"{value:g}" for value in columns[1]])
@@ -132,7 +110,7 @@ def draw_heat_map(
         axes.tick_params(length=0, labeltop=True, labelbottom=False)
         axes.spines[:].set_visible(False)
         axes.invert_yaxis()
-        return _write_svg(figure)
+        return chart_svg(figure, {}, bbox_inches="tight")
 
 
 def draw_frontier(groups: Sequence[Group]) -> str:
@@ -140,7 +118,7 @@ def draw_frontier(groups: Sequence[Group]) -> str:
     from matplotlib.figure import Figure
 
     encoders = sorted({group.encoder for group in groups})
-    with _drawing():
+    with chart_style(_LOOK):
         figure = Figure(figsize=(11, 3 * len(encoders) + 0.4), layout="constrained")
         panels = figure.subplots(
             len(encoders), len(_FRONTIER), sharex="col", sharey=True, squeeze=False
@@ -169,7 +147,7 @@ def draw_frontier(groups: Sequence[Group]) -> str:
         figure.legend(
             [handles[title] for title in titles], titles, loc="outside upper left", ncols=5
         )
-        return _write_svg(figure)
+        return chart_svg(figure, {}, bbox_inches="tight")
 
 
 def _mark_models(axes: Axes, groups: Sequence[Group], measure: str) -> dict[str, Any]:
@@ -185,7 +163,7 @@ def _mark_models(axes: Axes, groups: Sequence[Group], measure: str) -> dict[str,
     for name, family in ends:
         if family == "paper" and (name, "ours") in ends:
             line = zip(ends[name, "paper"], ends[name, "ours"], strict=True)
-            axes.plot(*line, "-", marker="", color=_FAINT, lw=0.7, alpha=0.6)
+            axes.plot(*line, "-", marker="", color=FAINT, lw=0.7, alpha=0.6)
     # The darkest last, so that ours in full lies on top.
     return {
         kind.title: axes.scatter(
@@ -212,7 +190,7 @@ def _name_sets(row: Sequence[Axes], groups: Sequence[Group]) -> None:
     names = sorted(heights, key=lambda name: heights[name], reverse=True)
     for name in names:
         for axes in row:
-            axes.axhline(heights[name], color=_RULE, lw=0.8, zorder=0)
+            axes.axhline(heights[name], color=RULE, lw=0.8, zorder=0)
         place = min(heights[name], highest)
         highest = place - gap
         row[-1].annotate(
@@ -222,6 +200,6 @@ def _name_sets(row: Sequence[Axes], groups: Sequence[Group]) -> None:
             xycoords=("axes fraction", "data"),
             textcoords=("axes fraction", "data"),
             va="center",
-            arrowprops={"arrowstyle": "-", "color": _FAINT, "lw": 0.5, "relpos": (0, 0.5)},
+            arrowprops={"arrowstyle": "-", "color": FAINT, "lw": 0.5, "relpos": (0, 0.5)},
             annotation_clip=False,
         )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from protorynet.report import measure_title
-from protorynet_lab.bench.bench_blocks import Block, Cell, Command, Grid, Heading, Plot, Prose
-from protorynet_lab.bench.bench_catalogue import (
+from protorynet_lab.bench.bench_blocks import Block, Command, Grid, Heading, Plot, Prose, make_grid
+from protorynet_lab.bench.bench_experiment import Experiment, make_command
+from protorynet_lab.bench.bench_jobs import (
     DESCRIPTIONS,
     MODELS,
     ModelKind,
     find_data_set,
     paper_figure,
 )
-from protorynet_lab.bench.bench_experiment import Experiment, make_command
 from protorynet_lab.bench.bench_plots import draw_frontier
+from protorynet_lab.bench.bench_records import read_numbers
 from protorynet_lab.bench.bench_results import (
     MISSING,
     Group,
@@ -52,10 +52,6 @@ def _recipe_blocks(results: Results) -> list[Block]:
 
 def _command(groups: Sequence[Group]) -> Command:
     return make_command(RECIPE, groups, name_judges=True)
-
-
-def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
-    return Grid(tuple(header), tuple(tuple(map(Cell, row)) for row in rows))
 
 
 def _measured_kinds(
@@ -100,11 +96,8 @@ def _accuracy_blocks(results: Results) -> Iterator[Block]:
             rows.append([_title(name), *cells, *theirs])
         if encoder:
             yield Heading(encoder, 1)
-        titles = [
-            *(kind.title for kind in kinds),
-            *(f"paper: {t}" for t in _PAPER_COLUMNS.values()),
-        ]
-        yield _grid(["data", *titles], rows)
+        theirs = [f"paper: {title}" for title in _PAPER_COLUMNS.values()]
+        yield make_grid(["data", *(kind.title for kind in kinds), *theirs], rows)
         yield _command(groups)
 
 
@@ -127,7 +120,7 @@ def _ceiling_blocks(results: Results) -> Iterator[Block]:
             rows.append(row)
         header = [f"{training}: {part}" for training in trainings for part in ("ceiling", "gap")]
         yield Heading(f"{encoder}, with and without prototypes", 1)
-        yield _grid(["data", *header], rows)
+        yield make_grid(["data", *header], rows)
         yield _command([g for g in own if g.kind.name.removeprefix("ceiling-") in trainings])
 
 
@@ -159,7 +152,7 @@ def _faithfulness_blocks(results: Results) -> Iterator[Block]:
             for measure in measures
         ]
         yield Heading(f"{_title(name)}, {encoder}", 1)
-        yield _grid(["measure", *(group.kind.title for group in groups)], rows)
+        yield make_grid(["measure", *(group.kind.title for group in groups)], rows)
         judges = ", ".join(sorted({record.judge for record in records} - {""}))
         if judges:
             yield Prose(f"Matches judged by {judges}.")
@@ -191,10 +184,9 @@ def _prototype_blocks(results: Results) -> Iterator[Block]:
 def _prototype_grid(group: Group) -> Grid:
     """Return the prototypes of a group's first seed, by falling score.
 
-    Of two classes the second is shown; of several, the strongest of each prototype, class after
-    class.
+    Of two classes the second is shown; of several, the strongest, class after class.
     """
-    items = [(item, _numbers(item.get("scores"))) for item in group.records[0].prototypes]
+    items = [(item, read_numbers(item.get("scores"))) for item in group.records[0].prototypes]
     items = [(item, scores) for item, scores in items if scores]
     classes = list(items[0][1]) if items else []
     only = classes[-1] if len(classes) == 2 else None
@@ -207,20 +199,15 @@ def _prototype_grid(group: Group) -> Grid:
     rows = []
     for _, _, sentence, label, item in sorted(ranked, key=lambda each: each[:3]):
         row = [
-            format_figure(_numbers(item.get("scores")).get(label), 2),
-            format_figure(_numbers(item.get("class_rate")).get(label), 2),
-            format_figure(_numbers(item).get("usage")),
+            format_figure(read_numbers(item.get("scores")).get(label), 2),
+            format_figure(read_numbers(item.get("class_rate")).get(label), 2),
+            format_figure(read_numbers(item).get("usage")),
             sentence,
         ]
         rows.append(row if only else [named(label), *row])
     if only is None:
-        return _grid(["class", "score", "class rate", "usage", "prototype"], rows)
-    return _grid([f"score, {named(only)}", f"rate, {named(only)}", "usage", "prototype"], rows)
-
-
-def _numbers(values: Any) -> dict[str, float]:
-    pairs = values.items() if isinstance(values, dict) else ()
-    return {str(key): float(value) for key, value in pairs if type(value) in (int, float)}
+        return make_grid(["class", "score", "class rate", "usage", "prototype"], rows)
+    return make_grid([f"score, {named(only)}", f"rate, {named(only)}", "usage", "prototype"], rows)
 
 
 def _time_blocks(results: Results) -> Iterator[Block]:
@@ -234,7 +221,7 @@ def _time_blocks(results: Results) -> Iterator[Block]:
             seconds = (format_figure(each and each.mean, 0) for each in figures)
             rows.append([_title(name), *seconds])
         yield Heading(f"{encoder}, seconds", 1)
-        yield _grid(["data", *(kind.title for kind in kinds)], rows)
+        yield make_grid(["data", *(kind.title for kind in kinds)], rows)
         yield _command([group for group in results.groups if group.encoder == encoder])
 
 

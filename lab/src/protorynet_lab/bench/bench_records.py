@@ -24,11 +24,7 @@ _NOT_TRAINING = ("prepare", "evaluate")
 
 @dataclass(frozen=True)
 class Record:
-    """What was measured in one job; what was not, or not kept by an old record, is empty.
-
-    The figures are accuracies, numbers of documents and prototypes, and the measures of
-    faithfulness, which are named once more by themselves; `pack_flags` made `correct`.
-    """
+    """What was measured in one job; what was not, or not kept by an old record, is empty."""
 
     set: str
     encoder: str
@@ -38,13 +34,13 @@ class Record:
     data: str = ""  # digest of the documents
     columns: dict[str, str] = field(default_factory=dict)  # by option of the command
     figures: dict[str, float] = field(default_factory=dict)
-    faithfulness: tuple[str, ...] = ()
+    faithfulness: tuple[str, ...] = ()  # which of the figures are its measures
     seconds: dict[str, float] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)  # that differ from the defaults
     recipe: str = ""  # digest of all settings
     weights: str = ""  # digest of the encoder or word vectors it starts from
     substitutes: dict[str, float] = field(default_factory=dict)  # accuracies
-    correct: str = ""
+    correct: str = ""  # as `pack_flags` makes it
     pruning: tuple[dict[str, float], ...] = ()
     automata: tuple[dict[str, Any], ...] = ()
     prototypes: tuple[dict[str, Any], ...] = ()
@@ -56,7 +52,7 @@ class Record:
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
-        """What tells one job from another."""
+        """What distinguishes one job from another."""
         return self.set, self.encoder, self.model, self.variant, self.seed
 
     @property
@@ -83,9 +79,8 @@ class Record:
 def append_record(path: Path, values: Mapping[str, Any]) -> None:
     """Add one line to a file of records, complete and on disk before this returns.
 
-    The torn line that a kill may have left at the end is cut off first. Of two runs that write to
-    the same file, one waits for the other. A figure that is no number, which JSON does not know, is
-    written as not measured.
+    Of two runs that write to the same file, one waits for the other. A figure that is no number,
+    which JSON does not know, is written as not measured.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     line = json.dumps(finite(values), ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
@@ -101,6 +96,7 @@ def append_record(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def _cut_torn_line(file: IO[bytes]) -> None:
+    """Remove the beginning of a line that a kill may have left at the end."""
     end = file.seek(0, os.SEEK_END)
     if not end:
         return
@@ -122,9 +118,8 @@ def _cut_torn_line(file: IO[bytes]) -> None:
 def read_records(path: Path) -> tuple[list[Record], dict[Any, float]]:
     """Return the latest record of every job in a file, and how far the seeds of models agree.
 
-    That stability is the latest by data set, encoder, model and digest of the documents. Records
-    are in the order in which they were written. A line that is no record, such as one torn by a
-    kill, is passed over.
+    That stability is by data set, encoder, model and digest of the documents. A line that is no
+    record is passed over.
     """
     try:
         lines = path.read_bytes().split(b"\n")
@@ -182,15 +177,14 @@ def _parse_line(line: bytes) -> Record | dict[Any, float] | None:
 
 
 def _make_record(name: str, encoder: str, model: str, values: dict[str, Any]) -> Record:
-    measures = _numbers(values.get("faithfulness"))
-    figures = _numbers(values)
+    measures = read_numbers(values.get("faithfulness"))
     error = values.get("error")
     others: dict[str, Any] = {
         field.name: _CONVERTERS[str(field.type)](values.get(field.name))
         for field in fields(Record)[4:]
         if field.type in _CONVERTERS
     }
-    others |= {"figures": {**figures, **measures}, "faithfulness": tuple(measures)}
+    others |= {"figures": read_numbers(values) | measures, "faithfulness": tuple(measures)}
     others |= {"error": None if error is None else str(error), "is_own": values.get("own") is True}
     return Record(name, encoder, model, values["seed"], **others)
 
@@ -213,7 +207,8 @@ def _number(value: Any) -> float | None:
     return float(value) if is_number else None
 
 
-def _numbers(values: Any) -> dict[str, float]:
+def read_numbers(values: Any) -> dict[str, float]:
+    """Return what is a number of a mapping; of anything else, nothing."""
     numbers = {name: _number(value) for name, value in _mapping(values).items()}
     return {name: number for name, number in numbers.items() if number is not None}
 
@@ -222,8 +217,8 @@ def _numbers(values: Any) -> dict[str, float]:
 _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "str": _text,
     "dict[str, Any]": _mapping,
-    "dict[str, float]": _numbers,
+    "dict[str, float]": read_numbers,
     "dict[str, str]": lambda values: {name: str(v) for name, v in _mapping(values).items()},
     "tuple[dict[str, Any], ...]": _mappings,
-    "tuple[dict[str, float], ...]": lambda values: tuple(map(_numbers, _mappings(values))),
+    "tuple[dict[str, float], ...]": lambda values: tuple(map(read_numbers, _mappings(values))),
 }

@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from protorynet.errors import InputError
-from protorynet_lab.bench.bench_catalogue import DATA_SETS, MODELS, ModelKind, find_data_set
+from protorynet_lab.bench.bench_jobs import DATA_SETS, MODELS, ModelKind, find_data_set
 from protorynet_lab.bench.bench_records import DOCUMENTS, Record, read_records
 
 MISSING = "–"
@@ -130,8 +130,8 @@ class Group:
 class Results:
     """Everything that was measured, in the order of the tables.
 
-    No table shows what is outdated: records of other documents or weights than the latest under the
-    same name, or of a quick run where there are figures measured in earnest.
+    Outdated are records of other documents or weights than the latest under the same name, and of a
+    quick run where there are real figures; no table shows them.
     """
 
     groups: tuple[Group, ...]
@@ -150,10 +150,9 @@ class Results:
 
     @property
     def main_encoders(self) -> tuple[str, ...]:
-        """The encoders that more than a transformer was made with; one table is made for each.
+        """The encoders that more than a transformer was made with, the most frequent first.
 
-        The one that most was measured with comes first, and those with which all failed last.
-        Where there are none, one without a name stands for all models that have no encoder.
+        One table is made for each; an empty name stands for models without any.
         """
         counts = Counter(g.encoder for g in self.groups if g.kind.name != "transformer")
         names = {record.encoder for record in self.failures if record.model != "transformer"}
@@ -173,7 +172,7 @@ class Results:
 
     @property
     def failed_jobs(self) -> tuple[str, ...]:
-        """The jobs that failed and why; a reason that many share is told once."""
+        """The jobs that failed and why; a reason that many share is given once."""
         reasons: dict[str, dict[str, list[str]]] = {}
         for record in self.failures:
             names = (record.set, record.encoder, record.model, record.variant)
@@ -228,14 +227,12 @@ class Results:
         return None if group is None else group.figure(measure)
 
     def ceiling_gap(self, name: str, encoder: str, training: str) -> Figure | None:
-        """Return the accuracy that our prototypes cost against the same encoder without any.
-
-        Compared seed by seed, since a seed stands for the same documents held out.
-        """
+        """Return the accuracy that our prototypes cost against the same encoder without any."""
         ours = self.group(name, encoder, training)
         ceiling = self.group(name, encoder, f"ceiling-{training}")
         if ours is None or ceiling is None:
             return None
+        # Seed by seed, since a seed stands for the same documents held out.
         best = {record.seed: record.figure("accuracy") for record in ceiling.records}
         pairs = [(best.get(record.seed), record.figure("accuracy")) for record in ours.records]
         return figure_of(top - own for top, own in pairs if top is not None and own is not None)
@@ -295,10 +292,7 @@ def _group_records(records: Sequence[Record], stabilities: dict[Any, float]) -> 
 
 
 def _latest_documents(records: Sequence[Record]) -> dict[str, str]:
-    """Return the digest of each data set's documents that the last run was about.
-
-    A quick run counts only where nothing was measured in earnest.
-    """
+    """Return the digest of each data set's documents in the last run, if need be a quick one."""
     good = [record for record in records if record.data and record.error is None]
     measured = {record.set for record in good if not record.is_quick and record.model != DOCUMENTS}
     quick = {record.set: record.data for record in good if record.is_quick}

@@ -123,8 +123,7 @@ class _Library:
     def load_encoders(self, jobs: Sequence[Job]) -> None:
         """Load what jobs need before the first begins, so that a wrong name shows at once.
 
-        A judge that cannot be had stops everything, and so does a name that nothing is known by;
-        an encoder that cannot be had stops the jobs that need it.
+        A missing judge stops everything, a missing encoder only the jobs that need it.
         """
         if any(job.kind.has_prototypes for job in jobs):
             for spec in self._request.judges:
@@ -153,11 +152,7 @@ class _Library:
             return None
 
     def material(self, job: Job) -> Material:
-        """Return what a job works on.
-
-        The first judge that is not the model's own encoder, whatever it is called, is asked; where
-        there is none, `evaluate` chooses between MiniLM and the encoder's word pieces.
-        """
+        """Return what a job works on; without a judge, `evaluate` chooses one as named here."""
         encoder = self.encoder(job.encoder) if job.encoder else None
         is_minilm = encoder is not None and split_variant(encoder.name)[0] == "minilm"
         judge, judge_name = None, "word pieces" if is_minilm else "minilm"
@@ -225,8 +220,7 @@ def _is_measured(job: Job, known: Mapping[Any, Record], library: _Library) -> bo
 def _mark_documents(plan: Plan, library: _Library) -> None:
     """Write down which documents this run is about, where the last one was about others.
 
-    Pages show the figures of the documents marked or measured last, even if all jobs fail now, or
-    were done before the last run.
+    Pages show the figures of the documents marked or measured last.
     """
     for name in plan.sources:
         last = [

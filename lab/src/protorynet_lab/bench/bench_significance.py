@@ -15,7 +15,7 @@ from protorynet.errors import InputError
 
 Flags = NDArray[np.bool_]
 
-_EXACT_BELOW = 25  # with fewer documents that tell two models apart, the test is exact
+_EXACT_BELOW = 25  # with fewer documents on which two models differ, the test is exact
 _DRAWS = 10_000
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
@@ -44,21 +44,10 @@ class Comparison:
 
 
 def compare(ours: Flags, theirs: Flags) -> Comparison:
-    """Compare two models by which test documents they label as they should.
+    """Compare two models by which test documents they label correctly, by seed and document.
 
-    Where a model was trained with several seeds, its mean over them counts for each document. The
-    interval and the p-value then speak of these models on other documents of the same kind, not
-    of models trained with yet other seeds.
-
-    Parameters
-    ----------
-    ours, theirs
-        True where the label is right, by seed and document; the numbers of seeds may differ.
-
-    Examples
-    --------
-    >>> compare(np.arange(100)[None] < 95, np.arange(100)[None] < 80).cell
-    '+15.0 ±7.0 ***'
+    The mean over seeds counts for each document. So interval and p-value are about these models on
+    other documents of the same kind, not about models trained with yet other seeds.
     """
     differences = ours.mean(axis=0) - theirs.mean(axis=0)
     # Documents with the same difference are alike, so counting how often each value is drawn is
@@ -73,10 +62,8 @@ def compare(ours: Flags, theirs: Flags) -> Comparison:
 def mcnemar(ours: Flags, theirs: Flags) -> float:
     """Return the p-value of McNemar's test that two models are equally often right.
 
-    Exact where fewer than 25 documents tell the two apart, by the chi-square distribution with
-    continuity correction elsewhere. With several seeds, the test flips signs: under the
-    hypothesis, every document's difference between the two means over seeds might as well have
-    the other sign. With one seed each, that is McNemar's test itself.
+    With several seeds, the test flips signs: under the hypothesis, every document's difference
+    between the means might as well have the other sign. With one seed, that is McNemar's test.
     """
     # Whole numbers: the differences of the means, times the seeds of both.
     gains = len(theirs) * ours.sum(axis=0, dtype=np.int64)
@@ -89,15 +76,14 @@ def mcnemar(ours: Flags, theirs: Flags) -> float:
         return _sign_flip_p_value(gains)
     from scipy.stats import chi2
 
+    # With the continuity correction.
     distance = max(abs(int(gains.sum())) - 1, 0)
     return float(chi2.sf(distance**2 / float((gains**2).sum()), df=1))
 
 
 def _sign_flip_p_value(gains: NDArray[np.int64]) -> float:
-    """Return how often sums with random signs are as far from 0 as the sum itself.
-
-    `scipy.stats.permutation_test` would go through all 2^24 changes of signs one by one.
-    """
+    """Return how often sums with random signs are as far from 0 as the sum itself."""
+    # `scipy.stats.permutation_test` would go through all 2^24 changes of signs one by one.
     chances = np.ones(1)
     for size in np.abs(gains).tolist():
         either = np.zeros(2 * size + 1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from protorynet_lab.bench.accuracy_tables import compare_groups, format_paper
-from protorynet_lab.bench.bench_blocks import Block, Cell, Grid, Heading, Plot, Prose
-from protorynet_lab.bench.bench_catalogue import find_data_set, paper_figure
+from protorynet_lab.bench.bench_blocks import Block, Cell, Heading, Plot, Prose, make_grid
 from protorynet_lab.bench.bench_experiment import Experiment
-from protorynet_lab.bench.bench_jobs import PLAIN, Variant
+from protorynet_lab.bench.bench_jobs import PLAIN, Variant, find_data_set, paper_figure
 from protorynet_lab.bench.bench_plots import Curves, draw_curves, draw_heat_map
+from protorynet_lab.bench.bench_records import read_numbers
 from protorynet_lab.bench.bench_results import (
     MISSING,
     Figure,
@@ -33,8 +33,12 @@ _DENSE = Variant("selection=dense", {"selection": "dense", "ids_only_share": 0.0
 _READERS = ("average", "logistic_regression", "decision_tree")
 
 
-def _name_data(group: Group) -> Cell:
-    return Cell(find_data_set(group.set).starred_title)
+def _name_data(group: Group) -> str:
+    return find_data_set(group.set).starred_title
+
+
+def _make_title(group: Group) -> str:
+    return f"{_name_data(group)}, {group.model_title}"
 
 
 def _keep_all(size: int) -> dict[str, int]:
@@ -67,14 +71,14 @@ def _pruning_blocks(results: Results) -> list[Block]:
     blocks: list[Block] = []
     panels: dict[str, Curves] = {}
     for members in _group_by_model(sorted(groups, key=_size)).values():
-        title = f"{_name_data(members[0]).text}, {members[0].model_title}"
+        title = _make_title(members[0])
         tried = [θ for θ in _THRESHOLDS if any(_points(group, θ) for group in members)]
-        rows = tuple(
-            (Cell(f"K = {_size(group)}"), *(_pruned_cell(group, θ) for θ in (0.0, *tried)))
+        rows = (
+            (f"K = {_size(group)}", *(_pruned_cell(group, θ) for θ in (0.0, *tried)))
             for group in members
         )
         header = ("prototypes", "all", *(f"θ = {100 * θ:g}%" for θ in tried))
-        blocks += [Heading(title), Grid(header, rows)]
+        blocks += [Heading(title), make_grid(header, rows)]
         panels[title] = {f"K = {_size(group)}": _pruned_curve(group) for group in members}
     if panels:
         svg = draw_curves("prototypes left", panels)
@@ -91,11 +95,11 @@ def _kept_blocks(results: Results) -> list[Block]:
     for name in dict.fromkeys(group.set for group in groups):
         counts = {g.model_title: g.prototype_counts for g in groups if g.set == name}
         theirs = format_range([paper_figure(name, "n_prototypes")])
-        texts = (*(counts.get(title, MISSING) for title in titles), theirs)
-        rows.append((Cell(find_data_set(name).starred_title), *map(Cell, texts)))
+        ours = (counts.get(title, MISSING) for title in titles)
+        rows.append((find_data_set(name).starred_title, *ours, theirs))
     title = "Prototypes that are left without hurting the accuracy on held-out documents"
     header = ("data", *titles, "the paper")
-    return [Heading(title), Grid(header, tuple(rows))] if rows else []
+    return [Heading(title), make_grid(header, rows)] if rows else []
 
 
 def _points(group: Group, threshold: float) -> list[dict[str, float]]:
@@ -122,15 +126,12 @@ def _pruned_cell(group: Group, threshold: float) -> Cell:
 
 
 def _pruned_curve(group: Group) -> dict[float, float]:
-    """Return the mean accuracy by the mean number of prototypes left.
-
-    A threshold at which some seed has nothing left is no point: the others alone would mislead.
-    """
+    """Return the mean accuracy by the mean number of prototypes left."""
     curve = {}
     for threshold in (0.0, *_THRESHOLDS):
         points = _points(group, threshold)
         if len(points) < _count_pruned(group):
-            break
+            break  # a seed has nothing left, and the others alone would mislead
         left = figure_of(point["n_prototypes"] for point in points)
         accuracy = figure_of(point["accuracy"] for point in points)
         if left is not None and accuracy is not None and left.mean > 0:
@@ -147,16 +148,15 @@ def _size_blocks(results: Results) -> list[Block]:
         if by_size:
             name, title = _name_data(members[0]), members[0].model_title
             figures = {size: group.figure("accuracy") for size, group in by_size.items()}
-            cells = (Cell(format_figure(figures.get(size))) for size in sizes)
-            rows.append((name, Cell(title), *cells))
+            rows.append((name, title, *(format_figure(figures.get(size)) for size in sizes)))
             curve = {float(size): figure.mean for size, figure in figures.items() if figure}
-            panels.setdefault(name.text, {})[title] = curve
+            panels.setdefault(name, {})[title] = curve
     if not rows:
         return []
     svg = draw_curves("prototypes K", panels)
     plot = Plot("prototypes", svg, "Accuracy by the number of prototypes.")
     header = ("data", "model", *(f"K = {size}" for size in sizes))
-    return [Grid(header, tuple(rows)), plot]
+    return [make_grid(header, rows), plot]
 
 
 def _sensitivity_variants(quick: bool) -> tuple[Variant, ...]:
@@ -179,29 +179,28 @@ def _sensitivity_blocks(results: Results) -> list[Block]:
     for number, members in enumerate(by_model.values(), start=1):
         figures = {names[group.variant]: group.figure("accuracy") for group in members}
         alphas, betas = (sorted(set(values)) for values in zip(*figures, strict=True))
-        rows = tuple(
-            (Cell(f"α = {a:g}"), *(Cell(format_figure(figures.get((a, b)))) for b in betas))
-            for a in alphas
+        rows = (
+            (f"α = {a:g}", *(format_figure(figures.get((a, b))) for b in betas)) for a in alphas
         )
         means = {key: figure.mean for key, figure in figures.items() if figure is not None}
         svg = draw_heat_map(("α", alphas), ("β", betas), means)
         file = "sensitivity" if len(by_model) == 1 else f"sensitivity-{number}"
         blocks += [
-            Heading(f"{_name_data(members[0]).text}, {members[0].model_title}"),
-            Grid(("", *(f"β = {beta:g}" for beta in betas)), rows),
+            Heading(_make_title(members[0])),
+            make_grid(("", *(f"β = {beta:g}" for beta in betas)), rows),
             Plot(file, svg, "Accuracy by the weights of two losses, as a heat map."),
         ]
     return blocks
 
 
-def _cells(group: Group, figures: dict[str, Figure | None]) -> tuple[Cell, ...]:
+def _cells(group: Group, figures: dict[str, Figure | None]) -> tuple[Cell | str, ...]:
     """Return data, model and figures, with the paper's own beside those of the model in full."""
     has_paper = group.kind.name == "full"
     cells = (
         Cell(format_figure(figure), format_paper(group.set, name) if has_paper else "")
         for name, figure in figures.items()
     )
-    return _name_data(group), Cell(group.model_title), *cells
+    return _name_data(group), group.model_title, *cells
 
 
 def _sparsity_blocks(results: Results) -> list[Block]:
@@ -215,9 +214,9 @@ def _sparsity_blocks(results: Results) -> list[Block]:
                 "sparse": results.figure(*dense.model, "accuracy"),
             }
             words = MISSING if difference is None else difference.cell
-            rows.append((*_cells(dense, figures), Cell(words)))
+            rows.append((*_cells(dense, figures), words))
     header = ("data", "model", "dense (all prototypes)", "sparse (one active)", "difference")
-    return [Grid(header, tuple(rows))] if rows else []
+    return [make_grid(header, rows)] if rows else []
 
 
 def _substitute_blocks(results: Results) -> list[Block]:
@@ -231,7 +230,7 @@ def _substitute_blocks(results: Results) -> list[Block]:
             rows.append(_cells(group, {**figures, "full": group.figure("accuracy")}))
     readers = (name.replace("_", " ") for name in _READERS)
     header = ("data", "model", *readers, "LSTM (ProtoryNet)")
-    return [Grid(header, tuple(rows))] if rows else []
+    return [make_grid(header, rows)] if rows else []
 
 
 def _automaton_blocks(results: Results) -> list[Block]:
@@ -242,34 +241,30 @@ def _automaton_blocks(results: Results) -> list[Block]:
     ]
     rows, by_class = [], []
     for group in groups:
-        names = (_name_data(group), Cell(group.model_title))
+        names = (_name_data(group), group.model_title)
         fidelity = format_figure(group.figure("automaton_fidelity"))
         states = format_range(record.figure("automaton_states") for record in group.records)
-        rows.append((*names, Cell(fidelity), Cell(states)))
+        rows.append((*names, fidelity, states))
         automata: dict[str, list[dict[str, object]]] = {}
         for record in group.records:
             for automaton in record.automata:
                 automata.setdefault(str(automaton.get("label")), []).append(automaton)
         for label, of_label in automata.items():
-            texts = (
-                find_data_set(group.set).class_name(label),
-                format_figure(figure_of(_number(each, "fidelity") for each in of_label)),
-                format_range(_number(each, "n_states") for each in of_label),
-                format_range(_number(each, "n_transitions") for each in of_label),
+            numbers = [read_numbers(each) for each in of_label]
+            counts = (
+                format_range(each.get(name) for each in numbers)
+                for name in ("n_states", "n_transitions")
             )
-            by_class.append((*names, *map(Cell, texts)))
+            fidelity = format_figure(figure_of(each.get("fidelity") for each in numbers))
+            class_name = find_data_set(group.set).class_name(label)
+            by_class.append((*names, class_name, fidelity, *counts))
     header = ("data", "model", "fidelity on test documents", "states of the largest")
-    blocks: list[Block] = [Grid(header, tuple(rows))] if rows else []
+    blocks: list[Block] = [make_grid(header, rows)] if rows else []
     if by_class:
         words = "By class, on the documents held out in training:"
         columns = ("data", "model", "class", "fidelity held out", "states", "transitions")
-        blocks += [Prose(words), Grid(columns, tuple(by_class))]
+        blocks += [Prose(words), make_grid(columns, by_class)]
     return blocks
-
-
-def _number(automaton: dict[str, object], name: str) -> float | None:
-    value = automaton.get(name)
-    return float(value) if isinstance(value, int | float) and abs(value) < 1e9 else None
 
 
 PRUNING = Experiment(

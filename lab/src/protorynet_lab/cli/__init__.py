@@ -8,8 +8,6 @@ from protorynet_lab.cli.bench_command import bench
 from protorynet_lab.cli.datasets_command import datasets
 from protorynet_lab.cli.survey_command import survey
 
-__all__ = ["add_commands"]
-
 
 def add_commands(app: typer.Typer) -> None:
     """Add them to the command line of the product."""

@@ -13,7 +13,6 @@ from protorynet.errors import InputError
 if TYPE_CHECKING:
     from protorynet_lab.bench import Request
 
-__all__ = ["bench"]
 
 _CHOICE, _TABLE, _RUN = "What to measure", "The table", "The run"
 _LARGEST_SEED = 2**32 - 1  # as scikit-learn takes for a seed

@@ -14,7 +14,6 @@ from protorynet.errors import InputError
 if TYPE_CHECKING:
     from protorynet_lab.datasets import KnownDataset
 
-__all__ = ["datasets"]
 
 _NAME = typer.Argument(metavar="NAME", help="Name of the data set, such as 'imdb'.")
 _OUTPUT = typer.Option(
@@ -50,7 +49,7 @@ datasets = typer.Typer(
 
 @datasets.callback()
 def list_datasets(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the data sets of the paper, or tell about one; prepare one as the paper did.
+    """List the data sets of the paper, describe one, or prepare one as the paper did.
 
     **Example:** `protorynet datasets imdb`
     """
@@ -66,7 +65,7 @@ def list_datasets(context: typer.Context, as_json: AsJson = False) -> None:
 
 @datasets.command()
 def about(name: Annotated[str, _NAME], as_json: AsJson = False) -> None:
-    """Tell all about one data set; `about` itself may be left out.
+    """Describe one data set; `about` itself may be left out.
 
     **Example:** `protorynet datasets hotel`
     """
@@ -100,7 +99,7 @@ def prepare(
     if hub == (source is not None):
         raise InputError(
             "give either --from PATH, where the data set lies, or --hub to fetch it; "
-            f"`protorynet datasets {name}` tells which files are read."
+            f"`protorynet datasets {name}` lists the files that are read."
         )
     if output.suffix.lower() != ".parquet":
         raise InputError(f"{output} should end in .parquet.")
@@ -136,11 +135,11 @@ def _print_list(known: tuple[KnownDataset, ...]) -> None:
     table.add_column("In the paper", justify="right")
     table.add_column("On the hub")
     for each in known:
-        is_there = "yes" if each.hub else "no"
-        table.add_row(each.name, each.title, str(each.n_classes), each.used or "not told", is_there)
+        used, is_there = each.used or "not stated", "yes" if each.hub else "no"
+        table.add_row(each.name, each.title, str(each.n_classes), used, is_there)
     console = result_console()
     console.print(table)
-    console.print("protorynet datasets NAME tells more about one, and how to prepare it.")
+    console.print("protorynet datasets NAME describes one, and how to prepare it.")
 
 
 def _print_about(dataset: KnownDataset) -> None:

@@ -25,8 +25,6 @@ from protorynet.errors import InputError
 from protorynet.files import write_atomically
 from protorynet_lab import survey as surveys
 
-__all__ = ["survey"]
-
 survey = typer.Typer(
     help="Ask people whether a model's prototypes make sense to them.",
     no_args_is_help=True,
@@ -86,7 +84,7 @@ def create(
         Path | None,
         _output_option(
             "FILE",
-            "File to write, for you to read and mend. By default survey.json, unless "
+            "File to write, for you to read and correct. By default survey.json, unless "
             "--database is given.",
         ),
     ] = None,

@@ -21,8 +21,6 @@ from typing import IO, Any, BinaryIO, Self
 from protorynet.data import one_line
 from protorynet.errors import TableError
 
-__all__ = ["Member", "explain_unreadable", "list_members"]
-
 MOST_MEMBERS = 200_000  # aclImdb_v1.tar.gz has about 100,000
 MOST_BYTES = 32 * 2**30
 LONGEST_HEADER = 2**20
@@ -46,16 +44,12 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class Member:
-    """One file: its path in the folder or archive, with ``/`` between, and its content, unpacked.
+    """One file of a folder or an archive."""
 
-    Of an archive, the stream is only to be read before the next member. The path is where the file
-    lies on disk, None within an archive; `is_alone` says that the user named this file itself.
-    """
-
-    name: str
-    stream: BinaryIO
-    path: Path | None = None
-    is_alone: bool = False
+    name: str  # its path there, with "/" between
+    stream: BinaryIO  # unpacked; of an archive, only to be read before the next member
+    path: Path | None = None  # where it lies on disk; None within an archive
+    is_alone: bool = False  # the user named this file itself
 
     @property
     def ending(self) -> str:

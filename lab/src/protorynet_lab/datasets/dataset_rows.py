@@ -14,8 +14,6 @@ from protorynet.data import one_line, split_documents
 from protorynet.errors import TableError
 from protorynet_lab.datasets.archive_members import Member
 
-__all__ = ["RECIPES", "Class", "Recipe", "Row", "read_rows"]
-
 Class = int | str
 Split = Literal["train", "test"]
 
@@ -23,14 +21,8 @@ LONGEST_TEXT = 2**20  # of a file that is one document, in bytes
 ROWS_PER_BATCH = 1_000
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".json", ".jsonl", ".ndjson")
-_SPLITS: dict[str, Split] = {
-    "train": "train",
-    "val": "train",
-    "valid": "train",
-    "validation": "train",
-    "dev": "train",
-    "test": "test",
-}
+_SPLITS: dict[str, Split] = {"train": "train", "test": "test"}
+_SPLITS |= dict.fromkeys(("val", "valid", "validation", "dev"), _SPLITS["train"])
 _IN_FOLDERS = re.compile(r"(?:.*/)?(train|test)/(pos|neg)/[^/]+\.txt")
 
 
@@ -44,16 +36,12 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns in which a table holds texts and labels, and the class of each label.
-
-    A label without a class makes a document that is not wanted. With `has_split` the name of the
-    file says the split, and a file whose name does not is passed over.
-    """
+    """The columns in which a table holds texts and labels, and the class of each label."""
 
     text: str
     label: str
-    classes: Callable[[str], Class | None]
-    has_split: bool = False
+    classes: Callable[[str], Class | None]  # None for a document that is not wanted
+    has_split: bool = False  # the file's name says the split; others are passed over
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,6 @@ from protorynet.files import write_atomically
 from protorynet_lab.datasets.archive_members import explain_unreadable, list_members
 from protorynet_lab.datasets.dataset_rows import RECIPES, Class, Row, read_rows
 
-__all__ = [
-    "DATASETS",
-    "KnownDataset",
-    "Prepared",
-    "fetch_dataset",
-    "known_dataset",
-    "prepare_dataset",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class KnownDataset:
@@ -35,17 +26,12 @@ class KnownDataset:
     ----------
     name, title
         Its name in commands and file names, and what people call it.
-    document, label
-        What one document is, and what its label says.
-    n_classes
-        How many classes there are.
+    document, label, n_classes
+        What one document is, what its label says, and how many classes there are.
     used, size
-        How many documents the paper says it used, empty where it does not say; and how many there
-        are.
-    licence, home
-        Under what terms it may be used, as far as its publisher says, and where it is published.
-    files
-        What `prepare` reads, by the names under which it is published.
+        How many documents the paper says it used, empty where it does not say; and how many exist.
+    licence, home, files
+        The terms of its publisher, where it is published, and the published files that are read.
     hub
         Its name on the Hugging Face hub; None where the hub has no faithful copy.
     preparation, differences
@@ -88,13 +74,7 @@ def known_dataset(name: str) -> KnownDataset:
 
 
 def fetch_dataset(name: str) -> Path:
-    """Fetch a data set from the hub, or find the copy fetched before, and return its folder.
-
-    Raises
-    ------
-    InputError
-        If the hub has no faithful copy of it, or cannot be reached.
-    """
+    """Fetch a data set from the hub, or find the copy fetched before, and return its folder."""
     dataset = known_dataset(name)
     if dataset.hub is None:
         raise InputError(
@@ -118,21 +98,11 @@ def fetch_dataset(name: str) -> Path:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A data set prepared as in the paper.
-
-    Parameters
-    ----------
-    dataset
-        What is known of it.
-    rows
-        The documents, each with its split: the training documents first.
-    n_found
-        Documents of the wanted classes in the files, before drawing.
-    """
+    """A data set prepared as in the paper."""
 
     dataset: KnownDataset
-    rows: tuple[Row, ...]
-    n_found: int
+    rows: tuple[Row, ...]  # each with its split, those for training first
+    n_found: int  # documents of the wanted classes in the files, before drawing
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -173,17 +143,10 @@ def prepare_dataset(name: str, source: str | Path, *, seed: int = 0) -> Prepared
 
     Parameters
     ----------
-    name
-        The data set; see `DATASETS`.
     source
         The archive, file or folder in which it is published. Archives are not unpacked to disk.
     seed
         Seed of all that is drawn.
-
-    Raises
-    ------
-    TableError
-        If the source cannot be read, or holds no documents of some class.
     """
     dataset, recipe = known_dataset(name), RECIPES[known_dataset(name).name]
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:

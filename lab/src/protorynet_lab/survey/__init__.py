@@ -1,7 +1,4 @@
-"""The paper's user study: questions made from models, pages for participants, and the analysis.
-
-Names are loaded when first used.
-"""
+"""The paper's user study: questions made from models, pages for participants, and the analysis."""
 
 from protorynet.lazy import attach_names
 

@@ -19,18 +19,14 @@ _Similarities = dict[tuple[str, str], float]
 def take_automatically(
     storage: Storage, survey: Survey, *, judge: str | Encoder | None = None, device: str = "auto"
 ) -> list[Participant]:
-    """Let an encoder that the models were not made with take the survey, once for each model.
+    """Let an encoder take a survey that the database holds, once for each model.
 
     Its answers are marked as automatic wherever they are stored, exported or analysed.
 
     Parameters
     ----------
-    storage, survey
-        The database, and the survey that it holds.
-    judge
-        The encoder to ask; by default one that the model was not made with.
-    device
-        Where that encoder computes.
+    judge, device
+        The encoder to ask, by default one that the model was not made with, and where it computes.
     """
     asked = None if judge is None else load_encoder(judge, device=device)
     taken = []
@@ -49,8 +45,7 @@ def take_automatically(
 def _choose(question: Question, similarities: _Similarities) -> str:
     """Return the key of the option that a judge finds best.
 
-    In a match that is the most similar prototype, or none where nothing is similar at all; in a
-    diagnosis the least similar pair; of trajectories the most similar in the mean.
+    That is the most similar one, or none where nothing is similar; in a diagnosis the least.
     """
     scores = {
         option.key: fmean(similarities[pair] for pair in _pairs(question, option))

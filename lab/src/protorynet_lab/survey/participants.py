@@ -30,17 +30,14 @@ class Invitation:
 
 @dataclass(frozen=True)
 class Participant:
-    """Who takes a survey: their group, their place in it, and the model they are assigned to.
-
-    The ``judge`` is what answers in place of a person; None for people.
-    """
+    """Who takes a survey: their group, their place in it, and the model they are assigned to."""
 
     id: int
     survey: str
     kind: Kind
     number: int
     model: str
-    judge: str | None
+    judge: str | None  # what answers in place of a person
     is_finished: bool
 
 
@@ -69,17 +66,13 @@ class Response:
     ----------
     participant, kind, judge
         Number of the participant, their group, and what answered in place of a person.
-    model, task, question
-        What was asked.
-    choice, expected, n_options
-        Key of the option chosen, of the model's, and how many there were.
-    ease
-        How easy it was, 1 (very difficult) to 5 (very easy).
-    seconds, showings
-        Time since the question was first shown, and how often it was shown: a time with more than
-        one showing may hold a pause.
-    answered_at, is_finished
-        Seconds since 1970, and whether the participant answered everything.
+    choice, expected, n_options, ease
+        Key of the option chosen, of the model's, how many there were, and how easy it was, 1 to 5.
+    seconds, showings, answered_at
+        Time since the question was first shown; how often it was shown, since with more than one
+        the time may hold a pause; and seconds since 1970.
+    is_finished
+        Whether the participant answered everything.
     """
 
     participant: int
@@ -139,8 +132,7 @@ def hash_token(token: str) -> str:
 def assign_model(survey: Survey, kind: Kind, number: int) -> str:
     """Return the model of the participant at a place in their group, counted from 0.
 
-    Within each group, every model is drawn once before any is drawn again, so that the groups
-    have as many participants of each model as can be.
+    Within each group, every model is drawn once before any is drawn again.
     """
     block, place = divmod(number, len(survey.models))
     names = [model.name for model in survey.models]

@@ -84,16 +84,11 @@ def survey_of_models(
     ----------
     models
         The models by name; participants are assigned to one of them.
-    texts, labels
-        Labelled documents, best unseen in training.
-    rows
-        Where the documents stand in their table.
-    title
-        What participants see as the survey's name.
-    seed
-        The same seed makes the same survey.
-    counts
-        How many questions of each kind to make.
+    texts, labels, rows
+        Labelled documents, best unseen in training, and where they stand in their table.
+    title, seed, counts
+        What participants see as its name; the same seed makes the same survey; and how many
+        questions of each kind to make.
     names
         What participants read in place of labels such as ``"0"`` and ``"1"``.
 
@@ -287,10 +282,10 @@ def _ask_diagnosis(model: _ReadModel, document: int, blamed: int) -> Question:
 
 
 def _ask_trajectory(model: _ReadModel, document: int, draw: random.Random) -> Question:
-    """Ask for a trajectory among four of which none can be told from the others by counting.
+    """Ask for a trajectory among four, none of which stands out by counting.
 
-    The steps are divided in two; either part is right or wrong. So every prototype that stands in
-    the right trajectory stands in exactly one of the wrong ones as well, as do those of the others.
+    The steps are divided in two, and either part is right or wrong. So every prototype of the right
+    trajectory stands in exactly one of the wrong ones as well, as do those of the others.
     """
     steps = model.explanations[document].sentences
     right = [step.prototype_sentence for step in steps]

@@ -121,11 +121,6 @@ class Survey:
         The questions of each model.
     id
         Short name made from the content, so that no two surveys have the same.
-
-    Examples
-    --------
-    >>> len(Survey("Hotels", 0, ()).with_id().id)
-    12
     """
 
     title: _Text
@@ -176,15 +171,7 @@ def read_survey(path: Path) -> Survey:
 
 
 def parse_survey(content: str, name: str = "the survey") -> Survey:
-    """Return the survey that JSON holds, or say what is wrong with it.
-
-    Examples
-    --------
-    >>> parse_survey('{"format_version": 2}')
-    Traceback (most recent call last):
-    ...
-    protorynet.errors.InputError: the survey is no survey's file of format 1: "format_version" is 2.
-    """
+    """Return the survey that JSON holds, or say what is wrong with it."""
     try:
         values = json.loads(content)
     except (ValueError, RecursionError) as error:

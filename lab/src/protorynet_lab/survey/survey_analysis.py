@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, product
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any, Literal
 
 from protorynet_lab.survey.participants import Response
@@ -29,46 +29,34 @@ _OwnMeans = dict[tuple[str, str, str], list[float]]
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of participants' own means, and its standard error (None for fewer than two).
-
-    ``chance`` is what blind guessing would give; None for ratings.
-    """
+    """The mean of participants' own means, and its standard error."""
 
     measure: str
     model: str
     group: str
     n: int
     mean: float
-    error: float | None
-    chance: float | None
+    error: float | None  # None for fewer than two
+    chance: float | None  # what blind guessing would give; None for ratings
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Welch's t-test of two models within a group, or of two groups within a model.
-
-    ``difference`` is the mean of the left minus that of the right. The statistic, its degrees of
-    freedom and the two-sided probability are None where either sample has fewer than two
-    participants, or nothing varies.
-    """
+    """Welch's t-test of two models within a group, or of two groups within a model."""
 
     measure: str
     within: str
     left: str
     right: str
-    difference: float
-    t: float | None
+    difference: float  # the mean of the left minus that of the right
+    t: float | None  # with df and p: None for fewer than two participants, or if nothing varies
     df: float | None
     p: float | None
 
 
 @dataclass(frozen=True)
 class QuestionFigures:
-    """How many answered a question, the share that agrees with the model, and its standard error.
-
-    ``consensus`` is the answer given most often, None where two were given equally often;
-    ``seconds`` is the median of the time taken.
-    """
+    """How many answered a question, the share that agrees with the model, and its error."""
 
     question: str
     model: str
@@ -76,9 +64,9 @@ class QuestionFigures:
     n: int
     agreement: float
     error: float | None
-    consensus: str | None
+    consensus: str | None  # the answer given most often, unless two were
     is_consensus_expected: bool
-    seconds: float | None
+    seconds: float | None  # median of the time taken
 
 
 @dataclass(frozen=True)
@@ -142,8 +130,6 @@ def analyse(
 
     Parameters
     ----------
-    responses
-        The answers.
     models
         The models in the order to show; by default in the order of their names.
     least_seconds
@@ -152,15 +138,6 @@ def analyse(
         Analyse also those who did not answer everything.
     with_automatic
         Show automatic participants as a group of their own. They never count as people.
-
-    Examples
-    --------
-    >>> def answers(person, group, *choices):
-    ...     return [Response(person, group, None, "m", "match", f"q{n}", choice, "1", 4)
-    ...             for n, choice in enumerate(choices)]
-    >>> found = analyse(answers(1, "technical", "1", "1") + answers(2, "technical", "1", "2"))
-    >>> found.mean("agreement", "m", "technical").mean
-    0.75
     """
     people: _People = defaultdict(list)
     machines: _People = defaultdict(list)
@@ -206,7 +183,7 @@ def krippendorff_alpha(
     Parameters
     ----------
     units
-        For each thing judged, the values that were given to it, by whomever and however many.
+        For each thing judged, the values that were given to it.
     level
         ``"nominal"``: values are the same or not; ``"interval"``: they are numbers, and the
         square of their difference counts.
@@ -214,13 +191,6 @@ def krippendorff_alpha(
     Returns
     -------
     The agreement; None where there is nothing to compare, or all values ever given are the same.
-
-    Examples
-    --------
-    >>> krippendorff_alpha([["a", "a"], ["b", "b"]])
-    1.0
-    >>> round(krippendorff_alpha([[1, 2], [4, 5], [3, 3]], level="interval"), 3)
-    0.833
     """
     compared = [Counter(values) for values in units if len(values) >= 2]
     totals: Counter[Hashable] = sum(compared, Counter())
@@ -239,11 +209,8 @@ def _disagreement(counts: Counter[Hashable], level: str) -> float:
 
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
-    mean = fmean(values)
-    if len(values) < 2:
-        return mean, None
-    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    return mean, math.sqrt(variance / len(values))
+    error = stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
+    return fmean(values), error
 
 
 def _find_own_means(participants: Iterable[list[Response]]) -> _OwnMeans:
@@ -359,12 +326,9 @@ def _find_alphas(models: Sequence[str], questions: Sequence[list[Response]]) -> 
             asked = [
                 given for given in questions if (given[0].model, given[0].task) == (model, task)
             ]
-            if not asked:
-                continue
-            if measure == "ease":
-                rated = [[r.ease for r in given if r.ease is not None] for given in asked]
-                alpha = krippendorff_alpha(rated, "interval")
-                yield Alpha(measure, model, "interval", len(asked), alpha)
-            else:
-                chosen = [[response.choice for response in given] for given in asked]
-                yield Alpha(measure, model, "nominal", len(asked), krippendorff_alpha(chosen))
+            level: Literal["nominal", "interval"] = "interval" if measure == "ease" else "nominal"
+            name = "ease" if measure == "ease" else "choice"
+            values = [[getattr(response, name) for response in given] for given in asked]
+            known = [[value for value in of_one if value is not None] for of_one in values]
+            if asked:
+                yield Alpha(measure, model, level, len(asked), krippendorff_alpha(known, level))

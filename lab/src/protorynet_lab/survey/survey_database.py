@@ -48,15 +48,7 @@ LOCK_RETRY_SECONDS = 0.02
 
 
 def database_url(given: str | Path) -> URL:
-    """Return the URL of a database, given as one or as the name of an SQLite file.
-
-    Examples
-    --------
-    >>> str(database_url("answers.sqlite"))
-    'sqlite:///answers.sqlite'
-    >>> database_url("postgresql://me:secret@host/survey").drivername
-    'postgresql+pg8000'
-    """
+    """Return the URL of a database, given as one or as the name of an SQLite file."""
     words = str(given)
     if "://" not in words and words.lower().endswith(_FILE_SUFFIXES):
         return URL.create("sqlite", database=words)
@@ -122,7 +114,7 @@ def _explain(error: SQLAlchemyError) -> str:
     """Return why a database failed, in one line and without what was to be stored."""
     cause = getattr(error, "orig", None) or error
     details = cause.args[0] if cause.args else cause
-    if isinstance(details, dict):  # as the server of PostgreSQL tells it
+    if isinstance(details, dict):  # as the server of PostgreSQL sends it
         details = details.get("M", "it refused")
     lines = str(details).strip().splitlines()
     return (lines[0] if lines else type(cause).__name__).rstrip(".")

@@ -18,12 +18,10 @@ from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from protorynet.errors import InputError
-from protorynet.report import clean
 from protorynet.server import origin, public
+from protorynet_lab.presentation import page_templates
 from protorynet_lab.survey.participants import (
     Answer,
     Kind,
@@ -107,7 +105,7 @@ def _page(request: Request, template: str, *, status: int = 200, **values: Any) 
 
 def render(template: str, **values: Any) -> str:
     """Return a template filled in; every value that is no markup is escaped."""
-    return _environment().get_template(template).render(**values)
+    return page_templates("protorynet_lab.survey").get_template(template).render(**values)
 
 
 def _root_of(request: Request) -> str:
@@ -125,7 +123,7 @@ def _check_size(request: Request) -> None:
     if request.method != "POST":
         return
     length = request.headers.get("content-length", "")
-    # Browsers always tell the length; without it, or where it does not count because the body comes
+    # Browsers always send the length; without it, or where it does not count because the body comes
     # in chunks all the same, nothing would bound what is read.
     is_bounded = re.fullmatch(r"[0-9]{1,12}", length) and "transfer-encoding" not in request.headers
     if not is_bounded or int(length) > MAX_FORM_BYTES:
@@ -143,22 +141,6 @@ def _find_problem(error: Exception) -> _PageError:
     if not isinstance(error, HTTPException):
         _LOG.error("survey page failed", extra=origin(error))
     return _UNSAVED
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("protorynet_lab.survey"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_make_writable,
-    )
-
-
-def _make_writable(value: object) -> object:
-    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 pages_router = APIRouter(
@@ -281,8 +263,8 @@ def begin(
     """Let someone begin; sent twice, it begins once."""
     survey, invitation = invited
     if not is_token(own) or technical not in ("yes", "no"):
-        fresh = own if is_token(own) else None
-        return _welcome_page(request, survey, token, fresh=fresh, is_missing=True)
+        fresh = own if is_token(own) else new_token()
+        return _welcome_page(request, survey, token, 422, fresh=fresh, is_missing=True)
     kind: Kind = "technical" if technical == "yes" else "non-technical"
     entered = _find_storage(request).enter(survey, own, kind, invitation=invitation)
     if entered.survey != survey.id:
@@ -352,32 +334,16 @@ def answer_step(
 
 
 def _welcome_page(
-    request: Request,
-    survey: Survey,
-    token: str,
-    *,
-    own: str | None = None,
-    is_finished: bool = False,
-    fresh: str | None = None,
-    is_missing: bool = False,
+    request: Request, survey: Survey, token: str, status: int = 200, **values: Any
 ) -> Response:
+    usual = {"own": None, "is_finished": False, "fresh": new_token(), "is_missing": False}
     # Half a minute a sentence, and a minute for each text.
     minutes = max(
         sum(0.5 if question.task == "match" else 1.0 for question in model.questions)
         for model in survey.models
     )
-    return _page(
-        request,
-        "welcome.html",
-        status=422 if is_missing else 200,
-        survey=survey,
-        token=token,
-        own=own,
-        is_finished=is_finished,
-        fresh=fresh or new_token(),
-        minutes=max(2, round(minutes)),
-        is_missing=is_missing,
-    )
+    values = {**usual, **values, "token": token, "minutes": max(2, round(minutes))}
+    return _page(request, "welcome.html", status=status, survey=survey, **values)
 
 
 def _redirect(request: Request, path: str) -> RedirectResponse:

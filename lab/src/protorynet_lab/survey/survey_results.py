@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -19,6 +17,7 @@ from rich.text import Text
 
 from protorynet.files import write_atomically
 from protorynet.report import HUES, clean, printable, shorten
+from protorynet_lab.presentation import FAINT, INK, RULE, chart_style, chart_svg
 from protorynet_lab.survey.survey_analysis import (
     AUTOMATIC,
     EVERYONE,
@@ -43,15 +42,7 @@ _CHART_TITLES = {
     "ease": "How easy it was to choose, 1 to 5",
     "diagnosis": "Mistakes diagnosed correctly",
 }
-_INK, _FAINT, _RULE = "#1f2328", "#59636e", "#dde1e6"
-_STYLE: Any = {
-    "svg.hashsalt": "protorynet",  # the same answers give the same file
-    "svg.fonttype": "none",  # text that can be searched, selected and read aloud
-    "text.parse_math": False,  # a dollar in a model's name is a dollar
-    "text.color": _INK,
-    "font.size": 10,
-    "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial"],
-}
+_LOOK = {"font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial"]}
 
 
 class _BarGroup(NamedTuple):
@@ -163,7 +154,6 @@ def _draw_bars(
     chance: float | None,
 ) -> str:
     """Return groups of bars with standard errors as SVG, dark on white; chance is a broken line."""
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
@@ -171,9 +161,7 @@ def _draw_bars(
     bar_width = 0.8 / len(models)
     colours = [HUES[place % len(HUES)] for place in range(len(models))]
     inches = max(5.0, 1.2 + len(groups) * max(1.2, 0.58 * len(models)), 1.8 * len(models))
-    with rc_context(_STYLE), warnings.catch_warnings():
-        # A browser has the glyphs that matplotlib's own font lacks.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+    with chart_style(_LOOK):
         figure = Figure(figsize=(inches, 3.8), layout="constrained")
         axes = figure.add_subplot()
         _draw_scale(axes, groups, chance, is_share=is_share)
@@ -194,10 +182,8 @@ def _draw_bars(
             ncols=len(models),
             frameon=False,
         )
-        file = io.StringIO()
-        metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(file, format="svg", metadata={"Title": title, **metadata})
-    content = file.getvalue()
+        nothing = dict.fromkeys(("Creator", "Format", "Type"))
+        content = chart_svg(figure, {"Title": title, **nothing})
     # Within a page there is neither a declaration nor an id that stands in the other figures too.
     content = content[content.index("<svg") :].replace("<svg ", '<svg role="img" ', 1)
     return re.sub(r' id="[\w.]+_\d+"', "", content)
@@ -211,14 +197,14 @@ def _draw_scale(
     axes.set(ylim=(low, high), xlim=(-0.55, len(groups) - 0.45))
     axes.set_yticks(ticks, [f"{100 * tick:.0f}%" if is_share else f"{tick:.0f}" for tick in ticks])
     axes.set_xticks(range(len(groups)), [group.name for group in groups])
-    axes.tick_params(axis="y", length=0, labelcolor=_FAINT)
+    axes.tick_params(axis="y", length=0, labelcolor=FAINT)
     axes.tick_params(axis="x", length=0, pad=18)
-    axes.grid(axis="y", color=_RULE)
+    axes.grid(axis="y", color=RULE)
     axes.set_axisbelow(True)
     axes.spines[:].set_visible(False)
-    beside: dict[str, Any] = {"textcoords": "offset points", "color": _FAINT}
+    beside: dict[str, Any] = {"textcoords": "offset points", "color": FAINT}
     if chance is not None:
-        axes.axhline(chance, color=_FAINT, linestyle=(0, (4, 3)), linewidth=1)
+        axes.axhline(chance, color=FAINT, linestyle=(0, (4, 3)), linewidth=1)
         side = axes.get_yaxis_transform()
         axes.annotate("chance", (1, chance), (5, 0), xycoords=side, va="center", **beside)
     for at, group in enumerate(groups):
@@ -233,11 +219,11 @@ def _draw_bar(axes: Axes, bar: Mean, x: float, width: float, colour: str) -> Non
     bottom, top = max(bar.mean - error, low), min(bar.mean + error, high)
     if bar.error is not None:
         reach = [[bar.mean - bottom], [top - bar.mean]]
-        axes.errorbar(x, bar.mean, reach, color=_INK, linewidth=1.5, capsize=5, clip_on=False)
+        axes.errorbar(x, bar.mean, reach, color=INK, linewidth=1.5, capsize=5, clip_on=False)
     near: dict[str, Any] = {"textcoords": "offset points", "ha": "center"}
     shown = f"{bar.mean:.1f}" if bar.measure == "ease" else f"{100 * bar.mean:.0f}%"
     axes.annotate(shown, (x, top), (0, 4), size=9, weight="bold", **near)
-    axes.annotate(f"n={bar.n}", (x, low), (0, -12), size=8, color=_FAINT, **near)
+    axes.annotate(f"n={bar.n}", (x, low), (0, -12), size=8, color=FAINT, **near)
 
 
 def _summarise(analysis: Analysis) -> str:
@@ -254,15 +240,7 @@ def _summarise(analysis: Analysis) -> str:
 
 
 def _format_mean(mean: Mean) -> str:
-    """Return a mean with its error, as a share or as a rating.
-
-    Examples
-    --------
-    >>> _format_mean(Mean("agreement", "m", "technical", 9, 0.712, 0.031, 0.25))
-    '71% ± 3'
-    >>> _format_mean(Mean("ease", "m", "technical", 1, 4.0, None, None))
-    '4.00'
-    """
+    """Return a mean with its error, as a share or as a rating: ``71% ± 3``, ``4.00``."""
     if mean.measure == "ease":
         return f"{mean.mean:.2f}" + ("" if mean.error is None else f" ± {mean.error:.2f}")
     error = "" if mean.error is None else f" ± {100 * mean.error:.0f}"
@@ -270,13 +248,7 @@ def _format_mean(mean: Mean) -> str:
 
 
 def _format_p(p: float | None) -> str:
-    """Return a probability as papers print it.
-
-    Examples
-    --------
-    >>> _format_p(0.262), _format_p(0.00001), _format_p(None)
-    ('p = .262', 'p < .001', 'no test: too few or equal answers')
-    """
+    """Return a probability as papers print it: ``p = .262``, ``p < .001``."""
     if p is None:
         return "no test: too few or equal answers"
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")

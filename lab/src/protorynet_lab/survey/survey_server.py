@@ -105,14 +105,8 @@ router.include_router(_admin_router)
 
 
 def attach(app: FastAPI, database_url: str | Path) -> Storage:
-    """Open a survey's database for an app that includes `router`, and bring its tables up to date.
-
-    Returns
-    -------
-    The storage, also found at ``app.state.survey``; close it when the app ends.
-    """
-    storage = Storage(database_url)
-    app.state.survey = storage
+    """Open a survey's database for an app that includes `router`; close it when the app ends."""
+    app.state.survey = storage = Storage(database_url)
     return storage
 
 
@@ -151,7 +145,7 @@ def serve_survey(storage: Storage, listener: socket.socket) -> None:
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=10,
     )
-    with closing(storage), suppress(KeyboardInterrupt):  # which is how one is told to stop
+    with closing(storage), suppress(KeyboardInterrupt):  # which is how it is stopped
         uvicorn.Server(config).run(sockets=[listener])
 
 

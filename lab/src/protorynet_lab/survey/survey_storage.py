@@ -35,13 +35,7 @@ MAX_PARTICIPANTS = 20_000
 
 
 class Storage:
-    """A survey's database; safe to share among threads.
-
-    Parameters
-    ----------
-    url
-        URL of an SQLite file or of a PostgreSQL database, or the name of an SQLite file.
-    """
+    """A survey's database, an SQLite file or a PostgreSQL URL; safe to share among threads."""
 
     def __init__(self, url: str | Path) -> None:
         self.engine: Engine = open_engine(url)
@@ -116,16 +110,8 @@ class Storage:
     ) -> Participant:
         """Let someone begin, and assign them to a model; once for each personal token.
 
-        Parameters
-        ----------
-        survey, token
-            The survey, and their personal token. Who has begun with it already goes on.
-        kind, invitation
-            Their group, and the invitation they came by.
-        judge
-            What answers in place of a person.
-        model
-            The model to ask about; drawn by the survey's seed where it is not given.
+        A judge answers in place of a person. The model is drawn by the survey's seed where it is
+        not given.
         """
         with self._writer.begin() as connection:
             # Whoever enters waits for whoever does at the same time, so that numbers are unique.
@@ -181,12 +167,7 @@ class Storage:
         *,
         n_steps: int,
     ) -> bool:
-        """Store an answer, durably, before this returns; the first one given stands.
-
-        Returns
-        -------
-        Whether it was stored; not where the step had been answered before.
-        """
+        """Store an answer, durably; say whether the step had not been answered before."""
         now = time.time()
         mine = answers.c.participant_id == participant.id
         with self._writer.begin() as connection:
@@ -260,14 +241,9 @@ class Storage:
 
 
 def open_survey(name: str | None, database: str | None) -> tuple[Storage, Survey]:
-    """Open a survey's database, and return it with the survey that is meant.
+    """Open a survey's database, by default beside its file; return it with the survey meant.
 
-    Parameters
-    ----------
-    name
-        The survey's file (.json), or its id in the database; None where that holds only one.
-    database
-        URL or SQLite file; by default a file beside the survey's.
+    The name is the survey's file (.json), or its id in a database that holds several.
     """
     file = Path(name) if name is not None and name.lower().endswith(".json") else None
     given = None if file is None else read_survey(file)

@@ -1,4 +1,4 @@
-"""How often a question was shown, so that a time that holds a pause can be told."""
+"""How often a question was shown, so that a time that holds a pause can be recognised."""
 
 from __future__ import annotations
 
