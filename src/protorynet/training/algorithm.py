@@ -140,7 +140,7 @@ def project_prototypes(network: ProtoryNetwork, run: Run) -> Tensor:
     if weight:
         middles = cluster_means(base, embedded, prototypes, metric, rows=rows)
         # Both spaces side by side, in blocks: all of it would be twice the embeddings again.
-        blocks = (part.split(_CANDIDATES_PER_BLOCK) for part in (embedded, rows))
+        blocks = (torch.split(part, _CANDIDATES_PER_BLOCK) for part in (embedded, rows))
         both = (
             torch.cat([part, weight * base[here]], dim=1)
             for part, here in zip(*blocks, strict=True)
