@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hashing_encoder import HashingEncoder
 from protorynet.encoders import load_encoder
 from protorynet.errors import InputError
 from protorynet_lab.baselines import BlackBoxClassifier, ProtoAttendClassifier
@@ -43,23 +42,6 @@ def test_full_training_works_on_a_copy_of_the_callers_encoder(
     assert (mine.encode(reviews.texts[:5]) == vectors).all()
 
 
-def test_a_cache_spares_encoding_again(quick, reviews, tmp_path, monkeypatch) -> None:
-    class Counting(HashingEncoder):
-        encoded = 0
-
-        def encode(self, sentences: list[str]) -> np.ndarray:
-            self.encoded += len(sentences)
-            return super().encode(sentences)
-
-    monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path))
-    encoder, counts = Counting(), []
-    for seed in (0, 1):
-        box = BlackBoxClassifier(encoder, settings=quick, random_state=seed, device="cpu")
-        box.fit(reviews.texts, reviews.labels)
-        counts.append(encoder.encoded)
-    assert counts[0] == counts[1] > 0
-
-
 def test_a_document_without_a_sentence_gets_the_class_frequencies(box, reviews) -> None:
     assert box.predict_proba(["   ", reviews.texts[0]])[0].tolist() == [0.5, 0.5]
 
@@ -90,9 +72,8 @@ def test_the_weight_of_a_sentence_is_what_the_prediction_loses_without_it(box) -
     whole, without = box.predict_proba([text, "We stayed for two nights."])[:, place]
     weights = {item.text: item.weight for item in explanation.evidence}
     assert weights["The room was lovely."] == pytest.approx(float(whole - without), abs=1e-6)
-
-
-# ProtoAttend
+    # A document of one sentence is explained word by word.
+    assert {item.text for item in box.explain("A lovely room.").evidence} == {"A", "lovely", "room"}
 
 
 def slow_sparsemax(row: np.ndarray) -> np.ndarray:

@@ -9,14 +9,14 @@ from hypothesis.extra import numpy as arrays
 
 from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier
-from protorynet.errors import EmptyDocumentError, InputError
+from protorynet.errors import InputError
 from protorynet_lab.baselines import (
     SUBSTITUTES,
     SubstituteClassifier,
     fit_substitutes,
     substitute_predictions,
 )
-from protorynet_lab.baselines.substitutes import SentenceScores, Tree, best_threshold
+from protorynet_lab.baselines.substitutes import SentenceScores, best_threshold
 
 Fitted = dict[str, SubstituteClassifier]
 
@@ -102,12 +102,11 @@ def test_the_average_follows_from_the_prototypes_shown(either, unseen_reviews) -
 
 def test_all_read_at_once_as_they_do_alone(substitutes, classifier, unseen_reviews) -> None:
     texts = unseen_reviews.texts
-    told = substitute_predictions(classifier, substitutes, texts)
+    found = substitute_predictions(classifier, substitutes, texts)
     alone = {name: each.predict(texts) for name, each in substitutes.items()}
     alone["protorynet"] = classifier.predict(texts)
-    assert {name: each.tolist() for name, each in told.items()} == {
-        name: each.tolist() for name, each in alone.items()
-    }
+    assert found.keys() == alone.keys()
+    assert all((found[name] == alone[name]).all() for name in found)
 
 
 @pytest.mark.parametrize("name", SUBSTITUTES)
@@ -132,31 +131,20 @@ def test_what_sentences_say_adds_up_to_the_average_above_its_threshold(
 
 
 @pytest.mark.parametrize(
-    ("name", "before_start"),
-    [("logistic_regression", "a constant of "), ("decision_tree", "with ")],
+    ("name", "before"), [("logistic_regression", "a constant of "), ("decision_tree", "with ")]
 )
 def test_the_evidence_adds_up_to_log_odds_or_probability(
-    either, unseen_reviews, name, before_start
+    either, unseen_reviews, name, before
 ) -> None:
     for text in unseen_reviews.texts[:8]:
         explanation = either[name].explain(text)
-        start = float(explanation.how.split(before_start)[1].split(" ")[0])
+        start = float(explanation.how.split(before)[1].split(" ")[0])
         total = sum(item.weight for item in explanation.evidence) + start
         shares = dict(explanation.probabilities)
         expected = shares.pop(explanation.label)
         if name == "logistic_regression":
             expected = np.log(expected) - np.log(list(shares.values())).mean()
         assert total == pytest.approx(expected, abs=1e-3)
-
-
-def test_a_question_about_a_sentence_that_is_not_there_is_about_the_mean() -> None:
-    # The first sentences of these documents are all alike, the second ones tell.
-    values = np.array([[0.5, 0.5], [0.9, 0.1], [0.5, 0.5], [0.1, 0.9]] * 2)
-    tree = Tree(("bad", "good"))
-    scores = SentenceScores(values, np.array([2, 2, 2, 2]))
-    tree.fit(scores, np.array([0, 1, 0, 1]), np.array([0, 1]))
-    evidence, _ = tree.evidence(["Fine."], SentenceScores(values[3:4], np.array([1])), 1)
-    assert evidence[0].text.startswith("the mean, for p(good) of sentence ")
 
 
 def test_an_unknown_substitute_costs_no_training(reviews, quick) -> None:
@@ -182,11 +170,6 @@ def test_a_document_without_a_sentence_gets_the_most_frequent_class(three_classe
         assert mixed == [frequent, substitutes[name].predict(reviews.texts[:1])[0]]
         assert substitutes[name].predict([" "]).tolist() == [frequent]
         assert substitutes[name].explain(" ").evidence == ()
-
-
-def test_a_classifier_that_refuses_empty_documents_still_does(substitutes) -> None:
-    with pytest.raises(EmptyDocumentError):
-        substitutes["average"].predict([""])
 
 
 def test_documents_of_other_classes_than_the_models_are_refused(classifier, reviews) -> None:

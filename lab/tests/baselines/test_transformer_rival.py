@@ -15,8 +15,7 @@ from hypothesis import given, strategies as st
 from protorynet.encoders import load_encoder
 from protorynet.errors import InputError
 from protorynet_lab.baselines import TransformerClassifier
-from protorynet_lab.baselines.rival_base import leave_one_out
-from protorynet_lab.baselines.transformer_rival import DocumentTokens, cut_document, score_epoch
+from protorynet_lab.baselines.transformer_rival import cut_document
 
 contents = st.lists(st.integers(10, 99), max_size=60)
 windows = st.integers(4, 20)
@@ -38,16 +37,6 @@ def test_the_windows_of_a_document_hold_all_of_it(content, most) -> None:
     cut = cut_document([1, *content, 2], most, "windows", [1, 2])
     assert [token for window in cut for token in window[1:-1]] == content
     assert all(window[0] == 1 and window[-1] == 2 and len(window) <= most for window in cut)
-
-
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=20), st.integers(1, 60))
-def test_batches_by_length_hold_every_document_once_and_no_more_than_they_may(
-    lengths, most
-) -> None:
-    batches = DocumentTokens([[[1] * length] for length in lengths]).batches_by_length(most)
-    sizes = [[lengths[row] for row in batch] for batch in batches]
-    assert all(sum(batch) <= most or len(batch) == 1 for batch in sizes)
-    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
 
 
 @pytest.fixture(scope="module")
@@ -122,26 +111,6 @@ def test_documents_are_read_beyond_the_sentences_an_encoder_asks_for(
         assert batch.lengths.tolist() == [30, 14]
 
 
-def test_an_epoch_that_is_right_more_often_is_better_however_sure_it_is_of_its_mistakes() -> None:
-    truth = torch.tensor([0, 0, 0, 1])
-    sure = torch.tensor([[9.0, -9.0]] * 4)
-    unsure = torch.tensor([[0.1, 0.0]] + [[0.0, 0.1]] * 3)
-    assert score_epoch(sure, truth).loss < score_epoch(unsure, truth).loss
-    # Of epochs that are right equally often, the less surprised is better.
-    truth = torch.tensor([0, 1, 0, 1])
-    assert score_epoch(torch.tensor([[0.1, 0.0]] * 4), truth).loss < score_epoch(sure, truth).loss
-
-
 def test_only_a_transformer_can_be_fine_tuned(reviews, encoder) -> None:
     with pytest.raises(InputError, match="'hashing' is no transformer"):
         TransformerClassifier(encoder, device="cpu").fit(reviews.texts, reviews.labels)
-
-
-def test_a_document_of_one_sentence_is_explained_word_by_word() -> None:
-    def likes_good(texts: list[str]) -> np.ndarray:
-        return np.array([[0.0, float("good" in text)] for text in texts])
-
-    evidence, how = leave_one_out("A good room.", 1, likes_good)
-    weights = [(item.text, item.weight) for item in evidence]
-    assert weights == [("A", 0.0), ("good", 1.0), ("room", 0.0)]
-    assert how.startswith("A word's weight")

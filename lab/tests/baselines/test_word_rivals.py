@@ -38,9 +38,6 @@ def prosenet(reviews) -> ProSeNetClassifier:
     return ProSeNetClassifier(n_prototypes=4, **PROTOTYPES).fit(reviews.texts, reviews.labels)
 
 
-# words
-
-
 @given(st.text(), st.integers(1, 12))
 def test_no_text_gives_more_words_than_asked_for(text, most) -> None:
     words = split_words(text, most)
@@ -66,9 +63,6 @@ def test_the_vocabulary_keeps_the_most_frequent_words() -> None:
 def test_documents_without_any_word_cannot_teach() -> None:
     with pytest.raises(InputError, match="hold no words"):
         VanillaLSTMClassifier(**SMALL).fit([" "] * 8, [0, 1] * 4)
-
-
-# word vectors
 
 
 @pytest.mark.parametrize("form", ["", "4 2\n", "folder"])
@@ -99,35 +93,26 @@ def test_vectors_are_read_from_text_with_and_without_a_header_and_from_a_folder(
         (b"9 99999\ngood 1\n", "line 1: expected a word"),
         (b"x " * 100_000, "longer than"),
         (b"Good 1 2\n", "in capitals"),
-        (None, r"glove\.txt"),
-    ],
-)
-def test_a_bad_text_file_is_refused_in_one_line(content, complaint, tmp_path) -> None:
-    file = tmp_path / "glove.txt"
-    if content is not None:
-        file.write_bytes(content)
-    with pytest.raises(InputError, match=complaint) as caught:
-        read_word_vectors(file, {"good"})
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("matrix", "complaint"),
-    [
         (np.zeros((2, 3), np.float32), "3 words but 2 vectors"),
         (np.zeros(3, np.float32), "should hold a matrix of floats"),
         (np.zeros((3, 2), np.int64), "should hold a matrix of floats"),
         (np.full((3, 2), np.inf, np.float32), "not finite"),
         (np.array([[{}]] * 3), "not a NumPy array"),
-        (None, r"vectors\.npy"),
+        ("nowhere.txt", r"nowhere\.txt"),
+        ("", r"vectors\.npy"),
     ],
 )
-def test_a_bad_matrix_is_refused_in_one_line(matrix, complaint, tmp_path) -> None:
-    (tmp_path / "words.txt").write_text("the\ngood\nbad\n")
-    if matrix is not None:
-        np.save(tmp_path / "vectors.npy", matrix, allow_pickle=True)
-    with pytest.raises(InputError, match=complaint):
-        read_word_vectors(tmp_path, {"good"})
+def test_bad_vectors_are_refused_in_one_line(content, complaint, tmp_path) -> None:
+    path = tmp_path / (content if isinstance(content, str) else "vectors")
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif isinstance(content, np.ndarray):
+        path.mkdir()
+        (path / "words.txt").write_text("the\ngood\nbad\n")
+        np.save(path / "vectors.npy", content, allow_pickle=True)
+    with pytest.raises(InputError, match=complaint) as caught:
+        read_word_vectors(path, {"good"})
+    assert "\n" not in str(caught.value)
 
 
 @given(st.binary(max_size=200))
@@ -169,9 +154,6 @@ def test_training_starts_from_the_vectors_given(reviews, tmp_path) -> None:
     assert torch.allclose(embedding.weight[row], torch.tensor([4.0, 5.0, 6.0]), atol=1e-4)
 
 
-# the encoder and the LSTM
-
-
 def test_a_document_is_the_mean_of_its_states_in_any_company() -> None:
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -196,16 +178,6 @@ def test_a_words_weight_is_what_its_absence_costs(lstm) -> None:
     assert strongest.weight == pytest.approx(lost, abs=1e-6)
     assert len({item.text for item in explanation.evidence}) == len(explanation.evidence)
     assert lstm.explain(" ").evidence == ()
-
-
-def test_only_so_many_words_of_a_document_are_read(reviews) -> None:
-    short = SMALL | {"epochs": 1, "max_length": 4}
-    rival = VanillaLSTMClassifier(**short).fit(reviews.texts, reviews.labels)
-    one, other = rival.predict_proba(["The bed was very clean .", "The clean bed was very clean ."])
-    assert (one == other).all()
-
-
-# ProSeNet
 
 
 def squared(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -290,12 +262,3 @@ def test_the_number_of_prototypes_is_chosen_on_validation_documents(reviews) -> 
     chosen = min(size for size, accuracy in accuracies.items() if accuracy == best)
     assert len(rival.prototypes_) == chosen
     assert rival.validation_accuracy_ == best
-
-
-def test_three_classes_are_told_apart() -> None:
-    colours = ("red", "green", "blue")
-    texts = [f"the {thing} is {colour} ." for colour in colours for thing in "abcdefgh"]
-    labels = [place // 8 for place in range(24)]
-    rival = ProSeNetClassifier(n_prototypes=6, **PROTOTYPES | {"epochs": 5}).fit(texts, labels)
-    assert (rival.predict(texts) == labels).mean() > 0.8
-    assert set(rival.prototypes_[0].weights) == {"0", "1", "2"}

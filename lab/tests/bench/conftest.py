@@ -24,22 +24,17 @@ _CLASSES = {"Animal": "The owl sleeps.", "Building": "The tower is old.", "Perso
 def tiny_data(reviews, unseen_reviews, tmp_path_factory) -> Path:
     """A folder with hotel.parquet, of two classes, and dbpedia.parquet, of three."""
     folder = tmp_path_factory.mktemp("tables")
-    train, test = reviews, unseen_reviews
-    pd.DataFrame(
-        {
-            "text": [*train.texts, *test.texts],
-            "label": [int(label == "good") for label in (*train.labels, *test.labels)],
-            "split": ["train"] * 60 + ["test"] * 40,
-        }
-    ).to_parquet(folder / "hotel.parquet")
-    labels = sorted(_CLASSES) * 12
-    pd.DataFrame(
-        {
-            "text": [f"{_CLASSES[label]} {train.texts[n]}" for n, label in enumerate(labels)],
-            "label": labels,
-            "split": ["train"] * 24 + ["test"] * 12,
-        }
-    ).to_parquet(folder / "dbpedia.parquet")
+    labels = [int(label == "good") for label in (*reviews.labels, *unseen_reviews.labels)]
+    kinds = sorted(_CLASSES) * 12
+    of_kinds = [f"{_CLASSES[kind]} {reviews.texts[n]}" for n, kind in enumerate(kinds)]
+    tables = {
+        "hotel": ([*reviews.texts, *unseen_reviews.texts], labels, 60),
+        "dbpedia": (of_kinds, kinds, 24),
+    }
+    for name, (texts, classes, n_train) in tables.items():
+        splits = ["train"] * n_train + ["test"] * (len(texts) - n_train)
+        table = pd.DataFrame({"text": texts, "label": classes, "split": splits})
+        table.to_parquet(folder / f"{name}.parquet")
     return folder
 
 

@@ -94,34 +94,22 @@ def test_the_commands_measure_what_the_table_shows_and_nothing_else(tmp_path) ->
     assert measured == shown
 
 
+DENSE = {"variant": "selection=dense"}
+WITH_VECTORS = {"model": "lstm", "encoder": "", "settings": {"vectors": "my vectors.txt"}}
+PRUNED = {"set": "amazon", "variant": "n_prototypes=200", "pruning": [{"threshold": 0.0}]}
+BY_ANOTHER = {"set": "hotel", "variant": "n_prototypes=20"}  # what another experiment measured
+
+
 @pytest.mark.parametrize(
     ("experiment", "records", "words"),
     [
         ("table1", [{"model": "full"}, {"model": "paper-full"}], "--models full,paper-full "),
         ("table1", [{"set": "my data; rm"}], "--sets 'my data; rm' "),
-        (
-            "table1",
-            [{"model": "lstm", "encoder": "", "settings": {"vectors": "my vectors.txt"}}],
-            "--vectors 'my vectors.txt'",
-        ),
-        (  # an encoder that is compared with nothing
-            "sparsity",
-            [{"variant": "selection=dense"}, {}, {"encoder": "gte-small"}],
-            "--encoders minilm ",
-        ),
-        (  # a seed that one variant does not have
-            "sparsity",
-            [{"seed": 0}, {"seed": 1}, {"variant": "selection=dense"}],
-            "--seeds 0,1 ",
-        ),
-        (  # what another experiment measured
-            "pruning",
-            [
-                {"set": "amazon", "variant": "n_prototypes=200", "pruning": [{"threshold": 0.0}]},
-                {"set": "hotel", "variant": "n_prototypes=20"},
-            ],
-            "--sets amazon ",
-        ),
+        ("table1", [WITH_VECTORS], "--vectors 'my vectors.txt'"),
+        # An encoder that is compared with nothing; a seed that one variant does not have.
+        ("sparsity", [DENSE, {}, {"encoder": "gte-small"}], "--encoders minilm "),
+        ("sparsity", [{"seed": 0}, {"seed": 1}, DENSE], "--seeds 0,1 "),
+        ("pruning", [PRUNED, BY_ANOTHER], "--sets amazon "),
     ],
 )
 def test_the_command_names_what_the_table_shows(experiment, records, words, tmp_path) -> None:
@@ -149,7 +137,7 @@ def test_models_that_others_judged_are_measured_by_other_commands(tmp_path) -> N
     assert found == {("minilm", "gte-small"), ("minilm:static", "minilm")}
 
 
-def test_the_numbers_of_seeds_are_told(tmp_path) -> None:
+def test_the_numbers_of_seeds_are_given(tmp_path) -> None:
     models = ("full", "adapter", "none", "paper", "ceiling-full", "lstm", "prosenet", "protoattend")
     seeds: list[str] = []
     for few, model in enumerate(models):
@@ -161,7 +149,7 @@ def test_the_numbers_of_seeds_are_told(tmp_path) -> None:
     assert seeds[-1] == "2 to 3 seeds"
 
 
-def test_a_reason_that_many_jobs_share_is_told_once(tmp_path) -> None:
+def test_a_reason_that_many_jobs_share_is_given_once(tmp_path) -> None:
     add(tmp_path, **right(90))
     for model in ("adapter", "transformer"):
         for seed in (0, 1):
@@ -202,7 +190,7 @@ def test_pruning_shows_accuracy_and_prototypes_left_and_seeds_with_nothing_left(
     assert "| .918 ± .000 (200) | .917 (14) <sub>1 of 2 seeds</sub> |" in table
 
 
-def test_significance_is_told_of_the_first_of_ours_that_can_be_compared(tmp_path) -> None:
+def test_significance_is_shown_for_the_first_of_ours_that_can_be_compared(tmp_path) -> None:
     add(tmp_path, accuracy=0.95)
     add(tmp_path, model="adapter", **right(90))
     add(tmp_path, model="lstm", encoder=None, seed=0, **right(70))
@@ -226,7 +214,6 @@ def test_the_own_table_is_ordered_by_accuracy_and_measured_against_a_black_box(t
     add(tmp_path, set="mine", model="transformer", **right(95))
     add(tmp_path, set="mine", model="bag-of-words", encoder=None, **right(60))
     grid = make_own_experiment("mine", "mine.csv").page(read_results(tmp_path))[0]
-    assert isinstance(grid, Grid)
     assert [row[0].text for row in grid.rows] == ["transformer", "ours, full", "bag of words"]
     assert [row[2].text[:4] for row in grid.rows] == ["the ", "−5.0", "−35."]
     assert [row[3].text[:4] for row in grid.rows] == ["−5.0", "this", "+30."]

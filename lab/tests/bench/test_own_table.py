@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -114,15 +115,6 @@ def test_a_quick_run_leaves_the_stability_measured_in_earnest(table, tiny_bert_f
     assert [group.stability for group in read_results(out / "records").groups] == [0.35]
 
 
-def test_an_encoder_that_cannot_be_had_has_a_row_beside_one_that_can(
-    table, tiny_bert_folder, tmp_path, out
-) -> None:
-    broken = tmp_path / "broken"
-    broken.mkdir()
-    assert bench(table, out, "none", "--encoders", f"{tiny_bert_folder},{broken}") == 1
-    assert "| ours, frozen | failed |" in text(out)
-
-
 @pytest.mark.parametrize("name", ["imdb", "Table1", "all"])
 def test_a_table_named_like_something_of_the_papers_keeps_apart_from_it(
     reviews, tmp_path, out, name
@@ -173,11 +165,10 @@ def test_the_split_column_that_is_named_counts_and_no_other(column, reviews, tmp
     pd.DataFrame({"text": reviews.texts, "label": reviews.labels, **columns}).to_parquet(path)
     documents = Source(path, split=column).read()
     assert (len(documents.train), len(documents.test)) == (40, 12)
-    note = "8 rows with split 'valid' are left out, not 'train' or 'test'"
-    assert documents.notes[-1] == note
+    assert documents.notes[-1].startswith("8 rows with split 'valid' are left out")
 
 
-def test_test_documents_of_a_label_that_nobody_learns_are_left_out_and_told(
+def test_test_documents_of_a_label_that_nobody_learns_are_left_out_and_named(
     reviews, tmp_path
 ) -> None:
     path = tmp_path / "table.parquet"
@@ -186,8 +177,7 @@ def test_test_documents_of_a_label_that_nobody_learns_are_left_out_and_told(
     pd.DataFrame({"text": reviews.texts, "label": labels, "split": parts}).to_parquet(path)
     documents = Source(path).read()
     assert len(documents.test) == 8
-    assert "2 test documents are left out" in documents.notes[-1]
-    assert "'mixed'" in documents.notes[-1]
+    assert re.match("2 test documents are left out .*'mixed'", documents.notes[-1])
 
 
 def test_a_quick_run_reads_the_beginnings_of_some_documents_and_is_kept_apart(

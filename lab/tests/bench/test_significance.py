@@ -110,17 +110,10 @@ def test_a_text_is_unpacked_only_if_it_is_what_packing_gives(text, n) -> None:
     assert pack_flags(flags) == text
 
 
+# Among them base64 of the same byte written another way, and a flag beyond the last.
 @pytest.mark.parametrize(
     ("text", "n"),
-    [
-        ("oA==", 100),
-        ("oB==", 3),  # base64 of the same byte, written another way
-        ("sA==", 3),  # a flag beyond the last
-        ("????", 3),
-        ("oA=ü", 3),
-        ("", -1),
-        ("", 10**12),
-    ],
+    [("oA==", 100), ("oB==", 3), ("sA==", 3), ("????", 3), ("oA=ü", 3), ("", -1), ("", 10**12)],
 )
 def test_packed_flags_that_are_not_are_refused(text, n) -> None:
     with pytest.raises(InputError):

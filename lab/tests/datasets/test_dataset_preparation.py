@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import huggingface_hub
@@ -94,11 +95,8 @@ PUBLISHED = {
         "steam_reviews.csv": csv_bytes(
             [
                 ("recommendation", "review"),
-                ("Recommended", "Great game! Buy it."),
-                ("Recommended", "Great game without an end"),
-                ("Recommended", "Ok. Hm."),
-                ("Not Recommended", "It crashed. Twice."),
-                ("Not Recommended", ""),
+                *(("Recommended", text) for text in ("Great game! Buy it.", "No end", "Ok. Hm.")),
+                *(("Not Recommended", text) for text in ("It crashed. Twice.", "")),
             ]
         )
     },
@@ -163,6 +161,10 @@ DBPEDIA_CLASSES = {
     )
     for name in ("DBPEDIA_train.csv", "DBPEDIA_val.csv", "DBPEDIA_test.csv", "DBP_wiki_data.csv")
 }
+AMAZON = {
+    f"{split}.csv": numbered_csv([(k, "A title", f"{split} {n}") for n in range(30) for k in "12"])
+    for split in ("train", "test")
+}
 PRODUCTS = RECIPES["complaints"].classes
 COMPLAINTS = {
     "complaints.csv": csv_bytes(
@@ -187,36 +189,22 @@ COMPLAINTS = {
             dict.fromkeys(KINDS, 1),
             12,
         ),
+        ("amazon", "amazon.tar.gz", AMAZON, {0: 8, 1: 8}, {0: 2, 1: 2}, 120),  # at most 10
         ("complaints", "complaints.csv.zip", COMPLAINTS, dict.fromkeys(PRODUCTS, 2), {}, 8),
     ],
 )
 def test_documents_are_balanced_and_split_as_the_paper_says(
-    tmp_path, dataset, source, files, train, test, n_found
+    tmp_path, monkeypatch, dataset, source, files, train, test, n_found
 ) -> None:
+    monkeypatch.setitem(RECIPES, "amazon", replace(RECIPES["amazon"], most=10))
     prepared = prepare_dataset(dataset, pack(tmp_path / source, files))
     assert by_split(prepared) == {"train": train, "test": test}
     assert prepared.n_found == n_found
 
 
 def test_a_file_named_itself_is_read_whatever_its_name(tmp_path) -> None:
-    source = tmp_path / "7282_1.csv.gz"
-    source.write_bytes(gzip.compress(hotel_csv(positive=7, negative=5)))
-    assert len(prepare_dataset("hotel", source)) == 10
-
-
-def test_amazon_is_drawn_from_both_of_its_files(tmp_path, monkeypatch) -> None:
-    recipe = RECIPES["amazon"]
-    monkeypatch.setitem(RECIPES, "amazon", type(recipe)(**{**vars(recipe), "most": 10}))
-    files = {
-        f"amazon_review_polarity_csv/{split}.csv": numbered_csv(
-            [(kind, "A title", f"{split} {kind} {n}") for n in range(30) for kind in "12"]
-        )
-        for split in ("train", "test")
-    }
-    prepared = prepare_dataset("amazon", pack(tmp_path / "amazon.tar.gz", files))
-    assert by_split(prepared) == {"train": {0: 8, 1: 8}, "test": {0: 2, 1: 2}}
-    assert {row.text.split()[0] for row in prepared.rows} == {"train", "test"}
-    assert prepared.n_found == 120
+    files = {"7282_1.csv.gz": gzip.compress(hotel_csv(positive=7, negative=5))}
+    assert len(prepare_dataset("hotel", pack(tmp_path, files) / "7282_1.csv.gz")) == 10
 
 
 @quick
@@ -256,20 +244,6 @@ def test_any_text_of_a_json_file_can_be_written(text, escape) -> None:
     assert rows[0].text.encode()
 
 
-@pytest.mark.parametrize(
-    ("dataset", "complaint"),
-    [
-        ("imdb", r"no documents of 'imdb'; expected aclImdb_v1\.tar\.gz"),
-        ("hotel", "no documents of class '0'"),
-    ],
-)
-def test_missing_documents_are_named_with_what_is_expected(tmp_path, dataset, complaint) -> None:
-    source = tmp_path / "hotel.csv"
-    source.write_bytes(hotel_csv(positive=3, negative=0))
-    with pytest.raises(TableError, match=complaint):
-        prepare_dataset(dataset, source)
-
-
 @pytest.mark.parametrize("seed", [-1, 2**63, True, 0.5])
 def test_a_seed_that_is_none_is_refused(tmp_path, seed) -> None:
     with pytest.raises(InputError, match="should be a whole number"):
@@ -291,22 +265,12 @@ def test_an_unknown_name_gets_a_guess_or_the_known_ones() -> None:
         known_dataset("zzz")
 
 
-def test_the_hub_is_asked_for_tables_only_and_a_failure_says_what_to_do(
-    tmp_path, monkeypatch
-) -> None:
-    asked: dict[str, Any] = {}
-
-    def download(name: str, **options: Any) -> str:
-        asked.update(options, name=name)
-        return str(tmp_path)
-
+def test_the_hub_is_asked_for_tables_only_and_a_failure_says_what_to_do(monkeypatch) -> None:
     def fail(name: str, **options: Any) -> str:
+        assert (name, options["repo_type"]) == ("stanfordnlp/imdb", "dataset")
+        assert options["allow_patterns"] == ["*.parquet", "*.csv"]  # no code, which might be run
         raise ConnectionError("no network.\nTraceback…")
 
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    assert fetch_dataset("imdb") == tmp_path
-    assert (asked["name"], asked["repo_type"]) == ("stanfordnlp/imdb", "dataset")
-    assert asked["allow_patterns"] == ["*.parquet", "*.csv"]  # no code, which might be run
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
     with pytest.raises(InputError, match=r"from the hub \(no network\); fetch 'imdb' from http"):
         fetch_dataset("imdb")

@@ -123,6 +123,8 @@ JSON_LINE = b'{"stars": 5, "text": "Good."}\n'
         ("hotel", "bomb.csv.gz", gzip.compress(CSV_HEADER + b"a" * 2**23), "line of more than"),
         ("hotel", "a.csv", CSV_HEADER + b'5,"' + b"a\n" * 200_000 + b'"', "CSV near line"),
         ("hotel", "latin.csv", hotel_csv(3, 3) + "5,Café\n".encode("latin-1"), "not UTF-8"),
+        ("imdb", "a.csv", hotel_csv(3, 0), r"no documents of 'imdb'; expected aclImdb_v1\.tar"),
+        ("hotel", "a.csv", hotel_csv(3, 0), "no documents of class '0'"),
         ("imdb", "train/pos/9_9.txt", b"a" * (2**20 + 1), "holds more than 1,048,576 bytes"),
         ("yelp", "review.json", JSON_LINE + b"[1, 2]", r"line 2 of review\.json"),
         ("yelp", "review.json", JSON_LINE + b"{", r"line 2 of review\.json"),
@@ -130,7 +132,7 @@ JSON_LINE = b'{"stars": 5, "text": "Good."}\n'
         ("imdb", "train-0.parquet", b"PAR1 but not PAR1", r"train-0\.parquet cannot be read as"),
     ],
 )
-def test_a_file_that_is_endless_or_broken_is_refused(
+def test_a_file_that_is_endless_broken_or_of_something_else_is_refused(
     tmp_path, dataset, name, content, message
 ) -> None:
     folder = pack(tmp_path / "folder", {name: content})
