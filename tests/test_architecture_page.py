@@ -20,7 +20,7 @@ def module_and_name(dotted: str, name: str) -> tuple[str, list[str]]:
 
 
 @pytest.mark.parametrize("walk", WALKS)
-def test_every_function_of_a_walk_is_there(walk: str) -> None:
+def test_every_function_of_a_walk_is_there(walk):
     for step in STEP.findall(WALKS[walk]):
         module, names = module_and_name(*step)
         found = importlib.import_module(module)
@@ -29,6 +29,6 @@ def test_every_function_of_a_walk_is_there(walk: str) -> None:
 
 
 @pytest.mark.parametrize("walk", WALKS)
-def test_a_walk_passes_at_most_fifteen_modules(walk: str) -> None:
+def test_a_walk_passes_at_most_fifteen_modules(walk):
     modules = {module_and_name(*step)[0] for step in STEP.findall(WALKS[walk])}
     assert 5 <= len(modules) <= 15

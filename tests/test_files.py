@@ -25,7 +25,7 @@ def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_file_within_the_limit_is_read_and_a_larger_one_is_not(tmp_path) -> None:
+def test_a_file_within_the_limit_is_read_and_a_larger_one_is_not(tmp_path):
     (tmp_path / "a").write_bytes(b"four")
     assert read_limited(tmp_path / "a", 4) == b"four"
     with pytest.raises(OSError, match="larger than 3 bytes"):
@@ -33,7 +33,7 @@ def test_a_file_within_the_limit_is_read_and_a_larger_one_is_not(tmp_path) -> No
 
 
 @posix_only
-def test_pipes_and_devices_are_never_waited_for(tmp_path) -> None:
+def test_pipes_and_devices_are_never_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zeros").symlink_to("/dev/zero")
     for name in ("pipe", "zeros"):
@@ -41,7 +41,7 @@ def test_pipes_and_devices_are_never_waited_for(tmp_path) -> None:
             read_limited(tmp_path / name, 10)
 
 
-def test_a_file_is_written_with_its_parents(tmp_path) -> None:
+def test_a_file_is_written_with_its_parents(tmp_path):
     path = tmp_path / "a" / "b" / "file.txt"
     write_atomically(path, "Größe ☃")
     assert path.read_text(encoding="utf-8") == "Größe ☃"
@@ -55,9 +55,7 @@ def test_a_file_is_written_with_its_parents(tmp_path) -> None:
     [(os, "fsync", fail), (Path, "replace", fail), (os, "fsync", interrupt)],
     ids=["full disk", "no move", "interrupt"],
 )
-def test_a_failure_leaves_the_old_file_and_nothing_else(
-    tmp_path, monkeypatch, home, name, failing
-) -> None:
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, home, name, failing):
     path = tmp_path / "file.txt"
     path.write_text("old")
     monkeypatch.setattr(home, name, failing)
@@ -68,7 +66,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(
 
 
 @posix_only
-def test_files_and_directories_get_the_users_usual_permissions(tmp_path) -> None:
+def test_files_and_directories_get_the_users_usual_permissions(tmp_path):
     write_atomically(tmp_path / "file", "x")
     with replaced_directory(tmp_path / "folder"):
         pass
@@ -79,7 +77,7 @@ def test_files_and_directories_get_the_users_usual_permissions(tmp_path) -> None
 
 
 @pytest.fixture
-def old(tmp_path) -> Path:
+def old(tmp_path):
     """A directory with a file."""
     path = tmp_path / "model"
     path.mkdir()
@@ -87,7 +85,7 @@ def old(tmp_path) -> Path:
     return path
 
 
-def test_a_new_directory_appears_complete(tmp_path) -> None:
+def test_a_new_directory_appears_complete(tmp_path):
     path = tmp_path / "a" / "model"
     with replaced_directory(path) as fresh:
         assert not path.exists()
@@ -96,7 +94,7 @@ def test_a_new_directory_appears_complete(tmp_path) -> None:
     assert listing(path.parent) == ["model"]
 
 
-def test_an_old_directory_is_replaced_as_a_whole(old) -> None:
+def test_an_old_directory_is_replaced_as_a_whole(old):
     with replaced_directory(old) as fresh:
         (fresh / "new").write_text("new")
         assert listing(old) == ["old"]
@@ -105,7 +103,7 @@ def test_an_old_directory_is_replaced_as_a_whole(old) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-def test_a_failure_in_the_block_leaves_the_old_directory(old, error) -> None:
+def test_a_failure_in_the_block_leaves_the_old_directory(old, error):
     with pytest.raises(error), replaced_directory(old) as fresh:  # noqa: PT012
         (fresh / "new").write_text("half")
         raise error
@@ -114,7 +112,7 @@ def test_a_failure_in_the_block_leaves_the_old_directory(old, error) -> None:
 
 
 @pytest.mark.parametrize("failing", [1, 2])
-def test_a_failure_while_swapping_leaves_the_old_directory(old, monkeypatch, failing) -> None:
+def test_a_failure_while_swapping_leaves_the_old_directory(old, monkeypatch, failing):
     real, calls = Path.rename, []
 
     def rename(self: Path, target: Path) -> Path:
@@ -131,7 +129,7 @@ def test_a_failure_while_swapping_leaves_the_old_directory(old, monkeypatch, fai
 
 
 @posix_only
-def test_a_link_stays_a_link_and_what_it_points_to_is_replaced(old) -> None:
+def test_a_link_stays_a_link_and_what_it_points_to_is_replaced(old):
     folder, file = old.with_name("folder link"), old.with_name("file link")
     folder.symlink_to(old)
     file.symlink_to(old / "new")
@@ -144,7 +142,7 @@ def test_a_link_stays_a_link_and_what_it_points_to_is_replaced(old) -> None:
 
 
 @posix_only
-def test_a_pipe_is_written_into_and_stays_a_pipe(tmp_path) -> None:
+def test_a_pipe_is_written_into_and_stays_a_pipe(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -167,9 +165,7 @@ def test_a_pipe_is_written_into_and_stays_a_pipe(tmp_path) -> None:
         (["lid", "thesis.txt"], r"holds 'thesis\.txt', which is no part of a box"),
     ],
 )
-def test_only_an_empty_folder_or_one_of_the_same_kind_may_be_replaced(
-    tmp_path, held, message
-) -> None:
+def test_only_an_empty_folder_or_one_of_the_same_kind_may_be_replaced(tmp_path, held, message):
     def check(folder: Path) -> None:
         check_replaceable(folder, kind="a box", marks=["lid"], is_own={"lid", "side"}.__contains__)
 

@@ -29,7 +29,7 @@ from protorynet.labels import LabelCode, learn_labels
         (["sehr gut", "très mauvais", "不错"], ("sehr gut", "très mauvais", "不错")),
     ],
 )
-def test_classes_are_the_distinct_labels_in_order(labels, classes) -> None:
+def test_classes_are_the_distinct_labels_in_order(labels, classes):
     code = learn_labels(labels)
     assert code == LabelCode(classes, "multiclass")
     assert [type(label) for label in code.classes] == [type(label) for label in classes]
@@ -38,7 +38,7 @@ def test_classes_are_the_distinct_labels_in_order(labels, classes) -> None:
 @given(
     st.lists(st.sampled_from(["a", "b c", "ü", "0"]), min_size=2).filter(lambda y: len(set(y)) > 1)
 )
-def test_encoding_and_decoding_gives_the_labels_back(labels) -> None:
+def test_encoding_and_decoding_gives_the_labels_back(labels):
     code = learn_labels(labels)
     targets = code.encode(labels)
     assert (targets.sum(axis=1) == 1).all()
@@ -54,13 +54,13 @@ def test_encoding_and_decoding_gives_the_labels_back(labels) -> None:
         pd.DataFrame({0: [1, 1], 1: [0, 1]}),
     ],
 )
-def test_a_matrix_of_zeros_and_ones_means_several_labels(labels) -> None:
+def test_a_matrix_of_zeros_and_ones_means_several_labels(labels):
     code = learn_labels(labels)
     assert code == LabelCode((0, 1), "multilabel")
     assert code.encode(labels).tolist() == [[1, 0], [1, 1]]
 
 
-def test_the_columns_of_a_table_name_the_classes() -> None:
+def test_the_columns_of_a_table_name_the_classes():
     code = learn_labels(pd.DataFrame({"fun": [1, 0], "sad": [1, 1]}))
     assert code == LabelCode(("fun", "sad"), "multilabel")
 
@@ -77,20 +77,20 @@ def test_the_columns_of_a_table_name_the_classes() -> None:
         [{3, 5}, set(), {3}],
     ],
 )
-def test_sets_of_names_mean_several_labels(labels) -> None:
+def test_sets_of_names_mean_several_labels(labels):
     code = learn_labels(labels)
     assert code in (LabelCode(("a", "b"), "multilabel"), LabelCode((3, 5), "multilabel"))
     assert code.encode(labels).tolist() == [[1, 1], [0, 0], [1, 0]]
 
 
-def test_decoding_several_labels_takes_all_of_at_least_one_half() -> None:
+def test_decoding_several_labels_takes_all_of_at_least_one_half():
     code = LabelCode(("a", "b"), "multilabel")
     probabilities = np.array([[0.5, 0.49], [0.9, 0.8], [0.1, 0.2]], np.float32)
     assert code.decode(probabilities).tolist() == [[1, 0], [1, 1], [0, 0]]
     assert [code.name_of(row) for row in probabilities] == ["a", "a, b", "(none)"]
 
 
-def test_decoding_one_label_takes_the_most_probable() -> None:
+def test_decoding_one_label_takes_the_most_probable():
     code = LabelCode((False, True), "multiclass")
     assert code.decode(np.array([[0.2, 0.8], [0.7, 0.3]], np.float32)).tolist() == [True, False]
     assert code.name_of(np.array([0.2, 0.8], np.float32)) == "True"
@@ -117,12 +117,12 @@ def test_decoding_one_label_takes_the_most_probable() -> None:
         (list(range(60)), "60 distinct labels for 60 documents look like values"),
     ],
 )
-def test_unusable_labels_are_refused(labels, message) -> None:
+def test_unusable_labels_are_refused(labels, message):
     with pytest.raises(InputError, match=message):
         learn_labels(labels)
 
 
-def test_labels_never_seen_in_training_are_named() -> None:
+def test_labels_never_seen_in_training_are_named():
     code = learn_labels(["good", "bad"])
     with pytest.raises(InputError, match=r"'so-so', 'ugly' were not seen .* 'bad', 'good'"):
         code.encode(["good", "ugly", "so-so"])
@@ -136,11 +136,11 @@ def test_labels_never_seen_in_training_are_named() -> None:
         (np.zeros((2, 3)), "has 3 columns, but the model has 2 classes"),
     ],
 )
-def test_labels_that_do_not_fit_a_multilabel_model_are_refused(labels, message) -> None:
+def test_labels_that_do_not_fit_a_multilabel_model_are_refused(labels, message):
     with pytest.raises(InputError, match=message):
         LabelCode(("a", "b"), "multilabel").encode(labels)
 
 
 @pytest.mark.parametrize(("classes", "labels"), [(["0", "1"], [1, 0]), ([0, 1], ["1", "0"])])
-def test_a_label_of_another_type_is_known_by_its_name(classes, labels) -> None:
+def test_a_label_of_another_type_is_known_by_its_name(classes, labels):
     assert learn_labels(classes).encode(labels).argmax(axis=1).tolist() == [1, 0]

@@ -16,13 +16,13 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("total", "enabled"), [(3, False), (0, True)])
-def test_a_bar_that_is_off_or_without_work_says_nothing(capsys, total, enabled) -> None:
+def test_a_bar_that_is_off_or_without_work_says_nothing(capsys, total, enabled):
     with progress_bar("Reading", total, enabled=enabled) as advance:
         advance(total)
     assert capsys.readouterr() == ("", "")
 
 
-def test_away_from_a_terminal_one_line_says_how_long_it_took(capsys) -> None:
+def test_away_from_a_terminal_one_line_says_how_long_it_took(capsys):
     with progress_bar("Reading", 3) as advance:
         advance(3)
     out, err = capsys.readouterr()
@@ -30,13 +30,13 @@ def test_away_from_a_terminal_one_line_says_how_long_it_took(capsys) -> None:
     assert err.startswith("Reading: done in ")
 
 
-def test_failed_work_is_not_called_done(capsys) -> None:
+def test_failed_work_is_not_called_done(capsys):
     with pytest.raises(ZeroDivisionError), progress_bar("Reading", 3):
         raise ZeroDivisionError
     assert "done" not in capsys.readouterr().err
 
 
-def test_in_a_terminal_a_bar_counts_the_steps(monkeypatch, capsys) -> None:
+def test_in_a_terminal_a_bar_counts_the_steps(monkeypatch, capsys):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")

@@ -20,14 +20,14 @@ _ROOMS = """
 _HEAVY = ("torch", "transformers", "sklearn", "pandas", "pyarrow", "rich", "jinja2")
 
 
-def test_the_package_exports_exactly_these_names() -> None:
+def test_the_package_exports_exactly_these_names():
     assert dir(protorynet) == protorynet.__all__ == _PUBLIC.split()
     with pytest.raises(AttributeError, match="has no attribute 'Classifier'"):
         protorynet.Classifier  # noqa: B018
 
 
 @pytest.mark.parametrize("room", _ROOMS.split())
-def test_every_name_that_a_room_exports_is_there(room) -> None:
+def test_every_name_that_a_room_exports_is_there(room):
     home = importlib.import_module(f"protorynet.{room}")
     assert all(getattr(home, name, None) is not None for name in home.__all__)
 
@@ -41,11 +41,11 @@ def imported_by(*modules: str) -> set[str]:
     return set(run.stdout.split())
 
 
-def test_light_modules_import_nothing_heavy() -> None:
+def test_light_modules_import_nothing_heavy():
     rooms = ("errors", "files", "progress", "settings")
     assert imported_by("protorynet", *(f"protorynet.{room}" for room in rooms)) == set()
 
 
-def test_rooms_without_a_network_do_not_import_torch() -> None:
+def test_rooms_without_a_network_do_not_import_torch():
     found = imported_by("protorynet.data", "protorynet.encoders")
     assert not found & {"torch", "transformers", "sklearn"}

@@ -37,14 +37,14 @@ _VALID = (
 )
 
 
-def test_every_setting_is_of_a_kind_that_is_checked_and_described() -> None:
+def test_every_setting_is_of_a_kind_that_is_checked_and_described():
     assert sorted([*_CHOICES, "exact", *_NUMBERS]) == sorted(_HINTS)
     assert sorted(_NUMBERS) == sorted(_RANGES)
     assert [name for name in _HINTS if name not in (Settings.__doc__ or "")] == []
 
 
 @given(_VALID)
-def test_settings_survive_files_of_both_formats(tmp_path_factory, values) -> None:
+def test_settings_survive_files_of_both_formats(tmp_path_factory, values):
     folder = tmp_path_factory.getbasetemp()
     (folder / "settings.toml").write_text(values.to_toml(), encoding="utf-8")
     (folder / "settings.json").write_text(json.dumps(values.to_dict()), encoding="utf-8")
@@ -63,7 +63,7 @@ _WRONG = [
 
 
 @pytest.mark.parametrize(("names", "values", "message"), _WRONG)
-def test_a_wrong_value_is_refused_by_name(names, values, message) -> None:
+def test_a_wrong_value_is_refused_by_name(names, values, message):
     for name in names:
         for value in values:
             with pytest.raises(SettingsError, match=f"{name}=.* {message}"):
@@ -71,24 +71,24 @@ def test_a_wrong_value_is_refused_by_name(names, values, message) -> None:
 
 
 @pytest.mark.parametrize("name", _NUMBERS)
-def test_a_number_out_of_range_is_refused_with_the_range(name) -> None:
+def test_a_number_out_of_range_is_refused_with_the_range(name):
     low, high = map(int if name in _WHOLE else float, _RANGES[name])
     for value in (low - 1, high + 1):
         with pytest.raises(SettingsError, match=f"{name}=.* should be between {low:g} and"):
             Settings(**{name: value})
 
 
-def test_numpy_numbers_become_plain_ones() -> None:
+def test_numpy_numbers_become_plain_ones():
     made = Settings(n_prototypes=np.int64(9), alpha=np.float32(0.5), beta=np.int32(1))
     assert (made.n_prototypes, made.alpha, made.beta) == (9, 0.5, 1.0)
     assert [type(made.n_prototypes), type(made.alpha), type(made.beta)] == [int, float, float]
 
 
-def test_the_fewest_prototypes_are_never_more_than_the_most() -> None:
+def test_the_fewest_prototypes_are_never_more_than_the_most():
     assert Settings(min_prototypes=9, max_prototypes=5).min_prototypes == 5
 
 
-def test_settings_cannot_be_changed_and_replacing_checks_the_new_values() -> None:
+def test_settings_cannot_be_changed_and_replacing_checks_the_new_values():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Settings().alpha = 1.0  # type: ignore[misc]
     assert Settings().replace(alpha=0.25).alpha == 0.25
@@ -98,7 +98,7 @@ def test_settings_cannot_be_changed_and_replacing_checks_the_new_values() -> Non
         Settings().replace(alhpa=1)
 
 
-def test_presets_are_found_by_name_and_the_papers_holds_its_constants() -> None:
+def test_presets_are_found_by_name_and_the_papers_holds_its_constants():
     assert load_settings("default") == Settings()
     paper = load_settings("paper")
     assert (paper.psi_squared, paper.alpha, paper.beta, paper.eta) == (10.0, 0.1, 1e-4, 1.0)
@@ -123,13 +123,13 @@ def test_presets_are_found_by_name_and_the_papers_holds_its_constants() -> None:
         ("nan.json", b'{"alpha": NaN}'),
     ],
 )
-def test_an_unusable_file_is_refused(tmp_path, name, content) -> None:
+def test_an_unusable_file_is_refused(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SettingsError):
         load_settings(tmp_path / name)
 
 
-def test_what_is_neither_preset_nor_settings_file_is_refused(tmp_path) -> None:
+def test_what_is_neither_preset_nor_settings_file_is_refused(tmp_path):
     with pytest.raises(SettingsError, match=r"'no\.toml' is neither a preset"):
         load_settings("no.toml")
     with pytest.raises(SettingsError, match="cannot be read"):

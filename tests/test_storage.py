@@ -38,19 +38,19 @@ def load(path: Path, **options: Any) -> ProtoryNetClassifier:
 
 
 @pytest.fixture(scope="module")
-def clf(reviews, encoder, quick) -> ProtoryNetClassifier:
+def clf(reviews, encoder, quick):
     return make(encoder, quick).fit(reviews.texts, reviews.labels)
 
 
 @pytest.fixture(scope="module")
-def saved(clf, tmp_path_factory) -> Path:
+def saved(clf, tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "model"
     clf.save(path)
     return path
 
 
 @pytest.fixture(scope="module")
-def edited(clf, reviews, tmp_path_factory) -> Path:
+def edited(clf, reviews, tmp_path_factory):
     """A model directory with two edits that stand and one that is undone."""
     path = tmp_path_factory.mktemp("edited") / "model"
     changed = copy.deepcopy(clf)
@@ -64,7 +64,7 @@ def edited(clf, reviews, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tuned(reviews, tiny_bert_folder, quick, tmp_path_factory) -> tuple[ProtoryNetClassifier, Path]:
+def tuned(reviews, tiny_bert_folder, quick, tmp_path_factory):
     """A model with a fine-tuned encoder, and where it was saved."""
     settings = quick.replace(encoder_training="full", encoder_learning_rate=1e-3)
     clf = make(tiny_bert_folder, settings).fit(reviews.texts, reviews.labels)
@@ -74,13 +74,13 @@ def tuned(reviews, tiny_bert_folder, quick, tmp_path_factory) -> tuple[ProtoryNe
 
 
 @pytest.fixture
-def broken(saved, tmp_path) -> Path:
+def broken(saved, tmp_path):
     """A copy to damage."""
     return Path(shutil.copytree(saved, tmp_path / "broken"))
 
 
 @pytest.fixture
-def damaged(edited, tmp_path) -> Path:
+def damaged(edited, tmp_path):
     """A copy of an edited model to damage."""
     return Path(shutil.copytree(edited, tmp_path / "damaged"))
 
@@ -130,9 +130,7 @@ def edit_tensors(path: Path, name: str, change: Callable[[Any], object]) -> None
 # Round trips
 
 
-def test_a_loaded_model_knows_predicts_and_explains_the_same(
-    clf, saved, encoder, unseen_reviews
-) -> None:
+def test_a_loaded_model_knows_predicts_and_explains_the_same(clf, saved, encoder, unseen_reviews):
     loaded = load(saved, encoder=encoder)
     texts = unseen_reviews.texts
     np.testing.assert_array_equal(loaded.predict_proba(texts), clf.predict_proba(texts))
@@ -148,7 +146,7 @@ def test_a_loaded_model_knows_predicts_and_explains_the_same(
     [[1, 0], [True, False], ["ja ☃", "nein | <b>"], [0.5, -1.0], [[1, 0], [1, 1]]],
     ids=["int", "bool", "unicode", "float", "multilabel"],
 )
-def test_classes_come_back_as_they_were(reviews, encoder, quick, tmp_path, labels) -> None:
+def test_classes_come_back_as_they_were(reviews, encoder, quick, tmp_path, labels):
     clf = make(encoder, quick).fit(reviews.texts[:12], labels * 6)
     clf.save(tmp_path / "model")
     loaded = load(tmp_path / "model", encoder=encoder)
@@ -157,7 +155,7 @@ def test_classes_come_back_as_they_were(reviews, encoder, quick, tmp_path, label
     assert loaded.model_.labels == clf.model_.labels
 
 
-def test_a_model_of_given_vectors_needs_no_encoder(quick, tmp_path) -> None:
+def test_a_model_of_given_vectors_needs_no_encoder(quick, tmp_path):
     draw = np.random.default_rng(0)
     sequences = [draw.normal(size=(3, 5)) + label for label in [0, 1] * 10]
     clf = make("precomputed", quick).fit(sequences, [0, 1] * 10)
@@ -166,7 +164,7 @@ def test_a_model_of_given_vectors_needs_no_encoder(quick, tmp_path) -> None:
     np.testing.assert_array_equal(loaded.predict_proba(sequences), clf.predict_proba(sequences))
 
 
-def test_a_fine_tuned_encoder_travels_with_the_model(tuned, reviews, tmp_path) -> None:
+def test_a_fine_tuned_encoder_travels_with_the_model(tuned, reviews, tmp_path):
     clf, path = tuned
     loaded = load(Path(shutil.copytree(path, tmp_path / "elsewhere")))
     given = loaded.predict_proba(reviews.texts)
@@ -175,7 +173,7 @@ def test_a_fine_tuned_encoder_travels_with_the_model(tuned, reviews, tmp_path) -
     np.testing.assert_array_equal(load(tmp_path / "again").predict_proba(reviews.texts), given)
 
 
-def test_saving_twice_writes_the_same_files(clf, saved, tmp_path) -> None:
+def test_saving_twice_writes_the_same_files(clf, saved, tmp_path):
     clf.save(tmp_path / "model")
     assert sorted(listing(saved)) == sorted([*FILES, "README.md"])
     assert listing(tmp_path / "model") == listing(saved)
@@ -185,7 +183,7 @@ def test_saving_twice_writes_the_same_files(clf, saved, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", [*FILES, *EDIT_FILES])
-def test_a_file_that_is_cut_changed_replaced_or_missing_is_named(damaged, name) -> None:
+def test_a_file_that_is_cut_changed_replaced_or_missing_is_named(damaged, name):
     content = (damaged / name).read_bytes()
     draw = random.Random(0)
     variants = [content[: draw.randrange(len(content) - 1)] for _ in range(30)]
@@ -205,7 +203,7 @@ def test_a_file_that_is_cut_changed_replaced_or_missing_is_named(damaged, name) 
             load_model(damaged)
 
 
-def test_a_changed_byte_of_the_configuration_is_noticed_or_harmless(saved, broken) -> None:
+def test_a_changed_byte_of_the_configuration_is_noticed_or_harmless(saved, broken):
     content = (broken / "config.json").read_bytes()
     whole = load_model(saved)[0]
     draw = random.Random(0)
@@ -224,13 +222,13 @@ def test_a_changed_byte_of_the_configuration_is_noticed_or_harmless(saved, broke
     "content",
     [b"null", b"[]", b"3", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"format_version": NaN}'],
 )
-def test_a_configuration_that_is_none_is_refused(broken, content) -> None:
+def test_a_configuration_that_is_none_is_refused(broken, content):
     (broken / "config.json").write_bytes(content)
     with pytest.raises(ModelFormatError):
         load_model(broken)
 
 
-def test_a_path_that_is_no_directory_is_refused(tmp_path) -> None:
+def test_a_path_that_is_no_directory_is_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     for path in (tmp_path / "nothing", tmp_path / "file"):
         with pytest.raises(ModelFormatError, match="there is no model directory"):
@@ -240,7 +238,7 @@ def test_a_path_that_is_no_directory_is_refused(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("version", [FORMAT_VERSION + 1, 0, "1", None, [1]])
-def test_another_format_version_is_refused(broken, version) -> None:
+def test_another_format_version_is_refused(broken, version):
     edit_config(broken, lambda config: config.update(format_version=version), sign=True)
     with pytest.raises(ModelFormatError, match=r"format_version .* this release reads 1"):
         load_model(broken)
@@ -293,7 +291,7 @@ def load_and_use(path: Path) -> None:
         model_card(each)
 
 
-def test_a_forged_configuration_is_refused_or_of_use(broken) -> None:
+def test_a_forged_configuration_is_refused_or_of_use(broken):
     """Right checksums do not make wrong values pass."""
     original = json.loads((broken / "config.json").read_bytes())
     ways = [way for way in leaves(original) if way[0] not in ("format_version", "sha256")]
@@ -303,7 +301,7 @@ def test_a_forged_configuration_is_refused_or_of_use(broken) -> None:
 
 
 @pytest.mark.parametrize("name", ["prototypes.json", "edits.json"])
-def test_forged_prototypes_and_edits_are_refused_or_of_use(damaged, name) -> None:
+def test_forged_prototypes_and_edits_are_refused_or_of_use(damaged, name):
     original = json.loads((damaged / name).read_bytes())
     ways = [way for way in leaves(original) if all(key in (0, 1) for key in way[1::2])]
     for values in forged(original, ways, ODD if name == "prototypes.json" else ODD[::3]):
@@ -332,21 +330,21 @@ def test_forged_prototypes_and_edits_are_refused_or_of_use(damaged, name) -> Non
         lambda t: t.update({"network.reader.head.bias": torch.zeros(2, dtype=torch.int64)}),
     ],
 )
-def test_forged_weights_are_refused(broken, change) -> None:
+def test_forged_weights_are_refused(broken, change):
     edit_tensors(broken, "model.safetensors", change)
     with pytest.raises(ModelFormatError):
         load_model(broken)
 
 
 @pytest.mark.parametrize("name", ["reader_size", "adapter_size"])
-def test_a_forged_size_costs_no_memory(broken, name) -> None:
+def test_a_forged_size_costs_no_memory(broken, name):
     edit_config(broken, lambda config: config["settings"].update({name: 65_536}), sign=True)
     with pytest.raises(ModelFormatError):
         load_model(broken)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json", ""])
-def test_a_damaged_or_missing_encoder_is_noticed(tuned, tmp_path, name) -> None:
+def test_a_damaged_or_missing_encoder_is_noticed(tuned, tmp_path, name):
     path = Path(shutil.copytree(tuned[1], tmp_path / "broken"))
     file = path / "encoder" / name
     if name:
@@ -357,7 +355,7 @@ def test_a_damaged_or_missing_encoder_is_noticed(tuned, tmp_path, name) -> None:
         load(path)
 
 
-def test_another_encoder_and_one_that_cannot_be_found_are_named(saved, tiny_bert_folder) -> None:
+def test_another_encoder_and_one_that_cannot_be_found_are_named(saved, tiny_bert_folder):
     with pytest.raises(EncoderError, match="was made with another encoder: 'hashing'"):
         load(saved, encoder=load_encoder(tiny_bert_folder, device="cpu"))
     with pytest.raises(EncoderError, match="hashing"):
@@ -367,7 +365,7 @@ def test_another_encoder_and_one_that_cannot_be_found_are_named(saved, tiny_bert
 # Saving
 
 
-def test_saving_again_replaces_the_old_model(clf, reviews, encoder, quick, tmp_path) -> None:
+def test_saving_again_replaces_the_old_model(clf, reviews, encoder, quick, tmp_path):
     path = tmp_path / "model"
     path.mkdir()
     make(encoder, quick).fit(reviews.texts, [1, 2] * 30).save(path)
@@ -377,13 +375,13 @@ def test_saving_again_replaces_the_old_model(clf, reviews, encoder, quick, tmp_p
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 
 
-def test_an_encoders_folder_is_no_model_directory(clf, tiny_bert_folder) -> None:
+def test_an_encoders_folder_is_no_model_directory(clf, tiny_bert_folder):
     assert not is_model_directory(tiny_bert_folder)
     with pytest.raises(InputError, match="exists and is not a model directory"):
         clf.save(tiny_bert_folder)
 
 
-def test_an_interrupt_while_saving_leaves_the_old_model(tuned, tmp_path, monkeypatch) -> None:
+def test_an_interrupt_while_saving_leaves_the_old_model(tuned, tmp_path, monkeypatch):
     path = Path(shutil.copytree(tuned[1], tmp_path / "model"))
 
     def interrupt(*_: object) -> None:
@@ -396,7 +394,7 @@ def test_an_interrupt_while_saving_leaves_the_old_model(tuned, tmp_path, monkeyp
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 
 
-def test_saving_needs_a_fitted_model(tmp_path, encoder) -> None:
+def test_saving_needs_a_fitted_model(tmp_path, encoder):
     with pytest.raises(NotFittedError):
         ProtoryNetClassifier(encoder).save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
@@ -405,7 +403,7 @@ def test_saving_needs_a_fitted_model(tmp_path, encoder) -> None:
 # Edits
 
 
-def test_edits_come_back_with_the_model(clf, edited, tmp_path) -> None:
+def test_edits_come_back_with_the_model(clf, edited, tmp_path):
     assert sorted(listing(edited)) == sorted([*FILES, *EDIT_FILES, "README.md"])
     model = load_model(edited)[0]
     assert [entry.number for entry in model.edits.standing] == [1, 3]
@@ -418,7 +416,7 @@ def test_edits_come_back_with_the_model(clf, edited, tmp_path) -> None:
     assert listing(tmp_path / "again") == listing(edited)
 
 
-def test_a_log_of_edits_cannot_be_added_or_hidden(edited, broken, damaged) -> None:
+def test_a_log_of_edits_cannot_be_added_or_hidden(edited, broken, damaged):
     shutil.copy(edited / "edits.json", broken)
     with pytest.raises(ModelFormatError, match=r"edits\.json does not belong to this model"):
         load_model(broken)
@@ -439,20 +437,20 @@ def test_a_log_of_edits_cannot_be_added_or_hidden(edited, broken, damaged) -> No
         lambda t: t.update({"3.network.prototypes": t["3.network.prototypes"] * torch.nan}),
     ],
 )
-def test_forged_states_are_refused(damaged, change) -> None:
+def test_forged_states_are_refused(damaged, change):
     edit_tensors(damaged, "edits.safetensors", change)
     with pytest.raises(ModelFormatError):
         load_model(damaged)
 
 
 @pytest.mark.parametrize("count", [1, 4, -1, True, "3", [3]])
-def test_a_forged_number_of_edits_is_refused(damaged, count) -> None:
+def test_a_forged_number_of_edits_is_refused(damaged, count):
     edit_config(damaged, lambda config: config.update(edits=count), sign=True)
     with pytest.raises(ModelFormatError):
         load_model(damaged)
 
 
-def test_the_last_ten_edits_can_be_undone_and_the_log_keeps_all(clf, tmp_path) -> None:
+def test_the_last_ten_edits_can_be_undone_and_the_log_keeps_all(clf, tmp_path):
     changed = copy.deepcopy(clf)
     for number in range(12):
         changed.edit(rename={changed.prototypes_[0].id: f"name {number}"})
@@ -470,13 +468,13 @@ def test_the_last_ten_edits_can_be_undone_and_the_log_keeps_all(clf, tmp_path) -
 # Automata
 
 
-def test_a_model_without_automata_has_no_file_of_them(clf, tmp_path) -> None:
+def test_a_model_without_automata_has_no_file_of_them(clf, tmp_path):
     save_model(replace(clf.model_, automata=()), tmp_path / "model")
     assert not (tmp_path / "model" / "automata.json").exists()
     assert load_model(tmp_path / "model")[0].automata == ()
 
 
-def test_automata_that_the_configuration_does_not_know_are_refused(broken) -> None:
+def test_automata_that_the_configuration_does_not_know_are_refused(broken):
     edit_config(broken, lambda config: config.pop("automata"), sign=True)
     with pytest.raises(ModelFormatError, match=r"automata\.json does not belong to this model"):
         load_model(broken)
@@ -501,7 +499,7 @@ def test_automata_that_the_configuration_does_not_know_are_refused(broken) -> No
         ("edits", lambda v: v.update(automata=None), "is not a valid model directory"),
     ],
 )
-def test_forged_automata_are_refused(damaged, name, change, reason) -> None:
+def test_forged_automata_are_refused(damaged, name, change, reason):
     edit_json(damaged, f"{name}.json", change)
     with pytest.raises(ModelFormatError, match=reason):
         load_model(damaged)
@@ -510,7 +508,7 @@ def test_forged_automata_are_refused(damaged, name, change, reason) -> None:
 # The model card
 
 
-def test_the_card_tells_what_the_model_is(clf, saved) -> None:
+def test_the_card_tells_what_the_model_is(clf, saved):
     card = (saved / "README.md").read_text(encoding="utf-8")
     assert card == model_card(clf.model_)
     shown = [item.sentence for item in clf.prototypes_]
@@ -520,7 +518,7 @@ def test_the_card_tells_what_the_model_is(clf, saved) -> None:
     assert "automaton" not in model_card(replace(clf.model_, automata=()))
 
 
-def test_text_cannot_break_out_of_the_card(reviews, encoder, quick, tmp_path) -> None:
+def test_text_cannot_break_out_of_the_card(reviews, encoder, quick, tmp_path):
     labels = ["<script>alert(1)</script>", "a|b\n# [x](http://y) `c`"] * 6
     make(encoder, quick).fit(reviews.texts[:12], labels).save(tmp_path / "model")
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
@@ -529,7 +527,7 @@ def test_text_cannot_break_out_of_the_card(reviews, encoder, quick, tmp_path) ->
     assert {line.replace("\\|", "").count("|") for line in rows} == {6}
 
 
-def test_the_card_lists_the_edits_and_warns_where_the_reader_is_behind(clf, edited) -> None:
+def test_the_card_lists_the_edits_and_warns_where_the_reader_is_behind(clf, edited):
     card = (edited / "README.md").read_text(encoding="utf-8")
     log = load_model(edited)[0].edits
     first, second, third = card.split("## Edited by hand since\n\n")[1].splitlines()

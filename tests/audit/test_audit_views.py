@@ -26,13 +26,13 @@ def made(**evidence: object) -> Audit:
     return Audit((Finding("duplicates", "note", f"Look here: {_EVIL}", dict(evidence)),), 1234, 5)
 
 
-def test_every_kind_of_finding_has_a_title_and_no_title_is_without_one() -> None:
+def test_every_kind_of_finding_has_a_title_and_no_title_is_without_one():
     folder = Path(protorynet.audit.__file__).parent
     source = "".join(path.read_text() for path in folder.glob("*.py"))
     assert set(audit_views._TITLES) == set(re.findall(r'Finding\(\s*"(\w+)"', source))
 
 
-def test_the_terminal_counts_findings_and_names_rows_within_its_width() -> None:
+def test_the_terminal_counts_findings_and_names_rows_within_its_width():
     assert printed(made()).startswith("1 note on 1,234 training and 5 test documents\n")
     assert "Nothing to report" in printed(Audit((), 2, 2))
     audit = audit_of(TRAIN, [*TEST, TRAIN[0]])
@@ -40,7 +40,7 @@ def test_the_terminal_counts_findings_and_names_rows_within_its_width() -> None:
     assert max(len(line) for line in printed(audit, 60).splitlines()) <= 60
 
 
-def test_many_and_very_long_examples_are_cut_short() -> None:
+def test_many_and_very_long_examples_are_cut_short():
     examples = [{"split": "test", "row": row, "text": "Hello."} for row in range(9)]
     assert "and 4 more in the evidence" in printed(made(examples=examples))
     for text in ("word " * 100_000, "w" * 5000):
@@ -49,7 +49,7 @@ def test_many_and_very_long_examples_are_cut_short() -> None:
         assert len(example["text"]) <= 120
 
 
-def test_the_texts_steer_neither_a_terminal_nor_a_page() -> None:
+def test_the_texts_steer_neither_a_terminal_nor_a_page():
     evil = made(examples=[{"split": "test", "row": 1, "text": _EVIL}])
     for shown in (printed(evil), audit_fragment(evil)):
         assert "\x1b" not in shown

@@ -19,7 +19,7 @@ from audit_scene import (
 )
 
 from prepared_documents import prepare
-from protorynet import ProtoryNetClassifier, Settings
+from protorynet import ProtoryNetClassifier
 from protorynet.audit import Finding, audit_model
 from protorynet.audit.audit_corpus import AuditCorpus
 from protorynet.audit.leftovers import WordEvidence
@@ -73,12 +73,12 @@ def figures(corpus: AuditCorpus, kind: str) -> list[Finding]:
 
 
 @pytest.fixture(scope="module")
-def corpus() -> AuditCorpus:
+def corpus():
     return corpus_of()
 
 
 @pytest.fixture(scope="module")
-def replied() -> AuditCorpus:
+def replied():
     """Half of the documents end in one reply, with a prototype of its own."""
     train = [
         (f"{text} Dear guest {place}. {_REPLY}", label) if place % 2 else (text, label)
@@ -91,9 +91,7 @@ def replied() -> AuditCorpus:
     return matched(read, np.where(is_reply, 0, spread))
 
 
-def test_a_prototype_of_replies_is_boilerplate_shown_by_a_repeated_sentence(
-    replied: AuditCorpus,
-) -> None:
+def test_a_prototype_of_replies_is_boilerplate_shown_by_a_repeated_sentence(replied):
     (finding,) = meanings(replied, "boilerplate_prototypes")
     (example,) = finding.evidence["examples"]
     assert example["prototype"] == replied.model.prototypes[0].id
@@ -103,7 +101,7 @@ def test_a_prototype_of_replies_is_boilerplate_shown_by_a_repeated_sentence(
     assert meanings(replace(replied, sentences=shown), "boilerplate_prototypes") == []
 
 
-def test_a_prototype_of_one_text_misleads_unless_it_shows_that_text(replied: AuditCorpus) -> None:
+def test_a_prototype_of_one_text_misleads_unless_it_shows_that_text(replied):
     (finding,) = meanings(replied, "repeated_text_prototype")
     assert finding.evidence["share_of_its_sentences"] == 1
     assert "What is shown is not what it means" in finding.message
@@ -115,9 +113,7 @@ def test_a_prototype_of_one_text_misleads_unless_it_shows_that_text(replied: Aud
     assert "What is shown" not in finding.message
 
 
-def test_a_prototype_of_one_class_is_told_unless_its_words_say_the_class(
-    corpus: AuditCorpus,
-) -> None:
+def test_a_prototype_of_one_class_is_told_unless_its_words_say_the_class(corpus):
     travel = np.array([text.startswith("My ") for text in corpus.sentences])
     is_good = corpus.truth[corpus.documents, 1]
     columns = np.where(travel & is_good, 0, np.where(travel, 1, 2 + is_good))
@@ -157,15 +153,13 @@ def too_sure(corpus: AuditCorpus) -> AuditCorpus:
         (far_from_all, "unfamiliar_sentences", "serious", {}),
     ],
 )
-def test_what_makes_a_model_unfit_is_found(
-    corpus: AuditCorpus, change: Any, kind: str, severity: str, evidence: dict[str, Any]
-) -> None:
+def test_what_makes_a_model_unfit_is_found(corpus, change, kind, severity, evidence):
     (finding,) = figures(change(corpus), kind)
     assert finding.severity == severity
     assert evidence.items() <= finding.evidence.items()
 
 
-def test_unused_prototypes_are_named(corpus: AuditCorpus) -> None:
+def test_unused_prototypes_are_named(corpus):
     k = len(corpus.model.prototypes)
     spread = matched(corpus, np.arange(len(corpus.sentences)) % (k - 1))
     (finding,) = figures(spread, "unused_prototypes")
@@ -173,9 +167,7 @@ def test_unused_prototypes_are_named(corpus: AuditCorpus) -> None:
     assert example["prototype"] == corpus.model.prototypes[k - 1].id
 
 
-def test_a_wrong_label_is_suspected_with_the_sentence_that_weighs_most(
-    corpus: AuditCorpus,
-) -> None:
+def test_a_wrong_label_is_suspected_with_the_sentence_that_weighs_most(corpus):
     good = np.where(corpus.truth[:, 1], 0.99, 0.01)
     good[5] = 1 - good[5]
     (finding,) = figures(predicted(corpus, good), "label_suspects")
@@ -190,7 +182,7 @@ def test_a_wrong_label_is_suspected_with_the_sentence_that_weighs_most(
     assert not figures(doubtful, "label_suspects") + figures(doubtful, "order_not_used")
 
 
-def test_training_data_of_another_model_and_a_class_that_is_not_tested_are_found() -> None:
+def test_training_data_of_another_model_and_a_class_that_is_not_tested_are_found():
     assert only(audit_of(reviews(160, seed=8)), "other_training_data").severity == "serious"
     finding = only(
         audit_of(TRAIN, [pair for pair in TEST if pair[1] == "bad"]), "class_not_in_test"
@@ -198,7 +190,7 @@ def test_training_data_of_another_model_and_a_class_that_is_not_tested_are_found
     assert finding.evidence["class"] == "good"
 
 
-def test_order_that_changes_nothing_is_noted() -> None:
+def test_order_that_changes_nothing_is_noted():
     of_one_mind = [
         (" ".join(s + "." for s in text.split(".") if "The " in s), label)
         for text, label in reviews(300, seed=1)
@@ -206,13 +198,13 @@ def test_order_that_changes_nothing_is_noted() -> None:
     assert only(audit_of(TRAIN, of_one_mind), "order_not_used").severity == "note"
 
 
-def test_clean_texts_and_a_sound_model_raise_no_alarm() -> None:
+def test_clean_texts_and_a_sound_model_raise_no_alarm():
     assert {finding.kind for finding in audit_of().findings} <= {"order_not_used"}
     with pytest.raises(InputError, match="no test documents"):
         audit_of(TRAIN, [(" ", "good")])
 
 
-def test_an_audit_is_plain_json_of_sentences_the_most_serious_first() -> None:
+def test_an_audit_is_plain_json_of_sentences_the_most_serious_first():
     audit = audit_of(TRAIN + TRAIN[:3], TEST + TRAIN[:9])
     read = json.loads(json.dumps(audit.to_dict(), allow_nan=False))["findings"]
     assert all(set(f) == {"kind", "severity", "message", "evidence"} for f in read)
@@ -223,7 +215,7 @@ def test_an_audit_is_plain_json_of_sentences_the_most_serious_first() -> None:
     assert severities == sorted(severities, key=["serious", "warning", "note"].index)
 
 
-def test_vectors_without_texts_leave_out_what_needs_texts(quick: Settings) -> None:
+def test_vectors_without_texts_leave_out_what_needs_texts(quick):
     random = np.random.default_rng(0)
     labels = ["good", "bad"] * 30
     sequences = [random.normal(n % 2, 1, (3, 4)).astype(np.float32) for n in range(60)]

@@ -49,9 +49,7 @@ def with_ending(labelled: Labelled, ending: str, label: str) -> Labelled:
     ]
 
 
-def test_texts_in_both_splits_are_named_whatever_their_case_with_the_accuracy_without_them() -> (
-    None
-):
+def test_texts_in_both_splits_are_named_whatever_their_case_with_the_accuracy_without_them():
     wrong, loud = (TRAIN[7][0], "bad"), TRAIN[3][0].upper().replace(".", " !")
     (finding,) = copies(TRAIN, [*TEST, wrong], "shared_texts")
     (example,) = finding.evidence["examples"]
@@ -63,7 +61,7 @@ def test_texts_in_both_splits_are_named_whatever_their_case_with_the_accuracy_wi
     assert finding.severity == "warning"
 
 
-def test_a_changed_or_shorter_test_text_is_nearly_shared_and_an_equal_one_is_not() -> None:
+def test_a_changed_or_shorter_test_text_is_nearly_shared_and_an_equal_one_is_not():
     (text, label), (other, _) = TRAIN[4], TRAIN[6]
     (finding,) = copies([(f"{text} {other}", label), *TRAIN[8:]], [*TEST, (text, label)], _NEAR)
     assert finding.evidence["examples"][0]["train_row"] == 0
@@ -81,11 +79,11 @@ def test_a_changed_or_shorter_test_text_is_nearly_shared_and_an_equal_one_is_not
     ],
     ids=["one sentence", "a formula of nine words"],
 )
-def test_texts_that_share_a_sentence_or_a_formula_are_no_near_copies(pair: tuple[str, str]) -> None:
+def test_texts_that_share_a_sentence_or_a_formula_are_no_near_copies(pair):
     assert near_copies(read_words(pair), np.array([False, True]), np.ones(2, bool)) == []
 
 
-def test_near_copies_are_those_of_a_slow_comparison() -> None:
+def test_near_copies_are_those_of_a_slow_comparison():
     draw = random.Random(2)
     train = [" ".join(draw.choices("abcdefgh", k=30)) for _ in range(40)]
     test = [" ".join(w if draw.random() < 0.97 else "z" for w in t.split()) for t in train[:20]]
@@ -102,27 +100,27 @@ def test_near_copies_are_those_of_a_slow_comparison() -> None:
     assert expected <= {pair.test for pair in found}
 
 
-def test_texts_that_several_authors_filled_in_alike_are_forms_and_no_copies() -> None:
+def test_texts_that_several_authors_filled_in_alike_are_forms_and_no_copies():
     forms = [(f"Guest {name}: {_LONG}", "good") for name in ("Ann", "Bob", "Cy", "Dee")]
     told = copies(TRAIN + forms[:3], TEST + forms[3:], "shared_forms")
     assert [finding.evidence["n_test_documents"] for finding in told] == [1]
     assert not copies(TRAIN + forms[:3], TEST + forms[3:], _NEAR)
 
 
-def test_repeated_texts_are_duplicates_of_their_split_and_many_are_worth_a_warning() -> None:
+def test_repeated_texts_are_duplicates_of_their_split_and_many_are_worth_a_warning():
     found = copies(TRAIN + TRAIN[:20], TEST + TEST[:2], "duplicates")
     counts = [(each.evidence["split"], each.evidence["n_surplus"]) for each in found]
     assert counts == [("train", 20), ("test", 2)]
     assert [each.severity for each in found] == ["warning", "note"]
 
 
-def test_the_same_text_with_two_labels_is_a_conflict_and_with_one_label_is_none() -> None:
+def test_the_same_text_with_two_labels_is_a_conflict_and_with_one_label_is_none():
     (finding,) = copies([*TRAIN, (TRAIN[0][0], "good")], TEST, "conflicting_labels")
     assert finding.evidence["examples"][0]["labels"] == ["bad", "good"]
     assert not copies([*TRAIN, TRAIN[0]], TEST, "conflicting_labels")
 
 
-def test_a_leftover_at_the_end_of_one_class_is_named_with_the_predictions_that_hang_on_it() -> None:
+def test_a_leftover_at_the_end_of_one_class_is_named_with_the_predictions_that_hang_on_it():
     test = with_ending(TEST, "More", "bad")
     finding = only(audit_of(with_ending(TRAIN, "More", "bad"), test), "artefact_sentence")
     assert finding.evidence["sentence"] == "More"
@@ -149,13 +147,13 @@ def test_a_leftover_at_the_end_of_one_class_is_named_with_the_predictions_that_h
         "copies of one document",
     ],
 )
-def test_only_what_gives_the_class_away_is_a_leftover(train: Labelled, expected: list[str]) -> None:
+def test_only_what_gives_the_class_away_is_a_leftover(train, expected):
     corpus = corpus_of(train, TEST)
     found = artefact_sentences(corpus, WordEvidence(corpus))
     assert [finding.evidence["sentence"] for finding in found] == expected
 
 
-def test_a_remark_before_documents_of_all_classes_is_told_unless_it_stands_anywhere() -> None:
+def test_a_remark_before_documents_of_all_classes_is_told_unless_it_stands_anywhere():
     train = [(f"Sent for free. {text}", label) for text, label in TRAIN[:40]]
     (finding,) = fixed_sentences(corpus_of(train + TRAIN[40:]))
     assert (finding.evidence["sentence"], finding.evidence["place"]) == ("Sent for free.", "first")
@@ -165,7 +163,7 @@ def test_a_remark_before_documents_of_all_classes_is_told_unless_it_stands_anywh
     assert fixed_sentences(corpus_of(anywhere)) == []
 
 
-def test_what_no_author_wrote_is_named() -> None:
+def test_what_no_author_wrote_is_named():
     signs = ("<p>", "&amp;", "\\n", "cafÃ©", "XXXX")
     train = [(f"{text} Then {' '.join(signs)} it was.", label) for text, label in TRAIN]
     (finding,) = (f for f in sign_findings(corpus_of(train)) if f.kind == "unclean_texts")
@@ -179,20 +177,20 @@ def test_what_no_author_wrote_is_named() -> None:
     assert signs[0] in finding.evidence["examples"][0]["text"]
 
 
-def test_what_authors_write_is_no_markup() -> None:
+def test_what_authors_write_is_no_markup():
     added = "Then <br /> <3 AT&T a < b xx XX it was."
     both = ([(f"{text} {added}", label) for text, label in split] for split in (TRAIN, TEST))
     assert sign_findings(corpus_of(*both)) == []
 
 
-def test_splits_prepared_in_different_ways_are_told() -> None:
+def test_splits_prepared_in_different_ways_are_told():
     lower = [(text.lower().replace(".", ""), label) for text, label in TEST]
     (finding,) = sign_findings(corpus_of(TRAIN, lower))
     assert finding.kind == "other_preparation"
     assert set(finding.evidence["shares"]) == {"capital letters", "full stops"}
 
 
-def test_sentences_of_few_documents_are_told_together() -> None:
+def test_sentences_of_few_documents_are_told_together():
     train = reviews(3000, seed=3)
     for ending in ("Fin", "Zed"):
         some = [place for place, (text, label) in enumerate(train) if label == "bad"][:25]
@@ -202,7 +200,7 @@ def test_sentences_of_few_documents_are_told_together() -> None:
     assert (finding.kind, finding.evidence["n_sentences"]) == ("telling_sentences", 2)
 
 
-def test_passages_that_many_documents_share_are_named() -> None:
+def test_passages_that_many_documents_share_are_named():
     finding = only(audit_of(with_ending(TRAIN, _LONG, "good")), "copied_passages")
     assert finding.evidence["n_documents"] == 40
     assert finding.evidence["examples"][0]["text"].startswith("We thank every guest")
@@ -213,11 +211,11 @@ def test_passages_that_many_documents_share_are_named() -> None:
     [with_ending(TRAIN, "It was one of the best stays ever.", "good"), TRAIN + [TRAIN[0]] * 60],
     ids=["a short formula", "a document that stands in the data often"],
 )
-def test_what_people_write_or_repeat_whole_is_no_copied_passage(train: Labelled) -> None:
+def test_what_people_write_or_repeat_whole_is_no_copied_passage(train):
     assert copied_passages(corpus_of(train)) == []
 
 
-def test_test_data_of_other_words_other_lengths_or_cut_sentences_are_found() -> None:
+def test_test_data_of_other_words_other_lengths_or_cut_sentences_are_found():
     foreign = [
         (f"Das Zimmer Nummer {n} war sauber, aber das Bad roch leider nach Farbe.", "good")
         for n in range(40)
@@ -233,10 +231,10 @@ def test_test_data_of_other_words_other_lengths_or_cut_sentences_are_found() -> 
     assert (finding.kind, finding.evidence["share"]) == ("cut_sentences", 1)
 
 
-def test_empty_documents_are_counted_and_left_out() -> None:
+def test_empty_documents_are_counted_and_left_out():
     finding = only(audit_of(TRAIN, [*TEST, (" ", "good")]), "empty_documents")
     assert (finding.evidence["split"], finding.evidence["n_documents"]) == ("test", 1)
 
 
-def test_unspaced_scripts_are_read_by_characters() -> None:
+def test_unspaced_scripts_are_read_by_characters():
     assert read_words(["房间很干净。", "房间很脏"]).lengths.tolist() == [5, 4]

@@ -8,7 +8,7 @@ import pytest
 from audit_scene import found, only
 
 from protorynet import ProtoryNetClassifier, read_table
-from protorynet.audit import Audit, audit_model
+from protorynet.audit import audit_model
 from protorynet.cli.command_inputs import labelled_documents
 
 TABLE = Path(__file__).parents[3] / "shared" / "data" / "hotel.parquet"
@@ -20,7 +20,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def hotel() -> Audit:
+def hotel():
     train, test = (
         read_table(TABLE, text="text", label="label", split=split) for split in ("train", "test")
     )
@@ -28,7 +28,7 @@ def hotel() -> Audit:
     return audit_model(clf.model_, *(labelled_documents(clf, table) for table in (train, test)))
 
 
-def test_the_known_faults_are_found_and_no_others_made_up(hotel: Audit) -> None:
+def test_the_known_faults_are_found_and_no_others_made_up(hotel):
     finding = only(hotel, "artefact_sentence")
     assert (finding.evidence["sentence"], finding.severity) == ("More", "serious")
     finding = only(hotel, "shared_texts")

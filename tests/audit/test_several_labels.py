@@ -14,7 +14,7 @@ ROOM = ["The room was spotless and quiet.", "Our bed was very comfortable."]
 REST = ["We came by train on Monday.", "It rained for two days."]
 
 
-def test_a_suspected_label_is_judged_by_the_class_in_dispute() -> None:
+def test_a_suspected_label_is_judged_by_the_class_in_dispute():
     random = np.random.default_rng(0)
     texts, labels = [], []
     for _ in range(300):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_scene import SETTINGS, Ended, Fails, Run, reviews, the_error, write_csv
+from cli_scene import SETTINGS, Ended, reviews, the_error, write_csv
 
 from protorynet.cli import main
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory) -> Iterator[None]:
+def _own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PROTORYNET_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.delenv("PROTORYNET_DEBUG", raising=False)
@@ -23,7 +22,7 @@ def _own_cache(tmp_path_factory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def data(tmp_path_factory) -> Path:
+def data(tmp_path_factory):
     """A folder with reviews.csv (columns review, sentiment, split) and quick.toml."""
     folder = tmp_path_factory.mktemp("data")
     rows = [
@@ -36,18 +35,18 @@ def data(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def table(data) -> Path:
+def table(data):
     return data / "reviews.csv"
 
 
 @pytest.fixture(scope="session")
-def quick(data) -> tuple[str, str]:
+def quick(data):
     """Options that make training quick."""
     return ("--settings", str(data / "quick.toml"))
 
 
 @pytest.fixture(scope="session")
-def trained(table, quick, tmp_path_factory) -> Path:
+def trained(table, quick, tmp_path_factory):
     """A model directory that tests only read."""
     folder = tmp_path_factory.mktemp("trained") / "model"
     assert main(["fit", str(table), "-o", str(folder), *quick]) == 0
@@ -55,13 +54,13 @@ def trained(table, quick, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def model(trained, tmp_path) -> Path:
+def model(trained, tmp_path):
     """A model directory of the test's own, to damage or replace."""
     return Path(shutil.copytree(trained, tmp_path / "own model"))
 
 
 @pytest.fixture
-def run(capsys) -> Run:
+def run(capsys):
     """Run a command in this process."""
 
     def run_command(*arguments: object) -> Ended:
@@ -73,7 +72,7 @@ def run(capsys) -> Run:
 
 
 @pytest.fixture
-def fails(run) -> Fails:
+def fails(run):
     """Run a command that must fail with one line, print nothing else, and return that line."""
 
     def run_failing(*arguments: object, code: int = 2) -> str:

@@ -11,7 +11,7 @@ from cli_scene import reviews, write_csv
 OF = ("--label", "positive")
 
 
-def test_train_rows_teach_and_test_rows_measure(run, trained, table) -> None:
+def test_train_rows_teach_and_test_rows_measure(run, trained, table):
     ended = run("automaton", trained, *OF, "--data", table, "--json")
     assert ended.code == 0, ended.err
     values = json.loads(ended.out)
@@ -20,7 +20,7 @@ def test_train_rows_teach_and_test_rows_measure(run, trained, table) -> None:
     assert 1 <= values["n_states"] <= 20
 
 
-def test_of_documents_without_another_split_a_fifth_measures(run, trained, table, tmp_path) -> None:
+def test_of_documents_without_another_split_a_fifth_measures(run, trained, table, tmp_path):
     plain = write_csv(tmp_path / "plain.csv", ["review"], [(text,) for text, _ in reviews()])
     ended = run("automaton", trained, "--label", "negative", "--data", plain, "--json")
     values = json.loads(ended.out)
@@ -35,7 +35,7 @@ def test_of_documents_without_another_split_a_fifth_measures(run, trained, table
 
 
 @pytest.mark.parametrize("is_stored", [False, True])
-def test_it_is_told_in_words_and_drawn(run, trained, table, tmp_path, is_stored) -> None:
+def test_it_is_told_in_words_and_drawn(run, trained, table, tmp_path, is_stored):
     words = OF if is_stored else (*OF, "--data", table)
     assert run("automaton", trained, *words).out.startswith("Fidelity ")
     picture = tmp_path / "new" / "automaton.svg"
@@ -44,7 +44,7 @@ def test_it_is_told_in_words_and_drawn(run, trained, table, tmp_path, is_stored)
     assert ElementTree.parse(picture).getroot().get("role") == "img"
 
 
-def test_without_data_it_is_the_one_of_the_training(run, trained) -> None:
+def test_without_data_it_is_the_one_of_the_training(run, trained):
     values = json.loads(run("automaton", trained, *OF, "--json").out)
     values.pop("edges")
     assert values == json.loads((trained / "automata.json").read_bytes())["automata"][1]
@@ -58,11 +58,11 @@ def test_without_data_it_is_the_one_of_the_training(run, trained) -> None:
         ((*OF, "--split", "dev"), "'dev'"),
     ],
 )
-def test_wrong_usage_is_refused(fails, trained, table, words, message) -> None:
+def test_wrong_usage_is_refused(fails, trained, table, words, message):
     assert message in fails("automaton", trained, "--data", table, *words)
 
 
-def test_what_needs_a_table_says_so(run, fails, model) -> None:
+def test_what_needs_a_table_says_so(run, fails, model):
     assert "need --data FILE" in fails("automaton", model, *OF, "--states", 3)
     first = json.loads((model / "prototypes.json").read_bytes())["prototypes"][0]["id"]
     assert run("edit", model, "--drop", first).code == 0

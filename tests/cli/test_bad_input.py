@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_scene import Fails, reviews, snapshot, write_csv
+from cli_scene import reviews, snapshot, write_csv
 
 from protorynet.storage import load_model, save_model
 
@@ -16,7 +16,7 @@ LONG = 200_000
 
 
 @pytest.fixture
-def fit_fails(fails, quick, tmp_path) -> Fails:
+def fit_fails(fails, quick, tmp_path):
     """Fit on a table that cannot be used, and check that nothing is left behind."""
 
     def fit(source: Path, *options: str) -> str:
@@ -38,11 +38,11 @@ def fit_fails(fails, quick, tmp_path) -> Fails:
     ],
     ids=["empty", "one class", "no sentence", "no text"],
 )
-def test_a_table_that_cannot_be_learnt_from_is_refused(fit_fails, tmp_path, rows, message) -> None:
+def test_a_table_that_cannot_be_learnt_from_is_refused(fit_fails, tmp_path, rows, message):
     assert message in fit_fails(write_csv(tmp_path / "t.csv", ["text", "label"], rows))
 
 
-def test_a_file_that_is_no_table_is_refused(fit_fails, tmp_path) -> None:
+def test_a_file_that_is_no_table_is_refused(fit_fails, tmp_path):
     assert "there is no file" in fit_fails(tmp_path / "t.csv")
     for ending in ("csv", "jsonl", "parquet"):
         (tmp_path / f"t.{ending}").write_bytes(np.random.default_rng(0).bytes(5_000))
@@ -60,13 +60,13 @@ def test_a_file_that_is_no_table_is_refused(fit_fails, tmp_path) -> None:
         (("--settings", "SETTINGS"), "unknown setting(s) learning"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(fit_fails, table, tmp_path, options, message) -> None:
+def test_options_that_do_not_fit_are_refused(fit_fails, table, tmp_path, options, message):
     (tmp_path / "s.toml").write_text("learning = 1")
     known = {"SETTINGS": str(tmp_path / "s.toml")}
     assert message in fit_fails(table, *(known.get(word, word) for word in options))
 
 
-def test_labels_unseen_in_training_are_named(fails, trained, tmp_path) -> None:
+def test_labels_unseen_in_training_are_named(fails, trained, tmp_path):
     rows = [*reviews(), ("It was so-so. Neither good nor bad.", "mixed")]
     source = write_csv(tmp_path / "t.csv", ["text", "label"], rows)
     line = fails("evaluate", trained, source)
@@ -75,7 +75,7 @@ def test_labels_unseen_in_training_are_named(fails, trained, tmp_path) -> None:
     assert "'mixed'" in fails("report", trained, source, "-o", tmp_path / "a.html")
 
 
-def test_a_very_long_document_is_learnt_from_and_predicted(run, quick, tmp_path) -> None:
+def test_a_very_long_document_is_learnt_from_and_predicted(run, quick, tmp_path):
     rows = [*reviews(), (" ".join(["A word"] * (LONG // 7)), "positive")]
     source = write_csv(tmp_path / "t.csv", ["text", "label"], rows)
     model = tmp_path / "m"
@@ -86,7 +86,7 @@ def test_a_very_long_document_is_learnt_from_and_predicted(run, quick, tmp_path)
     assert run("predict", model, source, "-o", tmp_path / "out.csv").code == 0
 
 
-def test_twenty_documents_of_four_classes_with_strange_names(run, tmp_path) -> None:
+def test_twenty_documents_of_four_classes_with_strange_names(run, tmp_path):
     subjects = {"très bien ✓": "dog", "sehr schlecht": "planet", "3": "train", "d,e": "painter"}
     rows = [
         (f"This is about a {name}. The {name} was number {number}.", label)
@@ -104,7 +104,7 @@ def test_twenty_documents_of_four_classes_with_strange_names(run, tmp_path) -> N
 
 def test_an_existing_model_is_replaced_on_demand_and_other_folders_never(
     run, fails, table, quick, model, tmp_path
-) -> None:
+):
     before = snapshot(model)
     assert "--force" in fails("fit", table, "-o", model)
     assert snapshot(model) == before
@@ -138,7 +138,7 @@ def test_an_existing_model_is_replaced_on_demand_and_other_folders_never(
 )
 def test_what_cannot_be_done_is_refused_before_any_work(
     fails, table, trained, tmp_path, words, message
-) -> None:
+):
     (tmp_path / "file").touch()
     taken = write_csv(tmp_path / "t.csv", ["text", "p_positive"], [("It was great.", "1")])
     known = {"TABLE": table, "MODEL": trained, "FOLDER": tmp_path, "TAKEN": taken}
@@ -160,7 +160,7 @@ def test_what_cannot_be_done_is_refused_before_any_work(
         (["train"], "train"),
     ],
 )
-def test_wrong_usage_points_to_the_help(fails, arguments, message) -> None:
+def test_wrong_usage_points_to_the_help(fails, arguments, message):
     line = fails(*arguments)
     assert message in line
     assert line.endswith("--help")
@@ -169,7 +169,7 @@ def test_wrong_usage_points_to_the_help(fails, arguments, message) -> None:
 @pytest.mark.parametrize(
     "words", [("prototypes",), ("explain", "Fine."), ("predict", "TABLE"), ("evaluate", "TABLE")]
 )
-def test_a_model_that_cannot_be_used_is_refused(fails, model, table, tmp_path, words) -> None:
+def test_a_model_that_cannot_be_used_is_refused(fails, model, table, tmp_path, words):
     command, *rest = (table if word == "TABLE" else word for word in words)
     assert "there is no model directory" in fails(command, tmp_path / "none", *rest)
     if command != "prototypes":
@@ -184,7 +184,7 @@ def test_a_model_that_cannot_be_used_is_refused(fails, model, table, tmp_path, w
     assert snapshot(model) == before
 
 
-def test_something_unexpected_is_one_line_that_names_it(fails, trained, monkeypatch) -> None:
+def test_something_unexpected_is_one_line_that_names_it(fails, trained, monkeypatch):
     def explode(*_: object, **__: object) -> None:
         raise ZeroDivisionError("1 / 0\nsecond line")
 
@@ -194,6 +194,6 @@ def test_something_unexpected_is_one_line_that_names_it(fails, trained, monkeypa
     assert "PROTORYNET_DEBUG=1" in line
 
 
-def test_debugging_shows_the_traceback(run, tmp_path, monkeypatch) -> None:
+def test_debugging_shows_the_traceback(run, tmp_path, monkeypatch):
     monkeypatch.setenv("PROTORYNET_DEBUG", "1")
     assert "Traceback" in run("prototypes", tmp_path / "none").err

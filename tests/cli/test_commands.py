@@ -18,21 +18,21 @@ from protorynet.cli import app, commands
 TEXT = "The story was boring. But the music was wonderful, and I loved it!"
 
 
-def test_version_and_help_are_printed(run) -> None:
+def test_version_and_help_are_printed(run):
     assert run("--version").out == f"protorynet {__version__}\n"
     ended = run()
     assert (ended.code, "Usage: protorynet" in ended.out) == (0, True)
 
 
 @pytest.mark.parametrize("command", [info.callback.__name__ for info in app.registered_commands])
-def test_help_of_every_command_has_an_example(run, command) -> None:
+def test_help_of_every_command_has_an_example(run, command):
     ended = run(command, "--help")
     assert ended.code == 0
     assert f"Example: protorynet {command}" in ended.out
 
 
 @pytest.mark.parametrize("command", ["bench", "datasets", "survey"])
-def test_a_command_of_the_laboratory_says_what_to_install(fails, monkeypatch, command) -> None:
+def test_a_command_of_the_laboratory_says_what_to_install(fails, monkeypatch, command):
     app = typer.Typer()
     monkeypatch.setattr(commands, "entry_points", lambda group: ())
     monkeypatch.setattr(commands, "app", app)
@@ -42,7 +42,7 @@ def test_a_command_of_the_laboratory_says_what_to_install(fails, monkeypatch, co
     assert line.endswith("pip install 'protorynet[lab]'")
 
 
-def test_fit_prints_accuracy_guesses_and_what_to_type_next(run, table, quick, tmp_path) -> None:
+def test_fit_prints_accuracy_guesses_and_what_to_type_next(run, table, quick, tmp_path):
     ended = run("fit", table, "-o", tmp_path / "m", *quick)
     assert ended.code == 0
     assert "held-out" in ended.out
@@ -52,7 +52,7 @@ def test_fit_prints_accuracy_guesses_and_what_to_type_next(run, table, quick, tm
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
-def test_fit_passes_its_options_on_and_prints_one_object(run, table, quick, tmp_path) -> None:
+def test_fit_passes_its_options_on_and_prints_one_object(run, table, quick, tmp_path):
     options = ["--max-prototypes", 3, "--encoder-training", "none", "--splitter", "paper"]
     ended = run("fit", table, "-o", tmp_path / "m", *quick, *options, "--seed", 5, "--json")
     given = json.loads(ended.out)
@@ -66,7 +66,7 @@ def test_fit_passes_its_options_on_and_prints_one_object(run, table, quick, tmp_
     assert given["n_prototypes"] <= 3
 
 
-def test_a_split_is_known_in_capitals_and_a_missing_one_is_reported(run, quick, tmp_path) -> None:
+def test_a_split_is_known_in_capitals_and_a_missing_one_is_reported(run, quick, tmp_path):
     header = ("review", "sentiment", "split")
     rows = [(*row, "Train" if n % 5 else "Test") for n, row in enumerate(reviews())]
     table = write_csv(tmp_path / "capitals.csv", header, rows)
@@ -77,13 +77,13 @@ def test_a_split_is_known_in_capitals_and_a_missing_one_is_reported(run, quick, 
     assert "has no 'test' but 'dev', so all 10 rows are used" in ended.err
 
 
-def test_prototypes_name_their_rows_in_the_file(trained) -> None:
+def test_prototypes_name_their_rows_in_the_file(trained):
     listed = json.loads((trained / "prototypes.json").read_text())["prototypes"]
     texts = [text for text, _ in reviews()]
     assert all(item["sentence"] in texts[item["row"]] for item in listed)
 
 
-def test_evaluate_prints_accuracy_and_measures(run, trained, table) -> None:
+def test_evaluate_prints_accuracy_and_measures(run, trained, table):
     ended = run("evaluate", trained, table)
     assert ended.code == 0
     assert ended.out.startswith("Accuracy ")
@@ -96,7 +96,7 @@ def test_evaluate_prints_accuracy_and_measures(run, trained, table) -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
-def test_predict_appends_what_the_classifier_says(run, trained, table, tmp_path, ending) -> None:
+def test_predict_appends_what_the_classifier_says(run, trained, table, tmp_path, ending):
     output = tmp_path / f"out.{ending}"
     assert run("predict", trained, table, "-o", output).code == 0
     read = {
@@ -120,9 +120,7 @@ def test_predict_appends_what_the_classifier_says(run, trained, table, tmp_path,
     assert got["trajectory"][3] == " ".join(map(str, steps))
 
 
-def test_predict_without_output_prints_csv_without_empty_rows(
-    run, trained, table, tmp_path
-) -> None:
+def test_predict_without_output_prints_csv_without_empty_rows(run, trained, table, tmp_path):
     ended = run("predict", trained, table, "--split", "test")
     rows = list(csv.DictReader(io.StringIO(ended.out)))
     assert [int(row["row"]) for row in rows] == list(range(0, 40, 5))
@@ -133,7 +131,7 @@ def test_predict_without_output_prints_csv_without_empty_rows(
     assert "left out 1 documents that hold no sentence" in ended.err
 
 
-def test_explain_shows_every_sentence_and_the_verdict(run, trained, monkeypatch) -> None:
+def test_explain_shows_every_sentence_and_the_verdict(run, trained, monkeypatch):
     shown = run("explain", trained, TEXT).out
     for words in ("The story was boring.", "like prototype", "Verdict: "):
         assert words in shown
@@ -145,7 +143,7 @@ def test_explain_shows_every_sentence_and_the_verdict(run, trained, monkeypatch)
         assert run("explain", trained, *arguments).out == shown
 
 
-def test_explain_json_has_the_promised_shape(run, trained) -> None:
+def test_explain_json_has_the_promised_shape(run, trained):
     given = json.loads(run("explain", trained, TEXT, "--json").out)
     assert set(given["probabilities"]) == {"negative", "positive"}
     first = given["sentences"][0]
@@ -154,7 +152,7 @@ def test_explain_json_has_the_promised_shape(run, trained) -> None:
     assert TEXT[first["start"] : first["end"]] == first["text"]
 
 
-def test_explain_takes_a_table(run, trained, table) -> None:
+def test_explain_takes_a_table(run, trained, table):
     ended = run("explain", trained, "--input", table)
     assert ended.out.count("Verdict: ") == 10
     assert "the first 10 of 40 texts" in ended.err
@@ -167,7 +165,7 @@ def test_explain_takes_a_table(run, trained, table) -> None:
             assert spans == [word["text"] for word in step[words]]
 
 
-def test_explain_writes_a_page(run, trained, tmp_path) -> None:
+def test_explain_writes_a_page(run, trained, tmp_path):
     page = tmp_path / "page.html"
     ended = run("explain", trained, TEXT, "--words", "--html", page)
     assert (ended.code, ended.out) == (0, "")
@@ -175,7 +173,7 @@ def test_explain_writes_a_page(run, trained, tmp_path) -> None:
     assert "<mark " in page.read_text()
 
 
-def test_prototypes_are_listed_without_the_encoder(run, trained, tmp_path, monkeypatch) -> None:
+def test_prototypes_are_listed_without_the_encoder(run, trained, tmp_path, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the encoder was loaded")
 
@@ -188,7 +186,7 @@ def test_prototypes_are_listed_without_the_encoder(run, trained, tmp_path, monke
     assert (tmp_path / "page.html").read_text().startswith("<!")
 
 
-def test_cache_tells_where_it_is_and_can_be_cleared(run, tmp_path, monkeypatch) -> None:
+def test_cache_tells_where_it_is_and_can_be_cleared(run, tmp_path, monkeypatch):
     from protorynet.encoders import EmbeddingCache, load_encoder
 
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path))
@@ -201,7 +199,7 @@ def test_cache_tells_where_it_is_and_can_be_cleared(run, tmp_path, monkeypatch) 
     assert "Size    0 bytes" in run("cache").out
 
 
-def test_documents_may_have_several_labels(run, quick, tmp_path) -> None:
+def test_documents_may_have_several_labels(run, quick, tmp_path):
     lines = [
         json.dumps({"text": text, "labels": [label, *(["music"] if "music" in text else [])]})
         for text, label in reviews()
@@ -216,7 +214,7 @@ def test_documents_may_have_several_labels(run, quick, tmp_path) -> None:
     assert header == ",".join(f'"{name}"' for name in names.split())
 
 
-def test_a_fitted_model_splits_as_it_was_trained_whatever_the_next_fit_would_do(trained) -> None:
+def test_a_fitted_model_splits_as_it_was_trained_whatever_the_next_fit_would_do(trained):
     classifier = ProtoryNetClassifier.load(trained)
     before = classifier.predict_proba([TEXT])
     assert (classifier.set_params(splitter="paper").predict_proba([TEXT]) == before).all()

@@ -15,7 +15,7 @@ _NEW = "The costumes were splendid."
 
 
 @pytest.fixture(scope="session")
-def trained(table, tmp_path_factory) -> Path:
+def trained(table, tmp_path_factory):
     """A model with prototypes enough to edit."""
     folder = tmp_path_factory.mktemp("editable")
     settings = folder / "settings.toml"
@@ -35,7 +35,7 @@ def ids(model: Path) -> list[int]:
     return [item["id"] for item in prototypes(model)]
 
 
-def test_every_edit_at_once_with_retraining(run, model, table) -> None:
+def test_every_edit_at_once_with_retraining(run, model, table):
     first, second, third, *others = ids(model)
     ended = run(
         *("edit", model, "--drop", first, "--merge", f"{second},{third}"),
@@ -53,7 +53,7 @@ def test_every_edit_at_once_with_retraining(run, model, table) -> None:
     assert "has not been retrained" not in ended.out
 
 
-def test_the_edited_model_explains_with_the_new_sentence(run, model) -> None:
+def test_the_edited_model_explains_with_the_new_sentence(run, model):
     number = ids(model)[0]
     ended = run("edit", model, "--replace", number, _NEW)
     assert "The reader has not been retrained" in ended.out
@@ -64,7 +64,7 @@ def test_the_edited_model_explains_with_the_new_sentence(run, model) -> None:
     assert step["similarity"] == pytest.approx(1.0, abs=1e-4)
 
 
-def test_json_is_one_object_with_the_accuracies(run, model, table) -> None:
+def test_json_is_one_object_with_the_accuracies(run, model, table):
     number = ids(model)[0]
     ended = run("edit", model, "--drop", number, "--retrain", table, "--split", "train", "--json")
     given = json.loads(ended.out)
@@ -79,7 +79,7 @@ def test_json_is_one_object_with_the_accuracies(run, model, table) -> None:
 
 
 @pytest.mark.parametrize("kind", ["drop", "merge", "replace", "rename"])
-def test_undo_restores_the_files(run, model, kind) -> None:
+def test_undo_restores_the_files(run, model, kind):
     before = snapshot(model)
     first, second, *_ = ids(model)
     words = {
@@ -96,7 +96,7 @@ def test_undo_restores_the_files(run, model, kind) -> None:
     assert all(after[name] == before[name] for name in ("prototypes.json", "model.safetensors"))
 
 
-def test_options_may_be_repeated_and_another_model_made(run, model, tmp_path) -> None:
+def test_options_may_be_repeated_and_another_model_made(run, model, tmp_path):
     first, second, third, *_ = ids(model)
     before, other = snapshot(model), tmp_path / "other"
     words = ("--rename", first, "one", "--drop", third, "--rename", second, "--drop")
@@ -105,7 +105,7 @@ def test_options_may_be_repeated_and_another_model_made(run, model, tmp_path) ->
     assert snapshot(model) == before
 
 
-def test_without_an_edit_the_log_is_listed(run, model) -> None:
+def test_without_an_edit_the_log_is_listed(run, model):
     assert run("edit", model).out == "No edits so far.\n"
     number = ids(model)[0]
     run("edit", model, "--rename", number, "a \x1b[31mname")
@@ -142,19 +142,19 @@ def test_without_an_edit_the_log_is_listed(run, model) -> None:
         (("-o", "other"), "there is no edit to save"),
     ],
 )
-def test_bad_input_ends_with_one_line_and_code_2(fails, model, words, message) -> None:
+def test_bad_input_ends_with_one_line_and_code_2(fails, model, words, message):
     before = snapshot(model)
     assert message in fails("edit", model, *words)
     assert snapshot(model) == before
 
 
-def test_too_few_prototypes_and_an_existing_directory_are_refused(fails, model, tmp_path) -> None:
+def test_too_few_prototypes_and_an_existing_directory_are_refused(fails, model, tmp_path):
     words = ",".join(map(str, ids(model)[1:]))
     assert "a model needs at least 2" in fails("edit", model, "--drop", words)
     assert "exists already" in fails("edit", model, "--drop", 1, "-o", tmp_path)
 
 
-def test_a_folder_that_cannot_be_replaced_is_refused_before_retraining(run, model, table) -> None:
+def test_a_folder_that_cannot_be_replaced_is_refused_before_retraining(run, model, table):
     (model / "report.html").write_text("mine", encoding="utf-8")
     ended = run("edit", model, "--rename", "1", "first", "--retrain", table)
     assert (ended.code, "report.html" in ended.err) == (2, True)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -9,7 +8,7 @@ from protorynet.cli import main
 from protorynet.encoders import choose_encoder
 
 
-def test_the_encoders_are_listed_with_what_auto_takes(run, monkeypatch) -> None:
+def test_the_encoders_are_listed_with_what_auto_takes(run, monkeypatch):
     monkeypatch.setattr("protorynet.encoders.registry.SECONDS_PER_ENCODER", 0.0)
     ended = run("encoders", "--device", "cpu")
     assert ended.code == 0
@@ -23,14 +22,14 @@ def test_the_encoders_are_listed_with_what_auto_takes(run, monkeypatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def automatic(table, quick, tmp_path_factory) -> Path:
+def automatic(table, quick, tmp_path_factory):
     folder = tmp_path_factory.mktemp("auto") / "model"
     options = ["--encoder", "auto", "--device", "cpu"]
     assert main(["fit", str(table), "-o", str(folder), *quick, *options]) == 0
     return folder
 
 
-def test_a_model_of_a_variant_is_evaluated_explained_and_edited(automatic, table, run) -> None:
+def test_a_model_of_a_variant_is_evaluated_explained_and_edited(automatic, table, run):
     config = json.loads((automatic / "config.json").read_text())
     assert config["encoder"]["name"] == choose_encoder("cpu").name
     assert json.loads(run("evaluate", automatic, table, "--json").out)["accuracy"] > 0.8
@@ -40,14 +39,14 @@ def test_a_model_of_a_variant_is_evaluated_explained_and_edited(automatic, table
     assert dropped.code == 0, dropped.err
 
 
-def test_auto_takes_float32_where_the_weights_are_trained(capsys) -> None:
+def test_auto_takes_float32_where_the_weights_are_trained(capsys):
     from protorynet.cli.fit_command import _chosen_encoder
 
     assert _chosen_encoder("auto", "full", "cpu") == "minilm"
     assert "full training" in capsys.readouterr().err
 
 
-def test_a_variant_cannot_be_trained_itself(table, tmp_path, fails) -> None:
+def test_a_variant_cannot_be_trained_itself(table, tmp_path, fails):
     options = ("--encoder", "minilm:bf16", "--encoder-training", "full")
     message = fails("fit", table, "-o", tmp_path / "model", *options)
     assert "encoder_training='full' needs a transformer encoder" in message

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,15 +11,13 @@ pytest.importorskip("onnxruntime")
 
 
 @pytest.fixture(scope="module")
-def exported(trained, tmp_path_factory) -> Path:
+def exported(trained, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli") / "exported"
     assert main(["export", str(trained), "-o", str(folder), "--format", "onnx"]) == 0
     return folder
 
 
-def test_the_export_predicts_and_explains_as_the_model(
-    run, trained, exported, table, tmp_path
-) -> None:
+def test_the_export_predicts_and_explains_as_the_model(run, trained, exported, table, tmp_path):
     rows, steps = [], []
     for folder in (trained, exported):
         run("predict", folder, table, "-o", tmp_path / "out.jsonl")
@@ -35,7 +32,7 @@ def test_the_export_predicts_and_explains_as_the_model(
         assert ours["probability"] == pytest.approx(theirs["probability"], abs=1e-5)
 
 
-def test_the_export_tells_how_both_do_on_a_table(run, trained, table, tmp_path) -> None:
+def test_the_export_tells_how_both_do_on_a_table(run, trained, table, tmp_path):
     ended = run("export", trained, "-o", tmp_path / "m", "--check", table, "--json")
     said = json.loads(ended.out)
     assert said["check"]["same_labels"] == 1
@@ -54,9 +51,7 @@ def test_the_export_tells_how_both_do_on_a_table(run, trained, table, tmp_path) 
         (("predict", "MODEL", "TABLE", "--runtime", "onnx"), "protorynet export"),
     ],
 )
-def test_what_cannot_be_done_is_refused(
-    fails, trained, exported, table, tmp_path, words, message
-) -> None:
+def test_what_cannot_be_done_is_refused(fails, trained, exported, table, tmp_path, words, message):
     (tmp_path / "precious.txt").write_text("mine")
     known = {"MODEL": trained, "EXPORT": exported, "TABLE": table, "FOLDER": tmp_path}
     assert message in fails(*(known.get(word, word) for word in words))

@@ -36,12 +36,12 @@ STOPPABLE = (
 
 
 @pytest.fixture(autouse=True)
-def _toy(monkeypatch) -> None:
+def _toy(monkeypatch):
     monkeypatch.setattr("protorynet.inference.predictor.open_predictor", open_toy)
 
 
 @pytest.fixture(scope="module")
-def big(tmp_path_factory) -> Path:
+def big(tmp_path_factory):
     """A folder with one table of eight chunks as big.parquet and big.csv, and a toy model."""
     folder = tmp_path_factory.mktemp("big")
     texts = [f"Room {number} was clean. Floor {number % 7} was not." for number in range(N_ROWS)]
@@ -54,7 +54,7 @@ def big(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def slow(tmp_path) -> Path:
+def slow(tmp_path):
     return exported(tmp_path / "slow", seconds=0.1)
 
 
@@ -82,7 +82,7 @@ def wait_for_parts(output: Path, count: int, process: subprocess.Popen[str]) -> 
 @pytest.mark.parametrize(("source", "ending"), [("big.parquet", "parquet"), ("big.csv", "jsonl")])
 def test_a_run_killed_again_and_again_ends_as_an_undisturbed_one(
     run, big, tmp_path, source, ending
-) -> None:
+):
     model = exported(tmp_path / "model", seconds=0.02)
     killed, undisturbed = tmp_path / f"killed.{ending}", tmp_path / f"undisturbed.{ending}"
     draw = random.Random(source + ending)
@@ -102,7 +102,7 @@ def test_a_run_killed_again_and_again_ends_as_an_undisturbed_one(
 
 
 @posix_only
-def test_ctrl_c_says_how_to_resume(big, slow, tmp_path) -> None:
+def test_ctrl_c_says_how_to_resume(big, slow, tmp_path):
     output = tmp_path / "out.parquet"
     process = start("predict", slow, big / "big.parquet", "-o", output)
     wait_for_parts(output, 1, process)
@@ -115,7 +115,7 @@ def test_ctrl_c_says_how_to_resume(big, slow, tmp_path) -> None:
 
 
 @posix_only
-def test_two_runs_do_not_write_the_same_output(fails, big, slow, tmp_path) -> None:
+def test_two_runs_do_not_write_the_same_output(fails, big, slow, tmp_path):
     output = tmp_path / "out.parquet"
     process = start("predict", slow, big / "big.parquet", "-o", output)
     wait_for_parts(output, 1, process)
@@ -128,7 +128,7 @@ def test_two_runs_do_not_write_the_same_output(fails, big, slow, tmp_path) -> No
 
 
 @posix_only
-def test_standard_input_starts_over_after_a_kill(big, slow, tmp_path) -> None:
+def test_standard_input_starts_over_after_a_kill(big, slow, tmp_path):
     output = tmp_path / "out.jsonl"
     arguments = ("predict", slow, "-", "-o", output)
     with (big / "big.csv").open("rb") as source:
@@ -144,7 +144,7 @@ def test_standard_input_starts_over_after_a_kill(big, slow, tmp_path) -> None:
 
 
 @posix_only
-def test_ctrl_c_stops_a_run_that_waits_for_standard_input(slow, tmp_path) -> None:
+def test_ctrl_c_stops_a_run_that_waits_for_standard_input(slow, tmp_path):
     output = tmp_path / "out.jsonl"
     process = start("predict", slow, "-", "-o", output, stdin=subprocess.PIPE)
     assert process.stdin is not None
@@ -162,7 +162,7 @@ Stopped = Callable[..., tuple[Path, Path]]
 
 
 @pytest.fixture
-def stopped(run, tmp_path) -> Stopped:
+def stopped(run, tmp_path):
     """Leave the parts of a run that met a text without a sentence; return its model and input."""
 
     def stop(output: Path) -> tuple[Path, Path]:
@@ -178,7 +178,7 @@ def stopped(run, tmp_path) -> Stopped:
 
 
 @pytest.mark.parametrize("place", ["out.csv", "model/out.csv"])
-def test_a_bad_row_far_down_loses_nothing_and_can_be_skipped(run, stopped, tmp_path, place) -> None:
+def test_a_bad_row_far_down_loses_nothing_and_can_be_skipped(run, stopped, tmp_path, place):
     output = tmp_path / place
     model, source = stopped(output)
     ended = run("predict", model, source, "-o", output, "--resume", "--skip-empty")
@@ -187,7 +187,7 @@ def test_a_bad_row_far_down_loses_nothing_and_can_be_skipped(run, stopped, tmp_p
     assert len(output.read_text().splitlines()) == 5_001
 
 
-def test_what_is_done_is_not_thrown_away_by_chance(run, fails, stopped, tmp_path) -> None:
+def test_what_is_done_is_not_thrown_away_by_chance(run, fails, stopped, tmp_path):
     output = tmp_path / "out.csv"
     model, source = stopped(output)
     parts = sorted(tmp_path.glob(".out.csv.parts/*.arrow"))
@@ -200,9 +200,7 @@ def test_what_is_done_is_not_thrown_away_by_chance(run, fails, stopped, tmp_path
     assert sorted(tmp_path.glob(".out.csv.parts/*.arrow")) == parts
 
 
-def test_another_model_or_input_is_not_resumed(
-    run, fails, big, stopped, tmp_path, monkeypatch
-) -> None:
+def test_another_model_or_input_is_not_resumed(run, fails, big, stopped, tmp_path, monkeypatch):
     output = tmp_path / "out.csv"
     model, source = stopped(output)
     arguments = ("-o", output, "--resume")
@@ -214,7 +212,7 @@ def test_another_model_or_input_is_not_resumed(
     assert len(output.read_text().splitlines()) == 2
 
 
-def test_resuming_where_nothing_was_done_starts(run, big, tmp_path) -> None:
+def test_resuming_where_nothing_was_done_starts(run, big, tmp_path):
     output = tmp_path / "out.parquet"
     ended = run("predict", big / "model", big / "big.parquet", "-o", output, "--resume")
     assert ended.code == 0
@@ -237,9 +235,7 @@ def test_resuming_where_nothing_was_done_starts(run, big, tmp_path) -> None:
         (("records.jsonl", "-o", "-", "--format", "parquet"), "'meta'"),
     ],
 )
-def test_what_cannot_be_done_is_refused_at_once(
-    run, fails, big, monkeypatch, arguments, message
-) -> None:
+def test_what_cannot_be_done_is_refused_at_once(run, fails, big, monkeypatch, arguments, message):
     monkeypatch.chdir(big)
     monkeypatch.setattr(sys, "stdin", None)
     (big / "records.jsonl").write_text('{"text": "Good.", "meta": {}}\n')
@@ -248,7 +244,7 @@ def test_what_cannot_be_done_is_refused_at_once(
     assert sorted(big.iterdir()) == before
 
 
-def test_a_pattern_and_a_pipe(run, big, monkeypatch) -> None:
+def test_a_pattern_and_a_pipe(run, big, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     ended = run("predict", big / "model", str(big / "*.csv"), "-o", "-", "--format", "jsonl")
     rows = [json.loads(line) for line in ended.out.splitlines()]
@@ -261,14 +257,14 @@ def test_a_pattern_and_a_pipe(run, big, monkeypatch) -> None:
     assert [int(row["row"]) for row in again] == list(range(N_ROWS))
 
 
-def test_a_model_that_does_not_load_leaves_nothing_behind(run, big, tmp_path) -> None:
+def test_a_model_that_does_not_load_leaves_nothing_behind(run, big, tmp_path):
     broken = exported(tmp_path / "broken")
     (broken / "export.json").write_text("nonsense")
     assert run("predict", broken, big / "big.parquet", "-o", tmp_path / "out.csv").code != 0
     assert [path.name for path in tmp_path.iterdir()] == ["broken"]
 
 
-def test_an_output_that_is_a_link_stays_one(run, big, tmp_path) -> None:
+def test_an_output_that_is_a_link_stays_one(run, big, tmp_path):
     (tmp_path / "real").mkdir()
     link = tmp_path / "out.csv"
     link.symlink_to(tmp_path / "real" / "out.csv")

@@ -32,13 +32,13 @@ def finish(process: subprocess.Popen[str]) -> Ended:
     return Ended(process.returncode, out or "", err)
 
 
-def test_the_package_runs_as_a_module() -> None:
+def test_the_package_runs_as_a_module():
     command = [sys.executable, "-m", "protorynet", "--version"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert ended.stdout == f"protorynet {__version__}\n"
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy():
     code = (
         "import sys; from protorynet.cli import main; main(['fit', '--help']); "
         "print([name for name in sys.argv[1:] if name in sys.modules])"
@@ -48,7 +48,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @posix_only
-def test_ctrl_c_loses_nothing_and_resume_gives_the_same_model(run, table, tmp_path) -> None:
+def test_ctrl_c_loses_nothing_and_resume_gives_the_same_model(run, table, tmp_path):
     settings = tmp_path / "long.toml"
     settings.write_text(SETTINGS.replace("= 4", "= 20"))
     arguments = ["fit", table, "--settings", settings, "-o"]
@@ -80,7 +80,7 @@ def test_ctrl_c_loses_nothing_and_resume_gives_the_same_model(run, table, tmp_pa
 
 @posix_only
 @pytest.mark.parametrize("during", ["training", "saving"])
-def test_a_full_disk_leaves_the_old_model_whole(table, quick, model, tmp_path, during) -> None:
+def test_a_full_disk_leaves_the_old_model_whole(table, quick, model, tmp_path, during):
     before = snapshot(model)
     if during == "saving":
         # All epochs are done already, so that the model is the first thing to be written.
@@ -96,7 +96,7 @@ def test_a_full_disk_leaves_the_old_model_whole(table, quick, model, tmp_path, d
 
 
 @posix_only
-def test_a_full_disk_leaves_the_old_predictions_whole(table, trained, tmp_path) -> None:
+def test_a_full_disk_leaves_the_old_predictions_whole(table, trained, tmp_path):
     output = tmp_path / "out.csv"
     output.write_text("of yesterday\n")
     arguments = ["predict", trained, table, "-o", output]
@@ -107,14 +107,14 @@ def test_a_full_disk_leaves_the_old_predictions_whole(table, trained, tmp_path) 
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_full_standard_output_is_one_line(trained) -> None:
+def test_full_standard_output_is_one_line(trained):
     with Path("/dev/full").open("w") as full:
         ended = finish(start("prototypes", trained, "--json", stdout=full))
     assert "No space left on device" in the_error(ended, 1)
 
 
 @posix_only
-def test_a_reader_that_stops_early_is_no_error(trained, tmp_path) -> None:
+def test_a_reader_that_stops_early_is_no_error(trained, tmp_path):
     rows = [(text,) for text, _ in reviews()] * 40
     source = write_csv(tmp_path / "t.csv", ["text"], rows)
     process = start("predict", trained, source, stdout=subprocess.PIPE)

@@ -7,9 +7,7 @@ import hashlib
 from cli_scene import write_splits
 
 
-def test_report_writes_one_small_page_that_names_all_it_is_made_of(
-    run, trained, table, tmp_path
-) -> None:
+def test_report_writes_one_small_page_that_names_all_it_is_made_of(run, trained, table, tmp_path):
     path = tmp_path / "report.html"
     ended = run("report", trained, table, "-o", path, "--title", "Films & <people>")
     assert (ended.code, ended.out) == (0, "")
@@ -28,7 +26,7 @@ def test_report_writes_one_small_page_that_names_all_it_is_made_of(
         assert words in page
 
 
-def test_report_takes_the_training_table_and_the_format(run, trained, table, tmp_path) -> None:
+def test_report_takes_the_training_table_and_the_format(run, trained, table, tmp_path):
     tables = write_splits(table, tmp_path)
     words = ("--train", tables["train"], "--format", "md", "-o", tmp_path / "report.txt")
     assert run("report", trained, tables["test"], *words).code == 0
@@ -38,7 +36,7 @@ def test_report_takes_the_training_table_and_the_format(run, trained, table, tmp
     assert f"--train {tables['train']}".replace("_", r"\_") in written
 
 
-def test_report_without_training_rows_is_not_audited(run, trained, table, tmp_path) -> None:
+def test_report_without_training_rows_is_not_audited(run, trained, table, tmp_path):
     test = write_splits(table, tmp_path)["test"]
     ended = run("report", trained, test, "-o", tmp_path / "a.md")
     assert ended.code == 0

@@ -19,12 +19,12 @@ from protorynet.errors import EmptyDocumentError, InputError, SettingsError
 
 
 @pytest.fixture
-def unfitted(encoder, quick) -> ProtoryNetClassifier:
+def unfitted(encoder, quick):
     return ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
 
 
 @pytest.fixture(scope="module")
-def fitted(reviews, encoder, quick) -> ProtoryNetClassifier:
+def fitted(reviews, encoder, quick):
     clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
     return clf.fit(reviews.texts, reviews.labels)
 
@@ -32,7 +32,7 @@ def fitted(reviews, encoder, quick) -> ProtoryNetClassifier:
 # Parameters
 
 
-def test_init_stores_every_parameter_as_it_is() -> None:
+def test_init_stores_every_parameter_as_it_is():
     """No check, no copy: scikit-learn's clone relies on it."""
     names = list(inspect.signature(ProtoryNetClassifier.__init__).parameters)[1:]
     values = {name: object() for name in names}
@@ -41,7 +41,7 @@ def test_init_stores_every_parameter_as_it_is() -> None:
     assert set(vars(clf)) == set(names)
 
 
-def test_get_and_set_params_work_together(unfitted) -> None:
+def test_get_and_set_params_work_together(unfitted):
     before = unfitted.get_params()
     assert unfitted.set_params(n_prototypes=5, splitter="paper") is unfitted
     changed = {name for name, value in unfitted.get_params().items() if value != before[name]}
@@ -50,7 +50,7 @@ def test_get_and_set_params_work_together(unfitted) -> None:
         unfitted.set_params(prototypes=5)
 
 
-def test_a_clone_has_the_parameters_but_not_the_model_and_learns_the_same(fitted, reviews) -> None:
+def test_a_clone_has_the_parameters_but_not_the_model_and_learns_the_same(fitted, reviews):
     twin = clone(fitted)
     given, own = twin.get_params(), fitted.get_params()
     assert all(given[name] == own[name] for name in own if name != "encoder")
@@ -65,7 +65,7 @@ def test_a_clone_has_the_parameters_but_not_the_model_and_learns_the_same(fitted
     np.testing.assert_array_equal(copied.predict_proba(reviews.texts), expected)
 
 
-def test_it_is_a_classifier_that_shows_what_was_changed(fitted) -> None:
+def test_it_is_a_classifier_that_shows_what_was_changed(fitted):
     assert is_classifier(ProtoryNetClassifier())
     assert repr(ProtoryNetClassifier()) == "ProtoryNetClassifier()"
     assert "n_prototypes=5" in repr(ProtoryNetClassifier(n_prototypes=5))
@@ -73,7 +73,7 @@ def test_it_is_a_classifier_that_shows_what_was_changed(fitted) -> None:
 
 
 @pytest.mark.parametrize("number", [5, np.int64(5)])
-def test_the_number_of_prototypes_may_be_given_directly(unfitted, quick, reviews, number) -> None:
+def test_the_number_of_prototypes_may_be_given_directly(unfitted, quick, reviews, number):
     settings = quick.replace(min_prototypes=6)
     unfitted.set_params(n_prototypes=number, max_prototypes=number, settings=settings)
     unfitted.fit(reviews.texts, reviews.labels)
@@ -84,7 +84,7 @@ def test_the_number_of_prototypes_may_be_given_directly(unfitted, quick, reviews
 # Fitting
 
 
-def test_fitting_again_forgets_the_old_model_unless_it_fails(reviews, fitted, unfitted) -> None:
+def test_fitting_again_forgets_the_old_model_unless_it_fails(reviews, fitted, unfitted):
     unfitted.fit(reviews.texts, [1, 2] * 30)
     unfitted.fit(reviews.texts, reviews.labels)
     with pytest.raises(InputError):
@@ -106,7 +106,7 @@ def test_fitting_again_forgets_the_old_model_unless_it_fails(reviews, fitted, un
     ],
     ids=["tuple", "str", "object", "column", "series", "iterator"],
 )
-def test_texts_come_in_any_container(fitted, reviews, container) -> None:
+def test_texts_come_in_any_container(fitted, reviews, container):
     clf = clone(fitted).fit(container(reviews.texts), reviews.labels)
     expected = fitted.predict_proba(reviews.texts)
     np.testing.assert_array_equal(clf.predict_proba(container(reviews.texts)), expected)
@@ -123,7 +123,7 @@ def test_texts_come_in_any_container(fitted, reviews, container) -> None:
         (2.0, 1.0, list),
     ],
 )
-def test_labels_of_any_kind_come_back_as_they_were(unfitted, reviews, good, bad, container) -> None:
+def test_labels_of_any_kind_come_back_as_they_were(unfitted, reviews, good, bad, container):
     labels = container([good if label == "good" else bad for label in reviews.labels])
     unfitted.fit(reviews.texts, labels)
     assert unfitted.classes_.tolist() == sorted([good, bad])
@@ -136,7 +136,7 @@ def test_labels_of_any_kind_come_back_as_they_were(unfitted, reviews, good, bad,
 # Predicting
 
 
-def test_predict_is_the_argmax_of_probabilities_that_sum_to_one(fitted, unseen_reviews) -> None:
+def test_predict_is_the_argmax_of_probabilities_that_sum_to_one(fitted, unseen_reviews):
     for texts in (unseen_reviews.texts, ["Never seen words."], ["?!"], []):
         probabilities = fitted.predict_proba(texts)
         assert probabilities.shape == (len(texts), 2)
@@ -146,13 +146,13 @@ def test_predict_is_the_argmax_of_probabilities_that_sum_to_one(fitted, unseen_r
         assert fitted.predict(texts).tolist() == expected.tolist()
 
 
-def test_a_document_is_predicted_alone_as_among_others(fitted, unseen_reviews) -> None:
+def test_a_document_is_predicted_alone_as_among_others(fitted, unseen_reviews):
     together = fitted.predict_proba(unseen_reviews.texts)
     alone = [fitted.predict_proba([text])[0] for text in unseen_reviews.texts]
     np.testing.assert_allclose(alone, together, atol=1e-6)
 
 
-def test_score_is_the_accuracy(unfitted, fitted, unseen_reviews, reviews) -> None:
+def test_score_is_the_accuracy(unfitted, fitted, unseen_reviews, reviews):
     right = fitted.predict(unseen_reviews.texts) == np.array(unseen_reviews.labels)
     assert fitted.score(unseen_reviews.texts, unseen_reviews.labels) == pytest.approx(right.mean())
     targets = np.array([["room" in text, "pool" in text] for text in reviews.texts]).astype(int)
@@ -172,7 +172,7 @@ def test_score_is_the_accuracy(unfitted, fitted, unseen_reviews, reviews) -> Non
         lambda clf: clf.classes_,
     ],
 )
-def test_asking_before_fitting_is_an_error_of_both_worlds(call) -> None:
+def test_asking_before_fitting_is_an_error_of_both_worlds(call):
     with pytest.raises(NotFittedError, match="call fit or load first") as caught:
         call(ProtoryNetClassifier())
     assert isinstance(caught.value, sklearn.exceptions.NotFittedError)
@@ -183,7 +183,7 @@ def test_asking_before_fitting_is_an_error_of_both_worlds(call) -> None:
 # scikit-learn's tools
 
 
-def test_it_works_in_a_pipeline_whose_settings_are_searched(unfitted, reviews) -> None:
+def test_it_works_in_a_pipeline_whose_settings_are_searched(unfitted, reviews):
     shouting = FunctionTransformer(lambda texts: [text.upper() for text in texts])
     pipeline = make_pipeline(shouting, unfitted)
     grid = {
@@ -197,14 +197,14 @@ def test_it_works_in_a_pipeline_whose_settings_are_searched(unfitted, reviews) -
     assert search.best_estimator_.classes_.tolist() == ["bad", "good"]
 
 
-def test_it_can_be_cross_validated(unfitted, reviews) -> None:
+def test_it_can_be_cross_validated(unfitted, reviews):
     assert cross_val_score(unfitted, reviews.texts, reviews.labels, cv=3).shape == (3,)
     texts = np.array(reviews.texts)
     given = cross_val_predict(unfitted, texts, reviews.labels, cv=2, method="predict_proba")
     assert given.shape == (60, 2)
 
 
-def test_sequences_of_vectors_are_learnt_without_an_encoder(quick) -> None:
+def test_sequences_of_vectors_are_learnt_without_an_encoder(quick):
     draw = np.random.default_rng(0)
     y = [0, 1] * 15
     X = [draw.normal(size=(draw.integers(1, 5), 6)) + label for label in y]
@@ -239,7 +239,7 @@ def test_sequences_of_vectors_are_learnt_without_an_encoder(quick) -> None:
         ([["nested"]], "row 0 .* list"),
     ],
 )
-def test_what_are_no_texts_is_refused(fitted, texts, message) -> None:
+def test_what_are_no_texts_is_refused(fitted, texts, message):
     with pytest.raises(InputError, match=message):
         fitted.predict(texts)
 
@@ -255,7 +255,7 @@ def test_what_are_no_texts_is_refused(fitted, texts, message) -> None:
 )
 def test_labels_that_are_not_one_for_each_text_are_refused(
     unfitted, fitted, reviews, labels, message
-) -> None:
+):
     for call in (unfitted.fit, fitted.evaluate):
         with pytest.raises(InputError, match=message):
             call(reviews.texts, labels)
@@ -277,7 +277,7 @@ def test_labels_that_are_not_one_for_each_text_are_refused(
         ("encoder", ["no such encoder", 3, None], ProtoryNetError),
     ],
 )
-def test_a_wrong_parameter_is_refused_at_fit(unfitted, reviews, parameter, values, error) -> None:
+def test_a_wrong_parameter_is_refused_at_fit(unfitted, reviews, parameter, values, error):
     for value in values:
         unfitted.set_params(**{parameter: value})
         with pytest.raises(error, match=r"\w") as caught:
@@ -289,20 +289,20 @@ def test_a_wrong_parameter_is_refused_at_fit(unfitted, reviews, parameter, value
 
 
 @pytest.fixture
-def with_gaps(reviews) -> tuple[list[str], list[str]]:
+def with_gaps(reviews):
     texts, labels = list(reviews.texts), list(reviews.labels)
     texts[0] = ""
     texts[7] = " \n "
     return texts, labels
 
 
-def test_empty_documents_are_refused_by_row(unfitted, fitted, with_gaps) -> None:
+def test_empty_documents_are_refused_by_row(unfitted, fitted, with_gaps):
     for call in (lambda: unfitted.fit(*with_gaps), lambda: fitted.predict(with_gaps[0])):
         with pytest.raises(EmptyDocumentError, match=r"2 document.* row 0, 7"):
             call()
 
 
-def test_empty_documents_can_be_skipped(unfitted, with_gaps) -> None:
+def test_empty_documents_can_be_skipped(unfitted, with_gaps):
     texts, labels = with_gaps
     clf = unfitted.set_params(on_empty="skip").fit(texts, labels)
     assert (clf.n_skipped_, clf.model_.training.n_documents) == (2, 58)
@@ -317,7 +317,7 @@ def test_empty_documents_can_be_skipped(unfitted, with_gaps) -> None:
         clf.explain("")
 
 
-def test_skipping_changes_nothing_for_the_documents_that_stay(unfitted, with_gaps) -> None:
+def test_skipping_changes_nothing_for_the_documents_that_stay(unfitted, with_gaps):
     texts, labels = with_gaps
     kept = [place for place, text in enumerate(texts) if text.strip()]
     skipping = clone(unfitted).set_params(on_empty="skip").fit(texts, labels)
@@ -326,7 +326,7 @@ def test_skipping_changes_nothing_for_the_documents_that_stay(unfitted, with_gap
     np.testing.assert_array_equal(skipping.predict_proba(texts)[kept], expected)
 
 
-def test_skipping_all_documents_of_a_class_is_refused(unfitted, reviews) -> None:
+def test_skipping_all_documents_of_a_class_is_refused(unfitted, reviews):
     texts = ["" if place % 2 else text for place, text in enumerate(reviews.texts)]
     with pytest.raises(InputError, match="all of one class"):
         unfitted.set_params(on_empty="skip").fit(texts, reviews.labels)

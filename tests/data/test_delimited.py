@@ -21,7 +21,7 @@ VALUE = st.one_of(
 
 
 @pytest.fixture
-def write(tmp_path: Path):
+def write(tmp_path):
     def _write(content: str | bytes, name: str = "a.csv") -> Path:
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)

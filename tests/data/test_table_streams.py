@@ -51,8 +51,8 @@ def read(*paths: Path) -> pa.Table:
     ids=["numbers", "times"],
 )
 def test_values_that_another_file_s_type_does_not_hold_are_told_with_file_and_column(
-    tmp_path: Path, one: Any, other: Any, message: str
-) -> None:
+    tmp_path, one, other, message
+):
     files = parquet(tmp_path / "a.parquet", n=one), parquet(tmp_path / "b.parquet", n=other)
     with pytest.raises(TableError, match=message):
         stream(*files)
@@ -67,8 +67,8 @@ VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.fixed_dictionaries({"a": S
 @example([1, 1.5, 1, "a"], 2)
 @example([[1.5], None, [2**53 + 1]], 1)
 def test_the_values_of_json_lines_do_not_depend_on_where_a_batch_ends_or_lies(
-    tmp_path_factory: pytest.TempPathFactory, values: list[Any], lines: int
-) -> None:
+    tmp_path_factory, values, lines
+):
     path = json_lines(tmp_path_factory.mktemp("any") / "n.jsonl", "n", values)
     together = read(path)
     assert together.num_rows == len(values)
@@ -79,9 +79,7 @@ def test_the_values_of_json_lines_do_not_depend_on_where_a_batch_ends_or_lies(
 
 
 @pytest.mark.parametrize("is_category", [False, True])
-def test_long_values_make_short_batches_and_all_rows_come_once_and_in_order(
-    tmp_path: Path, is_category: bool
-) -> None:
+def test_long_values_make_short_batches_and_all_rows_come_once_and_in_order(tmp_path, is_category):
     places = pa.array(np.zeros(500, np.int32))
     pages = pa.DictionaryArray.from_arrays(places, pa.array(["word " * 50_000]))
     path = tmp_path / "packed.parquet"
@@ -96,9 +94,7 @@ def test_long_values_make_short_batches_and_all_rows_come_once_and_in_order(
     assert [n for batch in batches for n in batch["n"].to_pylist()] == list(range(17, N_ROWS))
 
 
-def test_lack_of_memory_is_not_told_as_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lack_of_memory_is_not_told_as_damage(tmp_path, monkeypatch):
     def no_room(*_: object, **__: object) -> None:
         raise pa.ArrowMemoryError("malloc of size 64 failed")
 
@@ -108,9 +104,7 @@ def test_lack_of_memory_is_not_told_as_damage(
         list(table.batches(0))
 
 
-def test_categories_of_all_files_and_row_groups_may_be_more_than_a_type_counts(
-    tmp_path: Path,
-) -> None:
+def test_categories_of_all_files_and_row_groups_may_be_more_than_a_type_counts(tmp_path):
     schema = pa.schema([("text", pa.string()), ("city", pa.dictionary(pa.int8(), pa.string()))])
     for file in "ab":
         with pq.ParquetWriter(tmp_path / f"{file}.parquet", schema) as writer:
@@ -123,7 +117,7 @@ def test_categories_of_all_files_and_row_groups_may_be_more_than_a_type_counts(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names are bytes on POSIX alone")
-def test_a_parquet_file_whose_name_is_not_utf_8_is_read(tmp_path: Path) -> None:
+def test_a_parquet_file_whose_name_is_not_utf_8_is_read(tmp_path):
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.parquet"))
     try:
         parquet(tmp_path / "t.parquet", n=[1]).rename(path)
@@ -133,9 +127,7 @@ def test_a_parquet_file_whose_name_is_not_utf_8_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["text", "note"])
-def test_text_that_is_not_utf_8_in_a_parquet_file_is_told_by_column(
-    tmp_path: Path, column: str
-) -> None:
+def test_text_that_is_not_utf_8_in_a_parquet_file_is_told_by_column(tmp_path, column):
     invalid = pa.Array.from_buffers(pa.string(), 3, pa.array([b"caf\xe9"] * 3).buffers())
     path = parquet(tmp_path / "bad.parquet", **{column: invalid})
     with pytest.raises(TableError, match=rf"column '{column}' of .*UTF8"):
@@ -147,9 +139,7 @@ def test_text_that_is_not_utf_8_in_a_parquet_file_is_told_by_column(
         stream(named)
 
 
-def test_deep_values_are_left_out_and_ever_new_keys_and_pipes_are_refused(
-    tmp_path: Path,
-) -> None:
+def test_deep_values_are_left_out_and_ever_new_keys_and_pipes_are_refused(tmp_path):
     path = tmp_path / "keys.jsonl"
     path.write_text('{"text": "Good.", "deep": ' + "[" * 80 + "]" * 80 + "}\n")
     assert stream(path).schema.names == ["text"]
@@ -162,7 +152,7 @@ def test_deep_values_are_left_out_and_ever_new_keys_and_pipes_are_refused(
             stream(tmp_path / "pipe.csv")
 
 
-def test_standard_input_of_any_size_and_line_end_loses_no_row() -> None:
+def test_standard_input_of_any_size_and_line_end_loses_no_row():
     rows = "".join(f"review number {number} of many,good\r" for number in range(60_000))
     content = io.BytesIO(("text,label\r" + rows).encode())
     chunks = open_stream(["-"], standard_input=content).chunks()
@@ -189,6 +179,6 @@ PAIRS = pa.map_(pa.string(), pa.string())
     ],
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
 )
-def test_the_size_of_a_row_is_that_of_its_value_alone(column: pa.Array, sizes: list[int]) -> None:
+def test_the_size_of_a_row_is_that_of_its_value_alone(column, sizes):
     assert row_bytes(column).tolist() == sizes
     assert row_bytes(column.slice(1)).tolist() == sizes[1:]

@@ -22,7 +22,7 @@ CONTENTS = {
 
 
 @pytest.fixture
-def write(tmp_path: Path):
+def write(tmp_path):
     def _write(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
         raw = content.encode() if isinstance(content, str) else content

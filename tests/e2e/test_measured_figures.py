@@ -20,7 +20,7 @@ def protorynet(*words: str | Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "least_accuracy"), [("hotel", 0.945), ("dbpedia", 0.97)])
-def test_default_settings_give_an_accurate_and_exact_model(name, least_accuracy, tmp_path) -> None:
+def test_default_settings_give_an_accurate_and_exact_model(name, least_accuracy, tmp_path):
     table = DATA / f"{name}.parquet"
     if not table.exists():
         pytest.skip(f"needs the measuring data {name}.parquet, which is not part of the project")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from chromium import needs_browser
-from protorynet import ProtoryNetClassifier, Settings
+from protorynet import ProtoryNetClassifier
 from protorynet.explain import LabelledDocuments
 from protorynet.report import (
     ModelStory,
@@ -29,9 +28,7 @@ _EVIL = " <script>document.title = 'run'</script> <img src='http://example.inval
 
 
 @pytest.fixture(scope="module")
-def folder(
-    reviews: Any, unseen_reviews: Any, encoder: Any, quick: Settings, tmp_path_factory: Any
-) -> Path:
+def folder(reviews, unseen_reviews, encoder, quick, tmp_path_factory):
     """A folder with a page of each kind, made from texts that hold markup."""
     clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
     texts = [text + _EVIL for text in reviews.texts]
@@ -95,14 +92,14 @@ class Visit:
     params=product(PAGES, (1400, 390), ("light", "dark")),
     ids=lambda each: "-".join(map(str, each)),
 )
-def visit(browser: Any, folder: Path, request: pytest.FixtureRequest) -> Iterator[Visit]:
+def visit(browser, folder, request):
     name, width, scheme = request.param
     opened = Visit(browser, folder / f"{name}.html", width, scheme)
     yield opened
     opened.context.close()
 
 
-def test_the_browser_neither_complains_nor_asks_a_host_nor_scrolls_sideways(visit: Visit) -> None:
+def test_the_browser_neither_complains_nor_asks_a_host_nor_scrolls_sideways(visit):
     assert visit.complaints == []
     assert visit.page.title() != "run"
     assert visit.asked
@@ -111,11 +108,11 @@ def test_the_browser_neither_complains_nor_asks_a_host_nor_scrolls_sideways(visi
     assert visit.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
 
 
-def test_nothing_bars_anyone_from_the_page(visit: Visit) -> None:
+def test_nothing_bars_anyone_from_the_page(visit):
     assert visit.grave_violations() == []
 
 
-def test_the_report_can_be_read_by_keyboard(browser: Any, folder: Path) -> None:
+def test_the_report_can_be_read_by_keyboard(browser, folder):
     page = Visit(browser, folder / "report.html", 1400, "light").page
     reached = set()
     for _ in range(40):
@@ -125,7 +122,7 @@ def test_the_report_can_be_read_by_keyboard(browser: Any, folder: Path) -> None:
     assert set(sections) <= reached
 
 
-def test_pages_print_on_a4(browser: Any, folder: Path) -> None:
+def test_pages_print_on_a4(browser, folder):
     page = Visit(browser, folder / "report.html", 1400, "light").page
     printed = page.pdf(prefer_css_page_size=True)
     assert printed.startswith(b"%PDF-")

@@ -30,12 +30,12 @@ def source_digest() -> str:
 
 
 @needs_sources
-def test_the_build_is_up_to_date() -> None:
+def test_the_build_is_up_to_date():
     built = json.loads((STATIC / "build.json").read_text("utf-8"))
     assert built["sources"] == source_digest(), "run `make web`, and commit what it builds"
 
 
-def test_the_first_page_names_only_files_that_are_there_and_holds_no_code() -> None:
+def test_the_first_page_names_only_files_that_are_there_and_holds_no_code():
     page = (STATIC / "index.html").read_text("utf-8")
     named = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert named
@@ -44,7 +44,7 @@ def test_the_first_page_names_only_files_that_are_there_and_holds_no_code() -> N
 
 
 @needs_sources
-def test_every_package_is_locked_by_its_digest_and_to_no_private_place() -> None:
+def test_every_package_is_locked_by_its_digest_and_to_no_private_place():
     lock = json.loads((WEB / "package-lock.json").read_text("utf-8"))
     packages = [each for name, each in lock["packages"].items() if name]
     assert packages

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from chromium import needs_browser
-from protorynet import ProtoryNetClassifier, Settings
+from protorynet import ProtoryNetClassifier
 
 pytest.importorskip("fastapi", reason="needs protorynet[server]")
 
@@ -28,7 +28,7 @@ PATIENCE = 60_000  # milliseconds, on a machine that does other things as well
 
 
 @pytest.fixture(scope="module")
-def model(tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path_factory: Any) -> Path:
+def model(tiny_bert_folder, reviews, quick, tmp_path_factory):
     """A tiny model whose training texts hold markup."""
     folder: Path = tmp_path_factory.mktemp("models") / "hotel"
     texts = [f"{text} {EVIL}" for text in reviews.texts]
@@ -39,7 +39,7 @@ def model(tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path_factor
 
 
 @pytest.fixture(scope="module")
-def table(reviews: Any, unseen_reviews: Any, tmp_path_factory: Any) -> Path:
+def table(reviews, unseen_reviews, tmp_path_factory):
     """Labelled texts with markup; some of the labels are wrong, so that there are mistakes."""
     turned = {"good": "bad", "bad": "good"}
     train = zip(reviews.texts, reviews.labels, strict=True)
@@ -81,7 +81,7 @@ def served(**options: Any) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def address(model: Path, table: Path, tmp_path_factory: Any) -> Iterator[str]:
+def address(model, table, tmp_path_factory):
     """A server that tests only read from; it serves the model under two names."""
     folder = tmp_path_factory.mktemp("served")
     models = {name: Path(shutil.copytree(model, folder / name)) for name in ("hotel", "inn")}
@@ -90,7 +90,7 @@ def address(model: Path, table: Path, tmp_path_factory: Any) -> Iterator[str]:
 
 
 @pytest.fixture
-def own_address(model: Path, table: Path, tmp_path: Path) -> Iterator[str]:
+def own_address(model, table, tmp_path):
     """A server of the test's own, to edit."""
     own = Path(shutil.copytree(model, tmp_path / "hotel"))
     with served(models={"hotel": own}, data=table) as url:
@@ -152,19 +152,19 @@ def visiting(browser: Any, address: str, **options: Any) -> Iterator[Visitor]:
 
 
 @pytest.fixture
-def visitor(browser: Any, address: str) -> Iterator[Visitor]:
+def visitor(browser, address):
     with visiting(browser, address) as found:
         yield found
 
 
 @pytest.fixture
-def editor(browser: Any, own_address: str) -> Iterator[Visitor]:
+def editor(browser, own_address):
     with visiting(browser, own_address) as found:
         yield found
 
 
 @pytest.fixture(params=[(1280, "light"), (1280, "dark"), (360, "light")], ids=str)
-def look(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Visitor]:
+def look(browser, address, request):
     width, scheme = request.param
     # Scripts are let in for the checker only: the server itself forbids all but its own.
     with visiting(
@@ -179,7 +179,7 @@ def look(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator
 
 
 @pytest.mark.parametrize("place", PAGES)
-def test_every_page_is_open_to_everyone_and_fits_its_window(look: Visitor, place: str) -> None:
+def test_every_page_is_open_to_everyone_and_fits_its_window(look, place):
     page = look.open(f"{place}/hotel")
     if place == "prototypes":
         page.locator(".row-body").first.click()
@@ -199,9 +199,7 @@ def type_text(page: Any, text: str = TEXT, sentences: int = 3) -> None:
     )
 
 
-def test_reading_draws_the_line_and_shows_each_sentence_beside_its_prototype(
-    visitor: Visitor,
-) -> None:
+def test_reading_draws_the_line_and_shows_each_sentence_beside_its_prototype(visitor):
     page = visitor.open("read/hotel")
     assert page.locator(".step").count() > 0, "an example is shown to whoever comes first"
     type_text(page)
@@ -214,7 +212,7 @@ def test_reading_draws_the_line_and_shows_each_sentence_beside_its_prototype(
     page.wait_for_selector(".card mark")
 
 
-def test_a_changed_sentence_moves_the_line_and_leaves_a_ghost(visitor: Visitor) -> None:
+def test_a_changed_sentence_moves_the_line_and_leaves_a_ghost(visitor):
     page = visitor.open("read/hotel")
     type_text(page)
     before = page.locator(".trajectory .line.strong").get_attribute("d")
@@ -230,7 +228,7 @@ def test_a_changed_sentence_moves_the_line_and_leaves_a_ghost(visitor: Visitor) 
     assert page.get_by_label("Your text").input_value() == TEXT
 
 
-def test_the_keyboard_alone_reads_and_changes_a_sentence(visitor: Visitor) -> None:
+def test_the_keyboard_alone_reads_and_changes_a_sentence(visitor):
     page = visitor.open("read/hotel")
     type_text(page)
     page.locator(".step-body").first.focus()
@@ -242,7 +240,7 @@ def test_the_keyboard_alone_reads_and_changes_a_sentence(visitor: Visitor) -> No
     assert "The pool was awful." in page.get_by_label("Your text").input_value()
 
 
-def test_a_tap_shows_a_sentence_and_a_second_one_changes_it(browser: Any, address: str) -> None:
+def test_a_tap_shows_a_sentence_and_a_second_one_changes_it(browser, address):
     phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
     with visiting(browser, address, **phone) as visitor:
         page = visitor.open("read/hotel")
@@ -254,7 +252,7 @@ def test_a_tap_shows_a_sentence_and_a_second_one_changes_it(browser: Any, addres
         page.get_by_label("Change the sentence").wait_for()
 
 
-def test_a_shared_link_carries_the_text_past_the_server(visitor: Visitor) -> None:
+def test_a_shared_link_carries_the_text_past_the_server(visitor):
     page = visitor.open("read/inn")
     text = f"The room was lovely. {EVIL}"
     page.get_by_label("Your text").fill(text)
@@ -271,9 +269,7 @@ def test_a_shared_link_carries_the_text_past_the_server(visitor: Visitor) -> Non
     assert not any("lovely" in url.split("#")[0] for url in visitor.asked)
 
 
-def test_a_reading_is_saved_as_a_harmless_page_and_as_a_picture(
-    visitor: Visitor, browser: Any, tmp_path: Path
-) -> None:
+def test_a_reading_is_saved_as_a_harmless_page_and_as_a_picture(visitor, browser, tmp_path):
     page = visitor.open("read/hotel")
     page.get_by_label("Your text").fill(f"The room was lovely. {EVIL}")
     page.locator(".step-said", has_text="document.title").first.wait_for()
@@ -290,7 +286,7 @@ def test_a_reading_is_saved_as_a_harmless_page_and_as_a_picture(
     offline.close()
 
 
-def test_a_prototype_is_renamed_another_dropped_and_the_model_published(editor: Visitor) -> None:
+def test_a_prototype_is_renamed_another_dropped_and_the_model_published(editor):
     page = editor.open("prototypes/hotel")
     count = page.locator(".row").count()
     page.get_by_label("Search").fill("no such words anywhere")
@@ -326,7 +322,7 @@ def test_a_prototype_is_renamed_another_dropped_and_the_model_published(editor: 
     assert page.locator("h1").inner_text().startswith(f"The {count - 1} sentence")
 
 
-def test_a_prototype_is_merged_into_another_which_keeps_its_id(editor: Visitor) -> None:
+def test_a_prototype_is_merged_into_another_which_keeps_its_id(editor):
     page = editor.open("prototypes/hotel")
     page.get_by_label("Sort by").select_option("id")
     editor.settle()
@@ -339,7 +335,7 @@ def test_a_prototype_is_merged_into_another_which_keeps_its_id(editor: Visitor) 
     assert page.locator(".row-id").all_inner_texts() == others
 
 
-def test_a_text_walks_through_the_chart_step_by_step(visitor: Visitor) -> None:
+def test_a_text_walks_through_the_chart_step_by_step(visitor):
     page = visitor.open("patterns/hotel")
     page.get_by_label("Your text").fill(TEXT)
     page.locator(".walk li", has_text="The bed was broken.").wait_for()
@@ -358,7 +354,7 @@ def test_a_text_walks_through_the_chart_step_by_step(visitor: Visitor) -> None:
     page.locator(f".pan-zoom > svg[viewBox='{whole}']").wait_for()
 
 
-def test_a_mistake_is_blamed_marked_and_exported(editor: Visitor) -> None:
+def test_a_mistake_is_blamed_marked_and_exported(editor):
     page = editor.open("mistakes/hotel")
     first = page.locator(".mistake").first
     assert first.locator(".to-blame").count() == 1
@@ -374,9 +370,7 @@ def test_a_mistake_is_blamed_marked_and_exported(editor: Visitor) -> None:
     assert "sarcasm" in row.values()
 
 
-def test_a_table_is_read_at_once_and_shown_by_group_and_time(
-    visitor: Visitor, unseen_reviews: Any, tmp_path: Path
-) -> None:
+def test_a_table_is_read_at_once_and_shown_by_group_and_time(visitor, unseen_reviews, tmp_path):
     rows = [
         (f"{text} {EVIL}", f"<b>city</b> {place % 3}", f"2026-{place % 6 + 1:02}-01")
         for place, text in enumerate(unseen_reviews.texts)
@@ -401,13 +395,13 @@ def test_a_table_is_read_at_once_and_shown_by_group_and_time(
     assert set(predicted) <= {"good", "bad"}
 
 
-def test_trust_is_explained_in_plain_words(visitor: Visitor) -> None:
+def test_trust_is_explained_in_plain_words(visitor):
     shown = visitor.open("trust/hotel").inner_text("main")
     for words in ("answered correctly", "Right from the matches alone", "Before you use it"):
         assert words in shown
 
 
-def test_another_model_is_chosen_by_name(visitor: Visitor) -> None:
+def test_another_model_is_chosen_by_name(visitor):
     page = visitor.open("prototypes/hotel")
     page.locator(".chooser select").select_option("inn")
     page.wait_for_url("**#/prototypes/inn")
@@ -416,8 +410,8 @@ def test_another_model_is_chosen_by_name(visitor: Visitor) -> None:
 
 
 def test_a_key_is_asked_for_once_and_what_it_does_not_allow_is_said(
-    browser: Any, model: Path, table: Path, tmp_path: Path
-) -> None:
+    browser, model, table, tmp_path
+):
     from protorynet.server import KeyFile
 
     own = Path(shutil.copytree(model, tmp_path / "hotel"))
@@ -441,7 +435,7 @@ def test_a_key_is_asked_for_once_and_what_it_does_not_allow_is_said(
         visitor.context.close()
 
 
-def test_a_server_that_is_gone_is_reported_in_plain_words(browser: Any, own_address: str) -> None:
+def test_a_server_that_is_gone_is_reported_in_plain_words(browser, own_address):
     visitor = Visitor(browser, own_address)
     page = visitor.open("read/hotel")
     visitor.context.set_offline(True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_thread() -> None:
+def one_thread():
     """Keep torch's threads from waiting for each other on a busy machine."""
     import torch
 
@@ -23,14 +22,14 @@ def one_thread() -> None:
 
 
 @pytest.fixture(scope="session")
-def minilm() -> Any:
+def minilm():
     from protorynet.encoders import load_encoder
 
     return load_encoder("minilm", device="cpu")
 
 
 @pytest.fixture(scope="session")
-def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_bert(tmp_path_factory):
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel
@@ -59,7 +58,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def make_folder(tiny_bert: Path, tmp_path: Path) -> Callable[..., Path]:
+def make_folder(tiny_bert, tmp_path):
     """Return a function that writes a tiny encoder folder with the given parts."""
 
     def make(

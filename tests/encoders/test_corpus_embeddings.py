@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,9 +45,7 @@ def many(count: int) -> list[str]:
 
 
 @given(texts=st.lists(st.text(max_size=8), min_size=1, max_size=60))
-def test_each_distinct_sentence_is_encoded_once_and_each_has_its_own_vector(
-    texts: list[str],
-) -> None:
+def test_each_distinct_sentence_is_encoded_once_and_each_has_its_own_vector(texts):
     encoder = LengthEncoder()
     embeddings = encode_corpus(encoder, texts)
     expanded = embeddings.vectors[embeddings.rows]
@@ -56,7 +53,7 @@ def test_each_distinct_sentence_is_encoded_once_and_each_has_its_own_vector(
     np.testing.assert_array_equal(expanded, LengthEncoder().encode(texts))
 
 
-def test_only_sentences_that_are_not_cached_are_encoded(tmp_path: Path) -> None:
+def test_only_sentences_that_are_not_cached_are_encoded(tmp_path):
     encoder, texts = LengthEncoder(), many(300)
     first = encode_corpus(encoder, texts, cache=EmbeddingCache(tmp_path))
     encoder.calls.clear()
@@ -66,7 +63,7 @@ def test_only_sentences_that_are_not_cached_are_encoded(tmp_path: Path) -> None:
     np.testing.assert_array_equal(second.vectors, encoder.encode(["new", *texts, "newer"]))
 
 
-def test_an_interrupt_keeps_the_chunks_that_were_done(tmp_path: Path) -> None:
+def test_an_interrupt_keeps_the_chunks_that_were_done(tmp_path):
     class Interrupted(LengthEncoder):
         def encode(self, sentences: list[str]) -> np.ndarray:
             if sum(map(len, self.calls)) >= 5000:
@@ -92,14 +89,12 @@ def test_an_interrupt_keeps_the_chunks_that_were_done(tmp_path: Path) -> None:
         (lambda n: np.full((n, 2), 1e300), "not finite"),
     ],
 )
-def test_a_wrong_answer_is_told_with_the_encoders_name(
-    answer: Callable[[int], Any], reason: str
-) -> None:
+def test_a_wrong_answer_is_told_with_the_encoders_name(answer, reason):
     with pytest.raises(EncoderError, match=f"'answering' returned .*{reason}"):
         encode_corpus(Answering(answer), ["a", "b", "c"])
 
 
-def test_a_width_that_changes_is_refused(tmp_path: Path, minilm: Any) -> None:
+def test_a_width_that_changes_is_refused(tmp_path, minilm):
     assert encode_corpus(minilm, []).vectors.shape == (0, 384)
     widths = iter([3, 4])
     encoder = Answering(lambda n: np.ones((n, next(widths))))
@@ -112,7 +107,7 @@ def test_a_width_that_changes_is_refused(tmp_path: Path, minilm: Any) -> None:
 
 
 @given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=8), width=st.integers(1, 4))
-def test_sequences_are_stacked_in_order(lengths: list[int], width: int) -> None:
+def test_sequences_are_stacked_in_order(lengths, width):
     rng = np.random.default_rng(0)
     sequences = [rng.normal(size=(length, width)) for length in lengths]
     embeddings, found = stack_sequences(sequences)
@@ -133,7 +128,7 @@ def test_sequences_are_stacked_in_order(lengths: list[int], width: int) -> None:
         ([[1.0, 2.0, 3.0], [4.0]], "sequence 1 is not an array"),
     ],
 )
-def test_an_unusable_sequence_is_named(wrong: Any, reason: str) -> None:
+def test_an_unusable_sequence_is_named(wrong, reason):
     with pytest.raises(InputError, match=reason):
         stack_sequences([np.ones((2, 3)), wrong])
     with pytest.raises(InputError, match="no sequences"):

@@ -48,9 +48,7 @@ def fill(cache: EmbeddingCache, start: int, stop: int, encoder: Any = None) -> N
 
 @settings(max_examples=30, deadline=None)
 @given(asked=st.lists(st.integers(0, 400), max_size=50))
-def test_what_was_put_is_found_in_the_order_asked_and_nothing_else(
-    asked: list[int], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_what_was_put_is_found_in_the_order_asked_and_nothing_else(asked, tmp_path_factory):
     cache = EmbeddingCache(tmp_path_factory.mktemp("cache"))
     fill(cache, 0, 150)
     fill(cache, 100, 300)
@@ -62,9 +60,7 @@ def test_what_was_put_is_found_in_the_order_asked_and_nothing_else(
 
 
 @pytest.mark.parametrize("fingerprint", ["../../escape", "/etc", "", "\ud7ff\x00*?"])
-def test_any_fingerprint_has_a_place_of_its_own(
-    fingerprint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_fingerprint_has_a_place_of_its_own(fingerprint, tmp_path, monkeypatch):
     cache = EmbeddingCache(tmp_path / "cache")
     fill(cache, 0, 100, Named(fingerprint))
     assert cache.get(Named(fingerprint), numbered(0, 100))[0].all()
@@ -75,7 +71,7 @@ def test_any_fingerprint_has_a_place_of_its_own(
     assert not cache.get(Named(fingerprint), numbered(0, 100))[0].any()
 
 
-def test_only_many_sentences_are_kept_for_all_caches_and_no_text_is_stored(tmp_path: Path) -> None:
+def test_only_many_sentences_are_kept_for_all_caches_and_no_text_is_stored(tmp_path):
     first, second = EmbeddingCache(tmp_path), EmbeddingCache(tmp_path)
     with pytest.raises(InputError, match="for 100 sentences"):
         first.put(Named(), numbered(0, 100), np.ones((99, 3), np.float32))
@@ -87,7 +83,7 @@ def test_only_many_sentences_are_kept_for_all_caches_and_no_text_is_stored(tmp_p
     assert all(b"sentence" not in path.read_bytes() for path in files(tmp_path))
 
 
-def test_clearing_frees_what_the_cache_wrote_and_nothing_else(tmp_path: Path) -> None:
+def test_clearing_frees_what_the_cache_wrote_and_nothing_else(tmp_path):
     cache = EmbeddingCache(tmp_path)
     fill(cache, 0, 100)
     size = sum(path.stat().st_size for path in files(tmp_path))
@@ -99,7 +95,7 @@ def test_clearing_frees_what_the_cache_wrote_and_nothing_else(tmp_path: Path) ->
     assert not cache.get(Named(), numbered(0, 100))[0].any()
 
 
-def test_the_limit_is_kept_by_dropping_the_least_recently_used(tmp_path: Path) -> None:
+def test_the_limit_is_kept_by_dropping_the_least_recently_used(tmp_path):
     segment = 100 * (16 + 12) + 2 * 128
     cache = EmbeddingCache(tmp_path, limit_bytes=3 * segment)
     for start in (0, 100, 200):
@@ -138,7 +134,7 @@ def save(value: Any) -> Any:
         (".vectors.npy", save(np.array([[Path()]] * 100))),
     ],
 )
-def test_a_damaged_segment_is_ignored_and_removed(ending: str, damage: Any, tmp_path: Path) -> None:
+def test_a_damaged_segment_is_ignored_and_removed(ending, damage, tmp_path):
     fill(EmbeddingCache(tmp_path), 0, 100)
     damage(files(tmp_path, ending)[0])
     cache = EmbeddingCache(tmp_path)
@@ -148,7 +144,7 @@ def test_a_damaged_segment_is_ignored_and_removed(ending: str, damage: Any, tmp_
     assert cache.get(Named(), numbered(0, 200))[0].sum() == 150
 
 
-def test_a_folder_that_cannot_be_written_warns_once_and_goes_on(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_warns_once_and_goes_on(tmp_path):
     (tmp_path / "file").write_text("in the way")
     cache = EmbeddingCache(tmp_path / "file" / "cache")
     with pytest.warns(RuntimeWarning, match=r"file.cache.*PROTORYNET_CACHE"):
@@ -174,7 +170,7 @@ def start(code: str, folder: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="resource limits are a POSIX thing")
-def test_a_full_disk_leaves_no_half_written_segment(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_half_written_segment(tmp_path):
     code = """
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 fill(cache, 0, 5000)
@@ -186,7 +182,7 @@ print("went on")
     assert files(tmp_path, "") == [path for path in files(tmp_path, "") if path.is_dir()]
 
 
-def test_two_processes_share_a_cache_without_losing_anything(tmp_path: Path) -> None:
+def test_two_processes_share_a_cache_without_losing_anything(tmp_path):
     code = """
 first = {first}
 for start in range(first, 4000, 200):
@@ -206,7 +202,7 @@ for start in range(0, 1500, 100):
     assert EmbeddingCache(tmp_path / "small").size() <= 20_000
 
 
-def test_only_old_orphans_are_cleared_by_a_write(tmp_path: Path) -> None:
+def test_only_old_orphans_are_cleared_by_a_write(tmp_path):
     cache = EmbeddingCache(tmp_path)
     fill(cache, 0, 100)
     folder = files(tmp_path)[0].parent
@@ -231,9 +227,7 @@ def test_only_old_orphans_are_cleared_by_a_write(tmp_path: Path) -> None:
         ({"XDG_CACHE_HOME": "relative"}, ".cache/protorynet/embeddings"),
     ],
 )
-def test_the_folder_comes_from_the_environment(
-    variables: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_folder_comes_from_the_environment(variables, folder, monkeypatch, tmp_path):
     monkeypatch.delenv("PROTORYNET_CACHE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     for name, value in variables.items():
@@ -254,8 +248,8 @@ def test_the_folder_comes_from_the_environment(
     ],
 )
 def test_the_limit_comes_from_the_environment_and_nonsense_is_refused(
-    text: str, size: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    text, size, monkeypatch, tmp_path
+):
     with pytest.raises(InputError, match="limit_bytes=-1"):
         EmbeddingCache(tmp_path, limit_bytes=-1)
     monkeypatch.setenv("PROTORYNET_CACHE_LIMIT", text)
@@ -279,9 +273,7 @@ def test_the_limit_comes_from_the_environment_and_nonsense_is_refused(
         ("int8/notes.txt", False),
     ],
 )
-def test_clearing_removes_faster_encoders_and_what_was_left_half_written(
-    name: str, is_ours: bool, tmp_path: Path
-) -> None:
+def test_clearing_removes_faster_encoders_and_what_was_left_half_written(name, is_ours, tmp_path):
     path = tmp_path / name
     path.parent.mkdir(parents=True)
     path.write_bytes(b"12345")
@@ -291,9 +283,7 @@ def test_clearing_removes_faster_encoders_and_what_was_left_half_written(
 
 
 @pytest.mark.parametrize("ending", [".vectors.npy", ".keys.tmp"])
-def test_a_folder_cleared_by_another_process_meanwhile_is_made_again(
-    ending: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_folder_cleared_by_another_process_meanwhile_is_made_again(ending, monkeypatch, tmp_path):
     opened = Path.open
     cleared = []
 

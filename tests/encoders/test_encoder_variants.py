@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from protorynet import ProtoryNetClassifier, Settings
+from protorynet import ProtoryNetClassifier
 from protorynet.encoders import (
     TransformerEncoder,
     choose_encoder,
@@ -32,12 +32,12 @@ quiet = pytest.mark.filterwarnings("ignore:this processor has no")
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def flags(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Flags:
+def flags(monkeypatch, tmp_path):
     """Make the processor have some instructions only."""
 
     def pretend(told: str) -> None:
@@ -49,9 +49,7 @@ def flags(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Flags:
 
 @quiet
 @pytest.mark.parametrize(("variant", "least"), [("bf16", 0.999), ("int8", 0.98)])
-def test_a_variant_of_a_folder_is_nearly_the_same_encoder(
-    variant: str, least: float, make_folder: MakeFolder
-) -> None:
+def test_a_variant_of_a_folder_is_nearly_the_same_encoder(variant, least, make_folder):
     folder = make_folder()
     plain: Any = load_encoder(str(folder), device="cpu")
     other: Any = load_encoder(f"{folder}:{variant}")
@@ -68,7 +66,7 @@ def test_a_variant_of_a_folder_is_nearly_the_same_encoder(
 
 @quiet
 @pytest.mark.parametrize(("form", "most"), [("", 1e-6), (":bf16", 0.0), (":int8", 1e-6)])
-def test_a_sentence_has_the_same_vector_in_any_company(form: str, most: float) -> None:
+def test_a_sentence_has_the_same_vector_in_any_company(form, most):
     if form == ":bf16" and choose_encoder("cpu").name != "minilm:bf16":
         most = 0.01  # what a processor without the instructions computes is not exact
     encoder = load_encoder(f"minilm{form}", device="cpu")
@@ -93,9 +91,7 @@ def change_a_weight(path: Path) -> None:
         lambda path: path.with_name(f"{path.name}.sha256").unlink(),
     ],
 )
-def test_the_graph_in_8_bits_is_made_once_and_again_where_it_is_damaged(
-    damage: Callable[[Path], Any], make_folder: MakeFolder
-) -> None:
+def test_the_graph_in_8_bits_is_made_once_and_again_where_it_is_damaged(damage, make_folder):
     first: Any = load_encoder(f"{make_folder()}:int8")
     graph, written = first.source.read_bytes(), first.source.stat().st_mtime_ns
     assert load_encoder(first.name).source.stat().st_mtime_ns == written  # type: ignore[attr-defined]
@@ -106,8 +102,8 @@ def test_the_graph_in_8_bits_is_made_once_and_again_where_it_is_damaged(
 
 
 def test_a_graph_that_changed_or_cannot_be_kept_is_not_handed_out(
-    make_folder: MakeFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    make_folder, tmp_path, monkeypatch
+):
     folder = make_folder()
     encoder: Any = load_encoder(f"{folder}:int8")
     encoder.source.write_bytes(b"other")
@@ -123,8 +119,8 @@ def test_a_graph_that_changed_or_cannot_be_kept_is_not_handed_out(
 
 
 def test_a_folder_whose_name_ends_like_a_variant_is_itself_and_other_suffixes_are_refused(
-    make_folder: MakeFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    make_folder, monkeypatch
+):
     folder = make_folder(name="mine:int8")
     assert isinstance(load_encoder(str(folder), device="cpu"), TransformerEncoder)
     monkeypatch.setenv("PROTORYNET_ENCODERS", str(make_folder(name="mine").parent))
@@ -138,8 +134,8 @@ def test_a_folder_whose_name_ends_like_a_variant_is_itself_and_other_suffixes_ar
     ("variant", "told"), [("bf16", "no bfloat16 instructions"), ("int8", "less exact")]
 )
 def test_a_variant_warns_where_the_processor_lacks_its_instructions(
-    variant: str, told: str, make_folder: MakeFolder, flags: Flags
-) -> None:
+    variant, told, make_folder, flags
+):
     flags("avx2")
     with pytest.warns(RuntimeWarning, match=told):
         load_encoder(f"{make_folder()}:{variant}", device="cpu")
@@ -154,9 +150,7 @@ def test_a_variant_warns_where_the_processor_lacks_its_instructions(
         ("avx2", "minilm"),
     ],
 )
-def test_auto_follows_from_the_instructions_and_explains_itself(
-    told: str, name: str, flags: Flags, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_auto_follows_from_the_instructions_and_explains_itself(told, name, flags, capsys):
     flags(told)
     assert choose_encoder("cpu").name == name
     if name == "minilm":
@@ -164,9 +158,7 @@ def test_auto_follows_from_the_instructions_and_explains_itself(
         assert capsys.readouterr().err.startswith("Encoder 'minilm': the processor has ")
 
 
-def test_auto_does_without_what_is_not_installed_or_not_known(
-    flags: Flags, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_auto_does_without_what_is_not_installed_or_not_known(flags, monkeypatch, tmp_path):
     flags("avx512_vnni")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     choice = choose_encoder("cpu")
@@ -177,9 +169,7 @@ def test_auto_does_without_what_is_not_installed_or_not_known(
 
 
 @quiet
-def test_the_list_tells_what_is_there_and_what_is_missing(
-    make_folder: MakeFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_list_tells_what_is_there_and_what_is_missing(make_folder, monkeypatch):
     encode = TransformerEncoder.encode
 
     def fail(encoder: TransformerEncoder, sentences: list[str]) -> Any:
@@ -206,13 +196,8 @@ def test_the_list_tells_what_is_there_and_what_is_missing(
 @quiet
 @pytest.mark.parametrize("variant", ["bf16", "int8", "static"])
 def test_a_model_and_copies_stay_with_the_form_of_the_encoder_they_were_made_with(
-    variant: str,
-    tiny_bert_folder: Path,
-    reviews: Any,
-    unseen_reviews: Any,
-    quick: Settings,
-    tmp_path: Path,
-) -> None:
+    variant, tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path
+):
     name = f"{tiny_bert_folder}:{variant}"
     fitted = ProtoryNetClassifier(name, settings=quick, device="cpu")
     fitted.fit(reviews.texts, reviews.labels).save(tmp_path / "model")
@@ -229,6 +214,6 @@ def test_a_model_and_copies_stay_with_the_form_of_the_encoder_they_were_made_wit
 
 
 @pytest.mark.parametrize("variant", ["", ":bf16", ":int8", ":static"])
-def test_minilm_does_not_judge_models_made_with_a_form_of_itself(variant: str) -> None:
+def test_minilm_does_not_judge_models_made_with_a_form_of_itself(variant):
     judge, _ = choose_judge(EncoderRecord(f"minilm{variant}", "0"), None, device="cpu")
     assert judge is tfidf_judge

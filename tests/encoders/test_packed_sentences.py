@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +28,7 @@ def packed(network: SentenceNetwork, rows: list[list[int]]) -> Tensor:
 
 
 @pytest.fixture(scope="module")
-def network(tiny_bert: Path) -> SentenceNetwork:
+def network(tiny_bert):
     return TransformerEncoder(tiny_bert, name="tiny", device="cpu").network
 
 
@@ -40,17 +38,13 @@ _ROWS = st.lists(
 
 
 @given(_ROWS)
-def test_packed_sentences_do_not_see_each_other(
-    network: SentenceNetwork, rows: list[list[int]]
-) -> None:
+def test_packed_sentences_do_not_see_each_other(network, rows):
     with torch.no_grad():
         torch.testing.assert_close(packed(network, rows), padded(network, rows))
 
 
 @pytest.mark.parametrize("mode", ["cls", "max", "mean", "mean_sqrt_len"])
-def test_packed_sentences_are_pooled_as_padded_ones(
-    make_folder: Callable[..., Path], mode: str
-) -> None:
+def test_packed_sentences_are_pooled_as_padded_ones(make_folder, mode):
     folder = make_folder(pooling={"pooling_mode": mode})
     network = TransformerEncoder(folder, name="tiny", device="cpu").network
     config: Any = network.backbone.config
@@ -60,7 +54,7 @@ def test_packed_sentences_are_pooled_as_padded_ones(
     assert config._attn_implementation == usual
 
 
-def test_gradients_of_packed_sentences_are_those_of_padded_ones(network: SentenceNetwork) -> None:
+def test_gradients_of_packed_sentences_are_those_of_padded_ones(network):
     weight = network.backbone.get_parameter("encoder.layer.0.attention.self.query.weight")
     gradients = []
     for read in (packed, padded):
@@ -72,7 +66,7 @@ def test_gradients_of_packed_sentences_are_those_of_padded_ones(network: Sentenc
     torch.testing.assert_close(gradients[0], gradients[1])
 
 
-def test_a_transformer_that_cannot_be_packed_reads_padded_rows(tmp_path: Path) -> None:
+def test_a_transformer_that_cannot_be_packed_reads_padded_rows(tmp_path):
     from transformers import DistilBertConfig, DistilBertModel
 
     torch.manual_seed(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,12 @@ def tiny(folder: Path) -> TransformerEncoder:
 
 
 @pytest.fixture(scope="module")
-def teacher(tiny_bert: Path) -> TransformerEncoder:
+def teacher(tiny_bert):
     return tiny(tiny_bert)
 
 
 @pytest.fixture(scope="module")
-def static(teacher: TransformerEncoder) -> StaticEncoder:
+def static(teacher):
     return StaticEncoder.distil(teacher)
 
 
@@ -56,7 +55,7 @@ def slow_vectors(teacher: TransformerEncoder, dimension: int) -> dict[int, Any]:
 
 
 @pytest.mark.parametrize("dimension", [3, 12])
-def test_it_equals_the_slow_and_obvious_way(teacher: TransformerEncoder, dimension: int) -> None:
+def test_it_equals_the_slow_and_obvious_way(teacher, dimension):
     encoder = StaticEncoder.distil(teacher, dimension=dimension)
     vectors = slow_vectors(teacher, dimension)
     for sentence, row in zip(SENTENCES, encoder.encode(SENTENCES), strict=True):
@@ -65,8 +64,8 @@ def test_it_equals_the_slow_and_obvious_way(teacher: TransformerEncoder, dimensi
 
 
 def test_it_reads_and_counts_like_its_teacher_under_a_fingerprint_of_its_own(
-    static: StaticEncoder, teacher: TransformerEncoder, tiny_bert: Path
-) -> None:
+    static, teacher, tiny_bert
+):
     assert isinstance(static, WindowedEncoder)
     assert (static.name, static.window) == ("tiny:static", teacher.window)
     assert static.count_tokens(SENTENCES).tolist() == teacher.count_tokens(SENTENCES).tolist()
@@ -86,9 +85,7 @@ def test_it_reads_and_counts_like_its_teacher_under_a_fingerprint_of_its_own(
 
 
 @pytest.mark.parametrize("text", ["   ", "日本", "[CLS] [SEP]", "\ud800"])
-def test_a_text_that_says_nothing_has_the_same_unit_vector(
-    static: StaticEncoder, text: str
-) -> None:
+def test_a_text_that_says_nothing_has_the_same_unit_vector(static, text):
     vectors = static.encode([text, ""])
     assert np.array_equal(vectors[0], vectors[1])
     assert np.linalg.norm(vectors[0]) == pytest.approx(1)
@@ -97,7 +94,7 @@ def test_a_text_that_says_nothing_has_the_same_unit_vector(
 
 
 @given(texts=st.lists(st.text("abc the room.é\ud800\n", max_size=30), min_size=1, max_size=20))
-def test_no_bit_depends_on_the_sentences_beside_it(static: StaticEncoder, texts: list[str]) -> None:
+def test_no_bit_depends_on_the_sentences_beside_it(static, texts):
     alone = np.concatenate([static.encode([text]) for text in texts])
     together = static.encode(texts * 60)
     assert np.array_equal(together, np.tile(alone, (60, 1)))
@@ -112,12 +109,8 @@ def change_a_bit(path: Path) -> None:
 
 @pytest.mark.parametrize("change", [None, change_a_bit, Path.unlink])
 def test_distilling_is_paid_once_and_again_where_what_was_kept_is_damaged(
-    change: Callable[[Path], Any] | None,
-    tiny_bert: Path,
-    static: StaticEncoder,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    change, tiny_bert, static, tmp_path, monkeypatch
+):
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path))
     load_encoder(f"{tiny_bert}:static")
     (kept,) = (tmp_path / "static").rglob("vectors.safetensors")

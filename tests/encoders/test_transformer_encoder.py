@@ -43,7 +43,7 @@ def token_vectors(encoder: TransformerEncoder, sentence: str) -> torch.Tensor:
 
 
 @pytest.fixture(scope="module")
-def reference(minilm: Any) -> Any:
+def reference(minilm):
     """The same weights in the sentence-transformers package."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -52,9 +52,7 @@ def reference(minilm: Any) -> Any:
         return SentenceTransformer(str(minilm.source.parent), device="cpu")
 
 
-def test_minilm_gives_what_sentence_transformers_gives(
-    minilm: Any, reference: Any, tmp_path: Path
-) -> None:
+def test_minilm_gives_what_sentence_transformers_gives(minilm, reference, tmp_path):
     texts = [*SENTENCES, "the staff was rude and we left the dirty room. " * 60]
     vectors = minilm.encode(texts)
     assert isinstance(minilm, WindowedEncoder)
@@ -71,8 +69,8 @@ def test_minilm_gives_what_sentence_transformers_gives(
 
 
 def test_results_are_normalised_means_in_the_given_order_whatever_the_mode_of_the_network(
-    make_folder: MakeFolder,
-) -> None:
+    make_folder,
+):
     encoder = tiny(make_folder())
     texts = ["we left", "the room was clean and friendly", "we", "rude staff"] * 4
     texts = [f"{text} {'a' * (i % 7)}" for i, text in enumerate(texts)]
@@ -110,9 +108,7 @@ def pad(lengths: list[int], most: int, spare: int | None) -> list[tuple[list[int
     most=st.integers(1, 5000),
     spare=st.integers(0, 500),
 )
-def test_batches_hold_every_text_once_within_their_bounds(
-    lengths: list[int], most: int, spare: int
-) -> None:
+def test_batches_hold_every_text_once_within_their_bounds(lengths, most, spare):
     batches = pad(lengths, most, spare)
     assert sorted(row for rows, _ in batches for row in rows) == [*range(len(lengths))]
     for rows, width in batches:
@@ -121,7 +117,7 @@ def test_batches_hold_every_text_once_within_their_bounds(
         assert len(rows) == 1 or (padded <= most and padding <= max(spare, 0.05 * padded))
 
 
-def test_on_a_cpu_the_padded_width_of_a_text_follows_from_its_length_alone() -> None:
+def test_on_a_cpu_the_padded_width_of_a_text_follows_from_its_length_alone():
     lengths = [1, 4, 5, 30, 33, 63, 64, 65, 120, 0, 250]
     widths = {row: width for rows, width in pad(lengths, 4_096, None) for row in rows}
     expected = [4, 4, 8, 32, 36, 64, 64, 72, 120, 1, 256]
@@ -130,7 +126,7 @@ def test_on_a_cpu_the_padded_width_of_a_text_follows_from_its_length_alone() -> 
 
 
 @pytest.mark.parametrize("words", [18, 20, 21, 60])
-def test_a_sentence_is_never_padded_beyond_the_window(words: int, make_folder: MakeFolder) -> None:
+def test_a_sentence_is_never_padded_beyond_the_window(words, make_folder):
     folder = make_folder()
     weights = load_file(folder / "model.safetensors")
     name = "embeddings.position_embeddings.weight"
@@ -157,9 +153,7 @@ OLD_KEYS = {
 
 @pytest.mark.parametrize("style", ["old", "new"])
 @pytest.mark.parametrize("modes", [*([mode] for mode in POOLED), ["cls", "mean"]])
-def test_pooling_equals_the_obvious_computation(
-    modes: list[str], style: str, make_folder: MakeFolder
-) -> None:
+def test_pooling_equals_the_obvious_computation(modes, style, make_folder):
     old = {key: name in modes for name, key in OLD_KEYS.items()}
     encoder = tiny(make_folder(pooling=old if style == "old" else {"pooling_mode": modes}))
     texts = ["we left the dirty room and the rude staff", "we left"]
@@ -183,8 +177,8 @@ def add_dense(folder: Path) -> torch.Tensor:
 
 
 def test_dense_and_normalise_modules_are_applied_in_order_in_float32_and_saved(
-    make_folder: MakeFolder, tmp_path: Path
-) -> None:
+    make_folder, tmp_path
+):
     folder = make_folder(pooling={"pooling_mode": "mean"}, modules=DENSE)
     weight = add_dense(folder)
     BertModel.from_pretrained(folder).half().save_pretrained(folder)
@@ -209,9 +203,7 @@ def test_dense_and_normalise_modules_are_applied_in_order_in_float32_and_saved(
         ({"tokenizer_config": {"model_max_length": 10**30}}, 24),
     ],
 )
-def test_texts_are_cut_at_the_least_of_the_limits_but_counted_whole(
-    files: dict[str, Any], window: int, make_folder: MakeFolder
-) -> None:
+def test_texts_are_cut_at_the_least_of_the_limits_but_counted_whole(files, window, make_folder):
     encoder = tiny(make_folder(**files))
     assert encoder.window == window
     assert encoder.count_tokens(["", "we left", "we " * 100]).tolist() == [2, 4, 102]
@@ -219,9 +211,7 @@ def test_texts_are_cut_at_the_least_of_the_limits_but_counted_whole(
     assert (len(ids), ids[0], ids[-1]) == (window, 2, 3)
 
 
-def test_positions_that_hold_no_token_are_left_out_of_the_window(
-    make_folder: MakeFolder,
-) -> None:
+def test_positions_that_hold_no_token_are_left_out_of_the_window(make_folder):
     folder = make_folder()
     known = json.loads((folder / "config.json").read_text())
     sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
@@ -243,8 +233,8 @@ def test_positions_that_hold_no_token_are_left_out_of_the_window(
     ],
 )
 def test_what_changes_the_embeddings_and_nothing_else_changes_the_fingerprint(
-    difference: dict[str, Any], make_folder: MakeFolder
-) -> None:
+    difference, make_folder
+):
     plain, moved = make_folder(name="a"), make_folder(name="b")
     config = json.loads((moved / "config.json").read_text())
     config |= {"_name_or_path": "x", "transformers_version": "0"}
@@ -266,9 +256,7 @@ def step_fused(encoder: TransformerEncoder) -> None:
 
 
 @pytest.mark.parametrize("step", [step_by_hand, step_fused, lambda encoder: train_a_step(encoder)])
-def test_a_training_step_changes_the_fingerprint_at_once(
-    step: Callable[[TransformerEncoder], None], make_folder: MakeFolder
-) -> None:
+def test_a_training_step_changes_the_fingerprint_at_once(step, make_folder):
     encoder = tiny(make_folder())
     published = encoder.fingerprint
     encoder.network.double().float().train().eval()
@@ -284,9 +272,7 @@ def train_a_step(encoder: TransformerEncoder) -> None:
     optimiser.step()
 
 
-def test_saving_replaces_an_encoder_and_nothing_else(
-    make_folder: MakeFolder, tmp_path: Path
-) -> None:
+def test_saving_replaces_an_encoder_and_nothing_else(make_folder, tmp_path):
     encoder = tiny(make_folder())
     for _ in range(2):
         encoder.save(tmp_path / "saved")
@@ -304,8 +290,8 @@ def test_saving_replaces_an_encoder_and_nothing_else(
 
 @pytest.mark.parametrize("pooling", ["max", ["mean", "cls"], ["cls", "mean_sqrt_len_tokens"]])
 def test_a_saved_encoder_gives_the_same_outputs_even_tuned_and_without_its_folder(
-    pooling: Any, make_folder: MakeFolder, tmp_path: Path
-) -> None:
+    pooling, make_folder, tmp_path
+):
     options = {"max_seq_length": 9, "do_lower_case": True}
     folder = make_folder(pooling={"pooling_mode": pooling}, sentence_bert_config=options)
     encoder = tiny(folder)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from protorynet import Evaluation, ProtoryNetClassifier as Classifier, Settings
+from protorynet import ProtoryNetClassifier as Classifier
 
 TAGS = ("room", "pool", "staff")
 
 
 @pytest.fixture(scope="module")
-def clf(reviews: Any, encoder: Any, quick: Settings) -> Classifier:
+def clf(reviews, encoder, quick):
     settings = quick.replace(epochs=8, retrain_epochs=8, min_prototypes=5, max_prototypes=8)
     return Classifier(encoder, settings=settings, device="cpu", cache=False).fit(
         reviews.texts, reviews.labels
@@ -21,7 +19,7 @@ def clf(reviews: Any, encoder: Any, quick: Settings) -> Classifier:
 
 
 @pytest.fixture(scope="session")
-def several(reviews: Any, encoder: Any, quick: Settings) -> Classifier:
+def several(reviews, encoder, quick):
     """A model for several labels at once, to be read only."""
     tags = [tuple(tag for tag in TAGS if tag in text) for text in reviews.texts]
     clf = Classifier(encoder, settings=quick, device="cpu", cache=False)
@@ -29,7 +27,7 @@ def several(reviews: Any, encoder: Any, quick: Settings) -> Classifier:
 
 
 @pytest.fixture(scope="session")
-def of_vectors(quick: Settings) -> tuple[Classifier, list[Any], list[int]]:
+def of_vectors(quick):
     """A model of sequences of vectors in place of texts, with what it was trained on."""
     random = np.random.default_rng(0)
     sequences = [random.normal(size=(3, 4)).astype(np.float32) + i % 2 for i in range(40)]
@@ -39,12 +37,12 @@ def of_vectors(quick: Settings) -> tuple[Classifier, list[Any], list[int]]:
 
 
 @pytest.fixture(scope="module")
-def evaluation(clf: Classifier, unseen_reviews: Any, encoder: Any) -> Evaluation:
+def evaluation(clf, unseen_reviews, encoder):
     return clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
 
 
 @pytest.fixture(scope="module")
-def trajectories(clf: Classifier, unseen_reviews: Any) -> list[list[tuple[int, float]]]:
+def trajectories(clf, unseen_reviews):
     """Per document, its steps: column of the prototype, similarity."""
     columns = {item.id: column for column, item in enumerate(clf.prototypes_)}
     return [

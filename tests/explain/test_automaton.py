@@ -103,9 +103,7 @@ def random_model(classes: tuple[str, ...], seed: int, layers: int = 1) -> Model:
     ],
     ids=["holds prototype 3 anywhere", "ends with prototype 0 or 1"],
 )
-def test_a_known_language_takes_two_states_and_is_read_exactly(
-    language: Any, transitions: Any
-) -> None:
+def test_a_known_language_takes_two_states_and_is_read_exactly(language, transitions):
     others = trajectory(random_texts(500, seed=1, longest=20))
     train = trajectory(random_texts(200))
     automaton = learn_automaton(made(reader(*language)), train, "yes", held_out=others)
@@ -120,7 +118,7 @@ def test_a_known_language_takes_two_states_and_is_read_exactly(
         assert set(values["patterns"][0]) == {"prototypes", "support", "purity"}
 
 
-def test_the_other_class_is_the_complement_and_several_labels_have_an_automaton_each() -> None:
+def test_the_other_class_is_the_complement_and_several_labels_have_an_automaton_each():
     train = trajectory(random_texts(200))
     yes, no = (learn_automaton(last_wins(), train, label) for label in ("yes", "no"))
     for text in random_texts(50, seed=2):
@@ -133,7 +131,7 @@ FOUR_CLASSES = random_model(("a", "b", "c", "d"), seed=5)
 
 
 @pytest.mark.parametrize("whole", [UNTRAINED, FOUR_CLASSES], ids=["two classes", "four"])
-def test_all_at_once_are_those_learned_one_by_one(whole: Model) -> None:
+def test_all_at_once_are_those_learned_one_by_one(whole):
     train, others = trajectory(random_texts(200)), trajectory(random_texts(60, seed=1))
     whole.network.reader.train()
     assert learn_automata(whole, train, held_out=others) == tuple(
@@ -142,7 +140,7 @@ def test_all_at_once_are_those_learned_one_by_one(whole: Model) -> None:
     assert all(module.training for module in whole.network.reader.modules())
 
 
-def test_patterns_are_counted_for_each_class_and_none_begins_with_another() -> None:
+def test_patterns_are_counted_for_each_class_and_none_begins_with_another():
     texts = random_texts(200)
     said = FOUR_CLASSES.read(trajectory(texts)).probabilities.argmax(axis=1)
     automata = learn_automata(FOUR_CLASSES, trajectory(texts))
@@ -157,7 +155,7 @@ def test_patterns_are_counted_for_each_class_and_none_begins_with_another() -> N
         assert not any(a[: len(b)] == b for a, b in permutations(found, 2))
 
 
-def test_transitions_never_seen_are_the_readers_and_a_class_never_given_takes_one_state() -> None:
+def test_transitions_never_seen_are_the_readers_and_a_class_never_given_takes_one_state():
     texts = [[2], [3], [2, 3], [0], [0, 2]] * 5
     automaton = learn_automaton(last_wins(), trajectory(texts), "yes")
     assert automaton.traffic[automaton.start][4] == 0
@@ -170,14 +168,14 @@ def test_transitions_never_seen_are_the_readers_and_a_class_never_given_takes_on
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])
-def test_never_more_states_than_allowed_by_rising_belief(most: int) -> None:
+def test_never_more_states_than_allowed_by_rising_belief(most):
     train = trajectory(random_texts(300))
     states = learn_automaton(UNTRAINED, train, "yes", max_states=most).states
     assert 1 <= len(states) <= most
     assert [state.belief for state in states] == sorted(state.belief for state in states)
 
 
-def test_fidelity_is_the_share_of_documents_judged_alike() -> None:
+def test_fidelity_is_the_share_of_documents_judged_alike():
     texts = random_texts(120, seed=4)
     automaton = learn_automaton(
         UNTRAINED, trajectory(random_texts(100)), "yes", held_out=trajectory(texts)
@@ -187,7 +185,7 @@ def test_fidelity_is_the_share_of_documents_judged_alike() -> None:
     assert automaton.fidelity_held_out == pytest.approx(np.mean(alike))
 
 
-def test_traffic_counts_every_sentence_once() -> None:
+def test_traffic_counts_every_sentence_once():
     texts = random_texts(150)
     automaton = learn_automaton(UNTRAINED, trajectory(texts), "yes")
     counted = np.zeros((len(automaton.states), K), int)
@@ -198,7 +196,7 @@ def test_traffic_counts_every_sentence_once() -> None:
     assert sum(sum(edge.traffic) for edge in automaton.edges) == sum(map(len, texts))
 
 
-def test_no_pattern_decides_a_document_of_another_class() -> None:
+def test_no_pattern_decides_a_document_of_another_class():
     states = (State(0, 0.1, False, 3), State(1, 0.9, True, 3))
     automaton = Automaton(
         "yes", (7, 4), states, 0, ((0, 1), (0, 1)), ((1, 1), (1, 1)),
@@ -221,9 +219,7 @@ def test_no_pattern_decides_a_document_of_another_class() -> None:
         ([[0]], {"max_states": 0}, InputError, "max_states=0"),
     ],
 )
-def test_what_cannot_be_learned_is_refused_by_name(
-    texts: Any, asked: Any, error: type[Exception], message: str
-) -> None:
+def test_what_cannot_be_learned_is_refused_by_name(texts, asked, error, message):
     with pytest.raises(InputError, match=r"holds no automata.*--data FILE"):
         stored_automaton(last_wins(), "yes")
     with pytest.raises(error, match=message):
@@ -231,7 +227,7 @@ def test_what_cannot_be_learned_is_refused_by_name(
 
 
 @given(documents)
-def test_any_documents_give_an_automaton_that_reads_any_document(texts: list[list[int]]) -> None:
+def test_any_documents_give_an_automaton_that_reads_any_document(texts):
     automaton = learn_automaton(last_wins(), trajectory(texts), "yes")
     assert automaton.fidelity_train >= 0.99
     assert all(0 <= t < len(automaton.states) for row in automaton.transitions for t in row)

@@ -39,9 +39,7 @@ def label_of(clf: Classifier, steps: Steps) -> str:
     return str(clf.classes_[probabilities(clf, steps).argmax()])
 
 
-def test_accuracy_and_macro_f1_are_those_of_scikit_learn(
-    evaluation: Evaluation, clf: Classifier, unseen_reviews: Any
-) -> None:
+def test_accuracy_and_macro_f1_are_those_of_scikit_learn(evaluation, clf, unseen_reviews):
     from sklearn.metrics import accuracy_score, f1_score
 
     truth, predicted = unseen_reviews.labels, clf.predict(unseen_reviews.texts)
@@ -52,8 +50,8 @@ def test_accuracy_and_macro_f1_are_those_of_scikit_learn(
 
 
 def test_matches_alone_and_the_prototypes_own_sentences_are_read_by_the_model(
-    evaluation: Evaluation, clf: Classifier, trajectories: Any, unseen_reviews: Any, encoder: Any
-) -> None:
+    evaluation, clf, trajectories, unseen_reviews, encoder
+):
     predicted = [label_of(clf, [(column, 1.0) for column, _ in steps]) for steps in trajectories]
     right = np.mean([p == t for p, t in zip(predicted, unseen_reviews.labels, strict=True)])
     assert measure(evaluation, "ids_only_accuracy") == pytest.approx(float(right))
@@ -68,8 +66,8 @@ def test_matches_alone_and_the_prototypes_own_sentences_are_read_by_the_model(
 
 
 def test_score_calibration_is_the_correlation_of_score_and_class_rate(
-    evaluation: Evaluation, clf: Classifier, trajectories: Any, unseen_reviews: Any
-) -> None:
+    evaluation, clf, trajectories, unseen_reviews
+):
     seen: dict[int, list[bool]] = {}
     for steps, label in zip(trajectories, unseen_reviews.labels, strict=True):
         for column, _ in steps:
@@ -80,9 +78,7 @@ def test_score_calibration_is_the_correlation_of_score_and_class_rate(
     assert measure(evaluation, "score_calibration") == pytest.approx(expected, abs=1e-6)
 
 
-def test_usage_measures_count_the_sentences_of_each_prototype(
-    evaluation: Evaluation, clf: Classifier, trajectories: Any
-) -> None:
+def test_usage_measures_count_the_sentences_of_each_prototype(evaluation, clf, trajectories):
     columns = [column for steps in trajectories for column, _ in steps]
     shares = [columns.count(column) / len(columns) for column in range(len(clf.prototypes_))]
     entropy = -sum(share * math.log(share) for share in shares if share)
@@ -91,9 +87,7 @@ def test_usage_measures_count_the_sentences_of_each_prototype(
     assert measure(evaluation, "unused_prototypes") == pytest.approx(shares.count(0) / len(shares))
 
 
-def test_shuffling_keeps_every_sentence_in_its_document(
-    clf: Classifier, unseen_reviews: Any, evaluation: Evaluation
-) -> None:
+def test_shuffling_keeps_every_sentence_in_its_document(clf, unseen_reviews, evaluation):
     whole = clf.read(unseen_reviews.texts)
     shuffled = whole.shuffle(0)
     assert (whole.columns != shuffled.columns).any()
@@ -104,9 +98,7 @@ def test_shuffling_keeps_every_sentence_in_its_document(
     assert measure(evaluation, "shuffled_accuracy") == pytest.approx(right)
 
 
-def test_measures_that_cannot_be_computed_are_none_and_say_what_they_need(
-    clf: Classifier, encoder: Any, of_vectors: Any
-) -> None:
+def test_measures_that_cannot_be_computed_are_none_and_say_what_they_need(clf, encoder, of_vectors):
     bare = copy.copy(clf)
     record = replace(clf.model_.training, validation_accuracy=0.9, free_accuracy=0.95)
     bare.model_ = replace(clf.model_, automata=(), training=record)
@@ -127,9 +119,7 @@ def test_measures_that_cannot_be_computed_are_none_and_say_what_they_need(
     assert not {"match_quality", "semantic_similarity", "duplicate_prototypes"} & names
 
 
-def test_automaton_fidelity_is_the_share_of_documents_judged_alike(
-    evaluation: Evaluation, clf: Classifier, trajectories: Any
-) -> None:
+def test_automaton_fidelity_is_the_share_of_documents_judged_alike(evaluation, clf, trajectories):
     alike = [
         automaton.accepts([column for column, _ in steps])
         == (label_of(clf, steps) == automaton.label)
@@ -142,8 +132,8 @@ def test_automaton_fidelity_is_the_share_of_documents_judged_alike(
 
 
 def test_json_has_the_keys_that_other_programs_read_and_the_same_figures_every_time(
-    clf: Classifier, evaluation: Evaluation, unseen_reviews: Any, encoder: Any
-) -> None:
+    clf, evaluation, unseen_reviews, encoder
+):
     assert clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder) == evaluation
     values = json.loads(json.dumps(evaluation.to_dict()))
     assert list(values) == ["accuracy", "macro_f1", "n_documents", "n_prototypes", "faithfulness"]
@@ -151,7 +141,7 @@ def test_json_has_the_keys_that_other_programs_read_and_the_same_figures_every_t
     assert all(m.meaning.endswith(".") and len(m.meaning) > 40 for m in evaluation.measures)
 
 
-def test_the_word_piece_judge_finds_equal_sentences_alike() -> None:
+def test_the_word_piece_judge_finds_equal_sentences_alike():
     sentences = ["The room was clean.", "A dreadful film"]
     likeness = tfidf_judge(sentences, [*sentences, "The rooms were clean."])
     assert likeness.shape == (2, 3)
@@ -159,9 +149,7 @@ def test_the_word_piece_judge_finds_equal_sentences_alike() -> None:
     assert likeness[0, 2] > likeness[0, 1]
 
 
-def test_a_multilabel_document_is_right_only_if_all_its_labels_are(
-    several: Classifier, reviews: Any, encoder: Any
-) -> None:
+def test_a_multilabel_document_is_right_only_if_all_its_labels_are(several, reviews, encoder):
     tags = np.array([[tag in text for tag in several.classes_] for text in reviews.texts])
     right = (several.predict(reviews.texts) == tags).all(axis=1).mean()
     found = several.evaluate(reviews.texts, tags, judge=encoder)
@@ -169,7 +157,7 @@ def test_a_multilabel_document_is_right_only_if_all_its_labels_are(
 
 
 @pytest.fixture(scope="module")
-def documents(unseen_reviews: Any) -> list[str]:
+def documents(unseen_reviews):
     """Documents of two to about twenty sentences."""
     texts = unseen_reviews.texts
     return [" ".join(texts[place : place + 1 + place % 6]) for place in range(len(texts) - 6)]
@@ -198,9 +186,7 @@ def lose_slowly(clf: Classifier, steps: Steps) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("which", ["clf", "several"])
-def test_probability_lost_is_that_of_documents_read_one_by_one(
-    which: str, documents: list[str], encoder: Any, request: pytest.FixtureRequest
-) -> None:
+def test_probability_lost_is_that_of_documents_read_one_by_one(which, documents, encoder, request):
     clf = request.getfixturevalue(which)
     read = clf.read(documents)
     steps = list(zip(read.columns.tolist(), read.similarities.tolist(), strict=True))
@@ -210,9 +196,7 @@ def test_probability_lost_is_that_of_documents_read_one_by_one(
     assert erasure(clf, documents, encoder) == pytest.approx(expected.tolist(), abs=1e-5)
 
 
-def test_documents_of_one_sentence_or_very_many_do_not_count(
-    clf: Classifier, documents: list[str], encoder: Any
-) -> None:
+def test_documents_of_one_sentence_or_very_many_do_not_count(clf, documents, encoder):
     others = ["The room was clean.", " ".join(["The room was clean."] * 61)]
     expected = erasure(clf, documents, encoder)
     assert erasure(clf, documents + others, encoder) == pytest.approx(expected)

@@ -25,9 +25,7 @@ _TEXT = (
 
 
 @pytest.mark.parametrize("which", ["clf", "several"])
-def test_the_effect_of_a_sentence_is_what_leaving_it_out_costs(
-    which: str, unseen_reviews: Any, request: pytest.FixtureRequest
-) -> None:
+def test_the_effect_of_a_sentence_is_what_leaving_it_out_costs(which, unseen_reviews, request):
     clf = request.getfixturevalue(which)
     texts = [*unseen_reviews.texts[:15], "The room was clean."]
     reading = clf.read(texts)
@@ -44,9 +42,7 @@ def test_the_effect_of_a_sentence_is_what_leaving_it_out_costs(
             assert step.effect == pytest.approx(whole[leading] - without[leading], abs=1e-5)
 
 
-def test_offsets_reproduce_the_documents_text_and_the_table_has_a_row_per_sentence(
-    clf: Classifier,
-) -> None:
+def test_offsets_reproduce_the_documents_text_and_the_table_has_a_row_per_sentence(clf):
     explanation = clf.explain(_TEXT)
     assert isinstance(explanation, Explanation)
     assert len(explanation.sentences) >= 4
@@ -60,7 +56,7 @@ def test_offsets_reproduce_the_documents_text_and_the_table_has_a_row_per_senten
         end = step.end
 
 
-def test_the_explanation_agrees_with_predict(clf: Classifier, unseen_reviews: Any) -> None:
+def test_the_explanation_agrees_with_predict(clf, unseen_reviews):
     assert clf.explain([]) == []
     explanations = clf.explain(unseen_reviews.texts)
     labels = [explanation.label for explanation in explanations]
@@ -69,9 +65,7 @@ def test_the_explanation_agrees_with_predict(clf: Classifier, unseen_reviews: An
     np.testing.assert_allclose(probabilities, clf.predict_proba(unseen_reviews.texts), atol=1e-6)
 
 
-def test_each_step_shows_the_nearest_prototype_and_its_scores(
-    clf: Classifier, encoder: Any, unseen_reviews: Any
-) -> None:
+def test_each_step_shows_the_nearest_prototype_and_its_scores(clf, encoder, unseen_reviews):
     model, known = clf.model_, {item.id: item for item in clf.prototypes_}
     for step in clf.explain(unseen_reviews.texts[0]).sentences:
         vector = model.embed(encoder.encode([step.text])).double()[0]
@@ -84,9 +78,7 @@ def test_each_step_shows_the_nearest_prototype_and_its_scores(
         assert step.scores == known[step.prototype].scores
 
 
-def test_running_probabilities_are_those_of_the_text_so_far(
-    clf: Classifier, unseen_reviews: Any
-) -> None:
+def test_running_probabilities_are_those_of_the_text_so_far(clf, unseen_reviews):
     text = unseen_reviews.texts[1]
     explanation = clf.explain(text)
     for step in explanation.sentences:
@@ -95,7 +87,7 @@ def test_running_probabilities_are_those_of_the_text_so_far(
     assert explanation.sentences[-1].running == pytest.approx(explanation.probabilities)
 
 
-def test_json_has_the_keys_that_other_programs_read(clf: Classifier) -> None:
+def test_json_has_the_keys_that_other_programs_read(clf):
     values = json.loads(json.dumps(clf.explain(_TEXT).to_dict()))
     assert {"label", "probabilities", "sentences", "automaton", "pattern"} <= set(values)
     assert set(values["probabilities"]) == {"bad", "good"}
@@ -105,7 +97,7 @@ def test_json_has_the_keys_that_other_programs_read(clf: Classifier) -> None:
         assert set(step["scores"]) == set(step["running"]) == {"bad", "good"}
 
 
-def test_the_automaton_reads_what_the_model_reads(clf: Classifier, unseen_reviews: Any) -> None:
+def test_the_automaton_reads_what_the_model_reads(clf, unseen_reviews):
     columns = {item.id: place for place, item in enumerate(clf.prototypes_)}
     for explanation in clf.explain(unseen_reviews.texts):
         automaton, reading = clf.automaton(explanation.label), explanation.automaton
@@ -132,9 +124,7 @@ def with_automata(clf: Classifier, *, accepting: bool) -> Classifier:
     return changed
 
 
-def test_a_pattern_is_how_the_document_begins_unless_automaton_and_model_differ(
-    clf: Classifier,
-) -> None:
+def test_a_pattern_is_how_the_document_begins_unless_automaton_and_model_differ(clf):
     changed = with_automata(clf, accepting=True)
     explanation = changed.explain(_TEXT)
     pattern, first = explanation.pattern, explanation.sentences[0]
@@ -154,9 +144,7 @@ def test_a_pattern_is_how_the_document_begins_unless_automaton_and_model_differ(
     assert (differing.automaton.agrees, differing.pattern) == (False, None)
 
 
-def test_a_multilabel_explanation_names_every_predicted_class(
-    several: Classifier, unseen_reviews: Any
-) -> None:
+def test_a_multilabel_explanation_names_every_predicted_class(several, unseen_reviews):
     texts = unseen_reviews.texts[:10]
     for explanation, row in zip(several.explain(texts), several.predict(texts), strict=True):
         names = [name for name, chosen in zip(several.classes_, row, strict=True) if chosen]
@@ -180,8 +168,8 @@ def make_matches(lengths: list[int], *, is_dense: bool) -> Reading:
 @pytest.mark.parametrize("is_dense", [False, True])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_every_variant_is_read_as_if_it_were_a_document(
-    layers: int, is_dense: bool, most_variants: int, batch: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    layers, is_dense, most_variants, batch, monkeypatch
+):
     monkeypatch.setattr(leave_one_out, "_VARIANTS_PER_DOCUMENT", most_variants)
     monkeypatch.setattr(leave_one_out, "_VARIANTS_PER_BATCH", batch)
     torch.manual_seed(layers)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protorynet import Evaluation, ProtoryNetClassifier as Classifier, Settings
+from protorynet import Evaluation, ProtoryNetClassifier as Classifier
 from protorynet.encoders import load_encoder
 from protorynet.explain import evaluate_model, pretrained_encode
 from protorynet.explain.likeness import PretrainedSpace, measure_duplicates
@@ -20,9 +20,7 @@ LIKENESS = ("semantic_similarity", "semantic_limit", "match_quality_untrained")
 
 
 @pytest.fixture(scope="module")
-def tuned(
-    reviews: Any, tiny_bert_folder: Path, quick: Settings, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Classifier, Path]:
+def tuned(reviews, tiny_bert_folder, quick, tmp_path_factory):
     """A model with a fine-tuned encoder, and the folder of the encoder before training."""
     folder = Path(shutil.copytree(tiny_bert_folder, tmp_path_factory.mktemp("encoder") / "tiny"))
     settings = quick.replace(
@@ -62,12 +60,8 @@ def check_semantics(
 
 
 def test_semantic_measures_are_means_of_cosines_by_the_encoder_before_training(
-    clf: Classifier,
-    evaluation: Evaluation,
-    tuned: tuple[Classifier, Path],
-    unseen_reviews: Any,
-    encoder: Any,
-) -> None:
+    clf, evaluation, tuned, unseen_reviews, encoder
+):
     check_semantics(clf, encoder, unseen_reviews.texts, values(evaluation))
     clf, folder = tuned
     found = clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
@@ -76,8 +70,8 @@ def test_semantic_measures_are_means_of_cosines_by_the_encoder_before_training(
 
 
 def test_the_encoder_before_training_may_lie_elsewhere_and_without_it_nothing_is_known(
-    tuned: tuple[Classifier, Path], unseen_reviews: Any, encoder: Any, tmp_path: Path
-) -> None:
+    tuned, unseen_reviews, encoder, tmp_path
+):
     clf, folder = tuned
     clf.save(tmp_path / "model")
     again = Classifier.load(tmp_path / "model", device="cpu", cache=False)
@@ -103,8 +97,8 @@ def test_the_encoder_before_training_may_lie_elsewhere_and_without_it_nothing_is
 
 
 def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
-    clf: Classifier, unseen_reviews: Any, encoder: Any
-) -> None:
+    clf, unseen_reviews, encoder
+):
     texts = sentences_of(clf, unseen_reviews.texts)
     columns = clf.read(unseen_reviews.texts).columns.tolist()
     live = sorted(set(columns))
@@ -145,9 +139,7 @@ def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
     ],
     ids=["words", "meaning", "neither", "both", "nothing to compare"],
 )
-def test_a_twin_has_the_same_words_or_almost_the_same_vector(
-    clf: Classifier, sentences: list[str], vectors: list[list[float]], expected: float
-) -> None:
+def test_a_twin_has_the_same_words_or_almost_the_same_vector(clf, sentences, vectors, expected):
     items = tuple(
         replace(item, sentence=text)
         for item, text in zip(clf.model_.prototypes, sentences, strict=False)

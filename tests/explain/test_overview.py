@@ -5,17 +5,14 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from prepared_documents import prepare
-from protorynet import Explanation, ProtoryNetClassifier as Classifier
+from protorynet import Explanation
 from protorynet.errors import InputError
 from protorynet.explain import (
-    LabelledDocuments,
-    Overview,
     calibration_error,
     learn_automata,
     misled_documents,
@@ -29,31 +26,31 @@ _MOST = 1000
 
 
 @pytest.fixture(scope="module")
-def labels(unseen_reviews: Any) -> list[str]:
+def labels(unseen_reviews):
     """The labels with every seventh turned round, so that there are mistakes."""
     turned = {"good": "bad", "bad": "good"}
     return [turned[y] if n % 7 == 3 else y for n, y in enumerate(unseen_reviews.labels)]
 
 
 @pytest.fixture(scope="module")
-def documents(clf: Classifier, unseen_reviews: Any, labels: list[str]) -> LabelledDocuments:
+def documents(clf, unseen_reviews, labels):
     return prepare(clf, unseen_reviews.texts, labels, first_row=100)
 
 
 @pytest.fixture(scope="module")
-def overview(clf: Classifier, documents: LabelledDocuments) -> Overview:
+def overview(clf, documents):
     return overview_model(clf.model_, documents, nearest=3, mistakes=_MOST)
 
 
 @pytest.fixture(scope="module")
-def explained(clf: Classifier, unseen_reviews: Any) -> list[Explanation]:
+def explained(clf, unseen_reviews):
     explanations: list[Explanation] = clf.explain(unseen_reviews.texts)
     return explanations
 
 
 def test_accuracy_confusion_and_class_figures_are_those_of_scikit_learn(
-    overview: Overview, explained: list[Explanation], labels: list[str]
-) -> None:
+    overview, explained, labels
+):
     from sklearn.metrics import confusion_matrix, precision_score, recall_score
 
     predicted = [each.label for each in explained]
@@ -80,9 +77,7 @@ def test_accuracy_confusion_and_class_figures_are_those_of_scikit_learn(
     assert counts == [(True, len(short), sum(short)), (False, *rest)]
 
 
-def test_usage_class_rates_and_transitions_count_the_matched_sentences(
-    overview: Overview, explained: list[Explanation], labels: list[str]
-) -> None:
+def test_usage_class_rates_and_transitions_count_the_matched_sentences(overview, explained, labels):
     matched = [
         (step.prototype, label)
         for each, label in zip(explained, labels, strict=True)
@@ -102,9 +97,7 @@ def test_usage_class_rates_and_transitions_count_the_matched_sentences(
             assert rate == pytest.approx(own.count(name) / len(own))
 
 
-def test_the_nearest_sentences_are_the_most_similar_distinct_ones(
-    overview: Overview, explained: list[Explanation]
-) -> None:
+def test_the_nearest_sentences_are_the_most_similar_distinct_ones(overview, explained):
     for figures in overview.prototypes:
         own: dict[str, float] = {}
         rows: dict[str, set[int]] = {}
@@ -118,7 +111,7 @@ def test_the_nearest_sentences_are_the_most_similar_distinct_ones(
         assert [near.rows for near in figures.nearest] == [tuple(sorted(rows[t])) for t in first]
 
 
-def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_rows() -> None:
+def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_rows():
     flat, columns = np.ones(4, np.float32), np.zeros(4, np.int64)
     matches = Reading(columns, flat, columns, flat, np.array([1, 1, 2]))
     near = nearest_sentences(matches, ["b", "a", "b", "c"], np.array([7, 5, 9]), 2, most=2)
@@ -126,9 +119,7 @@ def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_row
     assert near[1] == ()
 
 
-def test_reliability_bins_hold_every_prediction_once(
-    overview: Overview, explained: list[Explanation], labels: list[str]
-) -> None:
+def test_reliability_bins_hold_every_prediction_once(overview, explained, labels):
     last = overview.classes[-1]
     said = [each.probabilities[last] for each in explained]
     for bin_ in overview.reliability:
@@ -147,8 +138,8 @@ def test_reliability_bins_hold_every_prediction_once(
 
 
 def test_mistakes_come_with_the_surest_first_and_blame_the_sentence_of_the_largest_effect(
-    overview: Overview, explained: list[Explanation], labels: list[str]
-) -> None:
+    overview, explained, labels
+):
     wrong = [
         (-max(each.probabilities.values()), row)
         for row, (each, label) in enumerate(zip(explained, labels, strict=True), start=100)
@@ -166,9 +157,7 @@ def test_mistakes_come_with_the_surest_first_and_blame_the_sentence_of_the_large
     assert answers == [each.truth for each in overview.examples]
 
 
-def test_documents_may_be_empty_or_vectors_but_not_all_empty(
-    clf: Classifier, of_vectors: Any
-) -> None:
+def test_documents_may_be_empty_or_vectors_but_not_all_empty(clf, of_vectors):
     other, sequences, labels = of_vectors
     found = overview_model(other.model_, prepare(other, sequences, labels))
     assert (found.has_texts, found.lengths, found.n_sentences) == (False, (), 120)
@@ -180,9 +169,7 @@ def test_documents_may_be_empty_or_vectors_but_not_all_empty(
         overview_model(clf.model_, prepare(clf, ["\u200b"], ["bad"]))
 
 
-def test_several_labels_have_no_confusion_matrix_but_figures_per_class(
-    several: Classifier, unseen_reviews: Any
-) -> None:
+def test_several_labels_have_no_confusion_matrix_but_figures_per_class(several, unseen_reviews):
     truth = [("room", "pool")] * len(unseen_reviews.texts)
     found = overview_model(several.model_, prepare(several, unseen_reviews.texts, truth))
     assert (found.confusion, found.baseline, found.n_sure) == (None, None, 0)
@@ -192,9 +179,7 @@ def test_several_labels_have_no_confusion_matrix_but_figures_per_class(
     assert [each.n_both for each in found.class_figures] == (answers * targets).sum(0).tolist()
 
 
-def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
-    several: Classifier, unseen_reviews: Any
-) -> None:
+def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(several, unseen_reviews):
     model = several.model_
     truth = [("room", "pool", "staff")] * len(unseen_reviews.texts)
     given = prepare(several, unseen_reviews.texts, truth, first_row=100)
@@ -216,7 +201,7 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(
 
 
 @pytest.fixture(scope="module")
-def misled(clf: Classifier, reviews: Any) -> Any:
+def misled(clf, reviews):
     """Documents of which every label is wrong, the automata of the model, and what misled it."""
     turned = ["good" if answer == "bad" else "bad" for answer in clf.predict(reviews.texts)]
     documents = prepare(clf, reviews.texts, turned, first_row=100)
@@ -224,9 +209,7 @@ def misled(clf: Classifier, reviews: Any) -> Any:
     return documents, automata, misled_documents(clf.model_, automata, documents)
 
 
-def test_wrong_answers_are_grouped_by_beginning_the_most_misleading_first(
-    clf: Classifier, reviews: Any, misled: Any
-) -> None:
+def test_wrong_answers_are_grouped_by_beginning_the_most_misleading_first(clf, reviews, misled):
     documents, automata, groups = misled
     assert sorted(row for group in groups for row in group.rows) == documents.rows.tolist()
     assert all(group.n_given == group.n_wrong for group in groups)

@@ -41,9 +41,7 @@ def explain_match(model: Any, encode: Any, sentence: str, prototype_id: int) -> 
     return why
 
 
-def test_an_effect_is_the_similarity_with_the_word_minus_without_in_either_sentence(
-    clf: Classifier, encoder: Any
-) -> None:
+def test_an_effect_is_the_similarity_with_the_word_minus_without_in_either_sentence(clf, encoder):
     prototype = clf.prototypes_[0]
     why = explain_match(clf.model_, encoder.encode, SENTENCE, prototype.id)
     whole = similarity(clf, encoder, SENTENCE, prototype.sentence)
@@ -56,9 +54,7 @@ def test_an_effect_is_the_similarity_with_the_word_minus_without_in_either_sente
             assert word.effect == pytest.approx(whole - less, abs=1e-5)
 
 
-def test_many_matches_are_encoded_in_one_call_and_each_text_once(
-    clf: Classifier, encoder: Any
-) -> None:
+def test_many_matches_are_encoded_in_one_call_and_each_text_once(clf, encoder):
     counting = Counting(encoder)
     first, second = clf.prototypes_[0].id, clf.prototypes_[1].id
     matches = [(SENTENCE, first), (SENTENCE, second), ("Clean!", first), (SENTENCE, first)]
@@ -72,7 +68,7 @@ def test_many_matches_are_encoded_in_one_call_and_each_text_once(
     assert len(counting.calls) == 1
 
 
-def test_the_words_of_a_long_sentence_are_left_out_in_groups(clf: Classifier, encoder: Any) -> None:
+def test_the_words_of_a_long_sentence_are_left_out_in_groups(clf, encoder):
     long = " ".join(f"word{n}" for n in range(1000))
     counting = Counting(encoder)
     why = explain_match(clf.model_, counting.encode, long, clf.prototypes_[0].id)
@@ -81,9 +77,7 @@ def test_the_words_of_a_long_sentence_are_left_out_in_groups(clf: Classifier, en
     assert len(counting.calls[0]) <= 82
 
 
-def test_a_model_of_the_papers_splitter_reads_words_as_it_reads_sentences(
-    clf: Classifier, encoder: Any
-) -> None:
+def test_a_model_of_the_papers_splitter_reads_words_as_it_reads_sentences(clf, encoder):
     counting = Counting(encoder)
     model = replace(clf.model_, splitter="paper")
     why = explain_match(model, counting.encode, "It WAS, clean!", clf.prototypes_[0].id)
@@ -91,9 +85,7 @@ def test_a_model_of_the_papers_splitter_reads_words_as_it_reads_sentences(
     assert {"it was clean", "was clean", "it clean", "it was"} <= set(counting.calls[0])
 
 
-def test_a_word_left_out_leaves_no_gap_and_the_only_word_nothing_alike(
-    clf: Classifier, encoder: Any
-) -> None:
+def test_a_word_left_out_leaves_no_gap_and_the_only_word_nothing_alike(clf, encoder):
     counting = Counting(encoder)
     explain_match(clf.model_, counting.encode, "The room, though, was fine.", 1)
     rests = {"room, though, was fine.", "The, though, was fine.", "The room,, was fine."}
@@ -113,15 +105,13 @@ def test_a_word_left_out_leaves_no_gap_and_the_only_word_nothing_alike(
     ],
 )
 def test_an_unknown_prototype_or_a_text_without_words_is_refused(
-    clf: Classifier, encoder: Any, text: str, prototype: int, message: str
-) -> None:
+    clf, encoder, text, prototype, message
+):
     with pytest.raises(InputError, match=message):
         explain_matches(clf.model_, encoder.encode, [(text, prototype)])
 
 
-def test_explanations_carry_the_words_of_their_matches(
-    clf: Classifier, encoder: Any, unseen_reviews: Any
-) -> None:
+def test_explanations_carry_the_words_of_their_matches(clf, encoder, unseen_reviews):
     plain = clf.explain(unseen_reviews.texts[:3])
     for before, after in zip(plain, explain_words(clf.model_, encoder, plain), strict=True):
         assert after.has_words
@@ -135,7 +125,7 @@ def test_explanations_carry_the_words_of_their_matches(
             )
 
 
-def test_json_has_words_only_where_they_were_asked_for(clf: Classifier, encoder: Any) -> None:
+def test_json_has_words_only_where_they_were_asked_for(clf, encoder):
     plain = clf.explain(SENTENCE)
     assert "words" not in plain.to_dict()["sentences"][0]
     (told,) = explain_words(clf.model_, encoder, [plain])
@@ -161,14 +151,12 @@ def test_json_has_words_only_where_they_were_asked_for(clf: Classifier, encoder:
         ("  ", []),
     ],
 )
-def test_words_of_many_languages_are_found(text: str, words: list[str]) -> None:
+def test_words_of_many_languages_are_found(text, words):
     assert [text[start:end] for start, end in word_spans(text, 40)] == words
 
 
 @given(st.text(max_size=60), st.integers(1, 12))
-def test_words_are_in_order_and_leaving_one_out_takes_nothing_else_but_space(
-    text: str, most: int
-) -> None:
+def test_words_are_in_order_and_leaving_one_out_takes_nothing_else_but_space(text, most):
     found = word_spans(text, most)
     assert len(found) <= most
     assert bool(found) == bool(text.strip())

@@ -12,13 +12,13 @@ from protorynet import ProtoryNetClassifier
 
 
 @pytest.fixture(scope="session")
-def trained(tiny_bert_folder, reviews, quick) -> ProtoryNetClassifier:
+def trained(tiny_bert_folder, reviews, quick):
     classifier = ProtoryNetClassifier(tiny_bert_folder, settings=quick, device="cpu", cache=False)
     return classifier.fit(reviews.texts, reviews.labels)
 
 
 @pytest.fixture(scope="session")
-def exported(trained, tmp_path_factory) -> Path:
+def exported(trained, tmp_path_factory):
     """An exported model that tests only read."""
     pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
@@ -30,13 +30,13 @@ def exported(trained, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def own(exported, tmp_path) -> Path:
+def own(exported, tmp_path):
     """An exported model of the test's own, to damage."""
     return Path(shutil.copytree(exported, tmp_path / "own"))
 
 
 @pytest.fixture(scope="session")
-def model(tiny_bert_folder, reviews, quick, tmp_path_factory) -> Path:
+def model(tiny_bert_folder, reviews, quick, tmp_path_factory):
     """A model directory that tests only read."""
     folder = tmp_path_factory.mktemp("scaled") / "hotel"
     classifier = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu")
@@ -45,7 +45,7 @@ def model(tiny_bert_folder, reviews, quick, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def table(tmp_path_factory) -> Path:
+def table(tmp_path_factory):
     """A folder of two Parquet files with 1,500 reviews, a few of them empty."""
     folder = tmp_path_factory.mktemp("reviews")
     write_reviews(folder / "b.parquet", range(500), row_group=200)
@@ -54,6 +54,6 @@ def table(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def expected(model, table) -> list[dict[str, object]]:
+def expected(model, table):
     """The rows that one process makes of the table."""
     return scored_here(model, [table / "a.parquet", table / "b.parquet"])

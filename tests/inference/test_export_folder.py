@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protorynet.errors import InputError, ModelFormatError
-from protorynet.inference import Predictor, open_predictor, read_exported
+from protorynet.inference import open_predictor, read_exported
 from protorynet.records import digest_values
 
 
@@ -32,14 +32,14 @@ def replace_file(folder: Path, name: str, content: bytes) -> None:
     rewrite(folder, lambda values: values["sha256"].update({name: digest}))
 
 
-def test_what_is_written_is_what_is_read(exported, trained) -> None:
+def test_what_is_written_is_what_is_read(exported, trained):
     found = read_exported(exported)
     assert found.to_json() == (exported / "export.json").read_bytes()
     assert found.prototypes == trained.prototypes_
 
 
 @pytest.mark.parametrize("name", ["reader.onnx", "encoder.onnx", "tokenizer.json"])
-def test_a_file_that_was_changed_or_is_missing_is_named(own, name) -> None:
+def test_a_file_that_was_changed_or_is_missing_is_named(own, name):
     content = bytearray((own / name).read_bytes())
     content[len(content) // 2] ^= 1
     (own / name).write_bytes(content)
@@ -50,7 +50,7 @@ def test_a_file_that_was_changed_or_is_missing_is_named(own, name) -> None:
         open_predictor(own)
 
 
-def test_a_description_changed_by_hand_is_refused(own) -> None:
+def test_a_description_changed_by_hand_is_refused(own):
     text = (own / "export.json").read_text()
     (own / "export.json").write_text(text.replace('"good"', '"fine"'))
     with pytest.raises(ModelFormatError, match="changed by hand"):
@@ -83,7 +83,7 @@ def test_a_description_changed_by_hand_is_refused(own) -> None:
         (lambda v: v["sha256"].update({"reader.onnx": "zz"}), "no digest"),
     ],
 )
-def test_values_out_of_place_are_refused(own, change, reason) -> None:
+def test_values_out_of_place_are_refused(own, change, reason):
     rewrite(own, change)
     with pytest.raises(ModelFormatError, match=reason):
         read_exported(own)
@@ -98,7 +98,7 @@ _JSON = st.recursive(
 
 @given(data=st.data())
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_value_in_any_place_is_read_or_refused_in_one_line(exported, tmp_path, data) -> None:
+def test_any_value_in_any_place_is_read_or_refused_in_one_line(exported, tmp_path, data):
     def change(values: Any) -> None:
         place = values
         while True:
@@ -122,7 +122,7 @@ def test_any_value_in_any_place_is_read_or_refused_in_one_line(exported, tmp_pat
 
 @given(content=st.binary(max_size=200))
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_bytes_are_refused_in_one_line(tmp_path, content) -> None:
+def test_any_bytes_are_refused_in_one_line(tmp_path, content):
     (tmp_path / "export.json").write_bytes(content)
     with pytest.raises(ModelFormatError) as caught:
         read_exported(tmp_path)
@@ -138,13 +138,13 @@ def test_any_bytes_are_refused_in_one_line(tmp_path, content) -> None:
         ("tokenizer.json", b"{}", r"tokenizer\.json is damaged"),
     ],
 )
-def test_a_file_with_another_content_is_refused(own, name, content, message) -> None:
+def test_a_file_with_another_content_is_refused(own, name, content, message):
     replace_file(own, name, content if isinstance(content, bytes) else (own / content).read_bytes())
     with pytest.raises(ModelFormatError, match=message):
         open_predictor(own)
 
 
-def test_a_graph_that_reads_other_files_is_refused(own) -> None:
+def test_a_graph_that_reads_other_files_is_refused(own):
     onnx = pytest.importorskip("onnx")
     graph = onnx.load(own / "encoder.onnx")
     onnx.external_data_helper.convert_model_to_external_data(
@@ -155,7 +155,7 @@ def test_a_graph_that_reads_other_files_is_refused(own) -> None:
         open_predictor(own)
 
 
-def test_an_encoder_whose_vectors_are_one_number_is_refused(own) -> None:
+def test_an_encoder_whose_vectors_are_one_number_is_refused(own):
     onnx = pytest.importorskip("onnx")
     value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
     nodes = [
@@ -181,7 +181,7 @@ def test_an_encoder_whose_vectors_are_one_number_is_refused(own) -> None:
     ],
     ids=["fails when used", "of a larger model"],
 )
-def test_a_tokenizer_that_does_not_fit_is_refused(own, change, message) -> None:
+def test_a_tokenizer_that_does_not_fit_is_refused(own, change, message):
     values = json.loads((own / "tokenizer.json").read_text())
     change(values)
     replace_file(own, "tokenizer.json", json.dumps(values).encode())
@@ -189,25 +189,25 @@ def test_a_tokenizer_that_does_not_fit_is_refused(own, change, message) -> None:
         open_predictor(own, cache=False).read(["A lovely room."])
 
 
-def test_an_encoder_of_another_width_is_refused(own) -> None:
+def test_an_encoder_of_another_width_is_refused(own):
     rewrite(own, lambda values: values.update(dimension=17))
     with pytest.raises(ModelFormatError, match="vectors of 16 components, but the model reads 17"):
         open_predictor(own)
 
 
-def test_an_encoder_is_not_given_where_the_folder_holds_one(exported, encoder) -> None:
+def test_an_encoder_is_not_given_where_the_folder_holds_one(exported, encoder):
     for other in (encoder, "minilm"):
         with pytest.raises(InputError, match="holds its encoder"):
             open_predictor(exported, encoder=other)
 
 
 @pytest.fixture(scope="module")
-def predictor(exported) -> Predictor:
+def predictor(exported):
     return open_predictor(exported, cache=False)
 
 
 @pytest.mark.parametrize("texts", [["", "A lovely room.", "<br />"], [], ["", "  "]])
-def test_texts_without_a_sentence_are_told_apart(predictor, texts) -> None:
+def test_texts_without_a_sentence_are_told_apart(predictor, texts):
     scores = predictor.read(texts)
     assert scores.filled.tolist() == ["room" in text for text in texts]
     assert scores.probabilities.shape == (sum(scores.filled), 2)

@@ -37,14 +37,14 @@ def check_same(classifier: Any, folder: Path, documents: list[Any], **how: Any) 
     np.testing.assert_allclose(mine.probabilities, theirs.probabilities, atol=1e-5, rtol=0)
 
 
-def test_an_exported_model_says_what_the_model_says(trained, exported, unseen_reviews) -> None:
+def test_an_exported_model_says_what_the_model_says(trained, exported, unseen_reviews):
     long = "The pool was lovely, " * 40 + "and the bed broken."
     check_same(trained, exported, [*unseen_reviews.texts, long, "Room"])
 
 
 def test_several_labels_and_a_tuned_encoder_survive_the_export(
     tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path
-) -> None:
+):
     pairs = zip(reviews.texts, reviews.labels, strict=True)
     sets = [(label, "pool") if "pool" in text else (label,) for text, label in pairs]
     tuned = quick.replace(encoder_training="full")
@@ -54,9 +54,7 @@ def test_several_labels_and_a_tuned_encoder_survive_the_export(
         check_same(classifier, tmp_path / name, unseen_reviews.texts)
 
 
-def test_an_explanation_is_the_models_own_but_for_the_automaton(
-    trained, exported, unseen_reviews
-) -> None:
+def test_an_explanation_is_the_models_own_but_for_the_automaton(trained, exported, unseen_reviews):
     long = "The room was lovely. The staff was awful. " * 150
     texts = [*unseen_reviews.texts[:6], "The room was lovely.", long]
     mine = open_predictor(exported, cache=False).explain(texts)
@@ -65,7 +63,7 @@ def test_an_explanation_is_the_models_own_but_for_the_automaton(
         assert _rounded(ours.to_dict()) == _rounded(expected)
 
 
-def test_vectors_alone_are_scored_where_the_model_was_made_of_vectors(quick, tmp_path) -> None:
+def test_vectors_alone_are_scored_where_the_model_was_made_of_vectors(quick, tmp_path):
     draw = np.random.default_rng(0)
     sequences = [draw.normal(place % 2, 1, (1 + place % 5, 6)) for place in range(40)]
     classifier = ProtoryNetClassifier("precomputed", settings=quick, cache=False)
@@ -76,7 +74,7 @@ def test_vectors_alone_are_scored_where_the_model_was_made_of_vectors(quick, tmp
 
 
 @pytest.fixture(scope="module")
-def hashing(reviews, quick, tmp_path_factory) -> Any:
+def hashing(reviews, quick, tmp_path_factory):
     """A model made with an encoder of the user's own, and its export."""
     target = tmp_path_factory.mktemp("own") / "model"
     classifier = fitted(HashingEncoder(), reviews, quick)
@@ -84,7 +82,7 @@ def hashing(reviews, quick, tmp_path_factory) -> Any:
     return classifier, target
 
 
-def test_an_encoder_of_ones_own_is_given_when_loading(hashing, unseen_reviews) -> None:
+def test_an_encoder_of_ones_own_is_given_when_loading(hashing, unseen_reviews):
     class Other(HashingEncoder):
         fingerprint = "hashing-2"
 
@@ -95,7 +93,7 @@ def test_an_encoder_of_ones_own_is_given_when_loading(hashing, unseen_reviews) -
         open_predictor(hashing[1], encoder=Other())
 
 
-def test_a_folder_that_says_something_else_is_not_delivered(reviews, quick, tmp_path) -> None:
+def test_a_folder_that_says_something_else_is_not_delivered(reviews, quick, tmp_path):
     class Restless(HashingEncoder):
         draw = np.random.default_rng(0)
 
@@ -109,7 +107,7 @@ def test_a_folder_that_says_something_else_is_not_delivered(reviews, quick, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_eight_bits_do_not_depend_on_the_batch(trained, unseen_reviews, tmp_path) -> None:
+def test_eight_bits_do_not_depend_on_the_batch(trained, unseen_reviews, tmp_path):
     comparison = export_onnx(trained.predictor, tmp_path / "m", precision="int8")
     assert comparison.same_labels > 0.8
     encoder: Any = open_predictor(tmp_path / "m").encoder
@@ -121,12 +119,12 @@ def test_eight_bits_do_not_depend_on_the_batch(trained, unseen_reviews, tmp_path
 @pytest.mark.parametrize(
     ("precision", "message"), [("int8", "about the encoder"), ("int4", "precision='int4' is not")]
 )
-def test_a_precision_that_cannot_be_had_is_refused(hashing, tmp_path, precision, message) -> None:
+def test_a_precision_that_cannot_be_had_is_refused(hashing, tmp_path, precision, message):
     with pytest.raises(InputError, match=message):
         export_onnx(hashing[0].predictor, tmp_path / "m", precision=precision)
 
 
-def test_the_same_model_is_exported_to_the_same_bytes(trained, exported, tmp_path) -> None:
+def test_the_same_model_is_exported_to_the_same_bytes(trained, exported, tmp_path):
     for _ in range(2):  # an earlier export is replaced
         export_onnx(trained.predictor, tmp_path / "m")
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
@@ -136,7 +134,7 @@ def test_the_same_model_is_exported_to_the_same_bytes(trained, exported, tmp_pat
 
 def test_a_static_encoder_is_exported_too(
     tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path
-) -> None:
+):
     static = StaticEncoder.distil(load_encoder(tiny_bert_folder, device="cpu"), dimension=8)
     classifier = fitted(static, reviews, quick)
     export_onnx(classifier.predictor, tmp_path / "m")
@@ -145,7 +143,7 @@ def test_a_static_encoder_is_exported_too(
 
 def test_an_encoder_in_onnx_goes_along_as_it_is_if_nobody_changed_it(
     exported, reviews, quick, tmp_path
-) -> None:
+):
     copied = Path(shutil.copytree(exported, tmp_path / "copied"))
     classifier = fitted(open_predictor(copied).encoder, reviews, quick)
     export_onnx(classifier.predictor, tmp_path / "m")
@@ -160,7 +158,7 @@ def test_an_encoder_in_onnx_goes_along_as_it_is_if_nobody_changed_it(
 @pytest.mark.parametrize(("variant", "written"), [("bf16", "float32"), ("int8", "int8")])
 def test_a_variant_of_an_encoder_is_exported(
     tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path, variant, written
-) -> None:
+):
     classifier = fitted(f"{tiny_bert_folder}:{variant}", reviews, quick)
     comparison = export_onnx(classifier.predictor, tmp_path / "m")
     assert comparison.same_labels > 0.8
@@ -171,14 +169,14 @@ def test_a_variant_of_an_encoder_is_exported(
         check_same(classifier, tmp_path / "m", unseen_reviews.texts)
 
 
-def test_the_exported_encoder_shares_no_cache_with_the_models(trained, exported, tmp_path) -> None:
+def test_the_exported_encoder_shares_no_cache_with_the_models(trained, exported, tmp_path):
     encoder: Any = open_predictor(exported).encoder
     cache = EmbeddingCache(tmp_path)
     cache.put(trained.encoder_, ["Room"], trained.encoder_.encode(["Room"]))
     assert not cache.get(encoder, ["Room"])[0].any()
 
 
-def test_what_the_folder_asks_to_be_installed_is_what_the_package_asks(exported) -> None:
+def test_what_the_folder_asks_to_be_installed_is_what_the_package_asks(exported):
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     known = {*project["dependencies"], *project["optional-dependencies"]["onnx"]}
     lines = (exported / "requirements.txt").read_text().splitlines()

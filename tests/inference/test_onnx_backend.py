@@ -94,12 +94,12 @@ def documents() -> tuple[Embeddings, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def base(trained) -> Model:
+def base(trained):
     return trained.model_
 
 
 @pytest.fixture(scope="module")
-def whole(base) -> OnnxBackend:
+def whole(base):
     return opened(made(base))
 
 
@@ -119,7 +119,7 @@ def whole(base) -> OnnxBackend:
     ],
     ids=str,
 )
-def test_the_graph_says_what_the_model_says(base, options) -> None:
+def test_the_graph_says_what_the_model_says(base, options):
     are_equal = options.pop("equal", False)
     model = made(base, **options)
     if are_equal:  # of two equal prototypes the first is chosen
@@ -135,7 +135,7 @@ def test_the_graph_says_what_the_model_says(base, options) -> None:
 
 
 @given(st.lists(st.integers(0, 39), min_size=1, max_size=12, unique=True))
-def test_a_document_is_read_alike_whatever_is_read_beside_it(whole, chosen) -> None:
+def test_a_document_is_read_alike_whatever_is_read_beside_it(whole, chosen):
     embeddings, lengths = documents()
     everything = whole.read(embeddings, lengths).probabilities
     ends = np.cumsum(lengths)
@@ -144,13 +144,13 @@ def test_a_document_is_read_alike_whatever_is_read_beside_it(whole, chosen) -> N
     np.testing.assert_allclose(some, everything[chosen], atol=1e-6, rtol=0)
 
 
-def test_vectors_of_another_width_are_refused(whole) -> None:
+def test_vectors_of_another_width_are_refused(whole):
     narrow = Embeddings(np.ones((1, 4), np.float32), np.zeros(1, int))
     with pytest.raises(InputError, match=r"have 4 components, but the model was trained on .* 12"):
         whole.read(narrow, np.ones(1, int))
 
 
-def test_a_graph_of_other_prototypes_or_other_outputs_is_refused(base) -> None:
+def test_a_graph_of_other_prototypes_or_other_outputs_is_refused(base):
     import onnx
 
     graph = onnx.load_from_string(reader_graph(made(base)))

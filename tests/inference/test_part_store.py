@@ -62,7 +62,7 @@ def stream(rows: pa.RecordBatch) -> bytes:
     ],
     ids=["missing", "cut", "empty", "other rows"],
 )
-def test_a_damaged_part_is_named_and_no_output_made(tmp_path, damage) -> None:
+def test_a_damaged_part_is_named_and_no_output_made(tmp_path, damage):
     store = started(tmp_path / "out.csv", 0, 1)
     name = part(1).name(".arrow")
     damage(Path(store.folder.place) / name)
@@ -73,7 +73,7 @@ def test_a_damaged_part_is_named_and_no_output_made(tmp_path, damage) -> None:
 
 
 @pytest.mark.parametrize("as_folder", [False, True])
-def test_one_rule_for_resuming_files_and_folders(tmp_path, as_folder) -> None:
+def test_one_rule_for_resuming_files_and_folders(tmp_path, as_folder):
     output = tmp_path / ("out" if as_folder else "out.csv")
     told: list[str] = []
 
@@ -96,7 +96,7 @@ def test_one_rule_for_resuming_files_and_folders(tmp_path, as_folder) -> None:
     assert firsts(other) == []
 
 
-def test_rows_that_the_format_does_not_hold_are_told_and_kept(tmp_path) -> None:
+def test_rows_that_the_format_does_not_hold_are_told_and_kept(tmp_path):
     store = started(tmp_path / "out.parquet")
     store.folder.write(part(0), [UNSTORABLE])
     with pytest.raises(CheckpointError, match="another format"):
@@ -108,7 +108,7 @@ def test_rows_that_the_format_does_not_hold_are_told_and_kept(tmp_path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names are bytes on POSIX alone")
-def test_an_output_whose_name_is_not_utf_8_is_made(tmp_path) -> None:
+def test_an_output_whose_name_is_not_utf_8_is_made(tmp_path):
     output = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv"))
     try:
         output.touch()
@@ -119,7 +119,7 @@ def test_an_output_whose_name_is_not_utf_8_is_made(tmp_path) -> None:
     assert output.read_bytes() == b'"n"\n1\n'
 
 
-def test_nothing_bears_the_name_of_a_folder_before_it_is_whole(tmp_path) -> None:
+def test_nothing_bears_the_name_of_a_folder_before_it_is_whole(tmp_path):
     store = started(tmp_path / "out", 1, 0, 1, as_folder=True)
     assert not (tmp_path / "out").exists()
     store.deliver(store.folder.finished())
@@ -128,9 +128,7 @@ def test_nothing_bears_the_name_of_a_folder_before_it_is_whole(tmp_path) -> None
 
 
 @pytest.mark.parametrize("step", ["move_directory", "check_output_folder"])
-def test_a_command_stopped_while_it_delivers_resumes_from_there(
-    tmp_path, monkeypatch, step
-) -> None:
+def test_a_command_stopped_while_it_delivers_resumes_from_there(tmp_path, monkeypatch, step):
     def stop(*given: object) -> None:
         raise KeyboardInterrupt
 
@@ -144,7 +142,7 @@ def test_a_command_stopped_while_it_delivers_resumes_from_there(
     assert names(tmp_path / "out") == ["_SUCCESS", *part_names(".parquet", 0)]
 
 
-def test_a_former_folder_is_replaced_and_one_of_another_program_never(tmp_path) -> None:
+def test_a_former_folder_is_replaced_and_one_of_another_program_never(tmp_path):
     for number in (1, 2):
         store = started(tmp_path / "out", number, as_folder=True)
         store.deliver(store.folder.finished())
@@ -156,20 +154,20 @@ def test_a_former_folder_is_replaced_and_one_of_another_program_never(tmp_path) 
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "reviews/a.parquet"])
-def test_an_address_with_files_or_folders_is_refused(tmp_path, name) -> None:
+def test_an_address_with_files_or_folders_is_refused(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
     with pytest.raises(InputError, match="holds files or folders already"):
         started(tmp_path.as_uri(), as_folder=True)
 
 
-def test_an_address_is_delivered_in_its_place(tmp_path) -> None:
+def test_an_address_is_delivered_in_its_place(tmp_path):
     store = started((tmp_path / "out").as_uri(), 0, 1, as_folder=True)
     store.deliver(store.folder.finished())
     assert names(tmp_path / "out") == ["_SUCCESS", *part_names(".parquet", 0, 1)]
 
 
-def test_nothing_but_our_own_is_removed_from_an_address(tmp_path) -> None:
+def test_nothing_but_our_own_is_removed_from_an_address(tmp_path):
     store = started((tmp_path / "out").as_uri(), 0, as_folder=True)
     (tmp_path / "out" / "2026").mkdir()
     (tmp_path / "out" / "2026" / "notes.txt").write_text("mine")
@@ -178,7 +176,7 @@ def test_nothing_but_our_own_is_removed_from_an_address(tmp_path) -> None:
     assert [path.name for path in (tmp_path / "out").rglob("*") if path.is_file()] == ["notes.txt"]
 
 
-def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path) -> None:
+def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path):
     store = started(tmp_path / "out", as_folder=True)
     store.remove()
     with pytest.raises(InputError, match="not seen here; write to a folder that all machines"):

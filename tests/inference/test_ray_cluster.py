@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
+def cluster():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -96,14 +96,14 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def reviews_file(tmp_path_factory) -> Path:
+def reviews_file(tmp_path_factory):
     return write_reviews(tmp_path_factory.mktemp("cluster") / "reviews.parquet", range(_ROWS))
 
 
 @pytest.mark.parametrize("lost", ["nothing", "a worker", "a node"])
 def test_two_nodes_score_as_one_process_whatever_is_lost_half_way(
     cluster, model, reviews_file, tmp_path, lost
-) -> None:
+):
     run = cluster.predict(model, reviews_file, "-o", tmp_path / "out", "--skip-empty")
     if lost != "nothing":
         _wait_for(lambda: _n_parts(tmp_path) > 0, "the first part", run)
@@ -119,7 +119,7 @@ def test_two_nodes_score_as_one_process_whatever_is_lost_half_way(
 
 def test_a_command_interrupted_leaves_no_worker_and_resumes_later(
     cluster, model, reviews_file, tmp_path
-) -> None:
+):
     arguments = (model, reviews_file, "-o", tmp_path / "out", "--skip-empty")
     run = cluster.predict(*arguments)
     _wait_for(lambda: _n_parts(tmp_path) > 0, "the first part", run)
@@ -137,7 +137,7 @@ def test_a_command_interrupted_leaves_no_worker_and_resumes_later(
     assert rows_in(tmp_path / "out") == scored_here(model, [reviews_file])
 
 
-def test_a_wrong_token_is_told_in_one_line(cluster, model, reviews_file, tmp_path) -> None:
+def test_a_wrong_token_is_told_in_one_line(cluster, model, reviews_file, tmp_path):
     stranger = Cluster(
         cluster.address, {**cluster.environment, "RAY_AUTH_TOKEN": "0" * 32}, cluster.nodes
     )

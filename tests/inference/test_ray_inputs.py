@@ -34,7 +34,7 @@ def _write(path: Path, numbers: range, *, row_group: int = 100) -> Path:
 )
 def test_parts_one_after_another_are_the_files_one_after_another(
     tmp_path_factory, lengths, row_group, rows
-) -> None:
+):
     folder, at, places = tmp_path_factory.mktemp("cut"), 0, []
     for number, length in enumerate(lengths):
         path = _write(folder / f"{number}.parquet", range(at, at + length), row_group=row_group)
@@ -48,20 +48,18 @@ def test_parts_one_after_another_are_the_files_one_after_another(
 @given(
     rows=st.integers(1, 10**9), bytes_per_row=st.integers(0, 10**8), workers=st.integers(1, 10**4)
 )
-def test_a_part_is_neither_empty_nor_larger_than_memory_allows(
-    rows, bytes_per_row, workers
-) -> None:
+def test_a_part_is_neither_empty_nor_larger_than_memory_allows(rows, bytes_per_row, workers):
     size = rows_per_part([TableFile("a", rows, rows * bytes_per_row, 0, None)], workers)
     assert 1 <= size <= 8_192
     assert size == 1 or size * bytes_per_row <= 64 * 2**20
 
 
-def test_every_worker_has_several_parts_of_a_table_that_is_not_tiny() -> None:
+def test_every_worker_has_several_parts_of_a_table_that_is_not_tiny():
     files = [TableFile("a", 20_000, 20_000_000, 0, None)]
     assert len(cut_slices(files, rows_per_part(files, 4))) >= 16
 
 
-def test_files_that_cannot_be_used_are_named(tmp_path) -> None:
+def test_files_that_cannot_be_used_are_named(tmp_path):
     first = _write(tmp_path / "a.parquet", range(2))
     pq.write_table(pa.table({"m": ["x"]}), tmp_path / "b.parquet")
     (tmp_path / "c.parquet").write_text("n\n1\n")
@@ -77,7 +75,7 @@ def test_files_that_cannot_be_used_are_named(tmp_path) -> None:
 
 @pytest.mark.parametrize("as_address", [False, True])
 @pytest.mark.parametrize("ending", ["", "/*.parquet"])
-def test_a_folder_and_a_pattern_stand_for_their_files_by_name(tmp_path, as_address, ending) -> None:
+def test_a_folder_and_a_pattern_stand_for_their_files_by_name(tmp_path, as_address, ending):
     names = ["b.parquet", "a b.parquet", "10%.parquet"]
     for name in names:
         _write(tmp_path / name, range(1))
@@ -88,7 +86,7 @@ def test_a_folder_and_a_pattern_stand_for_their_files_by_name(tmp_path, as_addre
     assert "b.parquet" in found[-1]
 
 
-def test_inputs_that_workers_do_not_read_are_refused(tmp_path) -> None:
+def test_inputs_that_workers_do_not_read_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("n\n1\n")
     for place, message in (
         (tmp_path / "a.csv", r"a\.csv is not a Parquet file.*leave out --engine ray"),

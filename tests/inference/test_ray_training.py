@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 pytest.importorskip("ray", reason="needs the extra 'scale'")
 
-from protorynet import ProtoryNetClassifier, Settings, ray_training
+from protorynet import ProtoryNetClassifier, ray_training
 from protorynet.encoders import load_encoder
 from protorynet.errors import EmptyDocumentError, EncoderError, InputError
 from protorynet.inference import ray_session
@@ -26,14 +23,14 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_ray() -> Iterator[None]:
+def one_ray():
     """Starting Ray takes seconds, so the tests share one, as calls within a session do."""
     with ray_session():
         yield
 
 
 @pytest.fixture
-def make(tiny_bert_folder: Path, quick: Settings) -> Any:
+def make(tiny_bert_folder, quick):
     def untrained(training: str = "adapter") -> ProtoryNetClassifier:
         settings = quick.replace(encoder_training=training)
         folder = str(tiny_bert_folder)
@@ -44,8 +41,8 @@ def make(tiny_bert_folder: Path, quick: Settings) -> Any:
 
 @pytest.mark.slow
 def test_two_workers_train_as_good_a_model_as_one_process_and_save_its_encoder(
-    make: Any, reviews: Any, unseen_reviews: Any, tmp_path: Path
-) -> None:
+    make, reviews, unseen_reviews, tmp_path
+):
     texts, labels = unseen_reviews.texts, np.array(unseen_reviews.labels)
     alone = make("full").fit(reviews.texts, reviews.labels)
     together = fit_with_ray(
@@ -59,9 +56,7 @@ def test_two_workers_train_as_good_a_model_as_one_process_and_save_its_encoder(
     assert np.array_equal(loaded.predict_proba(texts), together.predict_proba(texts))
 
 
-def test_without_fine_tuning_the_model_is_that_of_one_process(
-    make: Any, reviews: Any, unseen_reviews: Any
-) -> None:
+def test_without_fine_tuning_the_model_is_that_of_one_process(make, reviews, unseen_reviews):
     alone = make().fit(reviews.texts, reviews.labels)
     encoded = fit_with_ray(make(), reviews.texts, reviews.labels)
     assert [p.sentence for p in encoded.prototypes_] == [p.sentence for p in alone.prototypes_]
@@ -71,19 +66,15 @@ def test_without_fine_tuning_the_model_is_that_of_one_process(
 
 
 @pytest.mark.slow
-def test_what_workers_find_wrong_is_told_in_one_line(make: Any) -> None:
+def test_what_workers_find_wrong_is_told_in_one_line(make):
     with pytest.raises(InputError, match=r"^3 documents are too few to train on"):
         fit_with_ray(make("full"), ["Good.", "Bad.", "Good."], ["a", "b", "a"], workers=1)
 
 
 @pytest.mark.slow
 def test_workers_that_have_another_encoder_are_refused(
-    make: Any,
-    reviews: Any,
-    tiny_bert_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    make, reviews, tiny_bert_folder, tmp_path, monkeypatch
+):
     changed = tmp_path / "changed"
     shutil.copytree(tiny_bert_folder, changed)
     weights = load_file(changed / "model.safetensors")
@@ -95,9 +86,7 @@ def test_workers_that_have_another_encoder_are_refused(
         fit_with_ray(make("full"), reviews.texts, reviews.labels, workers=2)
 
 
-def test_what_cannot_be_trained_is_refused_before_it_begins(
-    make: Any, reviews: Any, encoder: Any
-) -> None:
+def test_what_cannot_be_trained_is_refused_before_it_begins(make, reviews, encoder):
     with pytest.raises(InputError, match="workers=1000, but Ray has"):
         fit_with_ray(make("full"), reviews.texts, reviews.labels, workers=1000)
     with pytest.raises(EmptyDocumentError) as caught:

@@ -12,11 +12,11 @@ from protorynet.inference import encode_with_ray, predict_with_ray, ray_session
 from protorynet.ray_training import fit_with_ray
 
 
-def test_no_sentences_need_no_ray() -> None:
+def test_no_sentences_need_no_ray():
     assert encode_with_ray("no-such-encoder", []).shape == (0, 0)
 
 
-def test_the_input_is_never_overwritten(model, table) -> None:
+def test_the_input_is_never_overwritten(model, table):
     for given, output in (
         (table, table),
         (table.as_uri(), table.parent),
@@ -26,7 +26,7 @@ def test_the_input_is_never_overwritten(model, table) -> None:
             predict_with_ray(model, [given], output)
 
 
-def test_a_model_that_is_not_there_is_refused(table, tmp_path) -> None:
+def test_a_model_that_is_not_there_is_refused(table, tmp_path):
     with pytest.raises(ModelFormatError, match="there is no model directory"):
         predict_with_ray(tmp_path / "model", [table], tmp_path / "out")
 
@@ -40,12 +40,12 @@ def test_a_model_that_is_not_there_is_refused(table, tmp_path) -> None:
         ("127.0.0.1:1", "nothing answers at"),
     ],
 )
-def test_an_address_without_a_cluster_is_refused(address, message) -> None:
+def test_an_address_without_a_cluster_is_refused(address, message):
     with pytest.raises(InputError, match=message), ray_session(address):
         pass
 
 
-def test_workers_are_refused_where_none_train_together(tiny_bert_folder, reviews) -> None:
+def test_workers_are_refused_where_none_train_together(tiny_bert_folder, reviews):
     classifier = ProtoryNetClassifier(tiny_bert_folder)
     with pytest.raises(InputError, match="workers=3 is for encoder_training='full'"):
         fit_with_ray(classifier, reviews.texts, reviews.labels, workers=3)

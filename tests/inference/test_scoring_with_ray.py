@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,15 +19,15 @@ from protorynet.inference.ray_encoding import SentenceEncoder
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_ray() -> Iterator[None]:
+def one_ray():
     """Starting Ray takes seconds, so the tests share one, as calls within a session do."""
     with ray_session():
         yield
 
 
 def test_a_folder_of_parts_holds_the_rows_of_one_process_in_their_order(
-    model: Path, table: Path, expected: list[dict[str, object]], tmp_path: Path
-) -> None:
+    model, table, expected, tmp_path
+):
     written = predict_with_ray(model, [table], tmp_path / "out", skip_empty=True)
     assert written == len(expected)
     assert rows_in(tmp_path / "out") == expected
@@ -37,9 +35,7 @@ def test_a_folder_of_parts_holds_the_rows_of_one_process_in_their_order(
 
 
 @pytest.mark.slow
-def test_one_file_or_an_address_is_written_where_one_is_asked_for(
-    model: Path, table: Path, expected: list[dict[str, object]], tmp_path: Path
-) -> None:
+def test_one_file_or_an_address_is_written_where_one_is_asked_for(model, table, expected, tmp_path):
     predict_with_ray(model, [f"{table}/*.parquet"], tmp_path / "out.parquet", skip_empty=True)
     assert rows_of(pq.read_table(tmp_path / "out.parquet")) == expected
     assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
@@ -49,18 +45,14 @@ def test_one_file_or_an_address_is_written_where_one_is_asked_for(
 
 
 @pytest.mark.slow
-def test_an_empty_document_is_named_by_its_file_and_row(
-    model: Path, table: Path, tmp_path: Path
-) -> None:
+def test_an_empty_document_is_named_by_its_file_and_row(model, table, tmp_path):
     with pytest.raises(InputError, match=r"b\.parquet: .*row (0, 97, 194|291, 388, 485)"):
         predict_with_ray(model, [table / "b.parquet"], tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
-def test_sentences_are_encoded_as_here_by_an_encoder_that_workers_have(
-    tiny_bert_folder: Path,
-) -> None:
+def test_sentences_are_encoded_as_here_by_an_encoder_that_workers_have(tiny_bert_folder):
     texts = [f"The room was {'very ' * (number % 7)}lovely." for number in range(5_000)]
     here = load_encoder(tiny_bert_folder, device="cpu").encode(texts)
     assert np.allclose(encode_with_ray(str(tiny_bert_folder), texts), here, atol=1e-6)
@@ -69,9 +61,7 @@ def test_sentences_are_encoded_as_here_by_an_encoder_that_workers_have(
 
 
 @pytest.mark.slow
-def test_sentences_that_end_every_worker_are_given_up_and_named(
-    tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sentences_that_end_every_worker_are_given_up_and_named(tiny_bert_folder, monkeypatch):
     class Fatal:
         def encode(self, sentences: list[str]) -> None:
             os._exit(1)  # as a worker ends that takes too much memory

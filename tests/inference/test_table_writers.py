@@ -36,7 +36,7 @@ def written(ending: str, **columns: object) -> str:
     return file.getvalue().decode()
 
 
-def test_json_lines_hold_only_what_json_knows() -> None:
+def test_json_lines_hold_only_what_json_knows():
     lines = written(
         ".jsonl",
         number=[float("nan"), 1.5],
@@ -51,7 +51,7 @@ def test_json_lines_hold_only_what_json_knows() -> None:
     assert first["twice"] == [["x", 1], ["x", 2]]
 
 
-def test_a_csv_file_takes_columns_of_every_kind() -> None:
+def test_a_csv_file_takes_columns_of_every_kind():
     lines = written(
         ".csv",
         bytes=[b"\xff"],
@@ -67,18 +67,18 @@ def test_a_csv_file_takes_columns_of_every_kind() -> None:
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl"])
 @pytest.mark.parametrize("column", STRANGE.values(), ids=STRANGE.keys())
-def test_a_value_that_python_does_not_hold_is_written_all_the_same(column, ending) -> None:
+def test_a_value_that_python_does_not_hold_is_written_all_the_same(column, ending):
     assert "7" in written(ending, x=column, n=[7]).splitlines()[-1]
 
 
-def test_a_column_that_a_format_does_not_hold_is_refused_by_name() -> None:
+def test_a_column_that_a_format_does_not_hold_is_refused_by_name():
     schema = pa.schema([("text", pa.string()), ("meta", pa.struct([]))])
     with pytest.raises(InputError, match=r"column 'meta' .*\.parquet .*another format"):
         check_columns(schema, ".parquet")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
-def test_columns_that_can_be_written_are_let_through(ending) -> None:
+def test_columns_that_can_be_written_are_let_through(ending):
     kinds = [
         pa.uuid(),
         pa.fixed_shape_tensor(pa.float32(), [2, 2]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspect import getattr_static
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
@@ -30,15 +29,13 @@ BLOCK = pa.table({"row": [0, 1], "text": ["The room was clean.", "Awful."]})
     ],
 )
 def test_a_worker_that_cannot_encode_as_the_command_does_says_so(
-    tiny_bert_folder: Path, options: dict[str, str], message: str
-) -> None:
+    tiny_bert_folder, options, message
+):
     answer = SentenceEncoder(str(tiny_bert_folder), **options)(BLOCK)
     assert all(message in error for error in answer["error"].to_pylist())
 
 
-def test_an_encoder_with_vectors_at_hand_is_one_for_every_version_of_python(
-    tiny_bert_folder: Path,
-) -> None:
+def test_an_encoder_with_vectors_at_hand_is_one_for_every_version_of_python(tiny_bert_folder):
     encoder: Any = load_encoder(tiny_bert_folder, device="cpu")
     known = KnownEncoder(encoder, ["Awful."], np.full((1, encoder.dimension), 7, np.float32))
     # From Python 3.12 on, protocols are checked without asking __getattr__.
@@ -48,7 +45,7 @@ def test_an_encoder_with_vectors_at_hand_is_one_for_every_version_of_python(
     assert np.array_equal(known.encode(["Clean."]), encoder.encode(["Clean."]))
 
 
-def test_no_file_outside_of_the_model_is_sent(tmp_path: Path) -> None:
+def test_no_file_outside_of_the_model_is_sent(tmp_path):
     model = tmp_path / "model"
     model.mkdir()
     (model / "config.json").write_text("{}")
@@ -62,24 +59,20 @@ def test_no_file_outside_of_the_model_is_sent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "expected"), [("TableError", TableError), ("EmptyDocumentError", InputError)]
 )
-def test_what_a_worker_tells_is_an_error_of_ours_again(
-    kind: str, expected: type[Exception]
-) -> None:
+def test_what_a_worker_tells_is_an_error_of_ours_again(kind, expected):
     error = error_of(kind, "no such column")
     assert type(error) is expected
     assert str(error) == "no such column"
 
 
-def test_work_that_ends_every_worker_is_given_up() -> None:
+def test_work_that_ends_every_worker_is_given_up():
     attempts = Attempts()
     assert [attempts.begin(3) for _ in range(6)] == [True] * 5 + [False]
     assert attempts.begin(4)
 
 
 @pytest.mark.parametrize(("device", "gpus", "size"), [("cpu", 0, 8), ("auto", 1, 2)])
-def test_workers_on_cpus_leave_the_gpus_of_a_cluster_alone(
-    device: str, gpus: int, size: int
-) -> None:
+def test_workers_on_cpus_leave_the_gpus_of_a_cluster_alone(device, gpus, size):
     data = SimpleNamespace(ActorPoolStrategy=dict)
     cluster = SimpleNamespace(data=data, cluster_resources=lambda: {"CPU": 8.0, "GPU": 2.0})
     pool = worker_pool(cast(ModuleType, cluster), 20, device)

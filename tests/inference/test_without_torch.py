@@ -41,12 +41,12 @@ def run(script: str, *words: str) -> str:
     return done.stdout
 
 
-def test_rooms_are_entered_without_the_heavy_packages() -> None:
+def test_rooms_are_entered_without_the_heavy_packages():
     modules = "cli data encoders inference.predictor labels preparation"
     run("import " + ", ".join(f"protorynet.{module}" for module in modules.split()))
 
 
-def test_the_command_predicts_without_torch(exported, trained, unseen_reviews, tmp_path) -> None:
+def test_the_command_predicts_without_torch(exported, trained, unseen_reviews, tmp_path):
     table, output = tmp_path / "new.jsonl", tmp_path / "out.jsonl"
     lines = [json.dumps({"text": text}) for text in unseen_reviews.texts]
     table.write_text("\n".join(lines) + "\n")
@@ -58,7 +58,7 @@ def test_the_command_predicts_without_torch(exported, trained, unseen_reviews, t
     assert predicted == trained.predict(unseen_reviews.texts).tolist()
 
 
-def test_the_command_explains_without_torch(exported, trained, tmp_path) -> None:
+def test_the_command_explains_without_torch(exported, trained, tmp_path):
     text = "The room was lovely. The staff was rude."
     said = json.loads(run(_COMMAND, "explain", str(exported), text, "--json"))
     expected = trained.explain(text).to_dict()
@@ -69,7 +69,7 @@ def test_the_command_explains_without_torch(exported, trained, tmp_path) -> None
     assert (tmp_path / "page.html").stat().st_size > 1_000
 
 
-def test_what_is_missing_is_named_with_the_remedy(exported, tmp_path) -> None:
+def test_what_is_missing_is_named_with_the_remedy(exported, tmp_path):
     table = tmp_path / "new.csv"
     table.write_text("text\nA lovely room.\n")
     done = started(_COMMAND, "predict", str(tmp_path), str(table))

@@ -12,7 +12,6 @@ from protorynet.network import (
     Adapter,
     Centring,
     accuracy_loss,
-    active_prototype,
     anchor_loss,
     diversity_loss,
     pairwise_distance,
@@ -48,28 +47,21 @@ def slow_sigmoid(value: float) -> float:
 @pytest.mark.parametrize(
     ("metric", "slow"), [("euclidean", slow_euclidean), ("cosine", slow_cosine)]
 )
-def test_pairwise_distance_is_the_distance_of_every_pair(metric, slow) -> None:
+def test_pairwise_distance_is_the_distance_of_every_pair(metric, slow):
     a, b = random_tensor(7, 5), random_tensor(4, 5, seed=1)
     expected = torch.tensor([[slow(x, y) for y in b.tolist()] for x in a.tolist()])
     torch.testing.assert_close(pairwise_distance(a, b, metric), expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_distance_of_a_vector_to_itself_has_a_finite_gradient(metric) -> None:
+def test_distance_of_a_vector_to_itself_has_a_finite_gradient(metric):
     a = random_tensor(3, 5).requires_grad_()
     pairwise_distance(a, a, metric).sum().backward()
     assert a.grad.isfinite().all()
     assert pairwise_distance(torch.zeros(1, 5), a, "cosine").tolist() == [[1.0] * 3]
 
 
-@pytest.mark.parametrize("psi_squared", [0.5, 1.0, 10.0])
-def test_similarity_is_the_exponential_of_minus_distance_over_psi_squared(psi_squared) -> None:
-    distances = random_tensor(6, 3).abs()
-    expected = [[math.exp(-d / psi_squared) for d in row] for row in distances.tolist()]
-    torch.testing.assert_close(similarity(distances, psi_squared), torch.tensor(expected))
-
-
-def test_paper_selection_is_the_softmax_with_gamma_times_the_similarity() -> None:
+def test_paper_selection_is_the_softmax_with_gamma_times_the_similarity():
     distances = random_tensor(5, 4).abs()
     similarities = similarity(distances, 1.0)
     expected = [
@@ -82,7 +74,7 @@ def test_paper_selection_is_the_softmax_with_gamma_times_the_similarity() -> Non
 
 
 @pytest.mark.parametrize("selection", ["paper", "straight_through"])
-def test_selection_keeps_only_the_similarity_to_the_active_prototype(selection) -> None:
+def test_selection_keeps_only_the_similarity_to_the_active_prototype(selection):
     distances = random_tensor(50, 6).abs()
     similarities = similarity(distances, 1.0)
     selected = select(distances, similarities, selection, gamma=1e6, temperature=0.1)
@@ -94,7 +86,7 @@ def test_selection_keeps_only_the_similarity_to_the_active_prototype(selection) 
     torch.testing.assert_close(selected, expected, atol=tolerance, rtol=0)
 
 
-def test_straight_through_gradient_reaches_the_choice() -> None:
+def test_straight_through_gradient_reaches_the_choice():
     """The gradient is that of softmax(−d² / temperature) ⊙ s around the hard choice."""
     distances = random_tensor(3, 4).abs().double().requires_grad_()
     weights = random_tensor(3, 4, seed=1).double()
@@ -118,7 +110,7 @@ def test_straight_through_gradient_reaches_the_choice() -> None:
             assert distances.grad[row, j].item() == pytest.approx(expected, abs=1e-9)
 
 
-def test_paper_selection_passes_no_gradient_to_prototypes_that_were_not_chosen() -> None:
+def test_paper_selection_passes_no_gradient_to_prototypes_that_were_not_chosen():
     distances = torch.tensor([[0.2, 0.9, 1.4]], requires_grad=True)
     selected = select(distances, similarity(distances, 1.0), "paper", gamma=1e6)
     selected.sum().backward()
@@ -126,11 +118,7 @@ def test_paper_selection_passes_no_gradient_to_prototypes_that_were_not_chosen()
     assert distances.grad[0, 1:].tolist() == [0.0, 0.0]
 
 
-def test_active_prototype_is_the_first_of_the_nearest() -> None:
-    assert active_prototype(torch.tensor([[2.0, 1.0, 1.0], [0.0, 0.0, 3.0]])).tolist() == [1, 0]
-
-
-def test_probabilities_are_a_softmax_for_one_class_and_sigmoids_for_several() -> None:
+def test_probabilities_are_a_softmax_for_one_class_and_sigmoids_for_several():
     logits = random_tensor(4, 3)
     softmax = torch.tensor([slow_softmax(row) for row in logits.tolist()])
     sigmoid = torch.tensor([[slow_sigmoid(value) for value in row] for row in logits.tolist()])
@@ -139,7 +127,7 @@ def test_probabilities_are_a_softmax_for_one_class_and_sigmoids_for_several() ->
 
 
 @pytest.mark.parametrize("task", ["multiclass", "multilabel"])
-def test_mse_loss_is_the_mean_over_documents_of_the_squared_norm(task) -> None:
+def test_mse_loss_is_the_mean_over_documents_of_the_squared_norm(task):
     logits = random_tensor(6, 3)
     targets = (random_tensor(6, 3, seed=1) > 0).float()
     predicted = probabilities(logits, task).tolist()
@@ -150,7 +138,7 @@ def test_mse_loss_is_the_mean_over_documents_of_the_squared_norm(task) -> None:
     assert accuracy_loss(logits, targets, task, "mse").item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_cross_entropy_is_minus_the_mean_log_probability_of_the_truth() -> None:
+def test_cross_entropy_is_minus_the_mean_log_probability_of_the_truth():
     logits, truth = random_tensor(6, 3), [0, 2, 1, 1, 0, 2]
     targets = torch.nn.functional.one_hot(torch.tensor(truth), 3).float()
     rows = list(zip(logits.tolist(), truth, strict=True))
@@ -165,13 +153,13 @@ def test_cross_entropy_is_minus_the_mean_log_probability_of_the_truth() -> None:
 
 @pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
 @pytest.mark.parametrize("task", ["multiclass", "multilabel"])
-def test_accuracy_loss_is_finite_for_extreme_logits(loss, task) -> None:
+def test_accuracy_loss_is_finite_for_extreme_logits(loss, task):
     logits = torch.tensor([[1e4, -1e4], [-1e4, 1e4]])
     targets = torch.tensor([[0.0, 1.0], [0.0, 1.0]])
     assert accuracy_loss(logits, targets, task, loss).isfinite()
 
 
-def test_diversity_loss_is_the_sigmoid_of_the_missing_distance_of_the_closest_pair() -> None:
+def test_diversity_loss_is_the_sigmoid_of_the_missing_distance_of_the_closest_pair():
     prototypes = random_tensor(6, 4)
     rows = prototypes.tolist()
     closest = min(slow_euclidean(rows[i], rows[j]) for i in range(6) for j in range(6) if i != j)
@@ -180,7 +168,7 @@ def test_diversity_loss_is_the_sigmoid_of_the_missing_distance_of_the_closest_pa
     assert diversity_loss(prototypes[:1], delta=1.0, eta=1.0).item() == 0
 
 
-def test_diversity_loss_pushes_the_closest_pair_apart() -> None:
+def test_diversity_loss_pushes_the_closest_pair_apart():
     prototypes = torch.tensor([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0]], requires_grad=True)
     diversity_loss(prototypes, delta=1.0, eta=1.0).backward()
     moved = prototypes.detach() - 0.1 * prototypes.grad
@@ -188,7 +176,7 @@ def test_diversity_loss_pushes_the_closest_pair_apart() -> None:
     assert prototypes.grad[2].tolist() == [0.0, 0.0]
 
 
-def test_prototypicality_loss_is_the_mean_over_sentences_of_the_nearest_distance() -> None:
+def test_prototypicality_loss_is_the_mean_over_sentences_of_the_nearest_distance():
     sentences, prototypes = random_tensor(8, 3), random_tensor(4, 3, seed=1)
     expected = sum(
         min(slow_euclidean(x, p) for p in prototypes.tolist()) for x in sentences.tolist()
@@ -197,7 +185,7 @@ def test_prototypicality_loss_is_the_mean_over_sentences_of_the_nearest_distance
     assert loss == pytest.approx(expected, abs=1e-5)
 
 
-def test_anchor_loss_is_the_mean_cosine_distance_to_the_pretrained_embedding() -> None:
+def test_anchor_loss_is_the_mean_cosine_distance_to_the_pretrained_embedding():
     trained, pretrained = random_tensor(7, 5), random_tensor(7, 5, seed=1)
     expected = sum(
         slow_cosine(a, b) for a, b in zip(trained.tolist(), pretrained.tolist(), strict=True)
@@ -205,7 +193,7 @@ def test_anchor_loss_is_the_mean_cosine_distance_to_the_pretrained_embedding() -
     assert anchor_loss(trained, pretrained).item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_centring_brings_text_embeddings_to_unit_length_around_the_mean() -> None:
+def test_centring_brings_text_embeddings_to_unit_length_around_the_mean():
     raw, mean = random_tensor(6, 4), random_tensor(4, seed=1)
     expected = []
     for row in raw.tolist():
@@ -216,13 +204,13 @@ def test_centring_brings_text_embeddings_to_unit_length_around_the_mean() -> Non
 
 
 @pytest.mark.parametrize("unit_length", [True, False])
-def test_an_adapter_starts_by_changing_nothing(unit_length) -> None:
+def test_an_adapter_starts_by_changing_nothing(unit_length):
     base = Centring(torch.zeros(6))(random_tensor(5, 6))
     adapter = Adapter(6, 3, unit_length=unit_length)
     torch.testing.assert_close(adapter(base), base)
 
 
-def test_an_adapter_adds_a_small_network_and_keeps_unit_length() -> None:
+def test_an_adapter_adds_a_small_network_and_keeps_unit_length():
     base = Centring(torch.zeros(4))(random_tensor(5, 4))
     adapter = Adapter(4, 3, unit_length=True)
     torch.nn.init.normal_(adapter.up.weight, generator=torch.Generator().manual_seed(0))

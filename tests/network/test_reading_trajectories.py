@@ -73,7 +73,7 @@ def slow_lstm(reader: Reader, steps: Tensor) -> list[list[float]]:
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=8))
-def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths) -> None:
+def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths):
     steps = random_tensor(sum(lengths), 3).requires_grad_()
     padded = pad_documents(steps, torch.tensor(lengths), max(lengths))
     assert padded.shape == (len(lengths), max(lengths), 3)
@@ -86,19 +86,19 @@ def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths)
     assert torch.equal(steps.grad, torch.ones_like(steps))
 
 
-def test_at_last_sentence_picks_the_last_real_sentence_of_each_document() -> None:
+def test_at_last_sentence_picks_the_last_real_sentence_of_each_document():
     values = random_tensor(3, 4, 2)
     picked = at_last_sentence(values, torch.tensor([1, 4, 2]))
     assert torch.equal(picked, torch.stack([values[0, 0], values[1, 3], values[2, 1]]))
 
 
 @torch.no_grad()
-def test_the_reader_is_an_lstm_with_a_linear_head() -> None:
+def test_the_reader_is_an_lstm_with_a_linear_head():
     reader, steps = make_reader(), random_tensor(4, K)
     torch.testing.assert_close(reader(steps[None])[0], torch.tensor(slow_lstm(reader, steps)))
 
 
-def test_steps_are_one_hot_similarities_or_one_where_ids_alone_count() -> None:
+def test_steps_are_one_hot_similarities_or_one_where_ids_alone_count():
     network = make_network(random_tensor(K, DIMENSION))
     distances = torch.tensor([[1.0, 0.5, 2.0, 3.0, 4.0]] * 2)
     steps = network.steps(distances, ids_only=torch.tensor([True, False]))
@@ -115,9 +115,7 @@ def slow_distance(a: Tensor, b: Tensor, metric: str) -> float:
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("block", [4, 16_384])
-def test_every_sentence_is_matched_to_its_two_nearest_prototypes(
-    metric, block, monkeypatch
-) -> None:
+def test_every_sentence_is_matched_to_its_two_nearest_prototypes(metric, block, monkeypatch):
     monkeypatch.setattr(network_module, "_SENTENCES_PER_BLOCK", block)
     embedded, prototypes = random_tensor(20, DIMENSION), random_tensor(K, DIMENSION, seed=1)
     rows, lengths = torch.arange(30) % 20, torch.tensor([10, 15, 5])
@@ -134,7 +132,7 @@ def test_every_sentence_is_matched_to_its_two_nearest_prototypes(
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("length", [0.1, 1.0, 30.0])
-def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(metric, length) -> None:
+def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(metric, length):
     prototypes = length * torch.nn.functional.normalize(random_tensor(K, 384))
     trajectory = match_sentences(
         make_network(prototypes, distance=metric),
@@ -147,7 +145,7 @@ def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(metric, l
     assert (trajectory.similarities <= 1).all()
 
 
-def test_a_single_prototype_is_its_own_runner_up() -> None:
+def test_a_single_prototype_is_its_own_runner_up():
     reader = Reader(1, 2, hidden=3, layers=1, dropout=0.0)
     network = ProtoryNetwork(random_tensor(1, DIMENSION), reader, Settings())
     trajectory = match_sentences(
@@ -159,7 +157,7 @@ def test_a_single_prototype_is_its_own_runner_up() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.sampled_from([10, 1000]), TASKS)
 @torch.no_grad()
-def test_reading_many_documents_equals_reading_each_alone(lengths, most, task) -> None:
+def test_reading_many_documents_equals_reading_each_alone(lengths, most, task):
     reader, trajectory = make_reader(), random_trajectory(lengths)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(network_module, "_STEPS_PER_BATCH", most)
@@ -176,7 +174,7 @@ def test_reading_many_documents_equals_reading_each_alone(lengths, most, task) -
         start += length
 
 
-def test_reading_ignores_dropout_and_leaves_the_reader_in_its_mode() -> None:
+def test_reading_ignores_dropout_and_leaves_the_reader_in_its_mode():
     reader, trajectory = make_reader(layers=2, dropout=0.9), random_trajectory([3, 4])
     reader.train()
     first = read_matches(reader, trajectory, "multiclass").probabilities
@@ -185,23 +183,14 @@ def test_reading_ignores_dropout_and_leaves_the_reader_in_its_mode() -> None:
     assert reader.training
 
 
-def test_reading_no_documents_gives_no_probabilities() -> None:
+def test_reading_no_documents_gives_no_probabilities():
     prediction = read_matches(make_reader(), random_trajectory([]), "multiclass")
     assert prediction.probabilities.shape == prediction.running.shape == (0, CLASSES)
 
 
-def test_groups_by_length_hold_every_document_once_and_stay_within_their_bound() -> None:
+def test_groups_by_length_hold_every_document_once_and_stay_within_their_bound():
     lengths = np.random.default_rng(0).integers(1, 80, size=200)
     groups = group_by_length(lengths, 50)
     assert sorted(np.concatenate(groups).tolist()) == list(range(200))
     for group in groups:
         assert len(group) == 1 or len(group) * lengths[group].max() <= 50
-
-
-def test_ids_alone_are_trajectories_with_every_similarity_at_one() -> None:
-    trajectory = random_trajectory([2, 3])
-    full = trajectory.with_full_similarity()
-    assert full.columns.tolist() == trajectory.columns.tolist()
-    assert full.similarities.tolist() == [1.0] * 5
-    used = trajectory.columns_used(K + 1)
-    assert used.tolist() == [column in trajectory.columns for column in range(K + 1)]

@@ -32,9 +32,7 @@ def bare(sentence: str) -> str:
         "好。",
     ],
 )
-def test_fragments_numbers_markup_and_paragraphs_are_neither_readable_nor_complete(
-    sentence: str,
-) -> None:
+def test_fragments_numbers_markup_and_paragraphs_are_neither_readable_nor_complete(sentence):
     assert not is_readable(sentence)
     assert not is_complete(sentence)
 
@@ -54,7 +52,7 @@ def test_fragments_numbers_markup_and_paragraphs_are_neither_readable_nor_comple
         "The desk closes at 10:30 in the evening.",
     ],
 )
-def test_english_statements_are_complete(sentence: str) -> None:
+def test_english_statements_are_complete(sentence):
     assert is_complete(sentence)
 
 
@@ -71,7 +69,7 @@ def test_english_statements_are_complete(sentence: str) -> None:
         "这家酒店的房间非常干净。",
     ],
 )
-def test_statements_in_other_languages_are_complete(sentence: str) -> None:
+def test_statements_in_other_languages_are_complete(sentence):
     assert is_complete(sentence)
 
 
@@ -87,7 +85,7 @@ def test_statements_in_other_languages_are_complete(sentence: str) -> None:
         "Check the price before you book.",
     ],
 )
-def test_english_without_a_main_clause_is_not_complete(sentence: str) -> None:
+def test_english_without_a_main_clause_is_not_complete(sentence):
     assert not is_complete(sentence)
 
 
@@ -103,7 +101,7 @@ def test_english_without_a_main_clause_is_not_complete(sentence: str) -> None:
         "但是这家酒店的房间非常脏。",
     ],
 )
-def test_sentences_that_hang_on_another_are_not_complete(sentence: str) -> None:
+def test_sentences_that_hang_on_another_are_not_complete(sentence):
     assert not is_complete(sentence)
 
 
@@ -127,22 +125,18 @@ def test_sentences_that_hang_on_another_are_not_complete(sentence: str) -> None:
         "酒店好。",
     ],
 )
-def test_questions_pieces_lists_shouts_and_markup_are_not_complete(sentence: str) -> None:
+def test_questions_pieces_lists_shouts_and_markup_are_not_complete(sentence):
     assert not is_complete(sentence)
 
 
 @given(_WORDY, st.text(" \t\n\u3000", max_size=4))
-def test_any_text_gets_an_answer_that_space_after_it_does_not_change(
-    sentence: str, space: str
-) -> None:
+def test_any_text_gets_an_answer_that_space_after_it_does_not_change(sentence, space):
     assert is_complete(sentence + space) == is_complete(sentence)
     assert is_readable(sentence) or not is_complete(sentence)
 
 
 @given(st.lists(_ANY_TEXT | st.sampled_from(["I love it!", "i love IT", "I love it"]), max_size=20))
-def test_candidates_differ_in_more_than_case_and_are_readable_unless_too_few_are(
-    sentences: list[str],
-) -> None:
+def test_candidates_differ_in_more_than_case_and_are_readable_unless_too_few_are(sentences):
     positions = distinct_candidates(sentences).tolist()
     chosen = [sentences[position] for position in positions]
     assert positions == sorted(positions)
@@ -152,7 +146,7 @@ def test_candidates_differ_in_more_than_case_and_are_readable_unless_too_few_are
     assert all(map(is_readable, chosen)) or len(readable) < 2
 
 
-def test_unreadable_sentences_serve_where_there_is_nothing_better() -> None:
+def test_unreadable_sentences_serve_where_there_is_nothing_better():
     assert distinct_candidates(["Mr.", "mr", "!!", "Dr."]).tolist() == [0, 2, 3]
 
 
@@ -162,16 +156,16 @@ def complete(count: int) -> list[str]:
     return [f"The actor {pair} was good in it." for pair in pairs[:count]]
 
 
-def test_two_hundred_complete_sentences_keep_the_others_out() -> None:
+def test_two_hundred_complete_sentences_keep_the_others_out():
     sentences = ["No more, no less.", *complete(200)]
     assert distinct_candidates(sentences).tolist() == list(range(1, 201))
 
 
-def test_a_tiny_share_of_complete_sentences_lets_readable_ones_in() -> None:
+def test_a_tiny_share_of_complete_sentences_lets_readable_ones_in():
     plain = [sentence.lower().rstrip(".") for sentence in complete(10_500)[250:]]
     assert len(distinct_candidates([*complete(200), *plain])) == 200 + len(plain)
 
 
-def test_a_complete_form_is_preferred_to_an_earlier_careless_one() -> None:
+def test_a_complete_form_is_preferred_to_an_earlier_careless_one():
     careless = [sentence.lower() for sentence in complete(200)]
     assert distinct_candidates([*careless, *complete(200)]).tolist() == list(range(200, 400))

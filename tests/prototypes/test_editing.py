@@ -34,7 +34,7 @@ Edit = Callable[..., Any]
 
 
 @pytest.fixture
-def network() -> ProtoryNetwork:
+def network():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         reader = Reader(4, 2, hidden=3, layers=2, dropout=0.0)
@@ -43,7 +43,7 @@ def network() -> ProtoryNetwork:
 
 
 @pytest.fixture
-def prototypes() -> Prototypes:
+def prototypes():
     rates = {"bad": 0.5, "good": 0.5}
     return Prototypes(
         tuple(
@@ -55,7 +55,7 @@ def prototypes() -> Prototypes:
 
 
 @pytest.fixture
-def edit(network: ProtoryNetwork, prototypes: Prototypes) -> Edit:
+def edit(network, prototypes):
     """Edit the network; `vectors` are those of the new sentences."""
 
     def edited(vectors: Any = (), of: Prototypes = prototypes, **edits: Any) -> Any:
@@ -69,18 +69,14 @@ def weights(network: ProtoryNetwork) -> torch.Tensor:
     return network.reader.lstm.weight_ih_l0.detach()
 
 
-def test_a_dropped_prototype_is_gone_and_the_others_keep_ids_vectors_and_weights(
-    network: ProtoryNetwork, edit: Edit
-) -> None:
+def test_a_dropped_prototype_is_gone_and_the_others_keep_ids_vectors_and_weights(network, edit):
     edited = edit(drop=[7])
     assert edited.prototypes.ids.tolist() == [4, 2, 9]
     assert edited.network.prototypes.tolist() == [_VECTORS[0], _VECTORS[2], _VECTORS[3]]
     assert torch.equal(weights(edited.network), weights(network)[:, [0, 2, 3]])
 
 
-def test_documents_that_never_met_a_dropped_prototype_are_read_as_before(
-    network: ProtoryNetwork, edit: Edit
-) -> None:
+def test_documents_that_never_met_a_dropped_prototype_are_read_as_before(network, edit):
     sentences = torch.tensor([[0.1, 0.9], [4.0, 6.0], [-1.0, 0.0]])
     rows, lengths = torch.arange(3), torch.tensor([3])
     before, after = (
@@ -90,7 +86,7 @@ def test_documents_that_never_met_a_dropped_prototype_are_read_as_before(
     np.testing.assert_allclose(after.running, before.running, atol=1e-6)
 
 
-def test_sentences_of_a_dropped_prototype_go_to_the_nearest_that_remain(edit: Edit) -> None:
+def test_sentences_of_a_dropped_prototype_go_to_the_nearest_that_remain(edit):
     edited = edit(drop=[7])
     one = torch.tensor([[1.0, 0.1]])
     found = match_sentences(edited.network, one, torch.arange(1), torch.tensor([1])).columns
@@ -98,9 +94,7 @@ def test_sentences_of_a_dropped_prototype_go_to_the_nearest_that_remain(edit: Ed
     assert edited.changes[0].nearest == 4
 
 
-def test_a_merged_prototype_has_the_mean_of_the_weights_by_usage(
-    network: ProtoryNetwork, prototypes: Prototypes, edit: Edit
-) -> None:
+def test_a_merged_prototype_has_the_mean_of_the_weights_by_usage(network, prototypes, edit):
     near, far = (str(edit(merge=[group]).changes[0]) for group in ((4, 7), (9, 7)))
     assert near == "7 “Sentence 7.” merged into 4"
     assert "but 4 is nearer to it" in far
@@ -114,9 +108,7 @@ def test_a_merged_prototype_has_the_mean_of_the_weights_by_usage(
     torch.testing.assert_close(weights(plain.network)[:, 0], old[:, :2].mean(dim=1))
 
 
-def test_a_replaced_prototype_has_the_new_vector_and_its_old_weights(
-    network: ProtoryNetwork, edit: Edit
-) -> None:
+def test_a_replaced_prototype_has_the_new_vector_and_its_old_weights(network, edit):
     edited = edit([3.0, 3.0], replace={2: "The room was cold."})
     item = edited.prototypes[2]
     assert (item.id, item.sentence, item.row) == (2, "The room was cold.", None)
@@ -124,16 +116,14 @@ def test_a_replaced_prototype_has_the_new_vector_and_its_old_weights(
     assert torch.equal(weights(edited.network), weights(network))
 
 
-def test_a_new_name_changes_nothing_but_the_name(
-    network: ProtoryNetwork, prototypes: Prototypes, edit: Edit
-) -> None:
+def test_a_new_name_changes_nothing_but_the_name(network, prototypes, edit):
     edited = edit(rename={2: "  slow\nservice "})
     assert edited.network is network
     assert edited.prototypes[2].caption == "slow service: Sentence 2."
     assert edit(of=edited.prototypes, rename={2: ""}).prototypes == prototypes
 
 
-def test_several_edits_are_made_together_on_a_copy(network: ProtoryNetwork, edit: Edit) -> None:
+def test_several_edits_are_made_together_on_a_copy(network, edit):
     before = {name: value.clone() for name, value in network.state_dict().items()}
     random = torch.get_rng_state()
     edited = edit([0.5, 0.0], drop=[9], merge=[(4, 7)], replace={4: "Both."}, rename={4: "both"})
@@ -171,15 +161,13 @@ def test_several_edits_are_made_together_on_a_copy(network: ProtoryNetwork, edit
         ({"drop": [7], "merge": [(4, 2, 9)]}, "removing 3 of 4 prototypes would leave 1"),
     ],
 )
-def test_edits_that_make_no_sense_are_refused(
-    edit: Edit, words: dict[str, Any], message: str
-) -> None:
+def test_edits_that_make_no_sense_are_refused(edit, words, message):
     with pytest.raises(InputError, match=message):
         edit(**words)
 
 
 @pytest.mark.parametrize("other", [[1.0, 0.0], [1.0, 1e-7]])
-def test_two_prototypes_are_never_the_same(edit: Edit, other: list[float]) -> None:
+def test_two_prototypes_are_never_the_same(edit, other):
     with pytest.raises(InputError, match=r"prototype 7 .* is the same to the encoder"):
         edit(other, replace={2: "Again."})
     edited = edit(other, drop=[7], replace={2: "Again."})
@@ -187,7 +175,7 @@ def test_two_prototypes_are_never_the_same(edit: Edit, other: list[float]) -> No
 
 
 @pytest.fixture
-def log_of(network: ProtoryNetwork, prototypes: Prototypes, edit: Edit) -> Callable[[int], EditLog]:
+def log_of(network, prototypes, edit):
     """Make a log of so many edits."""
 
     def make(count: int) -> EditLog:
@@ -200,9 +188,7 @@ def log_of(network: ProtoryNetwork, prototypes: Prototypes, edit: Edit) -> Calla
     return make
 
 
-def test_edits_are_undone_last_first_and_stay_in_the_log(
-    log_of: Callable[[int], EditLog], network: ProtoryNetwork, prototypes: Prototypes
-) -> None:
+def test_edits_are_undone_last_first_and_stay_in_the_log(log_of, network, prototypes):
     log, first = log_of(3).undo()
     log, second = log.with_edit((), network, prototypes).undo()
     log, third = log.undo()
@@ -210,7 +196,7 @@ def test_edits_are_undone_last_first_and_stay_in_the_log(
     assert [entry.undone is None for entry in log.entries] == [True, False, False, False]
 
 
-def test_undoing_ends_at_the_oldest_state(log_of: Callable[[int], EditLog]) -> None:
+def test_undoing_ends_at_the_oldest_state(log_of):
     with pytest.raises(InputError, match=r"there is no edit to undo\.$"):
         EditLog().undo()
     log = log_of(KEPT_STATES + 1)
@@ -221,9 +207,7 @@ def test_undoing_ends_at_the_oldest_state(log_of: Callable[[int], EditLog]) -> N
         log.undo()
 
 
-def test_names_alone_leave_the_reader_up_to_date(
-    log_of: Callable[[int], EditLog], network: ProtoryNetwork, prototypes: Prototypes, edit: Edit
-) -> None:
+def test_names_alone_leave_the_reader_up_to_date(log_of, network, prototypes, edit):
     log = log_of(1)
     assert not log.reader_is_behind
     log = log.with_edit(edit(drop=[7]).changes, network, prototypes)
@@ -231,9 +215,7 @@ def test_names_alone_leave_the_reader_up_to_date(
     assert not log.undo()[0].reader_is_behind
 
 
-def test_a_log_that_contradicts_itself_is_refused(
-    network: ProtoryNetwork, prototypes: Prototypes
-) -> None:
+def test_a_log_that_contradicts_itself_is_refused(network, prototypes):
     entry, state = EditEntry(1, "now"), PastState(1, network, prototypes)
     for entries, states in [
         ((EditEntry(2, "now"),), ()),

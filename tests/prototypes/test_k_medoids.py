@@ -40,7 +40,7 @@ def clustered(n: int, *, seed: int = 0) -> NDArray[np.float32]:
     return (centres[random.integers(12, size=n)] + random.normal(size=(n, 6))).astype(np.float32)
 
 
-def test_no_swap_improves_the_result_which_is_mostly_the_brute_force_optimum() -> None:
+def test_no_swap_improves_the_result_which_is_mostly_the_brute_force_optimum():
     ratios = []
     for seed in range(100):
         distances, start = instance(seed)
@@ -60,7 +60,7 @@ def test_no_swap_improves_the_result_which_is_mostly_the_brute_force_optimum() -
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 12), st.integers(1, 5))
-def test_medoids_are_distinct_rows(seed: int, n: int, k: int, values: int) -> None:
+def test_medoids_are_distinct_rows(seed, n, k, values):
     # Few different values, so that many points are copies of each other.
     vectors = np.random.default_rng(seed).integers(values, size=(n, 2)).astype(np.float32)
     k = min(k, n)
@@ -69,9 +69,7 @@ def test_medoids_are_distinct_rows(seed: int, n: int, k: int, values: int) -> No
     assert ((medoids >= 0) & (medoids < n)).all()
 
 
-def test_a_sample_within_the_memory_limit_is_nearly_as_good_as_all_points(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_sample_within_the_memory_limit_is_nearly_as_good_as_all_points(monkeypatch):
     vectors = clustered(3000)
     whole = k_medoids(vectors, 12, seed=0)
     sizes = []
@@ -90,7 +88,7 @@ def test_a_sample_within_the_memory_limit_is_nearly_as_good_as_all_points(
 
 
 @pytest.mark.parametrize("memory_mb", [1, 64])
-def test_medoids_among_some_rows_are_those_of_these_rows_alone(memory_mb: int) -> None:
+def test_medoids_among_some_rows_are_those_of_these_rows_alone(memory_mb):
     vectors = clustered(900)
     among = np.flatnonzero(np.arange(900) % 3)
     alone = k_medoids(vectors[among], 6, seed=1, memory_mb=memory_mb)
@@ -100,7 +98,7 @@ def test_medoids_among_some_rows_are_those_of_these_rows_alone(memory_mb: int) -
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 8), st.integers(1, 40))
-def test_swapping_candidates_in_never_raises_the_objective(seed: int, k: int, block: int) -> None:
+def test_swapping_candidates_in_never_raises_the_objective(seed, k, block):
     random = np.random.default_rng(seed)
     # Whole numbers, so that ties and equal points are common.
     vectors = random.integers(4, size=(60, 3)).astype(np.float32)

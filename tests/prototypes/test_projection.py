@@ -37,7 +37,7 @@ def slow_projection(prototypes: Tensor, sentences: Tensor, metric: str) -> list[
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("seed", range(5))
-def test_projection_gives_each_prototype_its_nearest_free_sentence(metric: str, seed: int) -> None:
+def test_projection_gives_each_prototype_its_nearest_free_sentence(metric, seed):
     prototypes, sentences = random_tensor(7, 3, seed=seed), random_tensor(9, 3, seed=seed + 100)
     projected = project(prototypes, sentences, distance=metric)
     assert projected.tolist() == slow_projection(prototypes, sentences, metric)
@@ -45,7 +45,7 @@ def test_projection_gives_each_prototype_its_nearest_free_sentence(metric: str, 
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 12), st.integers(0, 12))
-def test_no_sentence_is_given_to_two_prototypes(seed: int, k: int, more: int) -> None:
+def test_no_sentence_is_given_to_two_prototypes(seed, k, more):
     # Whole numbers, so that ties and equal vectors are common.
     random = np.random.default_rng(seed)
     prototypes = torch.from_numpy(random.integers(3, size=(k, 2)).astype(np.float32))
@@ -55,7 +55,7 @@ def test_no_sentence_is_given_to_two_prototypes(seed: int, k: int, more: int) ->
     assert min(projected) >= 0
 
 
-def test_blocks_give_what_all_sentences_at_once_give(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_give_what_all_sentences_at_once_give(monkeypatch):
     prototypes, sentences = random_tensor(6, 3), random_tensor(40, 3, seed=1)
     whole = project(prototypes, sentences).tolist()
     assert project(prototypes, iter(torch.split(sentences, 11))).tolist() == whole
@@ -63,9 +63,7 @@ def test_blocks_give_what_all_sentences_at_once_give(monkeypatch: pytest.MonkeyP
     assert project(prototypes, sentences).tolist() == whole
 
 
-def test_cluster_means_are_those_of_the_sentences_nearest_to_each_prototype(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_cluster_means_are_those_of_the_sentences_nearest_to_each_prototype(monkeypatch):
     base, embedded, prototypes = random_tensor(100, 3), random_tensor(50, 4), random_tensor(5, 4)
     rows = torch.arange(0, 100, 2)
     nearest = torch.cdist(embedded, prototypes).argmin(dim=1)

@@ -20,7 +20,7 @@ _CURVES = st.lists(
 
 
 @pytest.fixture
-def prototypes() -> Prototypes:
+def prototypes():
     rows = [(2, "So-so.", 0.4), (1, "Great!", 0.9), (3, "Fine.", 0.4)]
     rates = {"bad": 1, "good": 0}
     items = [
@@ -30,13 +30,13 @@ def prototypes() -> Prototypes:
     return Prototypes(tuple(items), ("bad", "good"))
 
 
-def test_prototypes_are_ranked_by_the_score_of_a_class(prototypes: Prototypes) -> None:
+def test_prototypes_are_ranked_by_the_score_of_a_class(prototypes):
     assert [item.id for item in prototypes.ranked("good")] == [1, 2, 3]
     assert [item.id for item in prototypes.ranked("bad")] == [2, 3, 1]
     assert prototypes.ranked() == prototypes.ranked("good")
 
 
-def test_json_has_the_keys_that_other_programs_read(prototypes: Prototypes) -> None:
+def test_json_has_the_keys_that_other_programs_read(prototypes):
     values = json.loads(json.dumps(prototypes.to_dict()))
     assert set(values) == {"prototypes"}
     keys = ["id", "sentence", "row", "usage", "scores", "class_rate", "name"]
@@ -45,14 +45,14 @@ def test_json_has_the_keys_that_other_programs_read(prototypes: Prototypes) -> N
         assert set(entry["scores"]) == set(entry["class_rate"]) == {"bad", "good"}
 
 
-def test_the_table_has_a_row_per_prototype(prototypes: Prototypes) -> None:
+def test_the_table_has_a_row_per_prototype(prototypes):
     table = prototypes.to_pandas()
     assert table["id"].tolist() == [2, 1, 3]
     assert table["score good"].tolist() == [0.4, 0.9, 0.4]
 
 
 @given(st.integers(1, 500), st.integers(2, 100))
-def test_sizes_to_try_fall_from_the_most_allowed(live: int, most: int) -> None:
+def test_sizes_to_try_fall_from_the_most_allowed(live, most):
     sizes = sizes_to_try(live, most)
     assert sizes[0] == min(live, most)
     assert all(more > fewer for more, fewer in itertools.pairwise(sizes))
@@ -60,9 +60,7 @@ def test_sizes_to_try_fall_from_the_most_allowed(live: int, most: int) -> None:
 
 
 @given(_CURVES, st.integers(2, 40), st.floats(0, 0.2))
-def test_the_fewest_prototypes_within_the_tolerance_are_chosen(
-    curve: list[PruningPoint], least: int, tolerance: float
-) -> None:
+def test_the_fewest_prototypes_within_the_tolerance_are_chosen(curve, least, tolerance):
     chosen = choose_size(curve, least=least, tolerance=tolerance)
     allowed = {p.n_prototypes: p.accuracy for p in curve if p.n_prototypes >= least}
     if not allowed:

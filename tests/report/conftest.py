@@ -113,32 +113,32 @@ def explain_review(steps: list[tuple[str, int, float, float]]) -> Explanation:
 
 
 @pytest.fixture
-def movie_prototypes() -> Prototypes:
+def movie_prototypes():
     return _MOVIES
 
 
 @pytest.fixture
-def good_review() -> Explanation:
+def good_review():
     return explain_review(_GOOD_REVIEW)
 
 
 @pytest.fixture
-def bad_review() -> Explanation:
+def bad_review():
     return explain_review(_BAD_REVIEW)
 
 
 @pytest.fixture
-def long_review() -> Explanation:
+def long_review():
     return explain_review((_GOOD_REVIEW + _BAD_REVIEW) * 27 + _GOOD_REVIEW[:3])
 
 
 @pytest.fixture
-def one_sentence() -> Explanation:
+def one_sentence():
     return explain_review(_GOOD_REVIEW[-1:])
 
 
 @pytest.fixture
-def tied(good_review: Explanation) -> Explanation:
+def tied(good_review):
     """A document between two classes, of which the first is predicted."""
     even = two_ends(0.5)
     steps = tuple(replace(step, scores=even, running=even) for step in good_review.sentences)
@@ -146,13 +146,13 @@ def tied(good_review: Explanation) -> Explanation:
 
 
 @pytest.fixture
-def hostile_review() -> Explanation:
+def hostile_review():
     """Markup of every kind, control characters, an emoji, right-to-left text and a surrogate."""
     return explain_review([(text, 3, 0.9, 0.8) for text in _HOSTILE_TEXTS])
 
 
 @pytest.fixture
-def rationale() -> Rationale:
+def rationale():
     """Markup and an escape code, and words that matter much, little and not at all."""
     words = (WordEffect("great", 6, 11, 0.25), WordEffect("film", 12, 16, 0.1))
     against = WordEffect("A", 0, 1, -1)
@@ -162,7 +162,7 @@ def rationale() -> Rationale:
 
 
 @pytest.fixture
-def worded(good_review: Explanation) -> Explanation:
+def worded(good_review):
     """The last sentence has a word that matters, one that does little, and one against."""
     words = (WordEffect("One", 0, 3, 0.01), WordEffect("finest", 11, 17, 0.2))
     words += (WordEffect("films", 18, 23, 0.07), WordEffect("year", 31, 35, -0.3))
@@ -172,7 +172,7 @@ def worded(good_review: Explanation) -> Explanation:
 
 
 @pytest.fixture
-def place_prototypes() -> Prototypes:
+def place_prototypes():
     items = []
     for number, sentence, usage, scores in _PLACE_PROTOTYPES:
         shares = dict(zip(_CLASSES, scores, strict=True))
@@ -181,7 +181,7 @@ def place_prototypes() -> Prototypes:
 
 
 @pytest.fixture
-def person(place_prototypes: Prototypes) -> Explanation:
+def person(place_prototypes):
     known = {item.id: item for item in place_prototypes}
     sentences = tuple(
         make_step(text, known[prototype], dict(zip(_CLASSES, running, strict=True)))
@@ -192,7 +192,7 @@ def person(place_prototypes: Prototypes) -> Explanation:
 
 
 @pytest.fixture
-def several_labels(person: Explanation) -> Explanation:
+def several_labels(person):
     """A multi-label prediction: probabilities do not add up to one."""
     both = {"Person": 0.97, "Animal": 0.62}
     steps = tuple(replace(step, scores=both, running=both) for step in person.sentences)
@@ -200,7 +200,7 @@ def several_labels(person: Explanation) -> Explanation:
 
 
 @pytest.fixture
-def evaluation() -> Evaluation:
+def evaluation():
     measures = (
         Measure("ids_only_accuracy", 0.883, "Accuracy of the reader that sees only the ids."),
         Measure("usage_perplexity", 9.83, "How many prototypes are in effect used."),

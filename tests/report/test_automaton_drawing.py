@@ -78,9 +78,7 @@ def touch(one: Box, other: Box) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @given(automata())
-def test_labels_touch_nothing_and_arcs_run_outside_of_those_that_they_span(
-    automaton: Automaton,
-) -> None:
+def test_labels_touch_nothing_and_arcs_run_outside_of_those_that_they_span(automaton):
     shares = {"positive": 1.0}
     items = tuple(Prototype(i, "A", 0, 0.1, shares, shares) for i in sorted(automaton.prototypes))
     picture = ElementTree.fromstring(

@@ -17,7 +17,7 @@ from html_outline import Outline, check_page
 from sklearn.base import clone
 
 from prepared_documents import prepare
-from protorynet import ProtoryNetClassifier, Settings
+from protorynet import ProtoryNetClassifier
 from protorynet.explain import ReliabilityBin, learn_automata
 from protorynet.prototypes import Edits, Retraining
 from protorynet.report import FullReport, compile_report, pattern_sentence, write_report
@@ -44,14 +44,14 @@ def read(page: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def clf(reviews: Any, encoder: Any, quick: Settings) -> ProtoryNetClassifier:
+def clf(reviews, encoder, quick):
     settings = quick.replace(epochs=8, retrain_epochs=8, min_prototypes=5, max_prototypes=8)
     clf = ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False)
     return clf.fit(reviews.texts, reviews.labels)
 
 
 @pytest.fixture(scope="module")
-def make(encoder: Any) -> Make:
+def make(encoder):
     """Compile the report of a classifier on labelled documents."""
 
     def make_report(clf: Any, texts: Any, labels: Any, train: Any = None, **how: Any) -> FullReport:
@@ -65,7 +65,7 @@ def make(encoder: Any) -> Make:
 
 
 @pytest.fixture(scope="module")
-def report(make: Make, clf: ProtoryNetClassifier, reviews: Any, unseen_reviews: Any) -> FullReport:
+def report(make, clf, reviews, unseen_reviews):
     labels = [
         _OTHER[label] if place % 9 == 4 else label
         for place, label in enumerate(unseen_reviews.labels)
@@ -74,11 +74,11 @@ def report(make: Make, clf: ProtoryNetClassifier, reviews: Any, unseen_reviews: 
 
 
 @pytest.fixture(scope="module")
-def page(report: FullReport) -> str:
+def page(report):
     return written(report)
 
 
-def test_the_contents_link_to_every_section_and_every_picture_is_named(page: str) -> None:
+def test_the_contents_link_to_every_section_and_every_picture_is_named(page):
     found = Outline(page).tags
     ids = [attrs["id"] for _, attrs in found if "id" in attrs]
     assert len(set(ids)) == len(ids)
@@ -92,9 +92,7 @@ def test_the_contents_link_to_every_section_and_every_picture_is_named(page: str
     assert len(pictures) == page.count("<svg") == page.count("<desc>") >= 10
 
 
-def test_the_first_screen_tells_what_a_prototype_is_and_reads_one_text(
-    page: str, report: FullReport
-) -> None:
+def test_the_first_screen_tells_what_a_prototype_is_and_reads_one_text(page, report):
     first_screen = read(page).split("What this report finds")[0]
     told = f"These {len(report.model.prototypes)} sentences are its prototypes"
     assert first_screen.index(told) < first_screen.index("%")
@@ -105,9 +103,7 @@ def test_the_first_screen_tells_what_a_prototype_is_and_reads_one_text(
         assert f"{step.text} is most like {step.prototype_sentence}" in first_screen
 
 
-def test_the_page_tells_figures_prototypes_mistakes_measures_and_how_to_repeat_it(
-    page: str, report: FullReport
-) -> None:
+def test_the_page_tells_figures_prototypes_mistakes_measures_and_how_to_repeat_it(page, report):
     shown = [f"it labels {report.overview.n_right} correctly", "Always answering “"]
     shown += ["The audit of the model and its data"]
     shown += [item.sentence for item in report.model.prototypes]
@@ -120,9 +116,7 @@ def test_the_page_tells_figures_prototypes_mistakes_measures_and_how_to_repeat_i
     assert "Edited by hand" not in seen
 
 
-def test_wrong_answers_are_grouped_by_the_beginning_that_misled(
-    page: str, report: FullReport
-) -> None:
+def test_wrong_answers_are_grouped_by_the_beginning_that_misled(page, report):
     wrong = report.overview.n_documents - report.overview.n_right
     assert sum(each.n_wrong for each in report.misled) == wrong
     seen = read(page)
@@ -133,7 +127,7 @@ def test_wrong_answers_are_grouped_by_the_beginning_that_misled(
             assert f"The text {pattern_sentence(each.pattern, report.model.prototypes)}" in seen
 
 
-def test_everything_that_users_wrote_is_escaped(make: Make, clf: Any, reviews: Any) -> None:
+def test_everything_that_users_wrote_is_escaped(make, clf, reviews):
     names = {"good": "<b>good</b>", "bad": 'bad | & "worse"'}
     labels = [names[label] for label in reviews.labels]
     texts = [f"{text} {_EVIL}" for text in reviews.texts]
@@ -145,9 +139,7 @@ def test_everything_that_users_wrote_is_escaped(make: Make, clf: Any, reviews: A
         assert "<b>good" not in view
 
 
-def test_few_documents_and_extreme_answers_make_a_report(
-    make: Make, clf: ProtoryNetClassifier, unseen_reviews: Any
-) -> None:
+def test_few_documents_and_extreme_answers_make_a_report(make, clf, unseen_reviews):
     texts = unseen_reviews.texts
     answers = clf.predict(texts).tolist()
     bad = [text for text, answer in zip(texts, answers, strict=True) if answer == "bad"]
@@ -163,9 +155,7 @@ def test_few_documents_and_extreme_answers_make_a_report(
         assert "nan" not in re.findall(r'"([^" ]+)"', page)
 
 
-def test_several_labels_and_vectors_make_a_report(
-    make: Make, clf: Any, reviews: Any, quick: Settings
-) -> None:
+def test_several_labels_and_vectors_make_a_report(make, clf, reviews, quick):
     labels = [
         ("long", label) if len(text) > 70 else (label,)
         for text, label in zip(reviews.texts, reviews.labels, strict=True)
@@ -184,8 +174,8 @@ def test_several_labels_and_vectors_make_a_report(
 
 
 def test_an_edited_model_shows_its_edits_its_own_automata_and_its_retraining(
-    clf: ProtoryNetClassifier, report: FullReport, unseen_reviews: Any
-) -> None:
+    clf, report, unseen_reviews
+):
     first, second = clf.prototypes_.ids[:2].tolist()
     edits = Edits.of(drop=[first], rename={second: "<b>name</b>"})
     model = clf.model_.edited(edits, np.zeros((0, len(clf.model_.centring.mean)), np.float32))
@@ -208,9 +198,7 @@ def test_an_edited_model_shows_its_edits_its_own_automata_and_its_retraining(
         assert "was 91.2% before and is 93.4% after" in view
 
 
-def test_long_documents_and_sentences_keep_the_page_small(
-    make: Make, clf: ProtoryNetClassifier, report: FullReport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_documents_and_sentences_keep_the_page_small(make, clf, report, monkeypatch):
     many = "The room was dirty. We stayed for two nights. " * 150
     endless = "The room was " + "very " * 20_000 + "dirty."
     page = written(make(clf, [f"{many} {i}" for i in range(8)] + [endless], ["good"] * 9))
@@ -221,7 +209,7 @@ def test_long_documents_and_sentences_keep_the_page_small(
     assert len(written(report).encode()) < size
 
 
-def test_many_classes_are_listed_in_place_of_a_matrix(report: FullReport) -> None:
+def test_many_classes_are_listed_in_place_of_a_matrix(report):
     counts = np.eye(15, dtype=np.int64)
     counts[2, 7] = 9
     names = tuple(f"class {place}" for place in range(15))
@@ -231,7 +219,7 @@ def test_many_classes_are_listed_in_place_of_a_matrix(report: FullReport) -> Non
     assert "Confusion matrix" not in page
 
 
-def test_the_markdown_tells_what_the_page_tells_in_even_tables(report: FullReport) -> None:
+def test_the_markdown_tells_what_the_page_tells_in_even_tables(report):
     markdown = written(report, as_markdown=True)
     assert markdown == written(report, as_markdown=True)
     assert markdown.startswith("# A hotel model\n")
@@ -245,7 +233,7 @@ def test_the_markdown_tells_what_the_page_tells_in_even_tables(report: FullRepor
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1, table
 
 
-def test_the_calibration_chart_puts_points_where_they_belong() -> None:
+def test_the_calibration_chart_puts_points_where_they_belong():
     bins = [ReliabilityBin(0.0, 0.1, 4, 0.0, 0), ReliabilityBin(0.9, 1.0, 4, 1.0, 4)]
     chart = calibration_chart(bins, said="said", observed="seen")
     found = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', chart)

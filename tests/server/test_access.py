@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import stat
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from protorynet.errors import InputError
 from protorynet.server import KeyFile, ServerConfig, create_app
 from protorynet.server.api_keys import SCOPES, Scope
 from protorynet.server.api_pages import route_scopes
-from server_scene import TEXTS, Running, error_code, running, serving
+from server_scene import TEXTS, error_code, running, serving
 
 READING = """
 GET /documents, GET /documents/{row}, GET /prototypes/page, GET /prototypes/{prototype}/nearest,
@@ -32,7 +31,7 @@ PUBLIC = "/ /assets/{name:path} /docs /docs/style.css /healthz /openapi.json /re
 
 
 @pytest.fixture(scope="module")
-def secrets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def secrets(tmp_path_factory):
     """A key of each scope, and the file that they are in."""
     path = tmp_path_factory.mktemp("keys") / "keys.json"
     made = {scope: KeyFile(path).create(scope, name=f"of {scope}")[0] for scope in SCOPES}
@@ -40,9 +39,7 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def guarded(
-    hotel: Path, secrets: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Running]:
+def guarded(hotel, secrets, tmp_path_factory):
     """A server of everything, with keys and a model to spoil."""
     folder = tmp_path_factory.mktemp("guarded")
     copied = Path(shutil.copytree(hotel, folder / "hotel"))
@@ -51,14 +48,14 @@ def guarded(
         yield server
 
 
-def test_only_these_routes_outside_the_pages_are_public(hotel: Path, tmp_path: Path) -> None:
+def test_only_these_routes_outside_the_pages_are_public(hotel, tmp_path):
     scopes = route_scopes(create_app(_everything(hotel, tmp_path)))
     public = {path for (_, path), scope in scopes.items() if scope is None}
     pages = {path for path in public if path.startswith("/survey")}
     assert public - pages == set(PUBLIC.split())
 
 
-def test_a_keys_scope_is_enforced_on_each_route(guarded: Running, secrets: dict[str, str]) -> None:
+def test_a_keys_scope_is_enforced_on_each_route(guarded, secrets):
     wrong = []
     for (method, path), needed in route_scopes(guarded.app).items():
         url = re.sub(r"\{[^}]+\}", "1", path.replace("{name}", "hotel"))
@@ -72,19 +69,19 @@ def test_a_keys_scope_is_enforced_on_each_route(guarded: Running, secrets: dict[
     assert wrong == []
 
 
-def test_a_body_without_a_key_is_refused_unread(guarded: Running) -> None:
+def test_a_body_without_a_key_is_refused_unread(guarded):
     response = guarded.client.post("/v1/models/hotel/predict", content=b"no json")
     assert (response.status_code, error_code(response)) == (401, "key_needed")
     assert response.headers["www-authenticate"] == "Bearer"
 
 
 @pytest.mark.parametrize("given", ["Bearer guess", "Bearer", "Basic abc", "", "Bearer \xe9"])
-def test_what_is_no_key_is_refused(guarded: Running, given: str) -> None:
+def test_what_is_no_key_is_refused(guarded, given):
     response = guarded.client.get("/v1/models", headers={"Authorization": given.encode("latin-1")})
     assert (response.status_code, error_code(response)) == (401, "key_needed")
 
 
-def test_a_revoked_key_is_refused_at_once(guarded: Running, secrets: dict[str, str]) -> None:
+def test_a_revoked_key_is_refused_at_once(guarded, secrets):
     keys = KeyFile(Path(secrets["file"]))
     secret, key = keys.create("predict")
     headers = {"Authorization": f"Bearer {secret}"}
@@ -93,7 +90,7 @@ def test_a_revoked_key_is_refused_at_once(guarded: Running, secrets: dict[str, s
     assert guarded.client.get("/v1/models", headers=headers).status_code == 401
 
 
-def test_a_key_file_that_breaks_or_is_gone_lets_nobody_in(hotel: Path, tmp_path: Path) -> None:
+def test_a_key_file_that_breaks_or_is_gone_lets_nobody_in(hotel, tmp_path):
     path = tmp_path / "keys.json"
     secret, _ = KeyFile(path).create("admin")
     headers = {"Authorization": f"Bearer {secret}"}
@@ -107,7 +104,7 @@ def test_a_key_file_that_breaks_or_is_gone_lets_nobody_in(hotel: Path, tmp_path:
         assert server.client.get("/v1/models", headers=headers).status_code == 401
 
 
-def test_a_key_is_kept_as_a_digest_in_a_file_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_key_is_kept_as_a_digest_in_a_file_for_its_owner_alone(tmp_path):
     path = tmp_path / "keys.json"
     secret, key = KeyFile(path).create("edit", name="alice")
     assert secret not in path.read_text()
@@ -129,7 +126,7 @@ def test_a_key_is_kept_as_a_digest_in_a_file_for_its_owner_alone(tmp_path: Path)
         "[" * 99_999,
     ],
 )
-def test_a_damaged_key_file_is_refused(tmp_path: Path, content: str) -> None:
+def test_a_damaged_key_file_is_refused(tmp_path, content):
     path = tmp_path / "keys.json"
     path.write_text(content)
     with pytest.raises(InputError, match="no file of keys"):
@@ -137,19 +134,19 @@ def test_a_damaged_key_file_is_refused(tmp_path: Path, content: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.org", ""])
-def test_listening_to_others_needs_keys(hotel: Path, tmp_path: Path, host: str) -> None:
+def test_listening_to_others_needs_keys(hotel, tmp_path, host):
     with pytest.raises(InputError, match="API keys are needed"):
         ServerConfig(models={"hotel": hotel}, host=host)
     ServerConfig(models={"hotel": hotel}, host=host, keys=tmp_path / "keys.json")
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b", ".a", "a.", "a b", "ä", "a" * 65, "a\n"])
-def test_a_tricky_model_name_is_refused(hotel: Path, name: str) -> None:
+def test_a_tricky_model_name_is_refused(hotel, name):
     with pytest.raises(InputError, match="cannot be a model's name"):
         ServerConfig(models={name: hotel})
 
 
-def test_without_keys_only_loopback_host_names_are_answered(server: Running) -> None:
+def test_without_keys_only_loopback_host_names_are_answered(server):
     # A page elsewhere may have its own name point to this machine, and read what it gets.
     for host in ("example.org", "localhost.example.org", "", "127.0.0.1.nip.io", "["):
         response = server.client.get("/v1/models", headers={"Host": host})
@@ -158,7 +155,7 @@ def test_without_keys_only_loopback_host_names_are_answered(server: Running) -> 
         assert server.client.get("/v1/models", headers={"Host": host}).status_code == 200, host
 
 
-def test_own_pages_may_send_and_those_of_other_sites_may_not(server: Running) -> None:
+def test_own_pages_may_send_and_those_of_other_sites_may_not(server):
     own = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
     assert server.predict(TEXTS, headers=own).status_code == 200
     others = ({"Origin": "https://example.org"}, {"Origin": "null"})
@@ -168,7 +165,7 @@ def test_own_pages_may_send_and_those_of_other_sites_may_not(server: Running) ->
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/v1/models", "/nothing", "/healthz"])
-def test_every_answer_has_the_security_headers(server: Running, path: str) -> None:
+def test_every_answer_has_the_security_headers(server, path):
     origin = {"Origin": "https://example.org"}
     headers = server.client.get(path, headers=origin, follow_redirects=True).headers
     assert not any(name.startswith("access-control") for name in headers)
@@ -179,13 +176,13 @@ def test_every_answer_has_the_security_headers(server: Running, path: str) -> No
     assert "server" not in headers
 
 
-def test_a_request_id_is_taken_over_only_if_harmless(server: Running) -> None:
+def test_a_request_id_is_taken_over_only_if_harmless(server):
     for given, same in (("abc-1", True), ("a b", False), ("x" * 65, False)):
         answer = server.client.get("/healthz", headers={"X-Request-ID": given})
         assert (answer.headers["x-request-id"] == given) is same
 
 
-def test_the_workbench_has_these_routes_for_readers_and_these_for_editors(server: Running) -> None:
+def test_the_workbench_has_these_routes_for_readers_and_these_for_editors(server):
     found: dict[str | None, set[str]] = {}
     for (method, path), scope in route_scopes(server.app).items():
         inside = path.removeprefix("/v1/models/{name}")

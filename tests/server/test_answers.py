@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from protorynet import ProtoryNetClassifier
 from protorynet.report import model_card
 from protorynet.server import Limits
 from server_scene import TEXTS, Running, error_code, serving
@@ -30,9 +27,7 @@ _CORE = (
 )
 
 
-def test_predictions_are_those_of_the_classifier(
-    server: Running, classifier: ProtoryNetClassifier
-) -> None:
+def test_predictions_are_those_of_the_classifier(server, classifier):
     answer = server.predict(TEXTS).json()
     expected = classifier.predict_proba(TEXTS)
     given = [list(entry["probabilities"].values()) for entry in answer["predictions"]]
@@ -43,17 +38,13 @@ def test_predictions_are_those_of_the_classifier(
 
 
 @pytest.mark.parametrize("words", [False, True])
-def test_explanations_are_those_that_the_command_prints(
-    server: Running, classifier: ProtoryNetClassifier, words: bool
-) -> None:
+def test_explanations_are_those_that_the_command_prints(server, classifier, words):
     answer = server.post("/explain", {"texts": TEXTS, "words": words}).json()
     expected = [found.to_dict() for found in classifier.explain(TEXTS, words=words)]
     assert _rounded(answer["explanations"]) == _rounded(expected)
 
 
-def test_prototypes_automata_and_card_are_those_of_the_classifier(
-    server: Running, classifier: ProtoryNetClassifier
-) -> None:
+def test_prototypes_automata_and_card_are_those_of_the_classifier(server, classifier):
     assert server.get("/prototypes").json() == classifier.prototypes_.to_dict()
     automaton = server.get("/automaton", label="good").json()
     assert automaton == classifier.automaton("good").to_dict()
@@ -62,13 +53,13 @@ def test_prototypes_automata_and_card_are_those_of_the_classifier(
     assert card.text == model_card(classifier.model_)
 
 
-def test_an_unknown_class_has_no_automaton(server: Running) -> None:
+def test_an_unknown_class_has_no_automaton(server):
     response = server.get("/automaton", label="<b>")
     assert (response.status_code, error_code(response)) == (404, "unknown_class")
     assert "<b>" not in response.text
 
 
-def test_models_are_listed_without_where_their_files_lie(server: Running) -> None:
+def test_models_are_listed_without_where_their_files_lie(server):
     response = server.client.get("/v1/models")
     assert [model["name"] for model in response.json()["models"]] == ["hotel"]
     assert response.json()["models"][0]["encoder"] == "tiny"
@@ -76,7 +67,7 @@ def test_models_are_listed_without_where_their_files_lie(server: Running) -> Non
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_a_running_server_is_well_and_ready(server: Running, path: str) -> None:
+def test_a_running_server_is_well_and_ready(server, path):
     assert server.client.get(path).status_code == 200
 
 
@@ -87,7 +78,7 @@ def test_a_running_server_is_well_and_ready(server: Running, path: str) -> None:
         *("Hotel", "hotel ", ".hotel", "h" * 65, "%ff"),
     ],
 )
-def test_only_the_exact_name_finds_a_model(server: Running, name: str) -> None:
+def test_only_the_exact_name_finds_a_model(server, name):
     # Sent as it is: httpx would tidy up the path.
     url = httpx.URL(server.url).copy_with(raw_path=f"/v1/models/{name}/card".encode())
     response = server.client.get(url)
@@ -99,13 +90,13 @@ def test_only_the_exact_name_finds_a_model(server: Running, name: str) -> None:
     "path",
     ["/assets/..%2fapp.py", "/assets/%2fetc%2fpasswd", "/..%2fapp.py", "/app.py", "/assets/"],
 )
-def test_only_files_of_the_pages_are_given(server: Running, path: str) -> None:
+def test_only_files_of_the_pages_are_given(server, path):
     url = httpx.URL(server.url).copy_with(raw_path=path.encode())
     assert server.client.get(url).status_code == 404
 
 
 @pytest.fixture(scope="module")
-def whole(hotel: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def whole(hotel, table, tmp_path_factory):
     """A server with a table of documents and a database of surveys, and a model to spoil."""
     folder = tmp_path_factory.mktemp("whole")
     model, database = folder / "hotel", f"sqlite:///{folder / 'surveys.db'}"
@@ -114,13 +105,13 @@ def whole(hotel: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) ->
         yield server
 
 
-def test_no_described_request_makes_the_core_fail(whole: Running) -> None:
+def test_no_described_request_makes_the_core_fail(whole):
     described = schemathesis.openapi.from_url(f"{whole.url}/openapi.json")
     _try_all(described.include(path_regex=f"^({_CORE})$"), whole, examples=10)
 
 
 @pytest.mark.slow
-def test_no_described_request_makes_any_route_fail(whole: Running) -> None:
+def test_no_described_request_makes_any_route_fail(whole):
     described = schemathesis.openapi.from_url(f"{whole.url}/openapi.json")
     _try_all(described, whole, examples=60)
 
@@ -151,7 +142,7 @@ def _check(case: Any, whole: Running) -> None:
         assert set(response.json()["error"]) == {"code", "message"}, where
 
 
-def test_scopes_are_described_and_errors_in_the_one_shape(whole: Running) -> None:
+def test_scopes_are_described_and_errors_in_the_one_shape(whole):
     described = whole.client.get("/openapi.json").json()
     assert described["paths"]["/v1/models/{name}/reload"]["post"]["x-scope"] == "admin"
     predict = described["paths"]["/v1/models/{name}/predict"]["post"]["responses"]
@@ -160,7 +151,7 @@ def test_scopes_are_described_and_errors_in_the_one_shape(whole: Running) -> Non
         assert predict[status]["content"]["application/json"]["schema"] == shape
 
 
-def test_an_unknown_model_has_the_same_error_on_every_route(whole: Running) -> None:
+def test_an_unknown_model_has_the_same_error_on_every_route(whole):
     described = whole.client.get("/openapi.json").json()
     for path, operations in described["paths"].items():
         if path.startswith("/v1/models/{name}") and "get" in operations and path.count("{") == 1:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,16 +16,14 @@ answer_together = served_models.answer_together
 
 
 @pytest.fixture
-def patient(hotel: Path) -> Iterator[Running]:
+def patient(hotel):
     """A server of the test's own that waits long for company, and answers short requests only."""
     limits = Limits(window_seconds=0.2, max_sentences=20, max_batch_characters=500)
     with serving(hotel, limits=limits) as server:
         yield server
 
 
-def test_questions_of_both_kinds_share_a_batch_and_a_refused_one_harms_no_other(
-    patient: Running,
-) -> None:
+def test_questions_of_both_kinds_share_a_batch_and_a_refused_one_harms_no_other(patient):
     asked = [
         ("predict", TEXTS[:1]),
         ("explain", TEXTS[1:]),
@@ -50,9 +46,7 @@ def test_questions_of_both_kinds_share_a_batch_and_a_refused_one_harms_no_other(
                 assert given["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-6)
 
 
-def test_a_question_that_breaks_the_work_harms_no_other(
-    patient: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_question_that_breaks_the_work_harms_no_other(patient, monkeypatch):
     def break_on_poison(served: Any, questions: Any, **limits: int) -> list[Any]:
         if any("poison" in question.texts[0] for question in questions):
             raise RuntimeError("a message with the text: poison")
@@ -63,13 +57,13 @@ def test_a_question_that_breaks_the_work_harms_no_other(
     assert [answer.status_code for answer in answers] == [200, 500, 200]
 
 
-def test_a_client_that_went_away_harms_no_other(patient: Running) -> None:
+def test_a_client_that_went_away_harms_no_other(patient):
     with pytest.raises(httpx.ReadTimeout):
         patient.predict(TEXTS[:1], timeout=0.05)
     assert patient.predict(TEXTS[1:]).status_code == 200
 
 
-def test_a_large_request_is_computed_alone(patient: Running) -> None:
+def test_a_large_request_is_computed_alone(patient):
     texts = (TEXTS[0], TEXTS[0] * 10, TEXTS[2])
     answers = patient.ask_all([("predict", [text]) for text in texts])
     assert [answer.status_code for answer in answers] == [200, 200, 200]
@@ -77,8 +71,8 @@ def test_a_large_request_is_computed_alone(patient: Running) -> None:
 
 
 def test_more_requests_than_may_wait_are_asked_to_come_again_and_slow_ones_are_given_up(
-    hotel: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    hotel, monkeypatch
+):
     def dawdle(served: Any, questions: Any, **limits: int) -> list[Any]:
         time.sleep(0.6)
         return answer_together(served, questions, **limits)
@@ -92,7 +86,7 @@ def test_more_requests_than_may_wait_are_asked_to_come_again_and_slow_ones_are_g
     assert all(int(answer.headers["retry-after"]) > 0 for answer in answers)
 
 
-def test_a_server_whose_batches_ended_says_that_it_is_not_ready(patient: Running) -> None:
+def test_a_server_whose_batches_ended_says_that_it_is_not_ready(patient):
     batcher = patient.app.state.batchers["hotel"]
     batcher._task.get_loop().call_soon_threadsafe(batcher._task.cancel)
     response = patient.client.get("/readyz")

@@ -6,7 +6,6 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ PREDICT = f"{HOTEL}/predict"
 
 
 @pytest.fixture(scope="module")
-def small(hotel: Path) -> Iterator[Running]:
+def small(hotel):
     """A server that allows little."""
     limits = Limits(
         max_body_bytes=2_000, max_texts=3, max_characters=100, max_sentences=6, seconds=0.5
@@ -47,15 +46,13 @@ def small(hotel: Path) -> Iterator[Running]:
         ({"texts": ["A."], "\ud800": 1}, 422, "invalid_request"),
     ],
 )
-def test_a_body_that_is_not_allowed_is_refused(
-    small: Running, body: Any, status: int, code: str
-) -> None:
+def test_a_body_that_is_not_allowed_is_refused(small, body, status, code):
     response = _post(small, json.dumps(body).encode())
     assert (response.status_code, error_code(response)) == (status, code)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 1_900, b"\xff\xfe", b"1" * 1_900, b"null"])
-def test_what_is_no_json_object_is_refused(small: Running, content: bytes) -> None:
+def test_what_is_no_json_object_is_refused(small, content):
     response = _post(small, content)
     assert response.status_code in (400, 422)
     assert error_code(response)
@@ -63,15 +60,15 @@ def test_what_is_no_json_object_is_refused(small: Running, content: bytes) -> No
 
 @settings(max_examples=60)
 @given(st.binary(max_size=200) | st.text(max_size=60).map(lambda text: json.dumps(text).encode()))
-def test_no_body_makes_the_server_fail(small: Running, content: bytes) -> None:
+def test_no_body_makes_the_server_fail(small, content):
     assert _post(small, content).status_code in (400, 422)
 
 
-def test_what_was_sent_is_not_repeated(small: Running) -> None:
+def test_what_was_sent_is_not_repeated(small):
     assert "secret" not in small.predict(["secret\0"]).text
 
 
-def test_a_body_of_unknown_size_is_cut_off_at_the_limit(small: Running) -> None:
+def test_a_body_of_unknown_size_is_cut_off_at_the_limit(small):
     def chunks() -> Iterator[bytes]:
         yield b'{"texts": ["'
         for _ in range(100):
@@ -84,9 +81,7 @@ def test_a_body_of_unknown_size_is_cut_off_at_the_limit(small: Running) -> None:
 
 
 @pytest.mark.parametrize(("length", "status"), [(999_999_999, b" 413 "), (100, b" 408 ")])
-def test_a_body_that_is_too_large_or_does_not_arrive_is_not_waited_for(
-    small: Running, length: int, status: bytes
-) -> None:
+def test_a_body_that_is_too_large_or_does_not_arrive_is_not_waited_for(small, length, status):
     head = (
         f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         f"Content-Length: {length}\r\n\r\n{{"
@@ -106,7 +101,7 @@ def test_a_body_that_is_too_large_or_does_not_arrive_is_not_waited_for(
     ],
     ids=["values", "fields", "entries"],
 )
-def test_errors_without_number_do_not_hold_up_others(server: Running, body: Any) -> None:
+def test_errors_without_number_do_not_hold_up_others(server, body):
     content = json.dumps(body).encode()
     began = time.perf_counter()
     response = _post(server, content)
@@ -119,9 +114,7 @@ def test_errors_without_number_do_not_hold_up_others(server: Running, body: Any)
     ("method", "path", "status", "code"),
     [("GET", "/v2/nothing/here", 404, "not_found"), ("DELETE", PREDICT, 405, "method_not_allowed")],
 )
-def test_what_is_not_there_has_the_same_kind_of_error(
-    small: Running, method: str, path: str, status: int, code: str
-) -> None:
+def test_what_is_not_there_has_the_same_kind_of_error(small, method, path, status, code):
     response = small.client.request(method, path)
     assert (response.status_code, error_code(response)) == (status, code)
 
@@ -133,9 +126,7 @@ def test_what_is_not_there_has_the_same_kind_of_error(
         (" ".join(f"w{number}" for number in range(1_200)), "too_long_for_words"),
     ],
 )
-def test_few_sentences_and_characters_are_allowed_with_words(
-    server: Running, text: str, code: str
-) -> None:
+def test_few_sentences_and_characters_are_allowed_with_words(server, text, code):
     response = server.post("/explain", {"texts": [text], "words": True})
     assert (response.status_code, error_code(response)) == (413, code)
 

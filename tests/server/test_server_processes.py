@@ -8,7 +8,6 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,9 +20,7 @@ from protorynet.server import KeyFile
 from server_scene import HOTEL, TEXTS, Running, error_code, serving, spawned, wait_until
 
 
-def test_a_server_reloads_on_a_hangup_and_answers_what_is_under_way_before_it_ends(
-    hotel: Path,
-) -> None:
+def test_a_server_reloads_on_a_hangup_and_answers_what_is_under_way_before_it_ends(hotel):
     with spawned(hotel) as (process, server), ThreadPoolExecutor(1) as threads:
 
         def counts() -> str:
@@ -54,9 +51,7 @@ def test_a_server_reloads_on_a_hangup_and_answers_what_is_under_way_before_it_en
         (["{hotel}", "--keys", "{hotel}/none.json", "--host", "0.0.0.0"], "holds no keys"),
     ],
 )
-def test_a_server_that_cannot_start_says_why_in_one_line(
-    hotel: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_that_cannot_start_says_why_in_one_line(hotel, arguments, message, capsys):
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
         given = (word.format(hotel=hotel, taken=taken) for word in arguments)
@@ -66,18 +61,14 @@ def test_a_server_that_cannot_start_says_why_in_one_line(
     assert message in err
 
 
-def test_a_missing_extra_is_named_with_its_remedy(
-    hotel: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_extra_is_named_with_its_remedy(hotel, monkeypatch, capsys):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, _, err = _run(capsys, "serve", str(hotel))
     assert code == 2
     assert "pip install 'protorynet[server]'" in err
 
 
-def test_keys_are_made_listed_and_revoked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_keys_are_made_listed_and_revoked(tmp_path, capsys):
     file = tmp_path / "keys.json"
     _, out, _ = _run(capsys, "keys", "create", "--scope", "edit", "--name", "alice", str(file))
     secret = out.strip()
@@ -91,7 +82,7 @@ def test_keys_are_made_listed_and_revoked(
     assert KeyFile(file).find(secret) is None
 
 
-def test_an_unknown_scope_makes_no_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_scope_makes_no_key(tmp_path, capsys):
     file = tmp_path / "keys.json"
     code, _, err = _run(capsys, "keys", "create", "--scope", "root", str(file))
     assert code == 2
@@ -106,12 +97,12 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
 
 
 @pytest.fixture
-def server(own_hotel: Path) -> Iterator[Running]:
+def server(own_hotel):
     with serving(own_hotel) as found:
         yield found
 
 
-def test_a_reload_serves_what_the_directory_holds_now(server: Running, own_hotel: Path) -> None:
+def test_a_reload_serves_what_the_directory_holds_now(server, own_hotel):
     before = server.predict(TEXTS).json()["version"]
     _rename_a_prototype(own_hotel, "renamed")
     assert server.predict(TEXTS).json()["version"] == before
@@ -121,7 +112,7 @@ def test_a_reload_serves_what_the_directory_holds_now(server: Running, own_hotel
     assert "renamed" in server.get("/prototypes").text
 
 
-def test_a_reload_under_load_drops_no_request(server: Running, own_hotel: Path) -> None:
+def test_a_reload_under_load_drops_no_request(server, own_hotel):
     ended, seen = threading.Event(), Counter[int]()
     threads = [threading.Thread(target=_ask_until, args=(server, ended, seen)) for _ in range(4)]
     for thread in threads:
@@ -136,9 +127,7 @@ def test_a_reload_under_load_drops_no_request(server: Running, own_hotel: Path) 
     assert seen[200] >= 8
 
 
-def test_a_broken_directory_leaves_the_version_being_served(
-    server: Running, own_hotel: Path
-) -> None:
+def test_a_broken_directory_leaves_the_version_being_served(server, own_hotel):
     (own_hotel / "model.safetensors").write_bytes(b"broken")
     response = server.post("/reload")
     assert (response.status_code, error_code(response)) == (409, "not_reloaded")

@@ -7,8 +7,6 @@ import json
 import logging
 import re
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,11 +15,11 @@ from protorynet.inference import Predictor
 from protorynet.server import KeyFile
 from protorynet.server.background import Job, Jobs
 from protorynet.server.guard import log_to
-from server_scene import TEXTS, Running, error_code, serving, wait_until
+from server_scene import TEXTS, error_code, serving, wait_until
 
 
 @pytest.fixture
-def log() -> Iterator[io.StringIO]:
+def log():
     """What the server logs, as it would on standard error."""
     names = ("protorynet.server", "uvicorn")
     before = {name: dict(vars(logging.getLogger(name))) for name in names}
@@ -34,7 +32,7 @@ def log() -> Iterator[io.StringIO]:
         logger.setLevel(before[name]["level"])
 
 
-def test_a_request_is_logged_as_a_line_of_json(server: Running, log: io.StringIO) -> None:
+def test_a_request_is_logged_as_a_line_of_json(server, log):
     response = server.predict(TEXTS)
     line = _lines(log)[-1]
     assert line["request_id"] == response.headers["x-request-id"]
@@ -45,8 +43,8 @@ def test_a_request_is_logged_as_a_line_of_json(server: Running, log: io.StringIO
 
 
 def test_errors_are_logged_with_their_place_but_neither_texts_nor_keys_are(
-    hotel: Path, tmp_path: Path, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    hotel, tmp_path, log, monkeypatch
+):
     path = tmp_path / "keys.json"
     secret, _ = KeyFile(path).create("predict")
     with serving(hotel, keys=path) as server:
@@ -67,7 +65,7 @@ def test_errors_are_logged_with_their_place_but_neither_texts_nor_keys_are(
     assert secret not in log.getvalue()
 
 
-def test_metrics_count_requests_by_route_and_texts_by_model(server: Running) -> None:
+def test_metrics_count_requests_by_route_and_texts_by_model(server):
     server.predict(TEXTS)
     text = server.client.get("/metrics").text
     route = (
@@ -80,7 +78,7 @@ def test_metrics_count_requests_by_route_and_texts_by_model(server: Running) -> 
     assert "protorynet_waiting_requests" in text
 
 
-def test_no_label_of_a_metric_comes_from_a_client(server: Running) -> None:
+def test_no_label_of_a_metric_comes_from_a_client(server):
     server.client.get("/v1/models/wanderer/card")
     server.client.get("/wanderer/a/b")
     server.client.request("WANDERER", "/healthz")
@@ -94,7 +92,7 @@ def test_no_label_of_a_metric_comes_from_a_client(server: Running) -> None:
         (RuntimeError("/secret/path"), "something unexpected went wrong on the server."),
     ],
 )
-def test_a_failed_job_says_no_more_than_clients_may_know(error: Exception, message: str) -> None:
+def test_a_failed_job_says_no_more_than_clients_may_know(error, message):
     def fail(progress: object) -> None:
         raise error
 
@@ -104,7 +102,7 @@ def test_a_failed_job_says_no_more_than_clients_may_know(error: Exception, messa
     assert (job.state, job.message) == ("failed", message)
 
 
-def test_only_so_many_jobs_may_wait_and_all_end_when_the_server_stops() -> None:
+def test_only_so_many_jobs_may_wait_and_all_end_when_the_server_stops():
     def endless(progress: object) -> None:
         while True:
             progress(0.1, "on and on")
@@ -119,7 +117,7 @@ def test_only_so_many_jobs_may_wait_and_all_end_when_the_server_stops() -> None:
     assert running.state == "failed"
 
 
-def test_a_job_is_seen_only_with_its_scope(hotel: Path, tmp_path: Path) -> None:
+def test_a_job_is_seen_only_with_its_scope(hotel, tmp_path):
     path = tmp_path / "keys.json"
     secret, _ = KeyFile(path).create("predict")
     with serving(hotel, keys=path) as server:
@@ -128,7 +126,7 @@ def test_a_job_is_seen_only_with_its_scope(hotel: Path, tmp_path: Path) -> None:
         assert server.client.get(f"/v1/jobs/{job.id}", headers=headers).status_code == 403
 
 
-def test_the_docs_page_loads_nothing_from_elsewhere(server: Running) -> None:
+def test_the_docs_page_loads_nothing_from_elsewhere(server):
     page = server.client.get("/docs").text
     assert "/v1/models/{name}/predict" in page
     assert re.findall(r'(?:src|href)="(?!/|#)[^"]*"', page) == []

@@ -9,8 +9,6 @@ import os
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, strategies as st
 
-from protorynet import ProtoryNetClassifier
 from protorynet.errors import InputError, TableError
 from protorynet.server import Limits, csv_lines
 from protorynet.server.api_shapes import safe_cell
 from protorynet.server.workbench import batch_store
 from protorynet.server.workbench.batch_routes import group_keys, time_keys
 from protorynet.server.workbench.batch_store import preview, read_upload
-from server_scene import FORMULA, SCRIPT, Running, error_code, serving
+from server_scene import FORMULA, SCRIPT, error_code, serving
 
 ROWS = [
     {"complaint": SCRIPT, "city": "Rome", "date": "2026-01-05"},
@@ -40,14 +37,14 @@ FILLED = [row["complaint"] for row in ROWS if row["complaint"]]
 
 
 @pytest.fixture(scope="module")
-def batch(reading: Running) -> dict[str, Any]:
+def batch(reading):
     """The rows, predicted with all their columns named."""
     columns = {"text": "complaint", "group": "city", "time": "date"}
     return reading.send_table(_table("parquet"), "../../etc/t.parquet", **columns)
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
-def test_a_table_of_every_kind_is_previewed(reading: Running, kind: str) -> None:
+def test_a_table_of_every_kind_is_previewed(reading, kind):
     found = reading.upload("/batches/preview", _table(kind), f"complaints.{kind}").json()
     assert (found["n_rows"], found["filename"]) == (5, f"complaints.{kind}")
     assert [column["name"] for column in found["columns"]] == ["complaint", "city", "date"]
@@ -71,15 +68,13 @@ def test_a_table_of_every_kind_is_previewed(reading: Running, kind: str) -> None
         (b"text,text\nGood.,Bad.\n", "table.csv"),
     ],
 )
-def test_a_file_that_is_no_table_is_refused_without_showing_paths(
-    reading: Running, content: bytes, filename: str
-) -> None:
+def test_a_file_that_is_no_table_is_refused_without_showing_paths(reading, content, filename):
     answer = reading.upload("/batches/preview", content, filename)
     assert (answer.status_code, error_code(answer)) == (422, "bad_input"), answer.text
     assert "/" not in answer.json()["error"]["message"].replace(" / ", "")
 
 
-def test_an_upload_is_predicted_once_even_if_two_ask_at_the_same_time(bench: Running) -> None:
+def test_an_upload_is_predicted_once_even_if_two_ask_at_the_same_time(bench):
     upload = bench.upload("/batches/preview", _table("csv"), "complaints.csv").json()["upload"]
     columns = {"upload": upload, "text": "complaint", "group": "city", "time": "date"}
     with ThreadPoolExecutor(2) as threads:
@@ -89,9 +84,7 @@ def test_an_upload_is_predicted_once_even_if_two_ask_at_the_same_time(bench: Run
     assert error_code(answers[1]) in ("unknown_upload", "bad_input")
 
 
-def test_the_result_holds_the_rows_and_what_the_model_says(
-    reading: Running, batch: dict[str, Any], classifier: ProtoryNetClassifier
-) -> None:
+def test_the_result_holds_the_rows_and_what_the_model_says(reading, batch, classifier):
     assert (batch["state"], batch["progress"], batch["filename"]) == ("done", 1.0, "t.parquet")
     assert (batch["n_rows"], batch["n_documents"], batch["n_skipped"]) == (5, 4, 1)
     answer = reading.get(f"/batches/{batch['id']}/result.parquet")
@@ -105,7 +98,7 @@ def test_the_result_holds_the_rows_and_what_the_model_says(
     assert table.column("trajectory").to_pylist() == expected
 
 
-def test_the_result_as_csv_holds_no_formula(reading: Running, batch: dict[str, Any]) -> None:
+def test_the_result_as_csv_holds_no_formula(reading, batch):
     answer = reading.get(f"/batches/{batch['id']}/result.csv")
     lines = list(csv.DictReader(io.StringIO(answer.text)))
     assert "attachment" in answer.headers["content-disposition"]
@@ -114,19 +107,19 @@ def test_the_result_as_csv_holds_no_formula(reading: Running, batch: dict[str, A
 
 
 @pytest.mark.parametrize("cell", ["\ufeff=1+1", "\u200b@a", "\0=1", "＝1+1", "\t=1", " =1"])
-def test_what_a_spreadsheet_would_take_for_a_formula_is_quoted(cell: str) -> None:
+def test_what_a_spreadsheet_would_take_for_a_formula_is_quoted(cell):
     assert safe_cell(cell) == f"'{cell}"
 
 
 @example(["=1+1", "+1", "-1", "@A1", "\t=1", " =1", "\r=1"])
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=8), min_size=1, max_size=4))
-def test_no_line_of_any_table_holds_a_formula(cells: list[str]) -> None:
+def test_no_line_of_any_table_holds_a_formula(cells):
     (line,) = list(csv_lines(cells, []))
     read = next(csv.reader(io.StringIO(line, newline="")))
     assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for cell in read)
 
 
-def test_columns_of_any_kind_come_through(reading: Running) -> None:
+def test_columns_of_any_kind_come_through(reading):
     columns = {
         "text": pa.array(["The bed was broken.", "The pool was clean."]),
         "far": pa.array([2**60, None], pa.timestamp("ms")),
@@ -150,9 +143,7 @@ def test_columns_of_any_kind_come_through(reading: Running) -> None:
         assert len(list(csv.DictReader(io.StringIO(answer.text)))) == 2
 
 
-def test_the_overview_counts_the_documents_of_each_prototype(
-    reading: Running, batch: dict[str, Any], classifier: ProtoryNetClassifier
-) -> None:
+def test_the_overview_counts_the_documents_of_each_prototype(reading, batch, classifier):
     found = reading.get(f"/batches/{batch['id']}/overview").json()
     matched = [set(classifier.read([text]).columns.tolist()) for text in FILLED]
     expected = Counter(int(classifier.prototypes_.ids[n]) for each in matched for n in each)
@@ -172,9 +163,7 @@ def test_the_overview_counts_the_documents_of_each_prototype(
         ("time", "day", {"2026-01-05": 1, "2026-01-06": 1, "2026-01-09": 1, "(none)": 1}),
     ],
 )
-def test_the_overview_by_group_and_over_time_adds_up(
-    reading: Running, batch: dict[str, Any], by: str, bucket: str | None, keys: dict[str, int]
-) -> None:
+def test_the_overview_by_group_and_over_time_adds_up(reading, batch, by, bucket, keys):
     found = reading.get(f"/batches/{batch['id']}/overview", by=by).json()
     documents = dict(zip(found["keys"], found["documents"], strict=True))
     assert {key: n for key, n in documents.items() if n} == keys
@@ -183,7 +172,7 @@ def test_the_overview_by_group_and_over_time_adds_up(
     assert sum(label["n"] for label in found["labels"]) == 4
 
 
-def test_an_overview_by_a_column_that_was_not_named_is_refused(reading: Running) -> None:
+def test_an_overview_by_a_column_that_was_not_named_is_refused(reading):
     batch = reading.send_table(_table("csv"), "complaints.csv", text="complaint")
     for by in ("group", "time"):
         answer = reading.get(f"/batches/{batch['id']}/overview", by=by)
@@ -191,7 +180,7 @@ def test_an_overview_by_a_column_that_was_not_named_is_refused(reading: Running)
     assert reading.get(f"/batches/{batch['id']}/overview", by="x").status_code == 422
 
 
-def test_a_column_without_dates_fails_the_batch_with_a_reason(reading: Running) -> None:
+def test_a_column_without_dates_fails_the_batch_with_a_reason(reading):
     columns = {"text": "complaint", "time": "city"}
     sent = reading.upload("/batches", _table("csv"), "t.csv", **columns).json()
     job = reading.wait(sent["job"])
@@ -202,7 +191,7 @@ def test_a_column_without_dates_fails_the_batch_with_a_reason(reading: Running) 
     assert (answer.status_code, error_code(answer)) == (409, "batch_not_done")
 
 
-def test_a_text_or_a_file_that_is_too_long_is_refused(own_hotel: Path) -> None:
+def test_a_text_or_a_file_that_is_too_long_is_refused(own_hotel):
     limits = Limits(max_characters=50, max_upload_bytes=1_000, max_body_bytes=500)
     with serving(own_hotel, limits=limits) as server:
         content = b"text\nGood.\n" + b"Long. " * 20
@@ -214,27 +203,25 @@ def test_a_text_or_a_file_that_is_too_long_is_refused(own_hotel: Path) -> None:
 
 
 @pytest.mark.parametrize("batch", ["x", "%2e%2e%2fdraft", "a" * 22, "a" * 65])
-def test_tricks_in_the_id_of_a_batch_fail(reading: Running, batch: str) -> None:
+def test_tricks_in_the_id_of_a_batch_fail(reading, batch):
     for path in ("", "/result.csv", "/result.parquet", "/overview"):
         assert reading.get(f"/batches/{batch}{path}").status_code in (404, 422)
 
 
 @pytest.mark.parametrize("upload", ["../batches", "..", "", "x" * 22, "/etc"])
-def test_tricks_in_the_id_of_an_upload_fail(reading: Running, upload: str) -> None:
+def test_tricks_in_the_id_of_an_upload_fail(reading, upload):
     answer = reading.post("/batches", data={"upload": upload, "text": "text"})
     assert error_code(answer) in ("unknown_upload", "one_table")
 
 
-def test_a_dangling_link_among_the_batches_harms_nobody(bench: Running, own_hotel: Path) -> None:
+def test_a_dangling_link_among_the_batches_harms_nobody(bench, own_hotel):
     folder = own_hotel.with_name("hotel.workbench") / "batches"
     folder.mkdir(parents=True)
     (folder / "link").symlink_to("nowhere")
     assert bench.send_table(_table("csv"), "complaints.csv", text="complaint")["n_rows"] == 5
 
 
-def test_nothing_that_is_sent_stays_in_the_cache_of_embeddings(
-    bench: Running, cache_folder: Path
-) -> None:
+def test_nothing_that_is_sent_stays_in_the_cache_of_embeddings(bench, cache_folder):
     def content() -> dict[str, int]:
         found = cache_folder.rglob("*")
         return {str(path): path.stat().st_size for path in found if path.is_file()}
@@ -245,7 +232,7 @@ def test_nothing_that_is_sent_stays_in_the_cache_of_embeddings(
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=5)), min_size=1, max_size=60))
-def test_every_document_has_one_group(values: list[str | None]) -> None:
+def test_every_document_has_one_group(values):
     keys = group_keys(values, "city")
     assert len(keys.names) <= 22
     assert len(set(keys.names)) == len(keys.names) or "(other)" in values or "(none)" in values
@@ -254,7 +241,7 @@ def test_every_document_has_one_group(values: list[str | None]) -> None:
 
 
 @given(st.lists(st.dates(), min_size=1, max_size=20))
-def test_every_document_lies_in_the_bucket_of_its_day(days: list[Any]) -> None:
+def test_every_document_lies_in_the_bucket_of_its_day(days):
     days = [
         day.replace(year=1000 + day.year % 2000) for day in days if (day.month, day.day) != (2, 29)
     ]
@@ -267,9 +254,7 @@ def test_every_document_lies_in_the_bucket_of_its_day(days: list[Any]) -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from(batch_store.UPLOAD_ENDINGS))
-def test_any_file_is_read_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes, ending: str
-) -> None:
+def test_any_file_is_read_or_refused(tmp_path_factory, content, ending):
     path = tmp_path_factory.getbasetemp() / f"any{ending}"
     path.write_bytes(content)
     message = ""
@@ -280,9 +265,7 @@ def test_any_file_is_read_or_refused(
     assert str(path) not in message
 
 
-def test_a_small_file_that_unfolds_to_a_large_table_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_file_that_unfolds_to_a_large_table_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(batch_store, "_MOST_BYTES", 2**20)
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2000, np.int32)), ["long " * 20_000])
     path = tmp_path / "bomb.parquet"
@@ -303,9 +286,7 @@ def test_a_small_file_that_unfolds_to_a_large_table_is_refused(
     ],
     ids=["csv", "tsv", "long header", "jsonl", "many records"],
 )
-def test_a_small_file_of_very_many_columns_or_rows_is_refused_at_once(
-    tmp_path: Path, name: str, content: str
-) -> None:
+def test_a_small_file_of_very_many_columns_or_rows_is_refused_at_once(tmp_path, name, content):
     (tmp_path / name).write_text(content, encoding="utf-8")
     began = time.process_time()  # others may keep the machine busy
     with pytest.raises(TableError, match=r"columns|header|unfolds"):
@@ -324,21 +305,21 @@ def test_a_small_file_of_very_many_columns_or_rows_is_refused_at_once(
     ],
 )
 def test_columns_that_are_not_there_are_refused_and_the_table_is_not_kept(
-    bench: Running, own_hotel: Path, data: dict[str, str], code: str
-) -> None:
+    bench, own_hotel, data, code
+):
     answer = bench.upload("/batches", _table("csv"), "t.csv", **data)
     assert (answer.status_code, error_code(answer)) == (422, code)
     assert not list((own_hotel.with_name("hotel.workbench")).glob("uploads/*"))
 
 
-def test_a_column_that_a_prediction_would_overwrite_is_refused(reading: Running) -> None:
+def test_a_column_that_a_prediction_would_overwrite_is_refused(reading):
     content = b"text,prediction,p_bad\nThe bed was broken.,mine,1\n"
     answer = reading.upload("/batches", content, "t.csv", text="text")
     assert (answer.status_code, error_code(answer)) == (422, "bad_input")
     assert "column(s) 'prediction', 'p_bad' already" in answer.json()["error"]["message"]
 
 
-def test_results_outlive_a_restart_until_they_are_removed(bench: Running, own_hotel: Path) -> None:
+def test_results_outlive_a_restart_until_they_are_removed(bench, own_hotel):
     batch = bench.send_table(_table("csv"), "complaints.csv", text="complaint")
     with serving(own_hotel) as server:
         assert server.get(f"/batches/{batch['id']}").json() == batch
@@ -346,7 +327,7 @@ def test_results_outlive_a_restart_until_they_are_removed(bench: Running, own_ho
     assert error_code(bench.get(f"/batches/{batch['id']}")) == "unknown_batch"
 
 
-def test_what_is_too_old_is_removed_and_not_given(bench: Running, own_hotel: Path) -> None:
+def test_what_is_too_old_is_removed_and_not_given(bench, own_hotel):
     home = own_hotel.with_name("hotel.workbench")
     batch = bench.send_table(_table("csv"), "complaints.csv", text="complaint")["id"]
     upload = bench.upload("/batches/preview", _table("csv"), "complaints.csv").json()["upload"]

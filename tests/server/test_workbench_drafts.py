@@ -8,17 +8,16 @@ import io
 import sqlite3
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from protorynet import ProtoryNetClassifier
-from server_scene import SCRIPT, TEXTS, Running, error_code, serving, spawned
+from server_scene import SCRIPT, TEXTS, error_code, serving, spawned
 
 
-def test_an_edit_begins_a_draft_and_is_described_in_words(bench: Running) -> None:
+def test_an_edit_begins_a_draft_and_is_described_in_words(bench):
     first, second, *_ = bench.ids()
     found = bench.edit(drop=[first], rename={str(second): "the room"})
     assert (found["exists"], found["revision"], found["can_undo"]) == (True, 1, True)
@@ -27,7 +26,7 @@ def test_an_edit_begins_a_draft_and_is_described_in_words(bench: Running) -> Non
     assert f"{second} named “the room”" in texts
 
 
-def test_a_draft_does_not_touch_the_published_model(bench: Running, own_hotel: Path) -> None:
+def test_a_draft_does_not_touch_the_published_model(bench, own_hotel):
     before = {path.name: path.read_bytes() for path in own_hotel.iterdir()}
     answer = bench.predict(TEXTS).json()
     first, *_ = bench.ids()
@@ -37,7 +36,7 @@ def test_a_draft_does_not_touch_the_published_model(bench: Running, own_hotel: P
     assert first in bench.ids()
 
 
-def test_the_prototypes_of_the_draft_are_listed_when_asked_for(bench: Running) -> None:
+def test_the_prototypes_of_the_draft_are_listed_when_asked_for(bench):
     first, second, third, *_ = bench.ids()
     bench.edit(drop=[first], rename={str(second): "<b>room</b>"}, replace={str(third): "The bed."})
     answer = bench.get("/prototypes/page", draft=True, sort="id").json()
@@ -48,9 +47,7 @@ def test_the_prototypes_of_the_draft_are_listed_when_asked_for(bench: Running) -
     assert (answer["draft"], answer["stale_figures"]) == (True, True)
 
 
-def test_a_merge_keeps_the_first_id_given_as_on_the_command_line(
-    bench: Running, classifier: ProtoryNetClassifier
-) -> None:
+def test_a_merge_keeps_the_first_id_given_as_on_the_command_line(bench, classifier):
     first, second, third, *others = bench.ids()
     bench.edit(merge=[[third, first], [third, second]])
     assert bench.ids(draft=True) == [third, *others]
@@ -61,7 +58,7 @@ def test_a_merge_keeps_the_first_id_given_as_on_the_command_line(
     assert sorted(own.prototypes_.ids.tolist()) == [third, *others]
 
 
-def test_undo_brings_back_what_was_there(bench: Running) -> None:
+def test_undo_brings_back_what_was_there(bench):
     before = bench.get("/prototypes/page").json()["items"]
     bench.edit(drop=[bench.ids()[0]])
     found = bench.post("/draft/undo").json()
@@ -70,7 +67,7 @@ def test_undo_brings_back_what_was_there(bench: Running) -> None:
     assert error_code(bench.post("/draft/publish")) == "nothing_to_publish"
 
 
-def test_only_the_drafts_own_edits_can_be_undone_or_published(bench: Running) -> None:
+def test_only_the_drafts_own_edits_can_be_undone_or_published(bench):
     bench.edit(rename={str(bench.ids()[0]): "one"})
     bench.post("/draft/publish")
     for action in ("undo", "publish"):
@@ -78,7 +75,7 @@ def test_only_the_drafts_own_edits_can_be_undone_or_published(bench: Running) ->
         assert (answer.status_code, error_code(answer)) == (409, f"nothing_to_{action}")
 
 
-def test_an_edit_that_cannot_be_made_is_refused(reading: Running) -> None:
+def test_an_edit_that_cannot_be_made_is_refused(reading):
     known = str(reading.ids()[0])
     bodies: list[Any] = [
         {},
@@ -101,13 +98,13 @@ def test_an_edit_that_cannot_be_made_is_refused(reading: Running) -> None:
     assert not reading.get("/draft").json()["exists"]
 
 
-def test_a_discarded_draft_is_gone(bench: Running) -> None:
+def test_a_discarded_draft_is_gone(bench):
     bench.edit(drop=[bench.ids()[0]])
     assert bench.delete("/draft").status_code == 204
     assert not bench.get("/draft").json()["exists"]
 
 
-def test_retraining_is_a_job_whose_result_is_the_draft(bench: Running) -> None:
+def test_retraining_is_a_job_whose_result_is_the_draft(bench):
     bench.edit(drop=[bench.ids()[0]])
     assert bench.get("/draft").json()["reader_is_behind"]
     answer = bench.post("/draft/retrain")
@@ -121,7 +118,7 @@ def test_retraining_is_a_job_whose_result_is_the_draft(bench: Running) -> None:
     assert found["edits"][-1]["retraining"]["n_documents"] > 0
 
 
-def test_the_draft_cannot_be_edited_while_it_is_retrained(bench: Running) -> None:
+def test_the_draft_cannot_be_edited_while_it_is_retrained(bench):
     number = bench.ids()[0]
     bench.edit(rename={str(number): "one"})
     job = bench.post("/draft/retrain").json()["job"]
@@ -137,7 +134,7 @@ def test_the_draft_cannot_be_edited_while_it_is_retrained(bench: Running) -> Non
     bench.wait(job)
 
 
-def test_the_comparison_shows_before_and_after_on_validation_data(bench: Running) -> None:
+def test_the_comparison_shows_before_and_after_on_validation_data(bench):
     answer = bench.get("/draft/comparison")
     assert (answer.status_code, error_code(answer)) == (404, "no_draft")
     bench.edit(drop=bench.ids()[:-2])
@@ -150,7 +147,7 @@ def test_the_comparison_shows_before_and_after_on_validation_data(bench: Running
     assert len(found["changed"]) == found["n_changed"]
 
 
-def test_publishing_serves_the_draft_as_a_new_version(bench: Running, own_hotel: Path) -> None:
+def test_publishing_serves_the_draft_as_a_new_version(bench, own_hotel):
     old = bench.predict(TEXTS).json()["version"]
     number = bench.ids()[0]
     bench.edit(drop=[number])
@@ -162,7 +159,7 @@ def test_publishing_serves_the_draft_as_a_new_version(bench: Running, own_hotel:
     assert number not in published.prototypes_.ids
 
 
-def test_a_published_version_is_served_after_a_restart(bench: Running, own_hotel: Path) -> None:
+def test_a_published_version_is_served_after_a_restart(bench, own_hotel):
     bench.edit(rename={str(bench.ids()[0]): "one"})
     version = bench.post("/draft/publish").json()["version"]
     with serving(own_hotel) as server:
@@ -170,7 +167,7 @@ def test_a_published_version_is_served_after_a_restart(bench: Running, own_hotel
         assert server.predict(TEXTS).json()["version"] == version
 
 
-def test_an_older_version_can_be_restored(bench: Running) -> None:
+def test_an_older_version_can_be_restored(bench):
     ids, old = bench.ids(), bench.predict(TEXTS).json()
     bench.edit(drop=[ids[0]])
     bench.post("/draft/publish")
@@ -181,7 +178,7 @@ def test_an_older_version_can_be_restored(bench: Running) -> None:
     assert bench.predict(TEXTS).json() == old
 
 
-def test_a_draft_of_another_version_can_only_be_discarded(bench: Running) -> None:
+def test_a_draft_of_another_version_can_only_be_discarded(bench):
     number = str(bench.ids()[0])
     bench.edit(rename={number: "one"})
     bench.post("/draft/publish")
@@ -192,9 +189,7 @@ def test_a_draft_of_another_version_can_only_be_discarded(bench: Running) -> Non
     assert bench.delete("/draft").status_code == 204
 
 
-def test_a_model_trained_again_is_served_in_place_of_old_versions(
-    bench: Running, own_hotel: Path
-) -> None:
+def test_a_model_trained_again_is_served_in_place_of_old_versions(bench, own_hotel):
     bench.edit(rename={str(bench.ids()[0]): "one"})
     bench.post("/draft/publish")
     again = ProtoryNetClassifier.load(own_hotel, device="cpu")
@@ -205,7 +200,7 @@ def test_a_model_trained_again_is_served_in_place_of_old_versions(
         assert server.ids() == sorted(again.prototypes_.ids.tolist())
 
 
-def test_a_damaged_draft_is_named_and_can_be_discarded(bench: Running, own_hotel: Path) -> None:
+def test_a_damaged_draft_is_named_and_can_be_discarded(bench, own_hotel):
     bench.edit(rename={str(bench.ids()[0]): "one"})
     (state,) = own_hotel.with_name("hotel.workbench").glob("draft/*/config.json")
     state.write_text("{}")
@@ -215,7 +210,7 @@ def test_a_damaged_draft_is_named_and_can_be_discarded(bench: Running, own_hotel
         assert not server.get("/draft").json()["exists"]
 
 
-def test_mistakes_are_those_of_the_version_that_is_served(bench: Running) -> None:
+def test_mistakes_are_those_of_the_version_that_is_served(bench):
     before = bench.computed("/mistakes").json()["version"]
     keep = bench.ids()[-2:]
     bench.edit(drop=bench.ids()[:-2])
@@ -225,7 +220,7 @@ def test_mistakes_are_those_of_the_version_that_is_served(bench: Running) -> Non
     assert {item["blamed"]["prototype"] for item in found["items"]} <= set(keep)
 
 
-def test_a_mark_is_shown_exported_and_taken_away(bench: Running) -> None:
+def test_a_mark_is_shown_exported_and_taken_away(bench):
     row = bench.computed("/mistakes").json()["items"][0]["row"]
     answer = bench.post(f"/mistakes/{row}/mark", {"wrong_label": True, "note": SCRIPT})
     assert answer.json()["mark"]["note"] == SCRIPT
@@ -242,12 +237,12 @@ def test_a_mark_is_shown_exported_and_taken_away(bench: Running) -> None:
 @pytest.mark.parametrize(
     "body", [{}, {"wrong_label": "yes"}, {"wrong_label": True, "note": "a" * 2001}, []]
 )
-def test_a_mark_that_makes_no_sense_is_refused(reading: Running, body: object) -> None:
+def test_a_mark_that_makes_no_sense_is_refused(reading, body):
     assert reading.post("/mistakes/100/mark", body).status_code == 422
     assert error_code(reading.post("/mistakes/9999/mark", {"wrong_label": True})) == "unknown_row"
 
 
-def test_a_damaged_file_of_marks_is_named(bench: Running, own_hotel: Path) -> None:
+def test_a_damaged_file_of_marks_is_named(bench, own_hotel):
     home = own_hotel.with_name("hotel.workbench")
     home.mkdir()
     (home / "marks.db").write_bytes(b"this is no database" * 100)
@@ -255,7 +250,7 @@ def test_a_damaged_file_of_marks_is_named(bench: Running, own_hotel: Path) -> No
     assert (answer.status_code, error_code(answer)) == (507, "marks_unusable")
 
 
-def test_confirmed_edits_and_marks_outlive_a_kill(own_hotel: Path, table: Path) -> None:
+def test_confirmed_edits_and_marks_outlive_a_kill(own_hotel, table):
     confirmed = 0
     with spawned(own_hotel, "--data", str(table)) as (_, bench):
         number = str(bench.ids()[0])
@@ -281,9 +276,7 @@ def test_confirmed_edits_and_marks_outlive_a_kill(own_hotel: Path, table: Path) 
         assert notes >= {"sure", str(confirmed)}
 
 
-def test_a_half_written_file_beside_the_real_one_is_passed_over(
-    bench: Running, own_hotel: Path
-) -> None:
+def test_a_half_written_file_beside_the_real_one_is_passed_over(bench, own_hotel):
     bench.edit(rename={str(bench.ids()[0]): "one"})
     home = own_hotel.with_name("hotel.workbench")
     (home / "draft" / ".draft.json.half").write_text('{"id"')
@@ -292,9 +285,7 @@ def test_a_half_written_file_beside_the_real_one_is_passed_over(
         assert server.get("/draft").json()["revision"] == 1
 
 
-def test_a_kill_between_publishing_and_forgetting_the_draft_leaves_no_draft(
-    bench: Running, own_hotel: Path
-) -> None:
+def test_a_kill_between_publishing_and_forgetting_the_draft_leaves_no_draft(bench, own_hotel):
     bench.edit(rename={str(bench.ids()[0]): "one"})
     desk = bench.app.state.workbench.desk("hotel")
     desk.drafts.delete, delete = lambda: None, desk.drafts.delete

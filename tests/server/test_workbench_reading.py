@@ -7,11 +7,10 @@ import io
 
 import pytest
 
-from protorynet import ProtoryNetClassifier
-from server_scene import FORMULA, SCRIPT, Running, error_code
+from server_scene import FORMULA, SCRIPT, error_code
 
 
-def test_documents_come_in_pages_by_split_and_by_words(reading: Running) -> None:
+def test_documents_come_in_pages_by_split_and_by_words(reading):
     answer = reading.get("/documents", page=2, size=40).json()
     assert (answer["page"], answer["size"], answer["total"]) == (2, 40, 104)
     assert [item["row"] for item in answer["items"]] == list(range(40, 80))
@@ -22,7 +21,7 @@ def test_documents_come_in_pages_by_split_and_by_words(reading: Running) -> None
     assert [item["text"] for item in found] == [SCRIPT]
 
 
-def test_a_document_is_shown_whole_with_its_reasons(reading: Running) -> None:
+def test_a_document_is_shown_whole_with_its_reasons(reading):
     found = reading.get("/documents/100").json()
     assert (found["text"], found["label"], found["split"]) == (SCRIPT, "bad", "test")
     explained = reading.explain([SCRIPT]).json()["explanations"][0]
@@ -47,9 +46,7 @@ def test_a_document_is_shown_whole_with_its_reasons(reading: Running) -> None:
         ("/mistakes?page=0", "invalid_request"),
     ],
 )
-def test_what_is_not_there_or_makes_no_sense_is_refused(
-    reading: Running, path: str, code: str
-) -> None:
+def test_what_is_not_there_or_makes_no_sense_is_refused(reading, path, code):
     answer = reading.get(path)
     assert error_code(answer) == code
     assert answer.status_code == (404 if code.startswith("unknown") else 422)
@@ -62,18 +59,14 @@ def test_what_is_not_there_or_makes_no_sense_is_refused(
         *("/prototypes/1/nearest", "/draft/comparison"),
     ],
 )
-def test_without_a_table_the_client_learns_what_to_start_the_server_with(
-    without_data: Running, path: str
-) -> None:
+def test_without_a_table_the_client_learns_what_to_start_the_server_with(without_data, path):
     answer = without_data.get(path)
     assert (answer.status_code, error_code(answer)) == (409, "no_data")
     assert "--data" in answer.json()["error"]["message"]
     assert error_code(without_data.post("/draft/retrain")) == "no_data"
 
 
-def test_prototypes_are_listed_by_usage_and_found_by_their_words(
-    reading: Running, classifier: ProtoryNetClassifier
-) -> None:
+def test_prototypes_are_listed_by_usage_and_found_by_their_words(reading, classifier):
     answer = reading.get("/prototypes/page").json()
     usages = [item["usage"] for item in answer["items"]]
     assert usages == sorted((item.usage for item in classifier.prototypes_), reverse=True)
@@ -84,15 +77,13 @@ def test_prototypes_are_listed_by_usage_and_found_by_their_words(
 
 
 @pytest.mark.parametrize("sort", ["score:good", "rate:good", "-score:good", "-rate:good"])
-def test_prototypes_are_ordered_by_a_class(reading: Running, sort: str) -> None:
+def test_prototypes_are_ordered_by_a_class(reading, sort):
     items = reading.get("/prototypes/page", sort=sort).json()["items"]
     values = [item["scores" if "score" in sort else "class_rate"]["good"] for item in items]
     assert values == sorted(values, reverse=not sort.startswith("-"))
 
 
-def test_the_nearest_sentences_are_matched_to_the_prototype(
-    reading: Running, classifier: ProtoryNetClassifier
-) -> None:
+def test_the_nearest_sentences_are_matched_to_the_prototype(reading, classifier):
     number = reading.get("/prototypes/page").json()["items"][0]["id"]
     found = reading.computed(f"/prototypes/{number}/nearest", n=3).json()
     texts = [item["text"] for item in found["items"]]
@@ -107,7 +98,7 @@ def test_the_nearest_sentences_are_matched_to_the_prototype(
             assert item["text"] in document["text"]
 
 
-def test_mistakes_are_what_the_model_gets_wrong(reading: Running) -> None:
+def test_mistakes_are_what_the_model_gets_wrong(reading):
     found = reading.computed("/mistakes", size=200).json()
     rows = {item["row"] for item in found["items"]}
     held_out = [reading.get(f"/documents/{row}").json() for row in range(60, 104)]
@@ -127,7 +118,7 @@ def test_mistakes_are_what_the_model_gets_wrong(reading: Running) -> None:
         assert [each["prototype"] for each in whole["sentences"]] == item["trajectory"]
 
 
-def test_every_filter_keeps_what_it_names(reading: Running) -> None:
+def test_every_filter_keeps_what_it_names(reading):
     everything = reading.computed("/mistakes", size=200).json()
     one = everything["items"][0]
     key, certainty = (one["pattern"] or {}).get("key", "none"), one["confidence"]
@@ -150,7 +141,7 @@ def test_every_filter_keeps_what_it_names(reading: Running) -> None:
         assert [item["row"] for item in kept] == wanted, name
 
 
-def test_the_mistakes_are_exported_with_the_same_filters(reading: Running) -> None:
+def test_the_mistakes_are_exported_with_the_same_filters(reading):
     rows = [item["row"] for item in reading.computed("/mistakes", split="test").json()["items"]]
     answer = reading.get("/mistakes.csv", split="test")
     assert answer.headers["content-type"].startswith("text/csv")
@@ -160,9 +151,7 @@ def test_the_mistakes_are_exported_with_the_same_filters(reading: Running) -> No
     assert f"'{FORMULA}" in [line["text"] for line in lines]
 
 
-def test_trust_gives_measures_with_their_meanings_and_what_the_audit_found(
-    reading: Running,
-) -> None:
+def test_trust_gives_measures_with_their_meanings_and_what_the_audit_found(reading):
     found = reading.computed("/trust").json()
     assert found["split"] == "test"
     assert found["n_documents"] == 24

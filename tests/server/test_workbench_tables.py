@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protorynet import ProtoryNetClassifier, Settings
+from protorynet import ProtoryNetClassifier
 from protorynet.server import ServerConfig
 from protorynet.server.workbench.labelled_table import read_data
 from protorynet.training import validation_documents
-from server_scene import TEXTS, Running, error_code, running, serving
+from server_scene import TEXTS, error_code, running, serving
 
 
 def test_without_splits_the_documents_held_out_in_training_are_held_out_again(
-    own_hotel: Path, reviews: Any, classifier: ProtoryNetClassifier, tmp_path: Path
-) -> None:
+    own_hotel, reviews, classifier, tmp_path
+):
     table = _written(tmp_path / "t.csv", zip(reviews.texts, reviews.labels, strict=True))
     model = classifier.model_
     targets, fraction = model.labels.encode(reviews.labels), model.settings.validation_fraction
@@ -35,7 +35,7 @@ def test_without_splits_the_documents_held_out_in_training_are_held_out_again(
         assert bench.wait(bench.post("/draft/retrain").json()["job"])["state"] == "done"
 
 
-def test_a_table_of_other_classes_is_refused(own_hotel: Path, tmp_path: Path) -> None:
+def test_a_table_of_other_classes_is_refused(own_hotel, tmp_path):
     table = _written(tmp_path / "t.csv", [("The bed was noisy.", "red"), ("No.", "green")])
     with serving(own_hotel, data=table) as server:
         for path in ("/mistakes", "/trust"):
@@ -45,9 +45,7 @@ def test_a_table_of_other_classes_is_refused(own_hotel: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("content", [None, b"", b"text\nonly texts\n", b"\xff\xfe"])
-def test_a_table_that_cannot_be_read_is_named_without_its_folder(
-    own_hotel: Path, tmp_path: Path, content: bytes | None
-) -> None:
+def test_a_table_that_cannot_be_read_is_named_without_its_folder(own_hotel, tmp_path, content):
     table = tmp_path / "table.csv"
     if content is not None:
         table.write_bytes(content)
@@ -57,9 +55,7 @@ def test_a_table_that_cannot_be_read_is_named_without_its_folder(
         assert str(tmp_path) not in answer.text
 
 
-def test_without_training_rows_the_reader_cannot_be_retrained(
-    own_hotel: Path, tmp_path: Path
-) -> None:
+def test_without_training_rows_the_reader_cannot_be_retrained(own_hotel, tmp_path):
     rows = [("The bed was noisy.", "bad", "dev"), ("The bed was clean.", "good", "Test")]
     table = _written(tmp_path / "t.csv", rows, "text", "label", "Split")
     with serving(own_hotel, data=table) as bench:
@@ -67,9 +63,7 @@ def test_without_training_rows_the_reader_cannot_be_retrained(
         assert bench.computed("/mistakes").json()["n_documents"] == 2
 
 
-def test_of_very_many_rows_some_are_read_spread_over_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_very_many_rows_some_are_read_spread_over_all(tmp_path, monkeypatch):
     monkeypatch.setattr("protorynet.server.workbench.labelled_table._MOST_TRAINING", 5)
     rows = [(f"Text {n}.", "a" if n % 2 else "b") for n in range(50)]
     table = read_data(_written(tmp_path / "t.csv", rows))
@@ -78,8 +72,8 @@ def test_of_very_many_rows_some_are_read_spread_over_all(
 
 
 def test_a_model_of_several_labels_has_mistakes_and_versions(
-    tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path: Path
-) -> None:
+    tiny_bert_folder, reviews, quick, tmp_path
+):
     pairs = zip(reviews.texts, reviews.labels, strict=True)
     labels = [(label, "long") if len(text) > 90 else (label,) for text, label in pairs]
     clf = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu")
@@ -96,8 +90,8 @@ def test_a_model_of_several_labels_has_mistakes_and_versions(
 
 
 def test_versions_of_a_fine_tuned_model_carry_its_encoder(
-    tiny_bert_folder: Path, reviews: Any, quick: Settings, tmp_path: Path
-) -> None:
+    tiny_bert_folder, reviews, quick, tmp_path
+):
     clf = ProtoryNetClassifier(
         str(tiny_bert_folder), settings=quick, encoder_training="full", device="cpu"
     )
@@ -114,7 +108,7 @@ def test_versions_of_a_fine_tuned_model_carry_its_encoder(
     np.testing.assert_allclose(published.predict_proba(TEXTS), given, atol=1e-6)
 
 
-def test_two_names_of_one_model_share_its_draft_and_versions(own_hotel: Path) -> None:
+def test_two_names_of_one_model_share_its_draft_and_versions(own_hotel):
     link = own_hotel.with_name("link")
     link.symlink_to(own_hotel)
     models = {"hotel": own_hotel, "b": link}
@@ -125,7 +119,7 @@ def test_two_names_of_one_model_share_its_draft_and_versions(own_hotel: Path) ->
         assert bench.client.get("/v1/models/b").json()["version"] == version
 
 
-def test_batches_edits_and_predictions_do_not_disturb_each_other(bench: Running) -> None:
+def test_batches_edits_and_predictions_do_not_disturb_each_other(bench):
     content = ("text\n" + "\n".join(TEXTS * 40)).encode()
     statuses: list[int] = []
     with ThreadPoolExecutor(1) as threads:
@@ -139,7 +133,7 @@ def test_batches_edits_and_predictions_do_not_disturb_each_other(bench: Running)
     assert sending.result()["n_documents"] == 120
 
 
-def test_edits_at_the_same_time_are_all_kept(bench: Running) -> None:
+def test_edits_at_the_same_time_are_all_kept(bench):
     ids = bench.ids()[:3]
 
     def name(number: int) -> None:
@@ -153,16 +147,14 @@ def test_edits_at_the_same_time_are_all_kept(bench: Running) -> None:
     assert bench.get("/draft").json()["revision"] == 9
 
 
-def test_where_nothing_can_be_written_the_client_learns_it(own_hotel: Path, bench: Running) -> None:
+def test_where_nothing_can_be_written_the_client_learns_it(own_hotel, bench):
     own_hotel.with_name("hotel.workbench").write_text("a file where the folder should be")
     answer = bench.post("/draft/edits", {"rename": {str(bench.ids()[0]): "one"}})
     assert (answer.status_code, error_code(answer)) == (507, "not_written")
     assert str(own_hotel.parent) not in answer.text
 
 
-def test_a_model_that_changed_on_disk_is_not_published_over(
-    bench: Running, own_hotel: Path
-) -> None:
+def test_a_model_that_changed_on_disk_is_not_published_over(bench, own_hotel):
     bench.edit(rename={str(bench.ids()[0]): "one"})
     again = ProtoryNetClassifier.load(own_hotel, device="cpu")
     again.edit(drop=[int(again.prototypes_.ids[0])])
@@ -170,9 +162,7 @@ def test_a_model_that_changed_on_disk_is_not_published_over(
     assert error_code(bench.post("/draft/publish")) == "model_changed"
 
 
-def test_a_model_directory_that_is_gone_is_named_without_its_folder(
-    bench: Running, own_hotel: Path
-) -> None:
+def test_a_model_directory_that_is_gone_is_named_without_its_folder(bench, own_hotel):
     (own_hotel / "config.json").unlink()
     for answer in (bench.get("/versions"), bench.post("/versions/1/restore")):
         assert (answer.status_code, error_code(answer)) == (409, "model_gone")

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from protorynet import Settings
-
 WORKER = """
 import json, sys
 from pathlib import Path
@@ -57,14 +55,7 @@ def train(
 
 
 @pytest.fixture(scope="module", params=[2, pytest.param(3, marks=pytest.mark.slow)])
-def together(
-    request: pytest.FixtureRequest,
-    tiny_bert_folder: Path,
-    quick: Settings,
-    reviews: Any,
-    unseen_reviews: Any,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> list[dict[str, NDArray[Any]]]:
+def together(request, tiny_bert_folder, quick, reviews, unseen_reviews, tmp_path_factory):
     out = tmp_path_factory.mktemp("together")
     data = {"texts": reviews.texts, "labels": reviews.labels, "unseen": unseen_reviews.texts}
     (out / "data.json").write_text(json.dumps(data))
@@ -72,9 +63,7 @@ def together(
     return train(tiny_bert_folder, out, request.param, options)
 
 
-def test_all_processes_end_with_the_same_model(
-    together: list[dict[str, NDArray[Any]]], unseen_reviews: Any
-) -> None:
+def test_all_processes_end_with_the_same_model(together, unseen_reviews):
     truth = np.array(unseen_reviews.labels) == "good"
     assert np.mean((together[0]["probabilities"][:, 1] > 0.5) == truth) > 0.6
     for other in together[1:]:

@@ -26,9 +26,7 @@ def make_corpus(lengths: list[int]) -> Corpus:
 
 @settings(deadline=None)
 @given(_LENGTHS, st.integers(1, 20), st.integers(0, 100))
-def test_batches_hold_every_document_whole_and_exactly_once(
-    lengths: list[int], size: int, seed: int
-) -> None:
+def test_batches_hold_every_document_whole_and_exactly_once(lengths, size, seed):
     corpus = make_corpus(lengths)
     starts = np.cumsum([0, *lengths])
     seen = []
@@ -63,9 +61,7 @@ class Counted(nn.Module):
         ([9, 3, 5, 6], 1, True, 3, 3),
     ],
 )
-def test_training_stops_in_time_and_keeps_the_right_epoch(
-    losses: list[float], patience: int, to_the_end: bool, ran: int, kept: int
-) -> None:
+def test_training_stops_in_time_and_keeps_the_right_epoch(losses, patience, to_the_end, ran, kept):
     module, count = Counted(), 0
 
     def run_epoch(epoch: int) -> None:
@@ -99,8 +95,8 @@ def one_hot(labels: list[int], classes: int) -> np.ndarray:
     st.integers(0, 50),
 )
 def test_validation_takes_its_share_of_each_class_and_never_the_only_document(
-    labels: list[int], fraction: float, seed: int
-) -> None:
+    labels, fraction, seed
+):
     held_out = validation_documents(one_hot(labels, 4), codes(4), fraction, seed).tolist()
     assert len(set(held_out)) == len(held_out)
     counts = [labels.count(label) for label in range(4)]
@@ -114,9 +110,7 @@ def test_validation_takes_its_share_of_each_class_and_never_the_only_document(
 
 
 @pytest.mark.parametrize("has_an_unused_label", [False, True])
-def test_validation_of_several_labels_takes_the_share_of_all_documents(
-    has_an_unused_label: bool,
-) -> None:
+def test_validation_of_several_labels_takes_the_share_of_all_documents(has_an_unused_label):
     targets = (np.random.default_rng(0).random((50, 3)) > 0.5).astype(np.float32)
     if has_an_unused_label:
         targets[:, 1] = 0
@@ -124,7 +118,7 @@ def test_validation_of_several_labels_takes_the_share_of_all_documents(
     assert len(set(held_out.tolist())) == 10
 
 
-def test_a_label_that_one_document_has_is_never_held_out_of_several() -> None:
+def test_a_label_that_one_document_has_is_never_held_out_of_several():
     targets = np.zeros((20, 2), np.float32)
     targets[:, 0] = 1
     targets[7, 1] = 1

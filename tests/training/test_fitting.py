@@ -23,7 +23,7 @@ def make(encoder: Any, settings: Settings, **options: Any) -> ProtoryNetClassifi
 
 
 @pytest.fixture(scope="module")
-def fitted(reviews: Any, encoder: Any, quick: Settings) -> ProtoryNetClassifier:
+def fitted(reviews, encoder, quick):
     """A classifier that tests only ask."""
     return make(encoder, quick).fit(reviews.texts, reviews.labels)
 
@@ -63,23 +63,19 @@ def check_prototypes(clf: ProtoryNetClassifier, texts: list[str]) -> None:
 )
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_prototype_is_the_embedding_of_its_own_sentence(
-    reviews: Any, encoder: Any, quick: Settings, changes: dict[str, Any], seed: int
-) -> None:
+    reviews, encoder, quick, changes, seed
+):
     clf = make(encoder, quick.replace(**changes), random_state=seed)
     check_prototypes(clf.fit(reviews.texts, reviews.labels), reviews.texts)
 
 
-def test_the_papers_looser_variant_stays_available(
-    reviews: Any, encoder: Any, quick: Settings
-) -> None:
+def test_the_papers_looser_variant_stays_available(reviews, encoder, quick):
     loose = {"exact": False, "retrain": "reader", "encoder_training": "none"}
     clf = make(encoder, quick.replace(**loose, epochs=5, project_every=100))
     assert exactness(clf.fit(reviews.texts, reviews.labels)) > 1e-3
 
 
-def test_the_pruning_curve_is_kept(
-    fitted: ProtoryNetClassifier, reviews: Any, encoder: Any, quick: Settings
-) -> None:
+def test_the_pruning_curve_is_kept(fitted, reviews, encoder, quick):
     curve = fitted.model_.training.curve
     sizes = [point.n_prototypes for point in curve]
     assert sizes == sorted(sizes, reverse=True)
@@ -89,17 +85,15 @@ def test_the_pruning_curve_is_kept(
     assert [point.n_prototypes for point in curve] == [6]
 
 
-def test_a_model_learns_to_tell_good_from_bad(
-    reviews: Any, unseen_reviews: Any, encoder: Any, quick: Settings
-) -> None:
+def test_a_model_learns_to_tell_good_from_bad(reviews, unseen_reviews, encoder, quick):
     settings = quick.replace(epochs=30, retrain_epochs=30, n_prototypes=20, max_prototypes=12)
     clf = make(encoder, settings).fit(reviews.texts, reviews.labels)
     assert clf.score(unseen_reviews.texts, unseen_reviews.labels) > 0.8
 
 
 def test_the_seed_alone_decides_and_random_numbers_of_the_caller_stay(
-    fitted: ProtoryNetClassifier, reviews: Any, encoder: Any, quick: Settings
-) -> None:
+    fitted, reviews, encoder, quick
+):
     torch.manual_seed(1)
     np.random.seed(1)  # noqa: NPY002
     states = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
@@ -115,8 +109,8 @@ def test_the_seed_alone_decides_and_random_numbers_of_the_caller_stay(
 
 
 def test_full_training_is_exact_repeatable_and_leaves_the_users_encoder_alone(
-    reviews: Any, tiny_bert_folder: Any, quick: Settings
-) -> None:
+    reviews, tiny_bert_folder, quick
+):
     mine = load_encoder(tiny_bert_folder, device="cpu")
     before = {name: value.clone() for name, value in mine.network.state_dict().items()}
     fingerprint = mine.fingerprint
@@ -130,7 +124,7 @@ def test_full_training_is_exact_repeatable_and_leaves_the_users_encoder_alone(
     assert not np.allclose(clf.encoder_.encode(sentence), mine.encode(sentence))
 
 
-def test_several_labels_at_once_are_learned(reviews: Any, encoder: Any, quick: Settings) -> None:
+def test_several_labels_at_once_are_learned(reviews, encoder, quick):
     pairs = zip(reviews.texts, reviews.labels, strict=True)
     targets = np.array([["good" in label, "room" in text] for text, label in pairs]).astype(int)
     clf = make(encoder, quick).fit(reviews.texts, targets)
@@ -142,7 +136,7 @@ def test_several_labels_at_once_are_learned(reviews: Any, encoder: Any, quick: S
     assert exactness(clf) < 1e-5
 
 
-def test_a_hundred_documents_with_several_labels_each_are_learned_by_default(encoder: Any) -> None:
+def test_a_hundred_documents_with_several_labels_each_are_learned_by_default(encoder):
     about = {
         "food": ["The pasta was delicious.", "We loved every dish.", "The dessert was excellent."],
         "staff": ["The waiter was friendly.", "Our server was lovely.", "They were kind."],
@@ -157,28 +151,24 @@ def test_a_hundred_documents_with_several_labels_each_are_learned_by_default(enc
 
 
 @pytest.mark.parametrize("count", [4, 5, 20])
-def test_a_handful_of_documents_is_enough(
-    reviews: Any, encoder: Any, quick: Settings, count: int
-) -> None:
+def test_a_handful_of_documents_is_enough(reviews, encoder, quick, count):
     clf = make(encoder, quick).fit(reviews.texts[:count], reviews.labels[:count])
     check_prototypes(clf, reviews.texts)
     assert [automaton.label for automaton in clf.model_.automata] == ["bad", "good"]
 
 
-def test_too_few_documents_are_refused(reviews: Any, encoder: Any, quick: Settings) -> None:
+def test_too_few_documents_are_refused(reviews, encoder, quick):
     with pytest.raises(InputError, match="3 documents are too few"):
         make(encoder, quick).fit(reviews.texts[:3], reviews.labels[:3])
 
 
-def test_documents_that_are_all_alike_give_a_model_of_one_prototype(
-    encoder: Any, quick: Settings
-) -> None:
+def test_documents_that_are_all_alike_give_a_model_of_one_prototype(encoder, quick):
     clf = make(encoder, quick).fit(["The room was fine."] * 8, [0, 1] * 4)
     assert [item.sentence for item in clf.prototypes_] == ["The room was fine."]
     assert clf.explain("The room was fine.").sentences[0].runner_up is None
 
 
-def test_the_training_record_tells_how_the_model_came_to_be(fitted: ProtoryNetClassifier) -> None:
+def test_the_training_record_tells_how_the_model_came_to_be(fitted):
     record = fitted.model_.training
     assert (record.seed, record.n_documents) == (0, 60)
     assert record.class_frequencies == pytest.approx((0.5, 0.5))
@@ -188,9 +178,7 @@ def test_the_training_record_tells_how_the_model_came_to_be(fitted: ProtoryNetCl
 
 
 @pytest.mark.parametrize("selection", ["straight_through", "paper", "dense"])
-def test_predictions_are_what_the_network_computes_in_training(
-    selection: Any, encoder: Any, quick: Settings, reviews: Any
-) -> None:
+def test_predictions_are_what_the_network_computes_in_training(selection, encoder, quick, reviews):
     clf = make(encoder, quick.replace(selection=selection)).fit(reviews.texts, reviews.labels)
     network, lengths = clf.model_.network, torch.from_numpy(clf.read(reviews.texts).lengths)
     _, embeddings = clf.prepare(list(reviews.texts))
@@ -201,9 +189,7 @@ def test_predictions_are_what_the_network_computes_in_training(
     np.testing.assert_allclose(clf.predict_proba(reviews.texts), expected, atol=1e-3)
 
 
-def test_too_little_memory_names_the_setting_to_lower(
-    reviews: Any, encoder: Any, quick: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_little_memory_names_the_setting_to_lower(reviews, encoder, quick, monkeypatch):
     def exhausted(run: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
@@ -212,9 +198,7 @@ def test_too_little_memory_names_the_setting_to_lower(
         make(encoder, quick).fit(reviews.texts, reviews.labels)
 
 
-def test_the_stored_automaton_is_the_one_learned_from_the_same_documents(
-    fitted: ProtoryNetClassifier, reviews: Any, quick: Settings
-) -> None:
+def test_the_stored_automaton_is_the_one_learned_from_the_same_documents(fitted, reviews, quick):
     labels = fitted.model_.labels
     targets = labels.encode(reviews.labels)
     held_out = validation_documents(targets, labels, quick.validation_fraction, 0)
@@ -228,7 +212,7 @@ def test_the_stored_automaton_is_the_one_learned_from_the_same_documents(
 
 
 @pytest.mark.parametrize(("count", "length"), [(20_000, 1), (6_000, 3), (900, 400), (1, 10**6)])
-def test_many_or_long_documents_are_chosen_evenly(count: int, length: int) -> None:
+def test_many_or_long_documents_are_chosen_evenly(count, length):
     chosen = evenly_chosen(np.full(count, length))
     assert 1 <= len(chosen) <= 5_000
     assert len(chosen) == 1 or len(chosen) * length <= 100_000

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -37,7 +35,7 @@ TIED = torch.tensor([0, 3, 5, 7])
 
 
 @pytest.fixture(autouse=True)
-def seeded() -> object:
+def seeded():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         yield
@@ -75,8 +73,8 @@ def gradients(network: ProtoryNetwork, source: SentenceSource) -> list[Tensor]:
 @pytest.mark.parametrize("source", ["frozen", "adapted"])
 @pytest.mark.parametrize("tied", [False, True])
 def test_every_combination_gives_a_finite_loss_with_finite_gradients(
-    selection: str, loss: str, task: str, distance: str, source: str, tied: bool
-) -> None:
+    selection, loss, task, distance, source, tied
+):
     network = make_network(Settings(selection=selection, accuracy_loss=loss, distance=distance))
     sentences = make_source(source)
     network.prototypes.data.copy_(sentences.base[:K])  # at no distance, where roots have no slope
@@ -91,9 +89,7 @@ def test_every_combination_gives_a_finite_loss_with_finite_gradients(
 
 
 @pytest.mark.parametrize("selection", ["paper", "dense"])
-def test_similarities_are_never_hidden_where_they_alone_tell_the_prototypes_apart(
-    selection: str,
-) -> None:
+def test_similarities_are_never_hidden_where_they_alone_tell_the_prototypes_apart(selection):
     losses = []
     for share in (0.0, 1.0):
         torch.manual_seed(0)
@@ -103,7 +99,7 @@ def test_similarities_are_never_hidden_where_they_alone_tell_the_prototypes_apar
     assert losses[0] == losses[1]
 
 
-def test_evenly_used_prototypes_have_no_balance_loss_and_a_single_one_the_most() -> None:
+def test_evenly_used_prototypes_have_no_balance_loss_and_a_single_one_the_most():
     even, one = torch.eye(4).mul(-9).add(9), torch.tensor([[0.0, 9, 9, 9]]).expand(4, 4)
     assert balance_loss(even, temperature=0.1).item() == pytest.approx(0, abs=1e-6)
     assert balance_loss(one, temperature=0.1).item() == pytest.approx(np.log(4))
@@ -118,7 +114,7 @@ def make_run(source: SentenceSource) -> Run:
     return Run(train, validation, candidates, source, Settings(n_prototypes=K), labels, 0)
 
 
-def test_blocks_give_what_all_sentences_at_once_give(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_give_what_all_sentences_at_once_give(monkeypatch):
     run = make_run(make_source("adapted"))
     network = make_network(run.settings)
     embedded, base = run.source.all_rows(run.candidates), run.source.base[run.candidates]
@@ -139,7 +135,7 @@ def test_blocks_give_what_all_sentences_at_once_give(monkeypatch: pytest.MonkeyP
     assert not centred.is_inference()
 
 
-def test_the_first_prototypes_are_candidates_and_class_rates_are_means_of_labels() -> None:
+def test_the_first_prototypes_are_candidates_and_class_rates_are_means_of_labels():
     run = make_run(make_source("frozen"))
     network = algorithm.initialise(run)
     candidates = run.source.base[run.candidates]
@@ -156,19 +152,17 @@ def test_the_first_prototypes_are_candidates_and_class_rates_are_means_of_labels
 
 
 @pytest.fixture
-def encoder(tiny_bert_folder: Path) -> TransformerEncoder:
+def encoder(tiny_bert_folder):
     return TransformerEncoder(tiny_bert_folder, name="tiny", device="cpu")
 
 
 @pytest.fixture
-def tuned(encoder: TransformerEncoder) -> FineTunedSource:
+def tuned(encoder):
     centring = Centring(torch.full((encoder.dimension,), 0.01))
     return FineTunedSource(torch.zeros(4, encoder.dimension), encoder, centring, TEXTS).eval()
 
 
-def test_an_encoder_in_training_gives_rows_in_the_order_asked_for(
-    tuned: FineTunedSource, encoder: TransformerEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_encoder_in_training_gives_rows_in_the_order_asked_for(tuned, encoder, monkeypatch):
     encoded = torch.from_numpy(encoder.encode(TEXTS))
     expected = functional.normalize(encoded - 0.01, dim=-1)[ROWS]
     torch.testing.assert_close(tuned(ROWS), expected, atol=1e-5, rtol=0)
@@ -176,9 +170,7 @@ def test_an_encoder_in_training_gives_rows_in_the_order_asked_for(
     torch.testing.assert_close(tuned(ROWS), expected, atol=1e-5, rtol=0)
 
 
-def test_half_precision_gives_nearly_the_same_gradients_until_the_source_settles(
-    tuned: FineTunedSource,
-) -> None:
+def test_half_precision_gives_nearly_the_same_gradients_until_the_source_settles(tuned):
     found = []
     for half in (False, True):
         tuned._half = half

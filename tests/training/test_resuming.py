@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import torch
 from safetensors.torch import save
 from trained_tensors import different_tensors
 
-from protorynet import ProtoryNetClassifier, Settings
+from protorynet import ProtoryNetClassifier
 from protorynet.errors import CheckpointError, InputError
 from protorynet.training import Checkpoint
 
@@ -44,13 +43,8 @@ def first_and_last(stages: list[str]) -> list[int]:
 
 @pytest.mark.parametrize("encoder_training", ["none", "adapter", "full"])
 def test_a_run_stopped_in_any_stage_resumes_to_the_same_model(
-    reviews: Any,
-    encoder: Any,
-    tiny_bert_folder: Path,
-    quick: Settings,
-    tmp_path: Path,
-    encoder_training: str,
-) -> None:
+    reviews, encoder, tiny_bert_folder, quick, tmp_path, encoder_training
+):
     changes = {"epochs": 3, "project_every": 2, "reader_layers": 2, "reader_dropout": 0.3}
     if encoder_training == "full":
         encoder = tiny_bert_folder
@@ -80,7 +74,7 @@ def test_a_run_stopped_in_any_stage_resumes_to_the_same_model(
 
 
 @pytest.fixture
-def make(encoder: Any, quick: Settings) -> Any:
+def make(encoder, quick):
     def classifier(random_state: int = 0, **changes: Any) -> ProtoryNetClassifier:
         options = {"random_state": random_state, "device": "cpu", "cache": False}
         return ProtoryNetClassifier(encoder, settings=quick.replace(**changes), **options)
@@ -89,16 +83,14 @@ def make(encoder: Any, quick: Settings) -> Any:
 
 
 @pytest.fixture
-def checkpoint(make: Any, reviews: Any, tmp_path: Path) -> Path:
+def checkpoint(make, reviews, tmp_path):
     folder = tmp_path / "checkpoint"
     make().fit(reviews.texts, reviews.labels, checkpoint=folder)
     return folder
 
 
 @pytest.mark.parametrize("other", ["settings", "seed", "texts", "labels", "encoder"])
-def test_a_checkpoint_of_another_run_is_refused(
-    make: Any, reviews: Any, encoder: Any, checkpoint: Path, other: str
-) -> None:
+def test_a_checkpoint_of_another_run_is_refused(make, reviews, encoder, checkpoint, other):
     class OtherEncoder(type(encoder)):  # type: ignore[misc]
         fingerprint = "hashing-2"
 
@@ -118,9 +110,7 @@ def test_a_checkpoint_of_another_run_is_refused(
 
 
 @pytest.mark.parametrize("stage", ["train", "retrain"])
-def test_a_damaged_checkpoint_is_named(
-    make: Any, reviews: Any, checkpoint: Path, stage: str
-) -> None:
+def test_a_damaged_checkpoint_is_named(make, reviews, checkpoint, stage):
     (file,) = checkpoint.glob(f"{stage}.*")
     content = file.read_bytes()
     for damaged in (b"", content[:7], content[:100], content[:-1], b"\xff" * 200, b"{}" + content):
@@ -129,7 +119,7 @@ def test_a_damaged_checkpoint_is_named(
             make().fit(reviews.texts, reviews.labels, checkpoint=checkpoint, resume=True)
 
 
-def test_a_checkpoint_edited_by_hand_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_edited_by_hand_is_refused(tmp_path):
     checkpoint = Checkpoint(tmp_path, "run")
     checkpoint.save("train", {"now.weight": torch.zeros(2)}, {"epoch": 1})
     (file,) = tmp_path.iterdir()
@@ -139,9 +129,7 @@ def test_a_checkpoint_edited_by_hand_is_refused(tmp_path: Path) -> None:
             checkpoint.load("train")
 
 
-def test_without_resume_an_old_checkpoint_goes_and_the_users_files_stay(
-    make: Any, reviews: Any, checkpoint: Path
-) -> None:
+def test_without_resume_an_old_checkpoint_goes_and_the_users_files_stay(make, reviews, checkpoint):
     mine = [checkpoint / "notes.txt", checkpoint / "model.safetensors"]
     for path in mine:
         path.write_text("keep me")
@@ -152,14 +140,14 @@ def test_without_resume_an_old_checkpoint_goes_and_the_users_files_stay(
 
 
 def test_resuming_a_finished_run_or_none_gives_the_model_of_a_whole_run(
-    make: Any, reviews: Any, checkpoint: Path, tmp_path: Path
-) -> None:
+    make, reviews, checkpoint, tmp_path
+):
     whole = make().fit(reviews.texts, reviews.labels)
     for folder in (checkpoint, tmp_path / "new"):
         again = make().fit(reviews.texts, reviews.labels, checkpoint=folder, resume=True)
         assert not different_tensors(again, whole)
 
 
-def test_resuming_needs_a_folder(make: Any, reviews: Any) -> None:
+def test_resuming_needs_a_folder(make, reviews):
     with pytest.raises(InputError, match="resume=True needs checkpoint"):
         make().fit(reviews.texts, reviews.labels, resume=True)

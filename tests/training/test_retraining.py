@@ -22,18 +22,18 @@ def make(encoder: Any, settings: Settings, **options: Any) -> ProtoryNetClassifi
 
 
 @pytest.fixture(scope="module")
-def trained(reviews: Any, encoder: Any, quick: Settings) -> ProtoryNetClassifier:
+def trained(reviews, encoder, quick):
     settings = quick.replace(epochs=6, retrain_epochs=10, min_prototypes=6)
     return make(encoder, settings).fit(reviews.texts, reviews.labels)
 
 
 @pytest.fixture
-def clf(trained: ProtoryNetClassifier) -> ProtoryNetClassifier:
+def clf(trained):
     return copy.deepcopy(trained)
 
 
 @pytest.fixture
-def ids(clf: ProtoryNetClassifier) -> list[int]:
+def ids(clf):
     found: list[int] = clf.prototypes_.ids.tolist()
     assert len(found) >= 4
     return found
@@ -46,9 +46,7 @@ def same_state(one: Model, other: Model) -> bool:
 
 
 @pytest.mark.parametrize("training", ["adapter", "none"])
-def test_a_replaced_prototype_is_the_embedding_of_its_sentence(
-    reviews: Any, encoder: Any, quick: Settings, training: str
-) -> None:
+def test_a_replaced_prototype_is_the_embedding_of_its_sentence(reviews, encoder, quick, training):
     clf = make(encoder, quick.replace(encoder_training=training))
     clf.fit(reviews.texts, reviews.labels)
     number = clf.prototypes_[1].id
@@ -61,8 +59,8 @@ def test_a_replaced_prototype_is_the_embedding_of_its_sentence(
 
 
 def test_a_fine_tuned_encoder_gives_the_vector_of_a_sentence_that_fits_its_window(
-    reviews: Any, tiny_bert_folder: Path, quick: Settings, tmp_path: Path
-) -> None:
+    reviews, tiny_bert_folder, quick, tmp_path
+):
     settings = quick.replace(encoder_training="full", encoder_learning_rate=1e-3)
     clf = make(tiny_bert_folder, settings).fit(reviews.texts, reviews.labels)
     number = clf.prototypes_[0].id
@@ -76,9 +74,7 @@ def test_a_fine_tuned_encoder_gives_the_vector_of_a_sentence_that_fits_its_windo
     assert step.similarity == pytest.approx(1.0, abs=1e-4)
 
 
-def test_without_documents_the_reader_stays_and_there_are_no_automata(
-    clf: ProtoryNetClassifier, reviews: Any, ids: list[int]
-) -> None:
+def test_without_documents_the_reader_stays_and_there_are_no_automata(clf, reviews, ids):
     automata = clf.model_.automata
     clf.edit(rename={ids[1]: "slow service"})
     assert clf.model_.automata == automata
@@ -93,9 +89,7 @@ def test_without_documents_the_reader_stays_and_there_are_no_automata(
         clf.automaton("good")
 
 
-def test_ids_stay_through_many_edits(
-    clf: ProtoryNetClassifier, reviews: Any, ids: list[int]
-) -> None:
+def test_ids_stay_through_many_edits(clf, reviews, ids):
     clf.edit(drop=[ids[0]])
     clf.edit(merge=[(ids[2], ids[1])])
     clf.edit(replace={ids[3]: _NEW})
@@ -107,9 +101,7 @@ def test_ids_stay_through_many_edits(
         clf.edit(rename={ids[0]: "gone"})
 
 
-def test_what_cannot_be_done_is_refused_and_changes_nothing(
-    clf: ProtoryNetClassifier, trained: ProtoryNetClassifier, reviews: Any, ids: list[int]
-) -> None:
+def test_what_cannot_be_done_is_refused_and_changes_nothing(clf, trained, reviews, ids):
     good = [text for text in reviews.texts if "lovely" in text]
     two = "should be one sentence, but 2 are read: “One.” and “And two.”"
     for documents, words, message in [
@@ -127,7 +119,7 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing(
     assert not clf.model_.edits.entries
 
 
-def test_a_model_of_vectors_has_no_sentences_to_replace(quick: Settings) -> None:
+def test_a_model_of_vectors_has_no_sentences_to_replace(quick):
     draw = np.random.default_rng(0)
     labels = [0, 1] * 15
     sequences = [draw.normal(size=(3, 5)) + 2 * label for label in labels]
@@ -140,8 +132,8 @@ def test_a_model_of_vectors_has_no_sentences_to_replace(quick: Settings) -> None
 
 
 def test_dropping_a_useless_prototype_costs_no_accuracy_on_the_documents_of_the_training(
-    clf: ProtoryNetClassifier, reviews: Any
-) -> None:
+    clf, reviews
+):
     useless = min(clf.prototypes_, key=lambda item: abs(item.class_rate["good"] - 0.5)).id
     seconds = dict(clf.model_.training.seconds)
     record = clf.edit(reviews.texts, reviews.labels, drop=[useless]).retraining
@@ -157,9 +149,7 @@ def test_dropping_a_useless_prototype_costs_no_accuracy_on_the_documents_of_the_
     assert clf.model_.training.seconds == seconds
 
 
-def test_only_the_reader_learns_again_by_the_models_own_seed(
-    trained: ProtoryNetClassifier, reviews: Any, ids: list[int]
-) -> None:
+def test_only_the_reader_learns_again_by_the_models_own_seed(trained, reviews, ids):
     models = []
     for _ in range(2):
         clf = copy.deepcopy(trained)
@@ -176,9 +166,7 @@ def test_only_the_reader_learns_again_by_the_models_own_seed(
     assert not any(parameter.requires_grad for parameter in models[0].network.parameters())
 
 
-def test_usage_class_rates_and_scores_are_measured_again(
-    clf: ProtoryNetClassifier, reviews: Any, ids: list[int]
-) -> None:
+def test_usage_class_rates_and_scores_are_measured_again(clf, reviews, ids):
     entry = clf.edit(reviews.texts, reviews.labels, drop=ids[:1], replace={ids[1]: _NEW})
     assert sum(item.usage for item in clf.prototypes_) == pytest.approx(1.0)
     for item in clf.prototypes_:
@@ -195,14 +183,7 @@ def test_usage_class_rates_and_scores_are_measured_again(
 
 @pytest.mark.parametrize("retrain", [False, True])
 @pytest.mark.parametrize("kind", ["drop", "merge", "replace", "rename"])
-def test_every_edit_can_be_undone_exactly(
-    clf: ProtoryNetClassifier,
-    trained: ProtoryNetClassifier,
-    reviews: Any,
-    ids: list[int],
-    kind: str,
-    retrain: bool,
-) -> None:
+def test_every_edit_can_be_undone_exactly(clf, trained, reviews, ids, kind, retrain):
     words = {
         "drop": ids[:2],
         "merge": [ids[:2]],
@@ -219,13 +200,8 @@ def test_every_edit_can_be_undone_exactly(
 
 
 def test_edits_can_be_undone_after_saving_and_loading(
-    clf: ProtoryNetClassifier,
-    trained: ProtoryNetClassifier,
-    encoder: Any,
-    reviews: Any,
-    ids: list[int],
-    tmp_path: Path,
-) -> None:
+    clf, trained, encoder, reviews, ids, tmp_path
+):
     clf.edit(drop=ids[:1])
     entry = clf.edit(reviews.texts, reviews.labels)
     assert (entry.number, entry.changes) == (2, ())
@@ -242,7 +218,7 @@ def test_edits_can_be_undone_after_saving_and_loading(
         loaded.undo_edit()
 
 
-def test_a_model_of_an_earlier_release_can_be_edited(encoder: Any, tmp_path: Path) -> None:
+def test_a_model_of_an_earlier_release_can_be_edited(encoder, tmp_path):
     golden = Path(__file__).parent.parent / "golden" / "v1" / "texts" / "model"
     clf = ProtoryNetClassifier.load(golden, encoder=encoder, device="cpu", cache=False)
     before, number = clf.model_, clf.prototypes_[0].id

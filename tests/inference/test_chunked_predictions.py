@@ -59,7 +59,7 @@ def rows_of(stream: TableStream, **how: int) -> pa.Table:
 
 
 @pytest.fixture
-def table() -> pa.Table:
+def table():
     texts = [f'Row {number} is fine. So, "it"\nis\tsaid.' for number in range(50)]
     return pa.table({"text": texts, "stars": [str(number % 5) for number in range(50)]})
 
@@ -68,7 +68,7 @@ def table() -> pa.Table:
 @given(TABLES, st.integers(1, 9), st.integers(1, 60), st.sampled_from([None, "test"]))
 def test_chunks_hold_the_kept_rows_in_order_and_continue_from_wherever_one_ended(
     rows, documents, text_bytes, split
-) -> None:
+):
     wanted = [row for row, (text, its) in enumerate(rows) if text.strip() and split in (None, its)]
     table = pa.table({"text": [text for text, _ in rows], "split": [its for _, its in rows]})
     with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +91,7 @@ def test_chunks_hold_the_kept_rows_in_order_and_continue_from_wherever_one_ended
 
 @settings(max_examples=25)
 @given(TABLES, st.integers(1, 9))
-def test_predictions_in_chunks_are_those_in_one_go(rows, documents) -> None:
+def test_predictions_in_chunks_are_those_in_one_go(rows, documents):
     texts = ["Surely one.", *(text for text, _ in rows)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -105,7 +105,7 @@ def test_predictions_in_chunks_are_those_in_one_go(rows, documents) -> None:
 
 @pytest.mark.parametrize("into", ["csv", "tsv", "jsonl", "parquet"])
 @pytest.mark.parametrize("ending", ["csv", "tsv.gz", "ndjson", "jsonl.gz", "parquet"])
-def test_every_format_goes_into_every_other(table, tmp_path, ending, into) -> None:
+def test_every_format_goes_into_every_other(table, tmp_path, ending, into):
     stream = open_stream([str(save(table, tmp_path / f"t.{ending}"))])
     output = written(tmp_path, stream, documents=8, ending=into)
     rows = rows_of(open_stream([str(output)], text="text"))
@@ -115,7 +115,7 @@ def test_every_format_goes_into_every_other(table, tmp_path, ending, into) -> No
         assert rows[name].to_pylist() == scored[name].to_pylist()
 
 
-def test_several_files_are_one_table(table, tmp_path) -> None:
+def test_several_files_are_one_table(table, tmp_path):
     for number in range(3):
         save(table.slice(number * 20, 20), tmp_path / f"{number}.csv")
     save(table, tmp_path / ".hidden.csv")
@@ -127,7 +127,7 @@ def test_several_files_are_one_table(table, tmp_path) -> None:
     assert stream.places([0, 19, 20, 49]) == [(str(tmp_path / name), n) for name, n in places]
 
 
-def test_a_folder_of_parquet_files_is_one_table(table, tmp_path) -> None:
+def test_a_folder_of_parquet_files_is_one_table(table, tmp_path):
     (tmp_path / "_SUCCESS").touch()
     save(table.slice(0, 30), tmp_path / "part-0.parquet")
     save(table.slice(30, 0), tmp_path / "part-1.parquet")
@@ -135,7 +135,7 @@ def test_a_folder_of_parquet_files_is_one_table(table, tmp_path) -> None:
     assert rows_of(open_stream([str(tmp_path)]), documents=7).equals(table)
 
 
-def test_files_that_do_not_go_together_are_refused_by_name(table, tmp_path) -> None:
+def test_files_that_do_not_go_together_are_refused_by_name(table, tmp_path):
     one = save(table, tmp_path / "a.parquet")
     names = save(table.rename_columns(["text", "rating"]), tmp_path / "b.parquet")
     kinds = save(table.set_column(1, "stars", pa.array([1] * 50)), tmp_path / "c.parquet")
@@ -156,7 +156,7 @@ def test_files_that_do_not_go_together_are_refused_by_name(table, tmp_path) -> N
     [({"n": 0.5, "late": [1]}, {"n": 1.0, "late": None}), ({"n": "many"}, {"n": "1"})],
     ids=["columns", "words"],
 )
-def test_columns_and_words_that_come_late_in_json_lines_are_kept(tmp_path, late, expected) -> None:
+def test_columns_and_words_that_come_late_in_json_lines_are_kept(tmp_path, late, expected):
     lines = [{"text": "Fine.", "n": 1}] * 3_000 + [{"text": "Bad.", **late}]
     stream = open_stream([str(save_lines(tmp_path / "t.jsonl", *lines))])
     got = pq.read_table(written(tmp_path, stream, documents=500))
@@ -164,7 +164,7 @@ def test_columns_and_words_that_come_late_in_json_lines_are_kept(tmp_path, late,
         assert got[name].to_pylist() == [first] * 3_000 + [late[name]]
 
 
-def test_a_stream_that_brings_new_columns_is_refused_by_line() -> None:
+def test_a_stream_that_brings_new_columns_is_refused_by_line():
     lines = ['{"text": "Fine."}'] * 3_000 + ['{"text": "Bad.", "late": 1}']
     stream = open_stream(["-"], standard_input=io.BytesIO("\n".join(lines).encode()))
     with pytest.raises(TableError, match=r"lines 2049 to 3001 of standard input .*'late'"):
@@ -172,7 +172,7 @@ def test_a_stream_that_brings_new_columns_is_refused_by_line() -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
-def test_standard_input_is_read_as_a_file_is(table, tmp_path, kind) -> None:
+def test_standard_input_is_read_as_a_file_is(table, tmp_path, kind):
     content = b"\n\n " * (kind == "jsonl") + save(table, tmp_path / f"t.{kind}").read_bytes()
     stream = open_stream(["-"], kind=kind, standard_input=io.BytesIO(content))
     assert rows_of(stream, documents=7)["text"].to_pylist() == table["text"].to_pylist()
@@ -193,19 +193,19 @@ def test_standard_input_is_read_as_a_file_is(table, tmp_path, kind) -> None:
         (b'{"text": "a"}\n{"text": ""}\n', "row 1 "),
     ],
 )
-def test_bad_standard_input_is_refused_with_one_line(content, message) -> None:
+def test_bad_standard_input_is_refused_with_one_line(content, message):
     with pytest.raises(TableError, match=message) as caught:
         list(open_stream(["-"], standard_input=io.BytesIO(content)).chunks())
     assert "\n" not in str(caught.value)
 
 
-def test_rows_without_text_are_refused_before_any_work(tmp_path) -> None:
+def test_rows_without_text_are_refused_before_any_work(tmp_path):
     path = save(pa.table({"text": ["Fine.", "", None, "Bad."]}), tmp_path / "t.parquet")
     with pytest.raises(TableError, match=r"2 of 4 rows .* rows 1, 2 .*--skip-empty"):
         open_stream([str(path)])
 
 
-def test_documents_without_a_sentence_are_named_with_their_files(tmp_path) -> None:
+def test_documents_without_a_sentence_are_named_with_their_files(tmp_path):
     files = [
         save(pa.table({"text": ["Fine.", text]}), tmp_path / f"{number}.parquet")
         for number, text in enumerate(["Bad.", "..."])
@@ -216,7 +216,7 @@ def test_documents_without_a_sentence_are_named_with_their_files(tmp_path) -> No
 
 
 @pytest.mark.parametrize("texts", [[], [None, "..."]])
-def test_a_batch_of_which_nothing_is_left_has_all_columns(texts) -> None:
+def test_a_batch_of_which_nothing_is_left_has_all_columns(texts):
     batch = pa.record_batch({"text": pa.array(texts, pa.string()), "n": pa.array(texts)})
     scored = ToyPredictor().score_batch(batch, text="text", skip_empty=True)
     assert scored.num_rows == 0
@@ -232,14 +232,14 @@ def test_a_batch_of_which_nothing_is_left_has_all_columns(texts) -> None:
         ({"text": ["Fine.", "..."]}, "row 1"),
     ],
 )
-def test_a_batch_that_cannot_be_predicted_is_refused(columns, error) -> None:
+def test_a_batch_that_cannot_be_predicted_is_refused(columns, error):
     with pytest.raises(InputError, match=error) as caught:
         ToyPredictor().score_batch(pa.record_batch(columns), text="text")
     if isinstance(caught.value, EmptyDocumentError):
         assert caught.value.rows == [1]
 
 
-def test_categories_stay_categories(tmp_path) -> None:
+def test_categories_stay_categories(tmp_path):
     texts = pa.array([f"{word}." for word in "abcdefghij" * 3]).dictionary_encode()
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"text": texts}), path, row_group_size=4)
@@ -248,7 +248,7 @@ def test_categories_stay_categories(tmp_path) -> None:
     assert got["text"].to_pylist() == texts.to_pylist()
 
 
-def test_a_file_that_grows_while_it_is_read_is_refused(table, tmp_path) -> None:
+def test_a_file_that_grows_while_it_is_read_is_refused(table, tmp_path):
     path = save(table, tmp_path / "t.csv")
     stream = open_stream([str(path)])
     with path.open("a") as file:
@@ -257,7 +257,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(table, tmp_path) -> None:
         list(stream.chunks())
 
 
-def test_rows_with_much_beside_their_text_make_small_chunks(tmp_path) -> None:
+def test_rows_with_much_beside_their_text_make_small_chunks(tmp_path):
     pictures = [{"bytes": bytes(200_000), "tags": [b"x" * 10]}] * 40
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"text": ["Fine."] * 40, "picture": pictures}), path)
@@ -265,7 +265,7 @@ def test_rows_with_much_beside_their_text_make_small_chunks(tmp_path) -> None:
     assert [chunk.batch.num_rows for chunk in chunks] == [8] * 5
 
 
-def test_a_line_without_end_is_refused(tmp_path, monkeypatch) -> None:
+def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("protorynet.data.json_lines.ROW_BYTES", 1_000)
     path = tmp_path / "t.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"text": "a"}\n{"text": "' + b"a" * 5_000 + b'"}\n'))
@@ -273,7 +273,7 @@ def test_a_line_without_end_is_refused(tmp_path, monkeypatch) -> None:
         open_stream([str(path)])
 
 
-def test_a_quote_that_is_never_closed_is_guessed(tmp_path, monkeypatch) -> None:
+def test_a_quote_that_is_never_closed_is_guessed(tmp_path, monkeypatch):
     monkeypatch.setattr("protorynet.data.table_batches.ROW_BYTES", 8 * 2**20)
     path = tmp_path / "t.csv"
     path.write_text('text\nFine.\n"Never closed.\n' + "Bad.\n" * 4_000_000)
