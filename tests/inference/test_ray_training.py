@@ -56,6 +56,7 @@ def test_two_workers_train_as_good_a_model_as_one_process_and_save_its_encoder(
     assert np.array_equal(loaded.predict_proba(texts), together.predict_proba(texts))
 
 
+@pytest.mark.slow
 def test_without_fine_tuning_the_model_is_that_of_one_process(make, reviews, unseen_reviews):
     alone = make().fit(reviews.texts, reviews.labels)
     encoded = fit_with_ray(make(), reviews.texts, reviews.labels)

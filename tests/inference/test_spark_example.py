@@ -21,6 +21,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_spark_in_local_mode_scores_as_one_process(model, tmp_path):
     table = write_reviews(tmp_path / "reviews.parquet", range(300))
     environment = {
