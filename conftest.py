@@ -36,6 +36,11 @@ _BAD = ["dirty", "awful", "broken", "noisy", "horrible"]
 _NEUTRAL = ["We stayed for {n} nights.", "The hotel has {n} floors.", "It is {n} miles from town."]
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: many tests wait for processes, servers and browsers."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder() -> Iterator[Path]:
     yield Path(_cache.name)
