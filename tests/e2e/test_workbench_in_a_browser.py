@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +18,7 @@ from chromium import needs_browser
 from protorynet import ProtoryNetClassifier
 
 pytest.importorskip("fastapi", reason="needs protorynet[server]")
-
-
+expect = pytest.importorskip("playwright.sync_api").expect
 pytestmark = needs_browser
 
 PAGES = ("read", "prototypes", "patterns", "mistakes", "batch", "trust")
@@ -107,6 +107,7 @@ class Visitor:
         self.address = address
         self.page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE)
+        expect.set_options(timeout=PATIENCE)
         self.complaints: list[str] = []
         self.asked: list[str] = []
         self.page.on("console", lambda message: self.complaints.append(message.text))
@@ -206,8 +207,8 @@ def test_reading_draws_the_line_and_shows_each_sentence_beside_its_prototype(vis
     assert page.locator(".trajectory .dot").count() >= 3
     page.locator(".step-body").nth(1).hover()
     card = page.locator(".card")
-    assert "The bed was broken." in card.inner_text()
-    assert "Left out" in card.inner_text()
+    expect(card).to_contain_text("The bed was broken.")
+    expect(card).to_contain_text("Left out")
     page.get_by_label("Mark the words that make them alike").check()
     page.wait_for_selector(".card mark")
 
@@ -315,24 +316,25 @@ def test_a_prototype_is_renamed_another_dropped_and_the_model_published(editor):
     page.get_by_role("button", name="Train the reader again").click()
     figures = page.locator(".figures")
     figures.wait_for()
-    assert "Answers right" in figures.inner_text()
+    expect(figures).to_contain_text("Answers right")
     page.get_by_label("Note for the new version").fill("without the first")
     page.get_by_role("button", name="Publish as a new version").click()
     page.get_by_text("Version 2 (served)").wait_for()
-    assert page.locator("h1").inner_text().startswith(f"The {count - 1} sentence")
+    expect(page.locator("h1")).to_have_text(re.compile(f"The {count - 1} sentence"))
 
 
 def test_a_prototype_is_merged_into_another_which_keeps_its_id(editor):
     page = editor.open("prototypes/hotel")
+    ids = sorted(page.locator(".row-id").all_inner_texts(), key=int)
     page.get_by_label("Sort by").select_option("id")
-    editor.settle()
-    _, *others = page.locator(".row-id").all_inner_texts()
+    expect(page.locator(".row-id")).to_have_text(ids)
+    others = ids[1:]
     page.locator(".row-body").first.click()
     page.get_by_label("Merge into").select_option(others[-1])
     page.get_by_role("button", name="Merge", exact=True).click()
+    expect(page.locator(".row-id")).to_have_text(others)
     kept = page.locator(".row", has_text="others merged into it")
-    assert kept.locator(".row-id").inner_text() == others[-1]
-    assert page.locator(".row-id").all_inner_texts() == others
+    expect(kept.locator(".row-id")).to_have_text(others[-1])
 
 
 def test_a_text_walks_through_the_chart_step_by_step(visitor):
@@ -343,8 +345,8 @@ def test_a_text_walks_through_the_chart_step_by_step(visitor):
     page.get_by_text("0 of 3").wait_for()
     page.get_by_role("button", name="Next sentence").click()
     page.locator(".walk li.here", has_text="The room was lovely.").wait_for()
-    assert page.locator(".state.here").count() == 1
-    assert page.locator(".way.current").count() == 1
+    expect(page.locator(".state.here")).to_have_count(1)
+    expect(page.locator(".way.current")).to_have_count(1)
     chart = page.locator(".pan-zoom > svg")
     whole = chart.get_attribute("viewBox")
     chart.focus()
@@ -357,7 +359,7 @@ def test_a_text_walks_through_the_chart_step_by_step(visitor):
 def test_a_mistake_is_blamed_marked_and_exported(editor):
     page = editor.open("mistakes/hotel")
     first = page.locator(".mistake").first
-    assert first.locator(".to-blame").count() == 1
+    expect(first.locator(".to-blame")).to_have_count(1)
     first.get_by_role("button", name="Show its course").click()
     first.locator(".step.blamed").wait_for()
     first.get_by_label("The label is wrong").check()
