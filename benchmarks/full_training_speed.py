@@ -96,7 +96,7 @@ def tokens_per_second(
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        tokens += source.tokens_of(torch.unique(batch.rows))
+        tokens += source.tokens_of(torch.unique(batch.index))
     wait(device)
     return tokens / (time.perf_counter() - start)
 

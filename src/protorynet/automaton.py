@@ -78,11 +78,11 @@ class Automaton:
     Parameters
     ----------
     label, prototypes
-        The class, and the ids of the prototypes in the order of the model's columns.
+        The class, and the ids of the prototypes in the order of the model.
     states, start
         The states, numbered by rising belief in the class; which one is before any sentence.
     transitions, traffic
-        By state and column, the number of the next state, and how many sentences of the training
+        By state and prototype, the number of the next state, and how many sentences of the training
         documents went this way.
     patterns
         Beginnings that give the class away, most frequent first.
@@ -114,49 +114,49 @@ class Automaton:
     @property
     def n_transitions(self) -> int:
         """How many transitions were taken by a training document."""
-        return sum(count > 0 for row in self.traffic for count in row)
+        return sum(count > 0 for counts in self.traffic for count in counts)
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """All transitions, those between the same two states together."""
         ways: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        for source, row in enumerate(self.transitions):
-            for column, target in enumerate(row):
-                way = (-self.traffic[source][column], self.prototypes[column])
+        for source, targets in enumerate(self.transitions):
+            for prototype, target in enumerate(targets):
+                way = (-self.traffic[source][prototype], self.prototypes[prototype])
                 ways.setdefault((source, target), []).append(way)
         return tuple(
             Edge(*ends, *zip(*((name, -count) for count, name in sorted(bundle)), strict=True))
             for ends, bundle in sorted(ways.items())
         )
 
-    def run(self, columns: Iterable[int]) -> tuple[int, ...]:
+    def run(self, prototypes: Iterable[int]) -> tuple[int, ...]:
         """Return the states a document goes through: the start, and one after each sentence.
 
-        The document is given by the columns of its sentences' prototypes, as in a `Reading`.
+        The document is given by its sentences' prototypes, by position, as in a `Reading`.
         """
         states = [self.start]
-        for column in columns:
-            if not 0 <= column < len(self.prototypes):
+        for prototype in prototypes:
+            if not 0 <= prototype < len(self.prototypes):
                 raise InputError(
-                    f"column {column} is no prototype; the automaton knows columns 0 to "
+                    f"column {prototype} is no prototype; the automaton knows columns 0 to "
                     f"{len(self.prototypes) - 1}."
                 )
-            states.append(self.transitions[states[-1]][column])
+            states.append(self.transitions[states[-1]][prototype])
         return tuple(states)
 
-    def accepts(self, columns: Iterable[int]) -> bool:
+    def accepts(self, prototypes: Iterable[int]) -> bool:
         """Say whether a document is given the class."""
-        return self.states[self.run(columns)[-1]].accepting
+        return self.states[self.run(prototypes)[-1]].accepting
 
-    def deciding_pattern(self, columns: Sequence[int]) -> Pattern | None:
+    def deciding_pattern(self, prototypes: Sequence[int]) -> Pattern | None:
         """Return the pattern that a document of the class begins with.
 
         None where the automaton does not give the class, or no pattern matches: then the states
         that the document goes through decide.
         """
-        if not self.accepts(columns):
+        if not self.accepts(prototypes):
             return None
-        ids = tuple(self.prototypes[column] for column in columns)
+        ids = tuple(self.prototypes[prototype] for prototype in prototypes)
         matching = (p for p in self.patterns if p.prototypes == ids[: len(p.prototypes)])
         return next(matching, None)
 
@@ -176,8 +176,8 @@ class Automaton:
             "start": self.start,
             "patterns": [pattern.to_dict() for pattern in self.patterns],
             "states": [state.to_dict() for state in self.states],
-            "transitions": [list(row) for row in self.transitions],
-            "traffic": [list(row) for row in self.traffic],
+            "transitions": [list(values) for values in self.transitions],
+            "traffic": [list(values) for values in self.traffic],
             "edges": [edge.to_dict() for edge in self.edges],
         }
 
@@ -209,13 +209,13 @@ class Automaton:
         if not 1 <= len(known) == len(self.prototypes):
             raise ValueError("its prototypes should be different, and one at least")
         for name, table in (("transitions", self.transitions), ("traffic", self.traffic)):
-            if len(table) != n or any(len(row) != len(known) for row in table):
+            if len(table) != n or any(len(values) != len(known) for values in table):
                 raise ValueError(f"{name} should have {n} rows of {len(known)} numbers")
-        if any(not 0 <= target < n for row in self.transitions for target in row):
+        if any(not 0 <= target < n for values in self.transitions for target in values):
             raise ValueError("a transition leads to no state")
         if any(not p.prototypes or not known.issuperset(p.prototypes) for p in self.patterns):
             raise ValueError("a pattern has other prototypes than the automaton")
-        counts = [self.n_train, self.n_held_out, *(count for row in self.traffic for count in row)]
+        counts = [self.n_train, self.n_held_out, *(c for each in self.traffic for c in each)]
         counts += [*(s.visits for s in self.states), *(p.support for p in self.patterns)]
         shares = [self.fidelity_train, self.fidelity, self.fidelity_ids_only]
         shares += [*(s.belief for s in self.states), *(p.purity for p in self.patterns)]

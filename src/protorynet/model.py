@@ -109,7 +109,7 @@ class Model:
     centring, adapter, network
         The path from the encoder's vectors to probabilities.
     prototypes
-        What is known of each prototype, in the order of the network's columns.
+        What is known of each prototype, in the order of the network.
     labels
         The classes.
     encoder
@@ -161,8 +161,8 @@ class Model:
     def match(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match every sentence to its prototype."""
         embedded = self.embed(embeddings.vectors)
-        rows = torch.from_numpy(embeddings.rows)
-        return match_sentences(self.network, embedded, rows, torch.from_numpy(lengths))
+        index = torch.from_numpy(embeddings.index)
+        return match_sentences(self.network, embedded, index, torch.from_numpy(lengths))
 
     def read(self, matches: Reading) -> Reading:
         """Let the reader read matched sentences: the same with its probabilities."""

@@ -29,15 +29,15 @@ class Reading:
 
     Parameters
     ----------
-    columns, similarities
-        Column of the active prototype of each sentence, and its similarity to the sentence.
+    prototypes, similarities
+        Position of the active prototype of each sentence, and its similarity to the sentence.
     runner_up, runner_up_similarities
         The same for the second-nearest prototype; equal to the first where there is only one.
     lengths
         Number of sentences of each document that holds one.
     probabilities, running
-        One row per document, and one row per sentence: the probabilities of the classes at the
-        end, and after reading up to and including the sentence. Without rows where the sentences
+        For each document, and for each sentence: the probabilities of the classes at the
+        end, and after reading up to and including the sentence. Empty where the sentences
         were matched, but not read yet.
     empty
         Positions of the documents without a sentence among all those given.
@@ -47,13 +47,13 @@ class Reading:
 
     Examples
     --------
-    >>> columns, ones = np.array([0, 1, 0]), np.ones(3, np.float32)
-    >>> reading = Reading(columns, ones, columns, ones, np.array([2, 1]), empty=np.array([1]))
+    >>> matched, ones = np.array([0, 1, 0]), np.ones(3, np.float32)
+    >>> reading = Reading(matched, ones, matched, ones, np.array([2, 1]), empty=np.array([1]))
     >>> reading.filled.tolist(), [path.tolist() for path in reading.paths(["a", "b"])]
     ([True, False, True], [['a', 'b'], ['a']])
     """
 
-    columns: NDArray[np.int64]
+    prototypes: NDArray[np.int64]
     similarities: NDArray[np.float32]
     runner_up: NDArray[np.int64]
     runner_up_similarities: NDArray[np.float32]
@@ -75,15 +75,15 @@ class Reading:
         filled[self.empty] = False
         return filled
 
-    def take(self, places: NDArray[np.int64], lengths: NDArray[np.int64]) -> Reading:
-        """Return documents of these lengths, made of the sentences at these places, not read."""
+    def take(self, sentences: NDArray[np.int64], lengths: NDArray[np.int64]) -> Reading:
+        """Return documents of these lengths, made of the sentences at these positions, not read."""
         return Reading(
-            self.columns[places],
-            self.similarities[places],
-            self.runner_up[places],
-            self.runner_up_similarities[places],
+            self.prototypes[sentences],
+            self.similarities[sentences],
+            self.runner_up[sentences],
+            self.runner_up_similarities[sentences],
             lengths,
-            dense=None if self.dense is None else self.dense[places],
+            dense=None if self.dense is None else self.dense[sentences],
         )
 
     def part(self, chosen: NDArray[np.bool_]) -> Reading:
@@ -97,7 +97,7 @@ class Reading:
     @classmethod
     def join(cls, parts: Sequence[Reading]) -> Reading:
         """Return the documents of several readings one after the other, not read."""
-        names = ("columns", "similarities", "runner_up", "runner_up_similarities", "lengths")
+        names = ("prototypes", "similarities", "runner_up", "runner_up_similarities", "lengths")
         joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         dense = [part.dense for part in parts if part.dense is not None]
         return cls(**joined, dense=np.concatenate(dense) if dense else None)
@@ -115,23 +115,23 @@ class Reading:
 
         Each document counts once for every sentence; a prototype without any has rates of 0.
         """
-        counts = np.bincount(self.columns, minlength=k)
+        counts = np.bincount(self.prototypes, minlength=k)
         sums = np.zeros((k, targets.shape[1]))
-        np.add.at(sums, self.columns, np.repeat(targets, self.lengths, axis=0))
+        np.add.at(sums, self.prototypes, np.repeat(targets, self.lengths, axis=0))
         return counts, sums / np.maximum(counts, 1)[:, None]
 
-    def columns_used(self, k: int) -> NDArray[np.bool_]:
+    def prototypes_used(self, k: int) -> NDArray[np.bool_]:
         """Say for each of `k` prototypes whether it is active anywhere."""
-        return np.bincount(self.columns, minlength=k) > 0
+        return np.bincount(self.prototypes, minlength=k) > 0
 
     def with_full_similarity(self) -> Reading:
         """Return the trajectories, not read, with every similarity 1: the prototype ids alone."""
         ones = np.ones_like(self.similarities)
-        return Reading(self.columns, ones, self.runner_up, ones, self.lengths)
+        return Reading(self.prototypes, ones, self.runner_up, ones, self.lengths)
 
     def paths(self, ids: Sequence[Any] | NDArray[Any]) -> list[NDArray[Any]]:
         """Return the ids of the prototypes of each document, given those of all prototypes."""
-        return np.split(np.asarray(ids)[self.columns], self.offsets[1:-1])
+        return np.split(np.asarray(ids)[self.prototypes], self.offsets[1:-1])
 
 
 def group_by_length(lengths: NDArray[np.int64], most: int) -> list[NDArray[np.int64]]:

@@ -39,7 +39,7 @@ def matched(corpus: AuditCorpus, columns: Any) -> AuditCorpus:
     """Return the documents as if each sentence had been matched so, at full similarity."""
     columns = np.asarray(columns, np.int64)
     ones = np.ones(len(columns), np.float32)
-    trajectory = replace(corpus.reading, columns=columns, similarities=ones)
+    trajectory = replace(corpus.reading, prototypes=columns, similarities=ones)
     return replace(corpus, reading=trajectory)
 
 

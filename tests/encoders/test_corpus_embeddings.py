@@ -48,7 +48,7 @@ def many(count: int) -> list[str]:
 def test_each_distinct_sentence_is_encoded_once_and_each_has_its_own_vector(texts):
     encoder = LengthEncoder()
     embeddings = encode_corpus(encoder, texts)
-    expanded = embeddings.vectors[embeddings.rows]
+    expanded = embeddings.vectors[embeddings.index]
     assert sorted(text for call in encoder.calls for text in call) == sorted(set(texts))
     np.testing.assert_array_equal(expanded, LengthEncoder().encode(texts))
 
@@ -113,7 +113,7 @@ def test_sequences_are_stacked_in_order(lengths, width):
     embeddings, found = stack_sequences(sequences)
     assert found.tolist() == lengths
     expected = np.concatenate(sequences).astype(np.float32)
-    np.testing.assert_array_equal(embeddings.vectors[embeddings.rows], expected)
+    np.testing.assert_array_equal(embeddings.vectors[embeddings.index], expected)
 
 
 @pytest.mark.parametrize(

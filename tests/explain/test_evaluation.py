@@ -90,7 +90,7 @@ def test_usage_measures_count_the_sentences_of_each_prototype(evaluation, clf, t
 def test_shuffling_keeps_every_sentence_in_its_document(clf, unseen_reviews, evaluation):
     whole = clf.read(unseen_reviews.texts)
     shuffled = whole.shuffle(0)
-    assert (whole.columns != shuffled.columns).any()
+    assert (whole.prototypes != shuffled.prototypes).any()
     for a, b in zip(whole.offsets[:-1], whole.offsets[1:], strict=True):
         assert sorted(whole.similarities[a:b]) == sorted(shuffled.similarities[a:b])
     said = clf.model_.labels.decode(clf.model_.read(shuffled).probabilities)
@@ -189,7 +189,7 @@ def lose_slowly(clf: Classifier, steps: Steps) -> tuple[float, float]:
 def test_probability_lost_is_that_of_documents_read_one_by_one(which, documents, encoder, request):
     clf = request.getfixturevalue(which)
     read = clf.read(documents)
-    steps = list(zip(read.columns.tolist(), read.similarities.tolist(), strict=True))
+    steps = list(zip(read.prototypes.tolist(), read.similarities.tolist(), strict=True))
     parts = [steps[a:b] for a, b in zip(read.offsets[:-1], read.offsets[1:], strict=True)]
     assert max(map(len, parts)) >= 10
     expected = np.mean([lose_slowly(clf, part) for part in parts], axis=0)

@@ -51,7 +51,7 @@ def check_semantics(
     clf: Classifier, encoder: Any, documents: list[str], found: dict[str, float]
 ) -> None:
     """Compare with means over all sentences, which are few enough to be sampled whole."""
-    columns = clf.read(documents).columns.tolist()
+    columns = clf.read(documents).prototypes.tolist()
     near = cosines(clf, encoder, sentences_of(clf, documents))
     own = [row[column] for row, column in zip(near, columns, strict=True)]
     best = [max(row[column] for column in set(columns)) for row in near]
@@ -100,7 +100,7 @@ def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
     clf, unseen_reviews, encoder
 ):
     texts = sentences_of(clf, unseen_reviews.texts)
-    columns = clf.read(unseen_reviews.texts).columns.tolist()
+    columns = clf.read(unseen_reviews.texts).prototypes.tolist()
     live = sorted(set(columns))
     opinion = np.random.default_rng(7).random((len(texts), len(live)))
     labelled = clf.labelled(unseen_reviews.texts, unseen_reviews.labels)

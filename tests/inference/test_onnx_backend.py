@@ -127,7 +127,7 @@ def test_the_graph_says_what_the_model_says(base, options):
     embeddings, lengths = documents()
     expected = model.read(model.match(embeddings, lengths))
     reading = opened(model).read(embeddings, lengths)
-    assert np.array_equal(reading.columns, expected.columns)
+    assert np.array_equal(reading.prototypes, expected.prototypes)
     assert np.array_equal(reading.runner_up, expected.runner_up)
     for name in ("probabilities", "running", "similarities", "runner_up_similarities"):
         mine, theirs = getattr(reading, name), getattr(expected, name)
@@ -139,7 +139,7 @@ def test_a_document_is_read_alike_whatever_is_read_beside_it(whole, chosen):
     embeddings, lengths = documents()
     everything = whole.read(embeddings, lengths).probabilities
     ends = np.cumsum(lengths)
-    rows = np.concatenate([embeddings.rows[ends[i] - lengths[i] : ends[i]] for i in chosen])
+    rows = np.concatenate([embeddings.index[ends[i] - lengths[i] : ends[i]] for i in chosen])
     some = whole.read(Embeddings(embeddings.vectors, rows), lengths[chosen]).probabilities
     np.testing.assert_allclose(some, everything[chosen], atol=1e-6, rtol=0)
 

@@ -45,7 +45,7 @@ def random_trajectory(lengths: list[int], seed: int = 0) -> Reading:
     random = np.random.default_rng(seed)
     n = sum(lengths)
     return Reading(
-        columns=random.integers(K, size=n),
+        prototypes=random.integers(K, size=n),
         similarities=random.random(n, dtype=np.float32),
         runner_up=random.integers(K, size=n),
         runner_up_similarities=random.random(n, dtype=np.float32),
@@ -123,7 +123,7 @@ def test_every_sentence_is_matched_to_its_two_nearest_prototypes(metric, block, 
     for place, row in enumerate(rows.tolist()):
         distances = [slow_distance(embedded[row], p, metric) for p in prototypes]
         first, second = sorted(range(K), key=lambda column: distances[column])[:2]
-        assert (found.columns[place], found.runner_up[place]) == (first, second)
+        assert (found.prototypes[place], found.runner_up[place]) == (first, second)
         near = [found.similarities[place], found.runner_up_similarities[place]]
         expected = [math.exp(-distances[column] / 1.3) for column in (first, second)]
         assert near == pytest.approx(expected, abs=1e-5)
@@ -140,7 +140,7 @@ def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(metric, l
         torch.arange(K),
         torch.ones(K),
     )
-    assert trajectory.columns.tolist() == list(range(K))
+    assert trajectory.prototypes.tolist() == list(range(K))
     assert (trajectory.similarities > 1 - 1e-5).all()
     assert (trajectory.similarities <= 1).all()
 
@@ -151,7 +151,7 @@ def test_a_single_prototype_is_its_own_runner_up():
     trajectory = match_sentences(
         network, random_tensor(4, DIMENSION), torch.arange(4), torch.tensor([4])
     )
-    assert trajectory.columns.tolist() == trajectory.runner_up.tolist() == [0, 0, 0, 0]
+    assert trajectory.prototypes.tolist() == trajectory.runner_up.tolist() == [0, 0, 0, 0]
 
 
 @settings(max_examples=25, deadline=None)
@@ -166,7 +166,7 @@ def test_reading_many_documents_equals_reading_each_alone(lengths, most, task):
     for document, length in enumerate(lengths):
         steps = torch.zeros(length, K)
         for place in range(length):
-            column = trajectory.columns[start + place]
+            column = trajectory.prototypes[start + place]
             steps[place, column] = float(trajectory.similarities[start + place])
         alone = probabilities(torch.tensor(slow_lstm(reader, steps)), task).numpy()
         np.testing.assert_allclose(prediction.running[start : start + length], alone, atol=1e-5)

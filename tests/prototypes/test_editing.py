@@ -89,7 +89,7 @@ def test_documents_that_never_met_a_dropped_prototype_are_read_as_before(network
 def test_sentences_of_a_dropped_prototype_go_to_the_nearest_that_remain(edit):
     edited = edit(drop=[7])
     one = torch.tensor([[1.0, 0.1]])
-    found = match_sentences(edited.network, one, torch.arange(1), torch.tensor([1])).columns
+    found = match_sentences(edited.network, one, torch.arange(1), torch.tensor([1])).prototypes
     assert edited.prototypes.ids[found].tolist() == [4]
     assert edited.changes[0].nearest == 4
 

@@ -65,10 +65,10 @@ def test_blocks_give_what_all_sentences_at_once_give(monkeypatch):
 
 def test_cluster_means_are_those_of_the_sentences_nearest_to_each_prototype(monkeypatch):
     base, embedded, prototypes = random_tensor(100, 3), random_tensor(50, 4), random_tensor(5, 4)
-    rows = torch.arange(0, 100, 2)
+    index = torch.arange(0, 100, 2)
     nearest = torch.cdist(embedded, prototypes).argmin(dim=1)
     monkeypatch.setattr(projection, "_SENTENCES_PER_BLOCK", 7)
-    means = cluster_means(base, embedded, prototypes, rows=rows)
+    means = cluster_means(base, embedded, prototypes, index=index)
     for prototype in range(5):
-        expected = base[rows][nearest == prototype].sum(dim=0)
+        expected = base[index][nearest == prototype].sum(dim=0)
         torch.testing.assert_close(means[prototype], expected / expected.norm())

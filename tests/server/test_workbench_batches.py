@@ -145,7 +145,7 @@ def test_columns_of_any_kind_come_through(reading):
 
 def test_the_overview_counts_the_documents_of_each_prototype(reading, batch, classifier):
     found = reading.get(f"/batches/{batch['id']}/overview").json()
-    matched = [set(classifier.read([text]).columns.tolist()) for text in FILLED]
+    matched = [set(classifier.read([text]).prototypes.tolist()) for text in FILLED]
     expected = Counter(int(classifier.prototypes_.ids[n]) for each in matched for n in each)
     counted = {item["id"]: item["n_documents"] for item in found["prototypes"]}
     assert {number: n for number, n in counted.items() if n} == expected

@@ -88,7 +88,7 @@ def test_the_nearest_sentences_are_matched_to_the_prototype(reading, classifier)
     found = reading.computed(f"/prototypes/{number}/nearest", n=3).json()
     texts = [item["text"] for item in found["items"]]
     trajectory = classifier.read(texts)
-    assert set(classifier.prototypes_.ids[trajectory.columns].tolist()) == {number}
+    assert set(classifier.prototypes_.ids[trajectory.prototypes].tolist()) == {number}
     similarities = [item["similarity"] for item in found["items"]]
     assert similarities == sorted(similarities, reverse=True)
     for item in found["items"]:

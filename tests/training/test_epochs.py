@@ -18,7 +18,7 @@ def make_corpus(lengths: list[int]) -> Corpus:
     """Make documents whose rows and targets tell which document they belong to."""
     document = np.repeat(np.arange(len(lengths)), lengths)
     return Corpus(
-        rows=torch.arange(sum(lengths)) * 1000 + torch.from_numpy(document),
+        index=torch.arange(sum(lengths)) * 1000 + torch.from_numpy(document),
         lengths=torch.tensor(lengths),
         targets=torch.arange(len(lengths), dtype=torch.float32)[:, None],
     )
@@ -36,8 +36,8 @@ def test_batches_hold_every_document_whole_and_exactly_once(lengths, size, seed)
         assert padded <= 64 or len(documents) == 1
         assert len(batch.lengths) <= size
         found = [int(target) for target in batch.targets[:, 0]]
-        expected = [corpus.rows[starts[place] : starts[place + 1]] for place in found]
-        assert torch.equal(batch.rows, torch.cat(expected))
+        expected = [corpus.index[starts[place] : starts[place + 1]] for place in found]
+        assert torch.equal(batch.index, torch.cat(expected))
         assert batch.lengths.tolist() == [lengths[place] for place in found]
         seen += found
     assert sorted(seen) == list(range(len(lengths)))

@@ -182,7 +182,7 @@ def test_predictions_are_what_the_network_computes_in_training(selection, encode
     clf = make(encoder, quick.replace(selection=selection)).fit(reviews.texts, reviews.labels)
     network, lengths = clf.model_.network, torch.from_numpy(clf.read(reviews.texts).lengths)
     _, embeddings = clf.prepare(list(reviews.texts))
-    embedded = clf.model_.embed(embeddings.vectors[embeddings.rows])
+    embedded = clf.model_.embed(embeddings.vectors[embeddings.index])
     steps = network.steps(pairwise_distance(embedded, network.prototypes))
     padded = pad_documents(steps, lengths, int(lengths.max()))
     expected = torch.softmax(at_last_sentence(network.reader(padded), lengths), dim=-1).numpy()

@@ -78,8 +78,8 @@ def test_every_combination_gives_a_finite_loss_with_finite_gradients(
     network = make_network(Settings(selection=selection, accuracy_loss=loss, distance=distance))
     sentences = make_source(source)
     network.prototypes.data.copy_(sentences.base[:K])  # at no distance, where roots have no slope
-    rows = TIED if tied else None
-    value = batch_loss(network, sentences, make_batch(task), task, tied_rows=rows)
+    tied_index = TIED if tied else None
+    value = batch_loss(network, sentences, make_batch(task), task, tied_index=tied_index)
     value.backward()
     found = gradients(network, sentences)
     assert value.isfinite()
@@ -117,7 +117,7 @@ def make_run(source: SentenceSource) -> Run:
 def test_blocks_give_what_all_sentences_at_once_give(monkeypatch):
     run = make_run(make_source("adapted"))
     network = make_network(run.settings)
-    embedded, base = run.source.all_rows(run.candidates), run.source.base[run.candidates]
+    embedded, base = run.source.embed_all(run.candidates), run.source.base[run.candidates]
     torch.testing.assert_close(embedded, run.source(run.candidates))
     middles = cluster_means(base, embedded, network.prototypes.data)
     both = torch.cat([embedded, base], dim=1)
@@ -127,9 +127,9 @@ def test_blocks_give_what_all_sentences_at_once_give(monkeypatch):
     monkeypatch.setattr(algorithm, "_CANDIDATES_PER_BLOCK", 7)
     monkeypatch.setattr(sources, "_SENTENCES_PER_BLOCK", 5)
     monkeypatch.setattr(fitting, "_VECTORS_PER_BLOCK", 7)
-    torch.testing.assert_close(run.source.all_rows(run.candidates), embedded)
-    rows = algorithm.project_prototypes(network, run)
-    assert rows.tolist() == run.candidates[expected].tolist()
+    torch.testing.assert_close(run.source.embed_all(run.candidates), embedded)
+    index = algorithm.project_prototypes(network, run)
+    assert index.tolist() == run.candidates[expected].tolist()
     centred = centre_vectors(vectors, centring, "cpu")
     torch.testing.assert_close(centred, centring(torch.from_numpy(vectors)))
     assert not centred.is_inference()
@@ -162,7 +162,7 @@ def tuned(encoder):
     return FineTunedSource(torch.zeros(4, encoder.dimension), encoder, centring, TEXTS).eval()
 
 
-def test_an_encoder_in_training_gives_rows_in_the_order_asked_for(tuned, encoder, monkeypatch):
+def test_an_encoder_in_training_gives_vectors_in_the_order_asked_for(tuned, encoder, monkeypatch):
     encoded = torch.from_numpy(encoder.encode(TEXTS))
     expected = functional.normalize(encoded - 0.01, dim=-1)[ROWS]
     torch.testing.assert_close(tuned(ROWS), expected, atol=1e-5, rtol=0)

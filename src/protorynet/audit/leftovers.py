@@ -184,7 +184,7 @@ def _describe_artefact(
     sentence, name = corpus.sentences[found.place], corpus.model.labels.names[found.label]
     whole = int(corpus.is_first.sum())
     at_end = float((corpus.places_from_end[places] == 0).mean())
-    columns = np.bincount(corpus.reading.columns[places])
+    columns = np.bincount(corpus.reading.prototypes[places])
     prototype = corpus.model.prototypes[int(columns.argmax())]
     changed, tested = _count_changes_without(corpus, places)
     effect = f"Taken out, it changes {changed:,} of {counted(tested, 'test prediction')}. "

@@ -94,7 +94,7 @@ def _describe_suspects(
                 "probability": float(certainties[place]),
                 "sentence": quote(corpus.sentences[sentence]),
                 "effect": float(effects[start + step]),
-                "prototype": corpus.model.prototypes[int(part.columns[start + step])].id,
+                "prototype": corpus.model.prototypes[int(part.prototypes[start + step])].id,
             }
         )
     return sorted(found, key=lambda suspect: -suspect["probability"])
@@ -127,7 +127,7 @@ def _classes_in_test(corpus: AuditCorpus) -> list[Finding]:
 
 def _order_not_used(corpus: AuditCorpus, seed: int) -> list[Finding]:
     """Read the test documents shuffled; only those count whose order can be told."""
-    columns, offsets = corpus.reading.columns, corpus.reading.offsets[:-1]
+    columns, offsets = corpus.reading.prototypes, corpus.reading.offsets[:-1]
     varied = np.maximum.reduceat(columns, offsets) != np.minimum.reduceat(columns, offsets)
     chosen = varied & corpus.is_test
     count = int(chosen.sum())
@@ -208,7 +208,7 @@ def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
                 **corpus.example(int(corpus.documents[place])),
                 "text": quote(corpus.sentences[place]),
                 "similarity": float(similarities[place]),
-                "prototype": corpus.model.prototypes[int(corpus.reading.columns[place])].id,
+                "prototype": corpus.model.prototypes[int(corpus.reading.prototypes[place])].id,
             }
             for place in far[np.sort(first)[:5]].tolist()
         ],

@@ -32,7 +32,7 @@ def meaning_findings(corpus: AuditCorpus, evidence: WordEvidence) -> list[Findin
 
 def _boilerplate(corpus: AuditCorpus) -> list[Finding]:
     """Look for prototypes near which many more words are copied than elsewhere."""
-    columns = corpus.reading.columns
+    columns = corpus.reading.prototypes
     # The nearer half of its sentences show what a prototype stands for.
     near = {
         column: _nearest(corpus, column, int((columns == column).sum() + 1) // 2)
@@ -97,7 +97,7 @@ def _one_text(corpus: AuditCorpus) -> list[Finding]:
     """Look for prototypes most of whose sentences are one and the same text."""
     findings = []
     for column in range(len(corpus.model.prototypes)):
-        places = np.flatnonzero(corpus.reading.columns == column)
+        places = np.flatnonzero(corpus.reading.prototypes == column)
         if len(places) < _ENOUGH_SENTENCES:
             continue
         _, first, counts = np.unique(
@@ -175,7 +175,7 @@ def _foreign(corpus: AuditCorpus) -> list[Finding]:
 
 def _nearest(corpus: AuditCorpus, column: int, count: int) -> NDArray[np.int64]:
     """Return the sentences most like a prototype among those matched to it."""
-    places = np.flatnonzero(corpus.reading.columns == column)
+    places = np.flatnonzero(corpus.reading.prototypes == column)
     order = np.argsort(-corpus.reading.similarities[places], kind="stable")
     return places[order[:count]]
 
@@ -210,7 +210,7 @@ def _classes_without_prototype(corpus: AuditCorpus) -> list[Finding]:
 
 
 def _few_prototypes(corpus: AuditCorpus) -> list[Finding]:
-    counts = np.bincount(corpus.reading.columns, minlength=len(corpus.model.prototypes))
+    counts = np.bincount(corpus.reading.prototypes, minlength=len(corpus.model.prototypes))
     order = np.argsort(-counts, kind="stable")
     shares = counts[order] / counts.sum()
     first = order[: 1 if shares[0] >= _ONE_TAKES else 2].tolist()
@@ -231,7 +231,7 @@ def _few_prototypes(corpus: AuditCorpus) -> list[Finding]:
 
 
 def _unused_prototypes(corpus: AuditCorpus) -> list[Finding]:
-    used = corpus.reading.columns_used(len(corpus.model.prototypes))
+    used = corpus.reading.prototypes_used(len(corpus.model.prototypes))
     unused = np.flatnonzero(~used).tolist()
     if not unused:
         return []
@@ -284,7 +284,7 @@ def _class_rates(corpus: AuditCorpus) -> dict[int, NDArray[np.float64]]:
 def prototype_evidence(corpus: AuditCorpus, column: int) -> dict[str, Any]:
     """Return a prototype with how it is used and scored."""
     item = corpus.model.prototypes[column]
-    taken = corpus.reading.columns == column
+    taken = corpus.reading.prototypes == column
     return {
         "prototype": item.id,
         "text": quote(item.sentence),

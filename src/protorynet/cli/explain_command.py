@@ -328,10 +328,10 @@ def _take_part(table: Table, chosen: NDArray[np.bool_]) -> Table:
 def _learn(
     classifier: ProtoryNetClassifier, learning: Table, measuring: Table, label: str, states: int
 ) -> Automaton:
-    from protorynet.explain import class_place, learn_automaton
+    from protorynet.explain import class_index, learn_automaton
 
     model = classifier.model_
-    class_place(model, label)  # before minutes are spent on encoding
+    class_index(model, label)  # before minutes are spent on encoding
     trajectories = []
     for table in (learning, measuring):
         with naming_rows(table):

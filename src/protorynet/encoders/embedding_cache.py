@@ -68,12 +68,12 @@ class Segment:
         keys = self._load(self.keys_path, np.uint64)
         return None if keys is None or keys.shape[1] != 2 else np.array(keys)
 
-    def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32] | None:
-        """Return the embeddings at the given rows, or None where the segment cannot be used."""
+    def vectors(self, positions: NDArray[np.int64]) -> NDArray[np.float32] | None:
+        """Return the embeddings at some positions, or None where the segment cannot be used."""
         vectors = self._load(self.vectors_path, np.float32)
         if vectors is None:
             return None
-        chosen = vectors[rows] if rows.max() < len(vectors) else None
+        chosen = vectors[positions] if positions.max() < len(vectors) else None
         if chosen is None or not np.isfinite(chosen).all():
             self.remove()
             return None
@@ -128,17 +128,17 @@ class EmbeddingCache:
     ) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
         """Return which sentences are known, and the vectors of those, in order."""
         index = self._index(encoder)
-        places = index.find(_hash_sentences(sentences))
+        entries = index.find(_hash_sentences(sentences))
         found = np.zeros(len(sentences), dtype=np.bool_)
         vectors = np.empty((0, 0), dtype=np.float32)
-        wanted = np.flatnonzero(places >= 0)
-        owners, rows = index.owners[places[wanted]], index.rows[places[wanted]]
+        wanted = np.flatnonzero(entries >= 0)
+        owners, positions = index.owners[entries[wanted]], index.positions[entries[wanted]]
         # Within a segment in the order of the file, so that each is read once and forward.
-        order = np.lexsort((rows, owners))
+        order = np.lexsort((positions, owners))
         for part in np.split(order, np.flatnonzero(np.diff(owners[order])) + 1):
             if not len(part):
                 continue
-            chosen = index.segments[owners[part[0]]].vectors(rows[part])
+            chosen = index.segments[owners[part[0]]].vectors(positions[part])
             if chosen is None:
                 self._indexes.clear()
                 continue
@@ -159,8 +159,8 @@ class EmbeddingCache:
             return
         try:
             remove_orphans(self.folder)
-            rows = np.ascontiguousarray(vectors, dtype=np.float32)
-            write_segment(self._encoder_folder(encoder), _hash_sentences(sentences), rows)
+            floats = np.ascontiguousarray(vectors, dtype=np.float32)
+            write_segment(self._encoder_folder(encoder), _hash_sentences(sentences), floats)
         except OSError as error:
             self._writable = False
             warnings.warn(
@@ -222,19 +222,19 @@ class _Index:
     segments: tuple[Segment, ...]
     keys: NDArray[np.uint64]
     owners: NDArray[np.int64]
-    rows: NDArray[np.int64]
+    positions: NDArray[np.int64]
 
     def find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the place of each hash among the keys, -1 where there is none."""
+        """Return the position of each hash among the keys, -1 where there is none."""
         if not len(self.keys) or not len(hashes):
             return np.full(len(hashes), -1, dtype=np.int64)
         # Looking up in rising order walks through memory in order, several times faster.
         order = np.argsort(hashes[:, 0])
-        places = np.empty(len(hashes), dtype=np.int64)
-        places[order] = np.searchsorted(self.keys[:, 0], hashes[order, 0])
-        places[places == len(self.keys)] = 0
-        places[(self.keys[places] != hashes).any(axis=1)] = -1
-        return places
+        entries = np.empty(len(hashes), dtype=np.int64)
+        entries[order] = np.searchsorted(self.keys[:, 0], hashes[order, 0])
+        entries[entries == len(self.keys)] = 0
+        entries[(self.keys[entries] != hashes).any(axis=1)] = -1
+        return entries
 
 
 def _build_index(listed: tuple[Segment, ...]) -> _Index:
@@ -243,11 +243,11 @@ def _build_index(listed: tuple[Segment, ...]) -> _Index:
     lengths = [len(keys) for _, keys in usable]
     keys = np.concatenate([np.empty((0, 2), dtype=np.uint64), *(keys for _, keys in usable)])
     owners = np.repeat(np.arange(len(usable)), lengths)
-    rows = np.arange(len(keys)) - np.repeat(np.cumsum([0, *lengths])[:-1], lengths)
+    positions = np.arange(len(keys)) - np.repeat(np.cumsum([0, *lengths])[:-1], lengths)
     order = np.argsort(keys[:, 0], kind="stable")
     segments = tuple(segment for segment, _ in usable)
-    # Columns of their own, so that searching the first half does not stride over the second.
-    return _Index(listed, segments, np.asfortranarray(keys[order]), owners[order], rows[order])
+    # Halves side by side, so that searching the first half does not stride over the second.
+    return _Index(listed, segments, np.asfortranarray(keys[order]), owners[order], positions[order])
 
 
 def list_segments(folder: Path) -> list[Segment]:

@@ -46,7 +46,7 @@ class Encoder(Protocol):
         """A text that changes whenever the vectors would change."""
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
-        """Return one row per sentence, each of the same width."""
+        """Return one vector per sentence, each of the same width."""
 
 
 @runtime_checkable
@@ -56,13 +56,13 @@ class WindowedEncoder(Encoder, TokenCounter, Protocol):
 
 @dataclass(frozen=True)
 class Embeddings:
-    """One float32 row of `vectors` per distinct sentence, and the row of each sentence."""
+    """One float32 vector per distinct sentence, and the index into these of each sentence."""
 
     vectors: NDArray[np.float32]
-    rows: NDArray[np.int64]
+    index: NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.index)
 
     @property
     def dimension(self) -> int:
@@ -90,11 +90,11 @@ def encode_corpus(
         Whether to show progress on standard error.
     """
     position: dict[str, int] = {}
-    rows = np.array([position.setdefault(text, len(position)) for text in texts], dtype=np.int64)
+    index = np.array([position.setdefault(text, len(position)) for text in texts], dtype=np.int64)
     sentences = list(position)
     if not sentences:
         width = int(getattr(encoder, "dimension", 0))
-        return Embeddings(np.empty((0, width), dtype=np.float32), rows)
+        return Embeddings(np.empty((0, width), dtype=np.float32), index)
     found = np.zeros(len(sentences), dtype=np.bool_)
     known = np.empty((0, 0), dtype=np.float32)
     if getattr(encoder, "is_quick", False):
@@ -103,7 +103,7 @@ def encode_corpus(
         found, known = cache.get(encoder, sentences)
     missing = np.flatnonzero(~found)
     with progress_bar(f"Encoding {len(missing)} sentences", len(missing), enabled=progress) as bar:
-        fresh = _encode_missing(encoder, [sentences[row] for row in missing], cache, bar)
+        fresh = _encode_missing(encoder, [sentences[number] for number in missing], cache, bar)
     if len(known) and len(fresh) and known.shape[1] != fresh.shape[1]:
         raise EncoderError(
             f"the encoder {encoder.name!r} returned {fresh.shape[1]} components per sentence, but "
@@ -113,19 +113,19 @@ def encode_corpus(
     vectors = np.empty((len(sentences), width), dtype=np.float32)
     vectors[found] = known.reshape(-1, width)
     vectors[missing] = fresh.reshape(-1, width)
-    return Embeddings(vectors, rows)
+    return Embeddings(vectors, index)
 
 
 def stack_sequences(sequences: Sequence[NDArray[Any]]) -> tuple[Embeddings, NDArray[np.int64]]:
-    """Return the embeddings of documents given as arrays, a row per sentence, and their lengths."""
+    """Return the embeddings of documents given as arrays of sentences, and their lengths."""
     if len(sequences) == 0:
         raise InputError("no sequences were given; one array per document was expected.")
     arrays: list[NDArray[np.float32]] = []
-    for index, sequence in enumerate(sequences):
-        array = _check_sequence(f"sequence {index}", sequence)
+    for number, sequence in enumerate(sequences):
+        array = _check_sequence(f"sequence {number}", sequence)
         if arrays and array.shape[1] != arrays[0].shape[1]:
             raise InputError(
-                f"sequence {index} has {array.shape[1]} components per sentence, but sequence 0 "
+                f"sequence {number} has {array.shape[1]} components per sentence, but sequence 0 "
                 f"has {arrays[0].shape[1]}; all should come from one encoder."
             )
         arrays.append(array)
@@ -139,11 +139,11 @@ def _encode_missing(
 ) -> NDArray[np.float32]:
     # Like lengths together need little padding; the longest first, so that the time left is
     # never guessed too short and a lack of memory shows at once.
-    order = sorted(range(len(sentences)), key=lambda row: -len(sentences[row]))
+    order = sorted(range(len(sentences)), key=lambda number: -len(sentences[number]))
     result = np.empty((0, 0), dtype=np.float32)
     for start in range(0, len(order), SENTENCES_PER_SEGMENT):
         chunk = order[start : start + SENTENCES_PER_SEGMENT]
-        texts = [sentences[row] for row in chunk]
+        texts = [sentences[number] for number in chunk]
         parts: list[NDArray[np.float32]] = []
         for step in range(0, len(texts), SENTENCES_PER_STEP):
             some = texts[step : step + SENTENCES_PER_STEP]

@@ -110,7 +110,7 @@ class Bfloat16Encoder:
         self.teacher = teacher
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
-        """Return one row per sentence; what lies beyond the window is not read."""
+        """Return one vector per sentence; what lies beyond the window is not read."""
         return self.teacher.encode(sentences)
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:

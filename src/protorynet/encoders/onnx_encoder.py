@@ -29,7 +29,7 @@ OPSET = 17
 _RUNTIME_DOMAIN = "com.microsoft"
 LARGEST_LEVEL = 127.0
 ZERO_LEVEL = 128
-# A row of zeros would be divided by zero.
+# A vector of zeros would be divided by zero.
 SMALLEST_SCALE = 1e-12
 
 
@@ -72,7 +72,7 @@ class OnnxEncoder:
         self.dimension: int = width if isinstance(width, int) else self.encode([""]).shape[1]
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
-        """Return one row per sentence; what lies beyond the window is not read."""
+        """Return one vector per sentence; what lies beyond the window is not read."""
         tokens = self.tokenizer.tokenize(sentences)
         if not tokens:
             return np.empty((0, self.dimension), dtype=np.float32)
@@ -104,10 +104,10 @@ class OnnxEncoder:
         return self  # nothing in it ever changes, and a session cannot be copied
 
     def _run(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-        # A row by itself is summed in another order than one among others, which the last bit of
+        # A text by itself is summed in another order than one among others, which the last bit of
         # its vector would show.
-        rows = [0, 0] if len(ids) == 1 else slice(None)
-        feed = dict(zip(_INPUTS, (ids[rows], mask[rows]), strict=True))
+        twice = [0, 0] if len(ids) == 1 else slice(None)
+        feed = dict(zip(_INPUTS, (ids[twice], mask[twice]), strict=True))
         (vectors,) = run_session(self._session, (_OUTPUT,), feed, self.source)
         expected = len(feed["ids"])
         if vectors.ndim != 2 or len(vectors) != expected or vectors.dtype != np.float32:
@@ -197,7 +197,7 @@ def export_encoder(network: SentenceNetwork, path: Path) -> None:
     config: Any = network.backbone.config
     attention = config._attn_implementation
     device = next(network.parameters()).device
-    # Two rows of unequal length, so that nothing in the graph is taken for a constant.
+    # Two texts of unequal length, so that nothing in the graph is taken for a constant.
     ids = torch.ones(2, 5, dtype=torch.long, device=device)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], device=device)
     sizes = {0: "rows", 1: "tokens"}
@@ -236,7 +236,7 @@ def quantise(source: Path, target: Path) -> None:
     ONNX Runtime's own dynamic quantisation gives a whole batch one scale, so that a sentence's
     vector would depend on the sentences beside it. Here every token has a scale of its own::
 
-        row = max |x| / 127      x ≈ row · (u − 128)      x·W ≈ row · column · ((u − 128)·w)
+        s = max |x| / 127      x ≈ s · (u − 128)      x·W ≈ s · t · ((u − 128)·w)
 
     `source` is a graph in float32, as `export_encoder` writes it.
     """
@@ -290,20 +290,20 @@ def _quantise_products(graph: GraphProto) -> int:
             size = add("Abs", [given], f"{given}_size")
             most = add("ReduceMax", [size], f"{given}_most", axes=[-1], keepdims=1)
             some = add("Max", [most, smallest], f"{given}_some")
-            row = add("Div", [some, steps], f"{given}_row")
-            share = add("Div", [given, row], f"{given}_share")
+            scale = add("Div", [some, steps], f"{given}_row")
+            share = add("Div", [given, scale], f"{given}_share")
             levels = add("QuantizeLinear", [share, one, zero], f"{given}_levels")
-            quantised[given] = levels, row
-        levels, row = quantised[given]
+            quantised[given] = levels, scale
+        levels, scale = quantised[given]
         matrix = weights[weight]
         scales = np.maximum(np.abs(matrix).max(axis=0), SMALLEST_SCALE) / LARGEST_LEVEL
         # Unsigned weights, which no processor could overflow on, take half as long again.
         matrix_levels = constant(f"{weight}_levels", np.rint(matrix / scales), np.int8)
-        columns = constant(f"{weight}_columns", scales, np.float32)
-        operands = [levels, matrix_levels, one, columns, zero]
+        matrix_scales = constant(f"{weight}_columns", scales, np.float32)
+        operands = [levels, matrix_levels, one, matrix_scales, zero]
         product = f"{result}_product"
         add("MatMulIntegerToFloat", operands, product, domain=_RUNTIME_DOMAIN)
-        add("Mul", [product, row], result)
+        add("Mul", [product, scale], result)
         products += 1
     used = {name for node in nodes for name in node.input}
     kept = [each for each in graph.initializer if each.name in used]

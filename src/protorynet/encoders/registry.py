@@ -93,8 +93,8 @@ def load_encoder(
     if variant is None or _is_folder(Path(spec).expanduser()) or _named_folder(str(spec)):
         return _load_transformer(spec, device, fetch=fetch)
     base = given if isinstance(spec, str) else Path(given)
-    place = device if variant == "bf16" else "cpu"
-    return make_variant(_load_transformer(base, place, fetch=fetch), variant)
+    where = device if variant == "bf16" else "cpu"
+    return make_variant(_load_transformer(base, where, fetch=fetch), variant)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The network from token ids to sentence embeddings, in padded rows or packed without padding."""
+"""The network from token ids to sentence embeddings, padded or packed without padding."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SentenceNetwork(nn.Module):
         self.heads = nn.Sequential(*heads)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return one embedding per row of token ids; the mask is 0 on padding."""
+        """Return one embedding per list of token ids; the mask is 0 on padding."""
         output = self.backbone(input_ids=input_ids, attention_mask=attention_mask, return_dict=True)
         tokens: Tensor = output.last_hidden_state
         mask = attention_mask.unsqueeze(-1).to(tokens.dtype)
@@ -63,7 +63,7 @@ class SentenceNetwork(nn.Module):
         return result
 
     def forward_packed(self, tokens: Tensor, lengths: Tensor, longest: int) -> Tensor:
-        """Return one embedding per sentence of a row of tokens, one sentence after the other.
+        """Return one embedding per sentence of a run of tokens, one sentence after the other.
 
         The same as `forward`, but nothing is computed for padding, and a few large matrix products
         take the place of many small ones. No sentence is empty, and none is longer than `longest`.
@@ -100,7 +100,7 @@ def evaluating(network: nn.Module) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Packing:
-    """Where each sentence lies in a row of tokens."""
+    """Where each sentence lies in a run of tokens."""
 
     lengths: Tensor
     # The most tokens of one sentence, and those of all: nothing has to wait for a GPU to tell them.
@@ -114,13 +114,13 @@ class Packing:
 
     @cached_property
     def positions(self) -> Tensor:
-        """Place of each token in its sentence."""
+        """Position of each token in its sentence."""
         starts = self.bounds[:-1].repeat_interleave(self.lengths, output_size=self.total)
         return torch.arange(self.total, device=starts.device) - starts
 
     @cached_property
     def groups(self) -> list[tuple[Tensor, Tensor]]:
-        """Sentences of like length: the places of their tokens, padded, and which are real."""
+        """Sentences of like length: the positions of their tokens, padded, and which are real."""
         order = torch.argsort(self.lengths, stable=True)
         lengths = self.lengths[order].tolist()
         groups, start = [], 0
@@ -132,10 +132,10 @@ class Packing:
                 if padded - tokens > MOST_PADDING_IN_GROUPS * padded:
                     break
                 stop += 1
-            rows = order[start:stop]
-            inside = torch.arange(lengths[stop - 1], device=rows.device)
-            real = inside < self.lengths[rows, None]
-            groups.append((torch.where(real, self.bounds[rows, None] + inside, 0), real))
+            chosen = order[start:stop]
+            inside = torch.arange(lengths[stop - 1], device=chosen.device)
+            real = inside < self.lengths[chosen, None]
+            groups.append((torch.where(real, self.bounds[chosen, None] + inside, 0), real))
             start = stop
         return groups
 
@@ -201,10 +201,10 @@ def _attend(
         assert isinstance(result, Tensor)
         return result[None], None
     result = torch.empty_like(v)
-    for places, real in packing.groups:
-        padded = [tensor[places].transpose(1, 2) for tensor in (q, k, v)]
+    for tokens, real in packing.groups:
+        padded = [tensor[tokens].transpose(1, 2) for tensor in (q, k, v)]
         group = functional.scaled_dot_product_attention(
             padded[0], padded[1], padded[2], real[:, None, None], scale=scaling
         )
-        result = result.index_copy(0, places[real], group.transpose(1, 2)[real])
+        result = result.index_copy(0, tokens[real], group.transpose(1, 2)[real])
     return result[None], None

@@ -55,10 +55,10 @@ class SentenceTokenizer:
 
         A batch has at most `most` tokens, padding included; `spare` is the padding that is cheaper
         than another batch. None: a text is padded to a length that follows from its own alone, so
-        that where every row is computed by itself, as on a CPU, its vector does not depend on its
+        that where every text is computed by itself, as on a CPU, its vector does not depend on its
         neighbours in a batch, not in the last bit.
         """
-        lengths = np.array([len(row) for row in tokens], dtype=np.int64)
+        lengths = np.array([len(each) for each in tokens], dtype=np.int64)
         order = np.argsort(-lengths, kind="stable")
         if spare is None:
             # Never beyond the window, where an encoder may have no positions.
@@ -68,7 +68,7 @@ class SentenceTokenizer:
             lengths = np.maximum(lengths, 1)
             groups = _like_groups(lengths[order], most, spare)
         return order, (
-            self._pad([tokens[row] for row in order[start:stop]], int(lengths[order[start]]))
+            self._pad([tokens[each] for each in order[start:stop]], int(lengths[order[start]]))
             for start, stop in groups
         )
 
@@ -88,11 +88,11 @@ class SentenceTokenizer:
         return ids
 
     def _pad(
-        self, rows: list[list[int]], width: int
+        self, texts: list[list[int]], width: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         # A text without a single token still needs a place to look at.
-        filled = [row or [self.pad_token_id] for row in rows]
-        lengths = np.array([len(row) for row in filled])
+        filled = [each or [self.pad_token_id] for each in texts]
+        lengths = np.array([len(each) for each in filled])
         mask = np.arange(width) < lengths[:, None]
         ids = np.full(mask.shape, self.pad_token_id, dtype=np.int64)
         ids[mask] = np.concatenate(filled)
@@ -189,7 +189,7 @@ def _like_groups(lengths: NDArray[np.int64], most: int, spare: int) -> Iterator[
         run = lengths[start : start + max(1, most // longest)]
         padded = longest * np.arange(1, len(run) + 1)
         too_much = padded - np.cumsum(run) > np.maximum(spare, MOST_PADDING_SHARE * padded)
-        # The first row pads nothing, so no run is empty.
+        # The first text pads nothing, so no run is empty.
         stop = start + (int(np.argmax(too_much)) if too_much.any() else len(run))
         yield start, stop
         start = stop
@@ -205,6 +205,6 @@ def _equal_groups(widths: NDArray[np.int64], most: int) -> Iterator[tuple[int, i
     """Cut falling widths into runs of one width, of at most so many tokens."""
     cuts = np.flatnonzero(np.diff(widths)) + 1
     for start, stop in zip([0, *cuts], [*cuts, len(widths)], strict=True):
-        rows = max(1, most // int(widths[start]))
-        for first in range(start, stop, rows):
-            yield first, min(first + rows, stop)
+        size = max(1, most // int(widths[start]))
+        for first in range(start, stop, size):
+            yield first, min(first + size, stop)

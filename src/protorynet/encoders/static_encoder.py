@@ -42,7 +42,7 @@ class StaticEncoder:
     Parameters
     ----------
     vectors, tokenizer
-        One float32 row per token id, its weight included, zero where a token says nothing; and
+        One float32 vector per token id, its weight included, zero where a token says nothing; and
         what turns texts into token ids.
     name, fingerprint
         What people call the encoder; a text that changes whenever the vectors would change.
@@ -86,7 +86,7 @@ class StaticEncoder:
         )
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
-        """Return one row per sentence; what lies beyond the window is not read."""
+        """Return one vector per sentence; what lies beyond the window is not read."""
         result = np.empty((len(sentences), self.dimension), dtype=np.float32)
         for start in range(0, len(sentences), SENTENCES_AT_ONCE):
             part = sentences[start : start + SENTENCES_AT_ONCE]
@@ -174,7 +174,7 @@ def _distil_tokens(
     """Return a weighted vector for every token id; special tokens get zeros."""
     words = teacher.tokenizer.tokenizer
     encoding = words.encode("a")
-    spoken = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]
+    spoken = [at for at, special in enumerate(encoding.special_tokens_mask) if not special]
     first, last = (spoken[0], spoken[-1]) if spoken else (1, 0)
     before, after = encoding.ids[:first], encoding.ids[last + 1 :]
     special = {i for i, token in words.get_added_tokens_decoder().items() if token.special}
@@ -214,9 +214,9 @@ def _encode_alone(
     ):
         for start in range(0, len(ids), TOKENS_PER_BATCH):
             some = ids[start : start + TOKENS_PER_BATCH]
-            rows = np.tile(np.array([*before, 0, *after], dtype=np.int64), (len(some), 1))
-            rows[:, len(before)] = some
-            tokens = torch.from_numpy(rows).to(device)
+            alone = np.tile(np.array([*before, 0, *after], dtype=np.int64), (len(some), 1))
+            alone[:, len(before)] = some
+            tokens = torch.from_numpy(alone).to(device)
             vectors = teacher.network(tokens, torch.ones_like(tokens))
             result[start : start + len(some)] = vectors.float().cpu().numpy()
             advance(len(some))
@@ -232,7 +232,7 @@ def _standardise(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _principal_axes(centred: NDArray[np.float32], dimension: int) -> NDArray[np.float32]:
-    """Return the axes of most variance as columns, the largest component of each positive."""
+    """Return the axes of most variance side by side, the largest component of each positive."""
     exact = centred.astype(np.float64)
     _, axes = np.linalg.eigh(exact.T @ exact)
     leading = axes[:, ::-1][:, :dimension]

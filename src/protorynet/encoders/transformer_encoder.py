@@ -73,7 +73,7 @@ class TransformerEncoder:
     network
         The torch module from token ids and attention mask to embeddings, for fine-tuning.
     dimension, window, pad_token_id
-        Components of an embedding; most tokens read of one text; the id that fills short rows.
+        Components of an embedding; most tokens read of one text; the id that pads short texts.
     source
         The file of the weights as they were loaded.
     """
@@ -118,7 +118,7 @@ class TransformerEncoder:
         return self._fingerprints[version]
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
-        """Return one row per sentence; what lies beyond the window is not read."""
+        """Return one vector per sentence; what lies beyond the window is not read."""
         tokens = self.tokenize(sentences)
         result = np.empty((len(tokens), self.dimension), dtype=np.float32)
         if not tokens:

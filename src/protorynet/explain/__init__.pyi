@@ -6,7 +6,7 @@ from protorynet.automaton import (
 )
 
 from .automaton_learning import (
-    class_place as class_place,
+    class_index as class_index,
     learn_automata as learn_automata,
     learn_automaton as learn_automaton,
     stored_automaton as stored_automaton,

@@ -55,17 +55,17 @@ def learn_automaton(
     held_out, max_states
         Other documents, on which only the fidelity is measured; and the most states.
     """
-    return next(_learn(model, train, [class_place(model, label)], held_out, max_states))
+    return next(_learn(model, train, [class_index(model, label)], held_out, max_states))
 
 
 def learn_automata(
     model: Model, train: Reading, *, held_out: Reading | None = None, progress: bool = False
 ) -> tuple[Automaton, ...]:
     """Summarise what a model does for each of its classes, reading the documents only once."""
-    places = range(len(model.labels.names))
+    labels = range(len(model.labels.names))
     automata = []
-    with progress_bar("Automata", len(places), enabled=progress) as advance:
-        for automaton in _learn(model, train, places, held_out, _MOST_STATES):
+    with progress_bar("Automata", len(labels), enabled=progress) as advance:
+        for automaton in _learn(model, train, labels, held_out, _MOST_STATES):
             automata.append(automaton)
             advance(1)
     return tuple(automata)
@@ -73,16 +73,16 @@ def learn_automata(
 
 def stored_automaton(model: Model, label: object) -> Automaton:
     """Return the automaton of a class that the model holds."""
-    place = class_place(model, label)
+    number = class_index(model, label)
     if not model.automata:
         raise InputError(
             "the model holds no automata: it was edited without training the reader again, or "
             "made before automata were kept. Give documents to learn one from (X, or --data FILE)."
         )
-    return model.automata[place]
+    return model.automata[number]
 
 
-def class_place(model: Model, label: object) -> int:
+def class_index(model: Model, label: object) -> int:
     """Return the position of a class among the model's outputs; refuse what is no class."""
     names = model.labels.names
     if str(label) not in names:
@@ -101,14 +101,14 @@ class _Judged:
         self.members = model.labels.decide(reading.probabilities)
         self.walk = Walk(reading, self.members[:, 0])
 
-    def fidelity(self, machine: _Machine, place: int) -> float:
-        walk = self.walk.for_class(self.members[:, place])
+    def fidelity(self, machine: _Machine, label: int) -> float:
+        walk = self.walk.for_class(self.members[:, label])
         return walk.fidelity(machine.table, machine.start, machine.accepting)
 
 
 @dataclass(frozen=True)
 class _Machine:
-    """The next state by state and column, and whether and how much each state believes."""
+    """The next state by state and prototype, and whether and how much each state believes."""
 
     table: NDArray[np.int64]
     start: int
@@ -138,7 +138,7 @@ class _Machine:
 
     def sort_by_belief(self, tree: PrefixTree, running: NDArray[np.float32]) -> _Machine:
         """Return the machine with the model's own mean beliefs, its states in their order."""
-        states = tree.states(self.table, self.start)[tree.places]
+        states = tree.states(self.table, self.start)[tree.nodes]
         counts = np.bincount(states, minlength=len(self.table))
         sums = np.bincount(states, running, len(self.table))
         # Rounding may lead a mean of ones beyond one.
@@ -148,7 +148,7 @@ class _Machine:
 
 
 def _learn(
-    model: Model, train: Reading, places: Sequence[int], held_out: Reading | None, max_states: int
+    model: Model, train: Reading, labels: Sequence[int], held_out: Reading | None, max_states: int
 ) -> Iterator[Automaton]:
     """Learn the automata of some classes in turn; what they share is computed once."""
     if max_states < 1:
@@ -160,22 +160,22 @@ def _learn(
     ids_only = _judge(model, (held_out or train).with_full_similarity())
     part = _take_some(model, trained)
     tree = grow_tree(part.reading, part.members[:, 0])
-    machines = _find_machines(model, part, tree, places, max_states)
-    for place, machine in zip(places, machines, strict=True):
+    machines = _find_machines(model, part, tree, labels, max_states)
+    for label, machine in zip(labels, machines, strict=True):
         nodes = tree.states(machine.table, machine.start)
         traffic = np.zeros_like(machine.table)
-        np.add.at(traffic, (nodes[tree.parents[1:]], tree.columns[1:]), tree.documents[1:])
+        np.add.at(traffic, (nodes[tree.parents[1:]], tree.prototypes[1:]), tree.documents[1:])
         yield Automaton(
-            label=model.labels.names[place],
+            label=model.labels.names[label],
             prototypes=tuple(item.id for item in model.prototypes),
             states=_describe_states(machine, np.bincount(nodes, tree.documents, len(traffic))),
             start=machine.start,
             transitions=tuple(map(tuple, machine.table.tolist())),
             traffic=tuple(map(tuple, traffic.tolist())),
-            patterns=_find_patterns(model, part, tree, place),
-            fidelity_train=trained.fidelity(machine, place),
-            fidelity_held_out=None if others is None else others.fidelity(machine, place),
-            fidelity_ids_only=ids_only.fidelity(machine, place),
+            patterns=_find_patterns(model, part, tree, label),
+            fidelity_train=trained.fidelity(machine, label),
+            fidelity_held_out=None if others is None else others.fidelity(machine, label),
+            fidelity_ids_only=ids_only.fidelity(machine, label),
             n_train=len(train.lengths),
             n_held_out=0 if held_out is None else len(held_out.lengths),
         )
@@ -196,14 +196,14 @@ def _take_some(model: Model, judged: _Judged) -> _Judged:
 
 
 def _find_machines(
-    model: Model, part: _Judged, tree: PrefixTree, places: Sequence[int], max_states: int
+    model: Model, part: _Judged, tree: PrefixTree, labels: Sequence[int], max_states: int
 ) -> Iterator[_Machine]:
-    labels = model.labels
-    usage = np.bincount(part.reading.columns, minlength=len(model.prototypes))
-    reader = BeliefReader(model.network.reader, labels.task, usage)
-    either = labels.task == "multiclass" and len(labels.names) == 2
+    task, names = model.labels.task, model.labels.names
+    usage = np.bincount(part.reading.prototypes, minlength=len(model.prototypes))
+    reader = BeliefReader(model.network.reader, task, usage)
+    either = task == "multiclass" and len(names) == 2
     first_states = max(max_states, _FIRST_STATES)
-    for beliefs in reader.beliefs(tree, [1] if either else places):
+    for beliefs in reader.beliefs(tree, [1] if either else labels):
         members = part.members[:, beliefs.label]
         walk = part.walk.for_class(members)
         quotient = form_quotient(tree, members, beliefs, reader, most=first_states)
@@ -211,7 +211,7 @@ def _find_machines(
         machine = _reachable_machine(quotient, retarget(quotient, walk, len(members)))
         machine = machine.sort_by_belief(tree, part.reading.running[:, beliefs.label])
         if either:
-            yield from (machine if place else machine.mirror() for place in places)
+            yield from (machine if label else machine.mirror() for label in labels)
         else:
             yield machine
 
@@ -227,19 +227,19 @@ def _reachable_machine(quotient: Quotient, table: NDArray[np.int64]) -> _Machine
 
 
 def _describe_states(machine: _Machine, visits: NDArray[np.int64]) -> tuple[State, ...]:
-    columns = (machine.belief.tolist(), machine.accepting.tolist(), visits.astype(int).tolist())
-    return tuple(State(number, *values) for number, values in enumerate(zip(*columns, strict=True)))
+    facts = (machine.belief.tolist(), machine.accepting.tolist(), visits.astype(int).tolist())
+    return tuple(State(number, *values) for number, values in enumerate(zip(*facts, strict=True)))
 
 
 def _find_patterns(
-    model: Model, part: _Judged, tree: PrefixTree, place: int
+    model: Model, part: _Judged, tree: PrefixTree, label: int
 ) -> tuple[Pattern, ...]:
     ids = [item.id for item in model.prototypes]
-    counted = tree.for_class(part.members[:, place], part.reading.lengths)
+    counted = tree.for_class(part.members[:, label], part.reading.lengths)
     support = max(_PATTERN_DOCUMENTS, int(np.ceil(_PATTERN_SHARE * len(part.members))))
     return tuple(
         Pattern(
-            tuple(ids[column] for column in counted.prefix(node)),
+            tuple(ids[position] for position in counted.prefix(node)),
             int(counted.documents[node]),
             float(counted.members[node] / counted.documents[node]),
         )

@@ -188,7 +188,7 @@ def evaluate_model(
             model, sentences, embeddings, shown, pretrained=pretrained, seed=seed
         )
         again = model.match(Embeddings(shown, np.arange(len(shown))), np.ones(len(shown), np.int64))
-        replaced = again.take(reading.columns, reading.lengths)
+        replaced = again.take(reading.prototypes, reading.lengths)
         found["substitution_agreement"] = _agreement(model, replaced, predicted)
         error = (model.embed(shown) - model.network.prototypes).abs().max()
         found["prototype_error"] = float(error)
@@ -278,7 +278,7 @@ def _most_important(effects: NDArray[np.float32], lengths: NDArray[np.int64]) ->
 
 
 def _usage(model: Model, reading: Reading) -> dict[str, float | str]:
-    counts = np.bincount(reading.columns, minlength=len(model.prototypes))
+    counts = np.bincount(reading.prototypes, minlength=len(model.prototypes))
     share = counts / counts.sum()
     used = share[share > 0]
     return {
@@ -295,9 +295,9 @@ def _automata(
         missing = " The model holds no automata."
         return {"automaton_fidelity": missing, "automaton_states": missing}
     walk, shares = Walk(reading, predicted[:, 0]), []
-    for place, automaton in enumerate(model.automata):
+    for label, automaton in enumerate(model.automata):
         accepting = np.array([state.accepting for state in automaton.states])
-        members = walk.for_class(predicted[:, place])
+        members = walk.for_class(predicted[:, label])
         shares.append(members.fidelity(np.array(automaton.transitions), automaton.start, accepting))
     most = max(len(automaton.states) for automaton in model.automata)
     return {"automaton_fidelity": float(np.mean(shares)), "automaton_states": float(most)}

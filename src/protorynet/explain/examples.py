@@ -27,8 +27,8 @@ _SAME_SENTENCE = 0.98  # similarity from which a sentence is its prototype
 class LabelledDocuments:
     """Documents of one split, those without a sentence included, prepared for a model.
 
-    `rows` is where each text stands in its table, counted from 0; `targets` are one-hot or
-    multi-hot labels, a row per text.
+    `rows` is where each text stands in its table, counted from 0; `targets` are the
+    one-hot or multi-hot labels of each text.
     """
 
     texts: Sequence[str]
@@ -103,33 +103,33 @@ class Misled:
         return len(self.rows)
 
 
-def documents_at(documents: LabelledDocuments, places: NDArray[np.int64]) -> LabelledDocuments:
-    """Return some of the documents, none of them empty, in the order of `places`."""
+def documents_at(documents: LabelledDocuments, chosen: NDArray[np.int64]) -> LabelledDocuments:
+    """Return some of the documents, none of them empty, in the order of `chosen`."""
     old = documents.sentences
     ends = np.cumsum(old.lengths)
-    steps = [np.arange(ends[place] - old.lengths[place], ends[place]) for place in places]
+    steps = [np.arange(ends[each] - old.lengths[each], ends[each]) for each in chosen]
     where = np.concatenate([np.zeros(0, np.int64), *steps])
-    rows, inverse = np.unique(documents.embeddings.rows[where], return_inverse=True)
+    used, inverse = np.unique(documents.embeddings.index[where], return_inverse=True)
     sentences = Sentences(
-        tuple(old.texts[place] for place in where.tolist()),
+        tuple(old.texts[sentence] for sentence in where.tolist()),
         old.starts[where],
         old.ends[where],
-        np.repeat(np.arange(len(places)), [len(each) for each in steps]),
-        len(places),
+        np.repeat(np.arange(len(chosen)), [len(each) for each in steps]),
+        len(chosen),
     )
     return LabelledDocuments(
-        [documents.texts[place] for place in places.tolist()],
-        documents.rows[places],
+        [documents.texts[document] for document in chosen.tolist()],
+        documents.rows[chosen],
         sentences,
-        Embeddings(documents.embeddings.vectors[rows], inverse.reshape(-1).astype(np.int64)),
-        documents.targets[places],
+        Embeddings(documents.embeddings.vectors[used], inverse.reshape(-1).astype(np.int64)),
+        documents.targets[chosen],
     )
 
 
 def confident_mistakes(
     model: Model, reading: Reading, truth: NDArray[np.bool_], most: int
 ) -> NDArray[np.int64]:
-    """Return the places of the documents with wrong predictions, the most confident first."""
+    """Return the positions of the documents with wrong predictions, the most confident first."""
     certainty = _wrongness(model, reading, truth).max(axis=1)
     wrong = np.flatnonzero(certainty > 0)
     return wrong[np.argsort(-certainty[wrong], kind="stable")][:most]
@@ -138,7 +138,7 @@ def confident_mistakes(
 def choose_telling(
     reading: Reading, truth: NDArray[np.bool_], predicted: NDArray[np.bool_], most: int
 ) -> NDArray[np.int64]:
-    """Return the place of one document per class, for the most frequent classes.
+    """Return the position of one document per class, for the most frequent classes.
 
     Each is predicted correctly, preferably short, and its verdict moved most between sentences.
     """
@@ -163,7 +163,7 @@ def choose_plainest(
     predicted: NDArray[np.bool_],
     texts: Sequence[str],
 ) -> int | None:
-    """Return the place of the document that best shows a newcomer how the model reads.
+    """Return the position of the document that best shows a newcomer how the model reads.
 
     Of short documents, predicted correctly and surely, whose sentences match different prototypes,
     the one whose least similar match is the most similar; else the shortest predicted correctly.
@@ -179,9 +179,9 @@ def choose_plainest(
     if not plain.any():
         return int(np.where(right, lengths, lengths.max() + 1).argmin())
     varied = np.minimum.reduceat(reading.similarities, starts)
-    for place in np.flatnonzero(plain):
-        steps = reading.columns[starts[place] : starts[place] + reading.lengths[place]]
-        varied[place] += len(set(steps.tolist())) / len(steps)
+    for document in np.flatnonzero(plain):
+        steps = reading.prototypes[starts[document] : starts[document] + reading.lengths[document]]
+        varied[document] += len(set(steps.tolist())) / len(steps)
     return int(np.where(plain, varied, -1).argmax())
 
 
@@ -207,15 +207,15 @@ def explain_mistakes(model: Model, documents: LabelledDocuments) -> tuple[Mistak
     is_missed = truth[np.arange(len(truth)), labels]
     pushes = np.where(np.repeat(is_missed, reading.lengths), -effects, effects)
     mistakes = []
-    for place, example in enumerate(explain_examples(model, documents)):
-        push = pushes[reading.offsets[place] : reading.offsets[place + 1]]
-        blamed, label = int(push.argmax()), int(labels[place])
+    for document, example in enumerate(explain_examples(model, documents)):
+        push = pushes[reading.offsets[document] : reading.offsets[document + 1]]
+        blamed, label = int(push.argmax()), int(labels[document])
         mistakes.append(
             Mistake(
                 **vars(example),
                 wrong_class=model.labels.names[label],
-                given=not is_missed[place],
-                certainty=float(wrongness[place, label]),
+                given=not is_missed[document],
+                certainty=float(wrongness[document, label]),
                 blamed=blamed,
                 blamed_effect=float(push[blamed]),
             )
@@ -254,15 +254,15 @@ def misled_documents(
         label = model.labels.names.index(automaton.label)
         surest = np.argsort(-reading.probabilities[:, label], kind="stable")
         reasons: dict[tuple[Pattern | None, bool], list[int]] = {}
-        for place in surest[given[surest, label]].tolist():
-            steps = paths[place].tolist()
+        for document in surest[given[surest, label]].tolist():
+            steps = paths[document].tolist()
             reason = automaton.deciding_pattern(steps), automaton.accepts(steps)
-            reasons.setdefault(reason, []).append(place)
+            reasons.setdefault(reason, []).append(document)
         for (pattern, followed), together in reasons.items():
-            wrong = [place for place in together if documents.targets[place, label] < 0.5]
+            wrong = [document for document in together if documents.targets[document, label] < 0.5]
             if not wrong:
                 continue
-            truths = Counter(model.labels.name_of(documents.targets[place]) for place in wrong)
+            truths = Counter(map(model.labels.name_of, documents.targets[wrong]))
             counts = tuple(sorted(truths.items(), key=lambda each: (-each[1], each[0])))
             rows = tuple(documents.rows[wrong].tolist())
             found.append(Misled(automaton.label, pattern, followed, len(together), counts, rows))

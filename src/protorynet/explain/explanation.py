@@ -29,7 +29,7 @@ _EQUAL_PROBABILITIES = 1e-3  # those nearer than this are shown as equal
 
 @dataclass(frozen=True)
 class WordEffect:
-    """A word, or a few words in a row, with its place in a sentence and its effect.
+    """A word, or a few words together, with its position in a sentence and its effect.
 
     The effect is the similarity with it minus the similarity without it: above 0 where it makes
     the two sentences alike, below 0 where it sets them apart.
@@ -296,7 +296,7 @@ class ModelFacts(Protocol):
 
     @property
     def prototypes(self) -> Prototypes:
-        """The prototypes, in the order of the columns of a `Reading`."""
+        """The prototypes, in the order that a `Reading` counts them."""
 
     @property
     def splitter(self) -> Splitter:
@@ -364,11 +364,11 @@ def _explain_sentences(
     """Explain all sentences of all documents, one after the other."""
     names, items = facts.labels.names, facts.prototypes.items
     # Plain numbers at once: taking them from arrays one by one would be slower by far.
-    for document, start, end, column, similarity, other, other_similarity, running, effect in zip(
+    for document, start, end, position, similarity, other, other_similarity, running, effect in zip(
         sentences.documents.tolist(),
         sentences.starts.tolist(),
         sentences.ends.tolist(),
-        reading.columns.tolist(),
+        reading.prototypes.tolist(),
         reading.similarities.tolist(),
         reading.runner_up.tolist(),
         reading.runner_up_similarities.tolist(),
@@ -376,7 +376,7 @@ def _explain_sentences(
         effects.tolist(),
         strict=True,
     ):
-        active, second, alone = items[column], items[other], column == other
+        active, second, alone = items[position], items[other], position == other
         yield SentenceExplanation(
             documents[document][start:end],
             start,
@@ -400,11 +400,11 @@ def _automaton_readings(facts: ModelFacts, reading: Reading) -> Iterator[Automat
     captions = {item.id: item.caption for item in facts.prototypes}
     leading = reading.probabilities.argmax(axis=1)
     given = facts.labels.decide(reading.probabilities)[np.arange(len(leading)), leading]
-    columns = iter(reading.columns.tolist())
-    for place, gives, length in zip(
+    prototypes = iter(reading.prototypes.tolist())
+    for label, gives, length in zip(
         leading.tolist(), given.tolist(), reading.lengths.tolist(), strict=True
     ):
-        automaton, steps = facts.automata[place], list(islice(columns, length))
+        automaton, steps = facts.automata[label], list(islice(prototypes, length))
         states = automaton.run(steps)
         accepts = automaton.states[states[-1]].accepting
         found = automaton.deciding_pattern(steps) if accepts and gives else None

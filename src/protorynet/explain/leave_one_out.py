@@ -21,7 +21,7 @@ _VARIANTS_PER_BATCH_ON_GPU = 65_536
 
 
 class _LeftOut(NamedTuple):
-    """Runs of sentences, by document, first place and size, and the probabilities without each."""
+    """Runs of sentences: their document, start and size, and the probabilities without each."""
 
     document: NDArray[np.int64]
     start: NDArray[np.int64]
@@ -30,18 +30,18 @@ class _LeftOut(NamedTuple):
 
 
 def leave_one_out_effects(
-    model: Model, reading: Reading, places: NDArray[np.int64] | None = None
+    model: Model, reading: Reading, classes: NDArray[np.int64] | None = None
 ) -> NDArray[np.float32]:
     """Return, per sentence, the fall of a class's probability without that sentence.
 
-    The class is the leading one of each document, or that at `places`. A document's only sentence
+    The class is the leading one of each document, or that in `classes`. A document's only sentence
     is compared with the share of that class in the training data. In a very long document several
     sentences are left out together and share the fall equally.
     """
-    leading = reading.probabilities.argmax(axis=1) if places is None else places
+    leading = reading.probabilities.argmax(axis=1) if classes is None else classes
     whole = reading.probabilities[np.arange(len(leading)), leading]
     frequencies = np.array(model.class_frequencies, np.float32)
-    effects = np.empty(len(reading.columns), np.float32)
+    effects = np.empty(len(reading.prototypes), np.float32)
     only = reading.lengths == 1
     effects[reading.offsets[:-1][only]] = whole[only] - frequencies[leading[only]]
     for left_out in read_without_each(model.network.reader, reading, model.labels.task):
@@ -55,7 +55,7 @@ def leave_one_out_effects(
 def read_without_each(reader: Reader, reading: Reading, task: Task) -> Iterator[_LeftOut]:
     """Read every document of two or more sentences once without each of them, and without dropout.
 
-    Sentences of a very long document are left out several in a row.
+    Sentences of a very long document are left out several together.
     """
     device = reader.head.weight.device
     steps, layers = _Steps(reading, device), _weights(reader.lstm)
@@ -67,12 +67,12 @@ def read_without_each(reader: Reader, reading: Reading, task: Task) -> Iterator[
         with torch.inference_mode():
             hidden = _read(layers, steps, torch.from_numpy(starts).to(device), lengths, run)
             outputs = probabilities(reader.head(hidden), task).cpu().numpy()
-        number, place = np.nonzero(np.arange(len(hidden))[:, None] < counts)
+        number, position = np.nonzero(np.arange(len(hidden))[:, None] < counts)
         yield _LeftOut(
-            documents[place],
-            starts[place] + number * run,
-            np.minimum(run, lengths[place] - number * run),
-            outputs[number, place],
+            documents[position],
+            starts[position] + number * run,
+            np.minimum(run, lengths[position] - number * run),
+            outputs[number, position],
         )
 
 
@@ -123,17 +123,17 @@ class _Steps:
     """What the reader's first layer makes of sentences, before it adds what it remembers."""
 
     def __init__(self, reading: Reading, device: torch.device) -> None:
-        self._columns = torch.from_numpy(reading.columns).to(device)
+        self._prototypes = torch.from_numpy(reading.prototypes).to(device)
         self._similarities = torch.from_numpy(reading.similarities).to(device)[:, None]
         self._dense = None
         if reading.dense is not None:
             self._dense = torch.from_numpy(reading.dense).to(device)
 
-    def gates(self, places: Tensor, layer: _Layer) -> Tensor:
+    def gates(self, sentences: Tensor, layer: _Layer) -> Tensor:
         if self._dense is not None:
-            return self._dense[places] @ layer.entry + layer.bias
-        chosen = layer.entry[self._columns[places]]
-        return torch.addcmul(layer.bias, chosen, self._similarities[places])
+            return self._dense[sentences] @ layer.entry + layer.bias
+        chosen = layer.entry[self._prototypes[sentences]]
+        return torch.addcmul(layer.bias, chosen, self._similarities[sentences])
 
 
 def _read(

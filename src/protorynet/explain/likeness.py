@@ -100,11 +100,11 @@ def _draw_judged(random: np.random.Generator, count: int) -> NDArray[np.int64]:
 class PretrainedSpace:
     """A sample of sentences beside the prototypes' sentences, as the encoder was before training.
 
-    `cosines` has a row per sampled sentence, whose `places` rise, and a column per prototype.
+    `cosines` are those of each sampled sentence, whose positions rise, with each prototype.
     Vectors are centred on the mean of the training sentences; `prototypes` are of length one.
     """
 
-    places: NDArray[np.int64]
+    sampled: NDArray[np.int64]
     cosines: NDArray[np.float32]
     prototypes: NDArray[np.float32]
 
@@ -124,26 +124,26 @@ def compare_before_training(
     """
     count = min(_COMPARED_SENTENCES, len(sentences))
     drawn = np.random.default_rng([seed, 1]).choice(len(sentences), count, replace=False)
-    places = np.union1d(_draw_judged(np.random.default_rng(seed), len(sentences)), drawn)
+    sampled = np.union1d(_draw_judged(np.random.default_rng(seed), len(sentences)), drawn)
     if not model.encoder.tuned:
-        vectors = embeddings.vectors[embeddings.rows[places]]
+        vectors = embeddings.vectors[embeddings.index[sampled]]
     elif pretrained is not None:
-        vectors = pretrained([sentences.texts[place] for place in places])
+        vectors = pretrained([sentences.texts[sentence] for sentence in sampled])
         prototypes = pretrained([item.sentence for item in model.prototypes])
     else:
         return None
     mean = model.centring.mean.cpu().numpy()
     centred = _unit_vectors(prototypes - mean)
-    return PretrainedSpace(places, _unit_vectors(vectors - mean) @ centred.T, centred)
+    return PretrainedSpace(sampled, _unit_vectors(vectors - mean) @ centred.T, centred)
 
 
 def measure_semantics(space: PretrainedSpace | None, reading: Reading) -> dict[str, float | str]:
     """Measure how alike sentences and their prototypes are, and how alike they could be."""
     if space is None:
         return {"semantic_similarity": _NOT_AT_HAND, "semantic_limit": _NOT_AT_HAND}
-    active = reading.columns[space.places]
+    active = reading.prototypes[space.sampled]
     own = space.cosines[np.arange(len(active)), active]
-    best = space.cosines[:, np.unique(reading.columns)].max(axis=1)
+    best = space.cosines[:, np.unique(reading.prototypes)].max(axis=1)
     return {
         "semantic_similarity": float(own.mean(dtype=np.float64)),
         "semantic_limit": float(best.mean(dtype=np.float64)),
@@ -160,10 +160,10 @@ def measure_duplicates(model: Model, space: PretrainedSpace | None) -> float | s
     ]
     repeats = Counter(words)
     twins = np.array([repeats[bare] > 1 for bare in words])
-    for column, own in enumerate(space.prototypes):
+    for position, own in enumerate(space.prototypes):
         near = space.prototypes @ own >= _TWIN_COSINE
-        near[column] = False
-        twins[column] |= near.any()
+        near[position] = False
+        twins[position] |= near.any()
     return float(twins.mean())
 
 
@@ -177,21 +177,21 @@ def measure_match_quality(
     seed: int,
 ) -> dict[str, float | str]:
     """Ask a judge about the model's matches, and about those of the encoder before training."""
-    live = np.unique(reading.columns)
+    live = np.unique(reading.prototypes)
     if len(live) < 3:
         needs = " Needs three prototypes in use."
         return {"match_quality": needs, "match_quality_untrained": needs}
     random = np.random.default_rng(seed)
     sample = _draw_judged(random, len(sentences))
     likeness = judge(
-        [sentences.texts[place] for place in sample],
-        [model.prototypes[int(column)].sentence for column in live],
+        [sentences.texts[sentence] for sentence in sample],
+        [model.prototypes[int(position)].sentence for position in live],
     )
     order = random.random(likeness.shape)
-    active = np.searchsorted(live, reading.columns[sample])
+    active = np.searchsorted(live, reading.prototypes[sample])
     before: float | str = _NOT_AT_HAND
     if space is not None:
-        cosines = space.cosines[np.searchsorted(space.places, sample)]
+        cosines = space.cosines[np.searchsorted(space.sampled, sample)]
         before = _share_preferred(likeness, cosines[:, live].argmax(axis=1), order)
     quality = _share_preferred(likeness, active, order)
     return {"match_quality": quality, "match_quality_untrained": before}
@@ -201,15 +201,15 @@ def _share_preferred(
     likeness: NDArray[np.float32], active: NDArray[np.int64], order: NDArray[np.float64]
 ) -> float:
     """Return how often the active prototype is likest among itself and the first two others."""
-    places = (np.arange(len(likeness)), active)
+    pairs = (np.arange(len(likeness)), active)
     order = order.copy()
-    order[places] = np.inf
+    order[pairs] = np.inf
     others = np.argsort(order, axis=1)[:, :2]
     best_other = np.take_along_axis(likeness, others, axis=1).max(axis=1)
-    return float((likeness[places] > best_other).mean())
+    return float((likeness[pairs] > best_other).mean())
 
 
 def _unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return each row at length one; a row of zeros stays."""
+    """Return each vector at length one; one of zeros stays."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True).astype(np.float32)
     return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)))

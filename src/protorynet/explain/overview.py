@@ -134,11 +134,11 @@ class Overview:
         are sure (0.95 and up), and both; none is sure where a document may have several classes.
     prototypes, transitions
         The prototypes by falling score: for the last class if there are two classes, else class
-        after class by their strongest one; and how often a sentence of one (row) is followed by
-        one of another (column).
+        after class by their strongest one; and how often a sentence of one is followed by one
+        of another.
     curve, class_figures, confusion
         The pruning curve of the training, how well each class is found, and the documents by true
-        class (row) and predicted class (column), None where they may have any number of classes.
+        class and by predicted class, None where they may have any number of classes.
     lengths, reliability
         Figures of short documents and of long ones, none where the documents are no texts; and
         predictions by probability, with how many came true.
@@ -213,7 +213,7 @@ def overview_model(
         task=task,
         has_texts=has_texts,
         n_documents=len(right),
-        n_sentences=len(reading.columns),
+        n_sentences=len(reading.prototypes),
         n_right=int(right.sum()),
         n_sure=int(sure.sum()),
         n_sure_right=int(right[sure].sum()),
@@ -255,19 +255,19 @@ def nearest_sentences(
     Sentences of the same words are named once; of two equally similar ones, the first in the
     table comes first, so that the order is the same every time. `rows` is that of each document.
     """
-    order = np.lexsort((np.arange(len(texts)), -reading.similarities, reading.columns))
+    order = np.lexsort((np.arange(len(texts)), -reading.similarities, reading.prototypes))
     row_of = np.repeat(rows, reading.lengths)
-    ends = np.cumsum(np.bincount(reading.columns, minlength=k))
+    ends = np.cumsum(np.bincount(reading.prototypes, minlength=k))
     found = []
     for start, end in zip([0, *ends[:-1]], ends, strict=True):
         near: dict[str, tuple[float, set[int]]] = {}
-        for place in order[start:end].tolist():
-            text, similarity = texts[place], float(reading.similarities[place])
+        for sentence in order[start:end].tolist():
+            text, similarity = texts[sentence], float(reading.similarities[sentence])
             if text not in near and len(near) == most:
                 if similarity < min(other for other, _ in near.values()):
                     break
                 continue
-            near.setdefault(text, (similarity, set()))[1].add(int(row_of[place]))
+            near.setdefault(text, (similarity, set()))[1].add(int(row_of[sentence]))
         found.append(tuple(Neighbour(t, s, tuple(sorted(own))) for t, (s, own) in near.items()))
     return tuple(found)
 
@@ -277,9 +277,9 @@ def reliability_bins(
 ) -> tuple[ReliabilityBin, ...]:
     """Group predictions by their probability into bins of equal width; empty ones are left out."""
     edges = np.arange(_RELIABILITY_BINS + 1) / _RELIABILITY_BINS
-    place = np.minimum(np.searchsorted(edges, said, side="right"), _RELIABILITY_BINS) - 1
-    counts = np.bincount(place)
-    sums, true = np.bincount(place, said), np.bincount(place, came_true)
+    bins = np.minimum(np.searchsorted(edges, said, side="right"), _RELIABILITY_BINS) - 1
+    counts = np.bincount(bins)
+    sums, true = np.bincount(bins, said), np.bincount(bins, came_true)
     return tuple(
         ReliabilityBin(
             float(edges[i]),
@@ -310,15 +310,15 @@ def _calibrated(
         return said.ravel(), truth.ravel()
     if said.shape[1] == 2:
         return said[:, 1], truth[:, 1]
-    places = (np.arange(len(said)), said.argmax(axis=1))
-    return said[places], truth[places]
+    leading = (np.arange(len(said)), said.argmax(axis=1))
+    return said[leading], truth[leading]
 
 
 def _count_transitions(reading: Reading, k: int) -> NDArray[np.int64]:
-    goes_on = np.ones(len(reading.columns), np.bool_)
+    goes_on = np.ones(len(reading.prototypes), np.bool_)
     goes_on[reading.offsets[1:] - 1] = False
     before = np.flatnonzero(goes_on)
-    pairs = reading.columns[before] * k + reading.columns[before + 1]
+    pairs = reading.prototypes[before] * k + reading.prototypes[before + 1]
     return np.bincount(pairs, minlength=k * k).reshape(k, k)
 
 
@@ -334,17 +334,17 @@ def _prototype_figures(
     near = nearest_sentences(reading, texts, documents.rows, len(order), most=most)
     return tuple(
         PrototypeFigures(
-            model.prototypes[column],
-            float(counts[column] / counts.sum()),
-            dict(zip(model.labels.names, rates[column], strict=True)) if counts[column] else {},
-            near[column],
+            model.prototypes[position],
+            float(counts[position] / counts.sum()),
+            dict(zip(model.labels.names, rates[position], strict=True)) if counts[position] else {},
+            near[position],
         )
-        for column in order.tolist()
+        for position in order.tolist()
     )
 
 
 def _rank_prototypes(model: Model) -> NDArray[np.int64]:
-    """Return the columns by falling score; with several classes, class after class."""
+    """Return the positions by falling score; with several classes, class after class."""
     scores = np.array([list(item.scores.values()) for item in model.prototypes])
     one_axis = scores.shape[1] == 2 and model.labels.task == "multiclass"
     strongest = np.zeros(len(scores)) if one_axis else scores.argmax(axis=1)

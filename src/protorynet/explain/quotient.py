@@ -29,19 +29,19 @@ _LEAST_TRAFFIC = 20
 
 @dataclass(frozen=True)
 class PrefixTree:
-    """Every beginning of every trajectory once: node 0 is the empty one, its parent and column -1.
+    """Every beginning of every trajectory once: node 0 is empty, of parent and prototype -1.
 
     A node's parent comes before it; `levels` says where nodes of each length start. `documents`
     and `members` count those that begin so, and those of them with the class; `ends` is the node
-    of each document, `places` that of each document up to each of its sentences.
+    of each document, `nodes` that of each document up to each of its sentences.
     """
 
     parents: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    prototypes: NDArray[np.int64]
     documents: NDArray[np.int64]
     members: NDArray[np.int64]
     ends: NDArray[np.int64]
-    places: NDArray[np.int64]
+    nodes: NDArray[np.int64]
     levels: tuple[int, ...]
 
     def __len__(self) -> int:
@@ -52,45 +52,45 @@ class PrefixTree:
         states = np.full(len(self), start, np.int64)
         for first, stop in zip(self.levels[1:-1], self.levels[2:], strict=True):
             level = slice(first, stop)
-            states[level] = table[states[self.parents[level]], self.columns[level]]
+            states[level] = table[states[self.parents[level]], self.prototypes[level]]
         return states
 
     def for_class(self, members: NDArray[np.bool_], lengths: NDArray[np.int64]) -> PrefixTree:
         """Return the tree for another class, which these documents of these lengths have."""
-        inside = np.bincount(self.places[np.repeat(members, lengths)], minlength=len(self))
+        inside = np.bincount(self.nodes[np.repeat(members, lengths)], minlength=len(self))
         inside[0] = members.sum()
         return replace(self, members=inside.astype(np.int64))
 
     def prefix(self, node: int) -> tuple[int, ...]:
-        """Return the columns that lead to a node."""
-        columns = []
+        """Return the prototypes that lead to a node."""
+        prototypes = []
         while node:
-            columns.append(int(self.columns[node]))
+            prototypes.append(int(self.prototypes[node]))
             node = int(self.parents[node])
-        return tuple(reversed(columns))
+        return tuple(reversed(prototypes))
 
 
 def grow_tree(reading: Reading, members: NDArray[np.bool_]) -> PrefixTree:
     """Put documents, some of which have a class, into a tree, one sentence of each at a time."""
     lengths, offsets = reading.lengths, reading.offsets
-    width = int(reading.columns.max(initial=0)) + 1
-    ends, places = np.zeros(len(lengths), np.int64), np.zeros_like(reading.columns)
+    width = int(reading.prototypes.max(initial=0)) + 1
+    ends, nodes = np.zeros(len(lengths), np.int64), np.zeros_like(reading.prototypes)
     parts = [tuple(np.array([value]) for value in (-1, -1, len(lengths), members.sum()))]
     levels = [0, 1]
     for depth in range(int(lengths.max(initial=0))):
         longer = np.flatnonzero(lengths > depth)
         here = offsets[longer] + depth
-        steps = ends[longer] * width + reading.columns[here]
-        distinct, place = np.unique(steps, return_inverse=True)
-        counts = np.bincount(place, minlength=len(distinct))
-        chosen = np.bincount(place[members[longer]], minlength=len(distinct))
+        steps = ends[longer] * width + reading.prototypes[here]
+        distinct, numbers = np.unique(steps, return_inverse=True)
+        counts = np.bincount(numbers, minlength=len(distinct))
+        chosen = np.bincount(numbers[members[longer]], minlength=len(distinct))
         parts.append((distinct // width, distinct % width, counts, chosen))
-        ends[longer] = places[here] = levels[-1] + place
+        ends[longer] = nodes[here] = levels[-1] + numbers
         levels.append(levels[-1] + len(distinct))
-    parents, columns, documents, inside = (
+    parents, prototypes, documents, inside = (
         np.concatenate(values).astype(np.int64) for values in zip(*parts, strict=True)
     )
-    return PrefixTree(parents, columns, documents, inside, ends, places, tuple(levels))
+    return PrefixTree(parents, prototypes, documents, inside, ends, nodes, tuple(levels))
 
 
 def pure_prefixes(tree: PrefixTree, *, purity: float, support: int) -> list[int]:
@@ -109,19 +109,19 @@ class Walk:
     """Documents, some of which have a class, laid out so that an automaton reads all at once."""
 
     def __init__(self, reading: Reading, members: NDArray[np.bool_]) -> None:
-        paths = [reading.columns[a:b].tobytes() for a, b in pairwise(reading.offsets)]
+        paths = [reading.prototypes[a:b].tobytes() for a, b in pairwise(reading.offsets)]
         numbers: dict[bytes, int] = {}
         number = np.array([numbers.setdefault(path, len(numbers)) for path in paths], np.int64)
         first = np.unique(number, return_index=True)[1]
         longest_first = np.argsort(-reading.lengths[first], kind="stable")
-        # The place of each document among the distinct ones, the longest of these first.
-        self._places = np.argsort(longest_first, kind="stable")[number]
+        # The number of each document among the distinct ones, the longest of these first.
+        self._numbers = np.argsort(longest_first, kind="stable")[number]
         lengths = reading.lengths[first][longest_first]
         starts = reading.offsets[first][longest_first]
         self._steps = []
         for depth in range(int(lengths.max(initial=0))):
             longer = int(np.searchsorted(-lengths, -depth))
-            self._steps.append(reading.columns[starts[:longer] + depth])
+            self._steps.append(reading.prototypes[starts[:longer] + depth])
         self._count(members)
 
     def for_class(self, members: NDArray[np.bool_]) -> Walk:
@@ -132,21 +132,21 @@ class Walk:
 
     def fidelity(self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]) -> float:
         """Return the share of documents accepted if, and only if, they have the class."""
-        # A state is given by where its row starts, so that a step is one sum and one look-up.
+        # A state is given by where its transitions start: a step is one sum and one look-up.
         width = table.shape[1]
         flat = (table * width).ravel()
         states = np.full(len(self._with), start * width, np.int64)
-        for columns in self._steps:
-            part = states[: len(columns)]
-            np.take(flat, part + columns, out=part, mode="clip")
+        for prototypes in self._steps:
+            part = states[: len(prototypes)]
+            np.take(flat, part + prototypes, out=part, mode="clip")
         accepted = accepting[states // width]
-        return float(np.where(accepted, self._with, self._without).sum() / len(self._places))
+        return float(np.where(accepted, self._with, self._without).sum() / len(self._numbers))
 
     def _count(self, members: NDArray[np.bool_]) -> None:
         """Count the documents with and without the class that are the same sequence."""
-        distinct = int(self._places.max(initial=-1)) + 1
-        self._with = np.bincount(self._places[members], minlength=distinct)
-        self._without = np.bincount(self._places[~members], minlength=distinct)
+        distinct = int(self._numbers.max(initial=-1)) + 1
+        self._with = np.bincount(self._numbers[members], minlength=distinct)
+        self._without = np.bincount(self._numbers[~members], minlength=distinct)
 
 
 @dataclass(frozen=True)
@@ -181,10 +181,10 @@ class BeliefReader:
                 yield Beliefs(label, memory, outlook)
 
     def outlook_after(
-        self, beliefs: Beliefs, states: NDArray[np.int64], columns: NDArray[np.int64]
+        self, beliefs: Beliefs, states: NDArray[np.int64], prototypes: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Return the outlook after one more sentence in each of some states."""
-        further = self._advance(beliefs.memory[torch.from_numpy(states)], columns)
+        further = self._advance(beliefs.memory[torch.from_numpy(states)], prototypes)
         return np.asarray(self._outlooks(further, [beliefs.label])[0])
 
     @torch.inference_mode()
@@ -193,22 +193,22 @@ class BeliefReader:
         memory = self.steps.new_zeros(len(tree), 2 * lstm.num_layers, lstm.hidden_size)
         for start, stop in zip(tree.levels[1:-1], tree.levels[2:], strict=True):
             parents = torch.from_numpy(tree.parents[start:stop])
-            memory[start:stop] = self._advance(memory[parents], tree.columns[start:stop])
+            memory[start:stop] = self._advance(memory[parents], tree.prototypes[start:stop])
         return memory
 
     def _outlooks(self, memory: torch.Tensor, labels: Sequence[int]) -> NDArray[np.float32]:
         """Return the outlook of each memory for each class, (classes, memories, 1 + probes)."""
         outlooks = np.empty((len(labels), len(memory), 1 + len(self.probes)), np.float32)
         outlooks[:, :, 0] = self._probabilities(memory, labels)
-        for place, probe in enumerate(self.probes, start=1):
+        for position, probe in enumerate(self.probes, start=1):
             later = self._advance(memory, np.full(len(memory), probe))
-            outlooks[:, :, place] = self._probabilities(later, labels)
+            outlooks[:, :, position] = self._probabilities(later, labels)
         return outlooks
 
     @torch.inference_mode()
-    def _advance(self, memory: torch.Tensor, columns: NDArray[np.int64]) -> torch.Tensor:
+    def _advance(self, memory: torch.Tensor, prototypes: NDArray[np.int64]) -> torch.Tensor:
         lstm = self.reader.lstm
-        steps = self.steps[torch.from_numpy(columns)][:, None]
+        steps = self.steps[torch.from_numpy(prototypes)][:, None]
         hidden, cell = memory.transpose(0, 1).contiguous().chunk(2)
         training = lstm.training
         lstm.eval()
@@ -222,8 +222,8 @@ class BeliefReader:
         logits = self.reader.head(memory[:, self.reader.lstm.num_layers - 1])
         odds = logits[:, list(labels)]
         if self.task == "multiclass":
-            strongest, place = logits.topk(2, dim=1)
-            leads = place[:, :1] == torch.tensor(list(labels), device=place.device)
+            strongest, leading = logits.topk(2, dim=1)
+            leads = leading[:, :1] == torch.tensor(list(labels), device=leading.device)
             odds = odds - torch.where(leads, strongest[:, 1:], strongest[:, :1])
         return np.asarray(torch.sigmoid(odds).T.cpu().numpy())
 
@@ -232,7 +232,7 @@ class BeliefReader:
 class Quotient:
     """Votes on how an automaton should move and accept.
 
-    `moves` counts documents by state, column and next state, `ends` those that ended in a state
+    `moves` counts documents by state, prototype and next state, `ends` those that ended in a state
     without and with the class. `outlook` is the mean belief over so many beginnings as `weight`.
     """
 
@@ -247,7 +247,7 @@ class Quotient:
 
     @property
     def table(self) -> NDArray[np.int64]:
-        """The state that most documents went to, by state and column."""
+        """The state that most documents went to, by state and prototype."""
         return np.asarray(self.moves.argmax(axis=2))
 
     @property
@@ -299,7 +299,7 @@ def form_quotient(
     np.add.at(outlook, states, beliefs.outlook * tree.documents[:, None])
     outlook /= weight[:, None]
     moves, ends = np.zeros((n, k, n)), np.zeros((n, 2))
-    went = (states[tree.parents[1:]], tree.columns[1:], states[1:])
+    went = (states[tree.parents[1:]], tree.prototypes[1:], states[1:])
     np.add.at(moves, went, tree.documents[1:])
     np.add.at(ends, (states[tree.ends], members.astype(np.int64)), 1)
     ends[np.arange(n), (outlook[:, 0] > 0.5).astype(np.int64)] += _READER_VOTE
@@ -307,10 +307,10 @@ def form_quotient(
     away = ((beliefs.outlook - outlook[states]) ** 2).sum(axis=1)
     order = np.lexsort((away, states))
     typical = order[np.unique(states[order], return_index=True)[1]]
-    source, column = np.divmod(np.arange(n * k), k)
-    further = reader.outlook_after(beliefs, typical[source], column).astype(np.float64)
+    source, prototype = np.divmod(np.arange(n * k), k)
+    further = reader.outlook_after(beliefs, typical[source], prototype).astype(np.float64)
     nearest = _squared_distances(further, outlook).argmin(axis=1)
-    moves[source, column, nearest] += _READER_VOTE
+    moves[source, prototype, nearest] += _READER_VOTE
     return Quotient(moves, ends, outlook, weight, int(states[0]))
 
 
@@ -343,16 +343,16 @@ def retarget(quotient: Quotient, walk: Walk, n_documents: int) -> NDArray[np.int
     improved = True
     while improved:
         improved = False
-        for place in busiest[: int((traffic >= _LEAST_TRAFFIC).sum())]:
-            state, column = divmod(int(place), table.shape[1])
-            kept = int(table[state, column])
+        for busy in busiest[: int((traffic >= _LEAST_TRAFFIC).sum())]:
+            state, prototype = divmod(int(busy), table.shape[1])
+            kept = int(table[state, prototype])
             values = []
             for target in range(len(quotient)):
-                table[state, column] = target
+                table[state, prototype] = target
                 values.append(walk.fidelity(table, quotient.start, accepting))
             chosen = int(np.argmax(values))
             won = values[chosen] >= best + gain
-            table[state, column] = chosen if won else kept
+            table[state, prototype] = chosen if won else kept
             best, improved = (values[chosen], True) if won else (best, improved)
     return table
 
@@ -362,7 +362,7 @@ def _near_pairs(quotient: Quotient) -> list[tuple[int, int]]:
     np.fill_diagonal(distances, np.inf)
     partners = min(_MERGE_PARTNERS, len(quotient) - 1)
     near = np.argsort(distances, axis=1, kind="stable")[:, :partners]
-    return sorted({(min(a, b), max(a, b)) for a, row in enumerate(near.tolist()) for b in row})
+    return sorted({(min(a, b), max(a, b)) for a, bs in enumerate(near.tolist()) for b in bs})
 
 
 def cluster(
@@ -374,14 +374,14 @@ def cluster(
     nearest = _squared_distances(values, centres).argmin(axis=1)
     for _ in range(_CLUSTER_ROUNDS):
         mass = np.bincount(nearest, weights, len(centres))
-        for place in np.flatnonzero(mass):
-            inside = nearest == place
-            centres[place] = weights[inside] @ values[inside] / mass[place]
+        for centre in np.flatnonzero(mass):
+            inside = nearest == centre
+            centres[centre] = weights[inside] @ values[inside] / mass[centre]
         before, nearest = nearest, _squared_distances(values, centres).argmin(axis=1)
         if (before == nearest).all():
             break
-    _, places, numbers = np.unique(nearest, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(places))
+    _, firsts, numbers = np.unique(nearest, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(firsts))
     return np.asarray(rank[numbers], dtype=np.int64)
 
 

@@ -55,14 +55,14 @@ def explain_matches(
     matches
         Pairs of a text that holds more than space and the id of one of the model's prototypes.
     """
-    columns = {item.id: column for column, item in enumerate(model.prototypes)}
+    positions = {item.id: position for position, item in enumerate(model.prototypes)}
     for sentence, prototype_id in matches:
-        _check(model, sentence, prototype_id, columns)
-    pairs = [(sentence, model.prototypes[columns[number]]) for sentence, number in matches]
+        _check(model, sentence, prototype_id, positions)
+    pairs = [(sentence, model.prototypes[positions[number]]) for sentence, number in matches]
     space = _Space(model, encode, [text for one, other in pairs for text in (one, other.sentence)])
     found = []
     for sentence, prototype in pairs:
-        own = model.network.prototypes[columns[prototype.id]]
+        own = model.network.prototypes[positions[prototype.id]]
         likeness, words = space.effects(sentence, own)
         # The paper's variant shows sentences that are only near its prototypes, so the effects
         # of their words are measured from the sentence shown.
@@ -107,23 +107,23 @@ class _Space:
         ]
         # Where there is nothing to read, there is no point.
         read = [text for text in dict.fromkeys(variants) if text]
-        self._rows = {text: row for row, text in enumerate(read)}
+        self._numbers = {text: number for number, text in enumerate(read)}
         points = model.embed(np.asarray(encode(read), np.float32)) if read else torch.empty(0, 0)
         self._points = points.double()
 
     def point(self, text: str) -> Tensor:
-        return self._points[self._rows[_read(self._model, text)]]
+        return self._points[self._numbers[_read(self._model, text)]]
 
     @torch.inference_mode()
     def effects(self, text: str, target: Tensor) -> tuple[float, tuple[WordEffect, ...]]:
         """Return how similar a text is to a point, and what each of its words does for that."""
         spans, settings = self._spans[text], self._model.settings
         variants = [text, *(leave_out(text, span) for span in spans)]
-        rows = [self._rows.get(_read(self._model, variant)) for variant in variants]
-        known = self._points[[row for row in rows if row is not None]]
+        numbers = [self._numbers.get(_read(self._model, variant)) for variant in variants]
+        known = self._points[[number for number in numbers if number is not None]]
         distances = pairwise_distance(known, target.double()[None], settings.distance)
         near = iter(similarity(distances[:, 0], settings.psi_squared).tolist())
-        whole, *without = (0.0 if row is None else next(near) for row in rows)
+        whole, *without = (0.0 if number is None else next(near) for number in numbers)
         words = (
             WordEffect(text[start:end], start, end, whole - less)
             for (start, end), less in zip(spans, without, strict=True)
@@ -136,14 +136,14 @@ def _read(model: Model, text: str) -> str:
     return paper_reading(text) if model.splitter == "paper" else text
 
 
-def _check(model: Model, sentence: str, prototype_id: int, columns: dict[int, int]) -> None:
+def _check(model: Model, sentence: str, prototype_id: int, positions: dict[int, int]) -> None:
     if not isinstance(sentence, str) or not _read(model, sentence).strip():
         raise InputError(f"the sentence to explain is {sentence!r}; expected a text with words.")
-    if prototype_id not in columns:
-        known = ", ".join(str(number) for number in sorted(columns)[:8])
+    if prototype_id not in positions:
+        known = ", ".join(str(number) for number in sorted(positions)[:8])
         raise InputError(
             f"the model has no prototype {prototype_id!r}; its ids are {known}"
-            f"{', …' if len(columns) > 8 else ''}."
+            f"{', …' if len(positions) > 8 else ''}."
         )
 
 
@@ -174,11 +174,11 @@ def leave_out(text: str, span: Span) -> str:
 def _runs(text: str) -> Iterator[Span]:
     """Yield runs of characters of one kind that hold a word, or several without spaces."""
     kinds = [_kind(mark) for mark in text]
-    for place, mark in enumerate(text):
-        if place and (mark in _JOINERS or unicodedata.category(mark)[0] == "M"):
-            kinds[place] = kinds[place - 1]
-        elif mark in _INNER and kinds[place - 1 : place + 2 : 2] == ["letter", "letter"]:
-            kinds[place] = "letter"
+    for at, mark in enumerate(text):
+        if at and (mark in _JOINERS or unicodedata.category(mark)[0] == "M"):
+            kinds[at] = kinds[at - 1]
+        elif mark in _INNER and kinds[at - 1 : at + 2 : 2] == ["letter", "letter"]:
+            kinds[at] = "letter"
     start = 0
     for kind, marks in groupby(kinds):
         end = start + sum(1 for _ in marks)

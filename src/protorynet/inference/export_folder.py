@@ -63,7 +63,7 @@ class EncoderPart:
     Parameters
     ----------
     window, pad_token_id
-        Most tokens read of one text; the id that fills short rows.
+        Most tokens read of one text; the id that pads short texts.
     precision
         What its weights are computed with.
     """

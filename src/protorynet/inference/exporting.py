@@ -232,7 +232,7 @@ def compare(
     return Comparison(
         n_documents=len(expected.lengths),
         same_labels=share(expected.probabilities, given.probabilities),
-        same_prototypes=float((given.columns == expected.columns).mean()),
+        same_prototypes=float((given.prototypes == expected.prototypes).mean()),
         largest_difference=float(np.abs(given.probabilities - expected.probabilities).max()),
         accuracy=None if right is None else share(expected.probabilities, right),
         exported_accuracy=None if right is None else share(given.probabilities, right),
@@ -308,8 +308,8 @@ def _write_network(network: SentenceNetwork, path: Path, precision: Precision) -
 class _ReaderGraph(nn.Module):
     """Everything of a model but its encoder, from vectors to prototypes and probabilities.
 
-    Inputs: ``vectors`` (m, d), the encoder's vectors; ``rows`` (documents, longest), the row of
-    `vectors` for each sentence, anything where a document has ended; ``lengths`` (documents,).
+    Inputs: ``vectors`` (m, d), the encoder's vectors; ``rows`` (documents, longest), the index
+    into `vectors` of each sentence, anything where a document has ended; ``lengths`` (documents,).
 
     Outputs: ``probabilities`` (documents, C), and for each sentence ``running`` (documents,
     longest, C), ``columns``, ``similarities``, ``runner_up`` and ``runner_up_similarities``
@@ -328,26 +328,26 @@ class _ReaderGraph(nn.Module):
         self.register_buffer("prototypes", model.network.prototypes.detach().double())
         self.settings, self.task = model.settings, model.labels.task
 
-    def forward(self, vectors: Tensor, rows: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, vectors: Tensor, index: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
         base = self.centring(vectors)
         embedded = base if self.adapter is None else self.adapter(base)
         two, near, distances = find_nearest_two(embedded, self.prototypes, self.settings)
-        columns, similarities = two[rows], near[rows]
+        matched, similarities = two[index], near[index]
         if self.settings.selection == "dense":
-            steps = similarity(distances, self.settings.psi_squared).float()[rows]
+            steps = similarity(distances, self.settings.psi_squared).float()[index]
         else:
-            shape = (*rows.shape, len(self.prototypes))
+            shape = (*index.shape, len(self.prototypes))
             steps = similarities.new_zeros(shape).scatter(
-                -1, columns[..., :1], similarities[..., :1]
+                -1, matched[..., :1], similarities[..., :1]
             )
         running = probabilities(self.reader(steps), self.task)
-        inside = torch.arange(rows.shape[1])[None] < lengths[:, None]
-        matched = [
-            torch.where(inside, values[..., place], nothing)
-            for place in (0, 1)
-            for values, nothing in ((columns, -1), (similarities, 0.0))
+        inside = torch.arange(index.shape[1])[None] < lengths[:, None]
+        outputs = [
+            torch.where(inside, values[..., rank], nothing)
+            for rank in (0, 1)
+            for values, nothing in ((matched, -1), (similarities, 0.0))
         ]
-        return at_last_sentence(running, lengths), running, *matched
+        return at_last_sentence(running, lengths), running, *outputs
 
 
 def _write_reader(model: Model, path: Path) -> None:

@@ -83,15 +83,15 @@ class OnnxBackend:
 
     def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match and read documents; long and short ones go in separate batches."""
-        vectors, rows = embeddings.vectors, embeddings.rows
+        vectors, index = embeddings.vectors, embeddings.index
         if len(vectors) and vectors.shape[1] != self.facts.dimension:
             raise InputError(
                 f"the vectors have {vectors.shape[1]} components, but the model was trained on "
                 f"vectors of {self.facts.dimension}."
             )
-        n = len(rows)
+        n = len(index)
         result = Reading(
-            columns=np.empty(n, np.int64),
+            prototypes=np.empty(n, np.int64),
             similarities=np.empty(n, np.float32),
             runner_up=np.empty(n, np.int64),
             runner_up_similarities=np.empty(n, np.float32),
@@ -100,7 +100,7 @@ class OnnxBackend:
             running=np.empty((n, self._n_classes), np.float32),
         )
         for documents in group_by_length(lengths, self._steps):
-            self._fill(result, documents, _lay_out(lengths, documents), vectors, rows)
+            self._fill(result, documents, _lay_out(lengths, documents), vectors, index)
         return result
 
     def leave_one_out(self, reading: Reading, embeddings: Embeddings) -> NDArray[np.float32]:
@@ -111,15 +111,15 @@ class OnnxBackend:
         """
         frequencies = np.array(self.facts.class_frequencies, np.float32)
         leading, whole = reading.probabilities.argmax(axis=1), reading.probabilities.max(axis=1)
-        effects = np.empty(len(reading.columns), np.float32)
+        effects = np.empty(len(reading.prototypes), np.float32)
         start = 0
         for document, length in enumerate(reading.lengths.tolist()):
-            rows, place = embeddings.rows[start : start + length], leading[document]
+            index, label = embeddings.index[start : start + length], leading[document]
             if length == 1:
-                effects[start] = whole[document] - frequencies[place]
+                effects[start] = whole[document] - frequencies[label]
             else:
                 size = -(-length // _VARIANTS_PER_DOCUMENT)
-                without = self._read_without(embeddings.vectors, rows, size)[:, place]
+                without = self._read_without(embeddings.vectors, index, size)[:, label]
                 sizes = np.minimum(size, length - np.arange(0, length, size))
                 fall = (whole[document] - without) / sizes
                 effects[start : start + length] = np.repeat(fall, sizes)
@@ -127,10 +127,10 @@ class OnnxBackend:
         return effects
 
     def _read_without(
-        self, vectors: NDArray[np.float32], rows: NDArray[np.int64], size: int
+        self, vectors: NDArray[np.float32], index: NDArray[np.int64], size: int
     ) -> NDArray[np.float32]:
         """Return the probabilities of one document without each run of `size` sentences."""
-        runs = [np.delete(rows, slice(at, at + size)) for at in range(0, len(rows), size)]
+        runs = [np.delete(index, slice(at, at + size)) for at in range(0, len(index), size)]
         lengths = np.array([len(run) for run in runs], np.int64)
         return self.read(Embeddings(vectors, np.concatenate(runs)), lengths).probabilities
 
@@ -138,15 +138,15 @@ class OnnxBackend:
         self,
         result: Reading,
         documents: NDArray[np.int64],
-        places: NDArray[np.int64],
+        positions: NDArray[np.int64],
         vectors: NDArray[np.float32],
-        rows: NDArray[np.int64],
+        index: NDArray[np.int64],
     ) -> None:
-        """Read some documents; `places` (documents, longest) says where their sentences stand."""
-        inside = places >= 0
-        at = places[inside]
-        used, local = np.unique(rows[at], return_inverse=True)
-        layout = np.zeros(places.shape, np.int64)
+        """Read some documents; `positions` (documents, longest) are those of their sentences."""
+        inside = positions >= 0
+        at = positions[inside]
+        used, local = np.unique(index[at], return_inverse=True)
+        layout = np.zeros(positions.shape, np.int64)
         layout[inside] = local
         values: tuple[NDArray[Any], ...] = (vectors[used], layout, result.lengths[documents])
         feed = dict(zip(INPUTS, values, strict=True))
@@ -154,6 +154,7 @@ class OnnxBackend:
         given = dict(zip(OUTPUTS, outputs, strict=True))
         self._check(given, inside)
         result.probabilities[documents] = given.pop("probabilities")
+        given["prototypes"] = given.pop("columns")
         for name, padded in given.items():
             getattr(result, name)[at] = padded[inside]
 

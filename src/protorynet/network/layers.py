@@ -74,7 +74,7 @@ class Adapter(nn.Module):
 
 
 def pairwise_distance(a: Tensor, b: Tensor, metric: Distance = "euclidean") -> Tensor:
-    """Return the distances between all rows of `a` (n, d) and of `b` (k, d), as (n, k).
+    """Return the distances between all vectors of `a` (n, d) and of `b` (k, d), as (n, k).
 
     Examples
     --------
@@ -93,7 +93,7 @@ def similarity(distance: Tensor, psi_squared: float) -> Tensor:
 
 
 def active_prototype(distances: Tensor) -> Tensor:
-    """Return the index of the nearest prototype of each row; the lowest index among equals."""
+    """Return the index of the nearest prototype of each sentence; the lowest index among equals."""
     return distances.argmin(dim=-1)
 
 

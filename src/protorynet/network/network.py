@@ -70,16 +70,16 @@ def pad_documents(steps: Tensor, lengths: Tensor, longest: int) -> Tensor:
     # With the size given, nothing waits for a GPU.
     document = torch.repeat_interleave(each, lengths, output_size=len(steps))
     starts = torch.cumsum(lengths, 0) - lengths
-    place = torch.arange(len(steps), device=steps.device) - starts[document]
+    step = torch.arange(len(steps), device=steps.device) - starts[document]
     padded = steps.new_zeros(len(lengths) * longest, steps.shape[-1])
-    padded = padded.index_copy(0, document * longest + place, steps)
+    padded = padded.index_copy(0, document * longest + step, steps)
     return padded.view(len(lengths), longest, -1)
 
 
 def find_nearest_two(
     embedded: Tensor, prototypes: Tensor, settings: Settings
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return columns (n, 2) and similarities (n, 2) of the two nearest prototypes, and distances.
+    """Return position and similarity (n, 2) of the two nearest prototypes, and all distances.
 
     Where there is only one prototype it is named twice. `prototypes` (K, d) are in double
     precision, in which a prototype's own sentence is at distance zero, not at 3e-4.
@@ -93,7 +93,7 @@ def find_nearest_two(
 
 @torch.inference_mode()
 def match_sentences(
-    network: ProtoryNetwork, embedded: Tensor, rows: Tensor, lengths: Tensor
+    network: ProtoryNetwork, embedded: Tensor, index: Tensor, lengths: Tensor
 ) -> Reading:
     """Match every sentence to its prototype.
 
@@ -103,27 +103,27 @@ def match_sentences(
         The network.
     embedded
         Embeddings of the distinct sentences in the space of the prototypes, (m, d).
-    rows
-        Row of `embedded` for each sentence of the documents.
+    index
+        Index into `embedded` for each sentence of the documents.
     lengths
         Number of sentences of each document.
     """
     is_dense = network.settings.selection == "dense"
-    columns = torch.empty((len(embedded), 2), dtype=torch.long)
+    matched = torch.empty((len(embedded), 2), dtype=torch.long)
     similarities = torch.empty((len(embedded), 2))
     dense = torch.empty((len(embedded), len(network.prototypes) if is_dense else 0))
     prototypes = network.prototypes.double()
     for start in range(0, len(embedded), _SENTENCES_PER_BLOCK):
         block = slice(start, start + _SENTENCES_PER_BLOCK)
         two, near, distances = find_nearest_two(embedded[block], prototypes, network.settings)
-        columns[block], similarities[block] = two.cpu(), near.cpu()
+        matched[block], similarities[block] = two.cpu(), near.cpu()
         if is_dense:
             dense[block] = similarity(distances, network.settings.psi_squared).float().cpu()
-    where = rows.cpu()
+    where = index.cpu()
     return Reading(
-        columns=columns[where, 0].numpy(),
+        prototypes=matched[where, 0].numpy(),
         similarities=similarities[where, 0].numpy(),
-        runner_up=columns[where, 1].numpy(),
+        runner_up=matched[where, 1].numpy(),
         runner_up_similarities=similarities[where, 1].numpy(),
         lengths=lengths.cpu().numpy(),
         dense=dense[where].numpy() if is_dense else None,
@@ -136,28 +136,28 @@ def read_matches(reader: Reader, trajectory: Reading, task: Task) -> Reading:
     device = reader.head.weight.device
     width, n_classes = reader.lstm.input_size, reader.head.out_features
     final = np.empty((len(trajectory.lengths), n_classes), np.float32)
-    running = np.empty((len(trajectory.columns), n_classes), np.float32)
+    running = np.empty((len(trajectory.prototypes), n_classes), np.float32)
     offsets = trajectory.offsets
     training = reader.training
     reader.eval()
     for documents in group_by_length(trajectory.lengths, _STEPS_PER_BATCH):
-        places = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in documents])
+        sentences = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in documents])
         lengths = torch.from_numpy(trajectory.lengths[documents]).to(device)
-        steps = _steps(trajectory, places, width).to(device)
+        steps = _steps(trajectory, sentences, width).to(device)
         longest = int(trajectory.lengths[documents].max())
         outputs = probabilities(reader(pad_documents(steps, lengths, longest)), task)
         final[documents] = at_last_sentence(outputs, lengths).cpu().numpy()
         inside = torch.arange(outputs.shape[1], device=device)[None] < lengths[:, None]
-        running[places] = outputs[inside].cpu().numpy()
+        running[sentences] = outputs[inside].cpu().numpy()
     reader.train(training)
     return replace(trajectory, probabilities=final, running=running)
 
 
-def _steps(trajectory: Reading, places: NDArray[np.int64], width: int) -> Tensor:
+def _steps(trajectory: Reading, sentences: NDArray[np.int64], width: int) -> Tensor:
     """Return what the reader sees of some sentences, (n, K)."""
     if trajectory.dense is not None:
-        return torch.from_numpy(trajectory.dense[places])
-    steps = torch.zeros(len(places), width)
-    columns = torch.from_numpy(trajectory.columns[places])
-    values = torch.from_numpy(trajectory.similarities[places])
-    return steps.scatter_(1, columns[:, None], values[:, None])
+        return torch.from_numpy(trajectory.dense[sentences])
+    steps = torch.zeros(len(sentences), width)
+    prototypes = torch.from_numpy(trajectory.prototypes[sentences])
+    values = torch.from_numpy(trajectory.similarities[sentences])
+    return steps.scatter_(1, prototypes[:, None], values[:, None])

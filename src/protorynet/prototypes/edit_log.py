@@ -151,9 +151,9 @@ class EditLog:
             past = f"; only the last {KEPT_STATES} edits can be undone" if self.standing else ""
             raise InputError(f"there is no edit to undo{past}.")
         state = self.states[-1]
-        place = state.number - 1
-        entry = replace(self.entries[place], undone=_now())
-        entries = (*self.entries[:place], entry, *self.entries[place + 1 :])
+        position = state.number - 1
+        entry = replace(self.entries[position], undone=_now())
+        entries = (*self.entries[:position], entry, *self.entries[position + 1 :])
         return EditLog(entries, self.states[:-1]), state
 
 

@@ -235,13 +235,13 @@ def apply_edits(
     task
         One class per document, or several.
     """
-    column = {item.id: place for place, item in enumerate(prototypes)}
-    _check_known(edits, column)
+    positions = {item.id: position for position, item in enumerate(prototypes)}
+    _check_known(edits, positions)
     sentences, names = dict(edits.replace), dict(edits.rename)
     items = [item for item in prototypes if item.id not in edits.removed]
     edited, nearest = network, {}
     if edits.removed or edits.replace:
-        edited = _edit_network(network, prototypes, edits, vectors, column)
+        edited = _edit_network(network, prototypes, edits, vectors, positions)
         items = [
             replace(item, sentence=sentences[item.id], row=None) if item.id in sentences else item
             for item in items
@@ -252,7 +252,7 @@ def apply_edits(
             replace(item, scores=dict(zip(prototypes.classes, scores, strict=True)))
             for item, scores in alone
         ]
-        nearest = _find_nearest(edits.removed, network, edited, column, items)
+        nearest = _find_nearest(edits.removed, network, edited, positions, items)
     items = [
         replace(item, name=names[item.id] or None) if item.id in names else item for item in items
     ]
@@ -260,19 +260,19 @@ def apply_edits(
     return Edited(edited, replace(prototypes, items=tuple(items)), changes)
 
 
-def _check_known(edits: Edits, column: Mapping[int, int]) -> None:
+def _check_known(edits: Edits, positions: Mapping[int, int]) -> None:
     """Refuse edits of prototypes that are not there, or of too many."""
     named = [*edits.removed, *(group[0] for group in edits.merge)]
     named += [number for number, _ in (*edits.replace, *edits.rename)]
-    if unknown := sorted(set(named) - set(column)):
+    if unknown := sorted(set(named) - set(positions)):
         raise InputError(
             f"there is no prototype {', '.join(map(str, unknown))}; the ids are "
-            f"{', '.join(map(str, sorted(column)))}."
+            f"{', '.join(map(str, sorted(positions)))}."
         )
-    left = len(column) - len(edits.removed)
+    left = len(positions) - len(edits.removed)
     if edits.removed and left < _FEWEST_PROTOTYPES:
         raise InputError(
-            f"removing {len(edits.removed)} of {len(column)} prototypes would leave {left}; a "
+            f"removing {len(edits.removed)} of {len(positions)} prototypes would leave {left}; a "
             f"model needs at least {_FEWEST_PROTOTYPES}."
         )
 
@@ -282,18 +282,18 @@ def _edit_network(
     prototypes: Prototypes,
     edits: Edits,
     vectors: Tensor,
-    column: Mapping[int, int],
+    positions: Mapping[int, int],
 ) -> ProtoryNetwork:
     state = {name: value.detach().clone() for name, value in network.state_dict().items()}
     weight = state["reader.lstm.weight_ih_l0"]
     for group in edits.merge:
-        places = [column[number] for number in group]
+        together = [positions[number] for number in group]
         # A tiny share each, so that prototypes which are never used have a mean as well.
-        share = weight.new_tensor([prototypes[place].usage + 1e-9 for place in places])
-        weight[:, places[0]] = weight[:, places] @ (share / share.sum())
+        share = weight.new_tensor([prototypes[position].usage + 1e-9 for position in together])
+        weight[:, together[0]] = weight[:, together] @ (share / share.sum())
     for (number, _), vector in zip(edits.replace, vectors, strict=True):
-        state["prototypes"][column[number]] = vector
-    kept = [place for number, place in column.items() if number not in edits.removed]
+        state["prototypes"][positions[number]] = vector
+    kept = [position for number, position in positions.items() if number not in edits.removed]
     state["prototypes"] = state["prototypes"][kept]
     state["reader.lstm.weight_ih_l0"] = weight[:, kept].contiguous()
     # Built without memory nor random numbers: all weights are given.
@@ -308,9 +308,9 @@ def _check_apart(edits: Edits, network: ProtoryNetwork, items: Sequence[Prototyp
     """Refuse a sentence that another prototype has already, in these words or in others."""
     vectors = network.prototypes.double()
     for number in dict(edits.replace):
-        place = next(place for place, item in enumerate(items) if item.id == number)
-        distances = pairwise_distance(vectors[[place]], vectors, network.settings.distance)
-        distances[0, place] = torch.inf
+        position = next(position for position, item in enumerate(items) if item.id == number)
+        distances = pairwise_distance(vectors[[position]], vectors, network.settings.distance)
+        distances[0, position] = torch.inf
         other = items[int(distances.argmin())]
         if float(distances.min()) < _SAME_DISTANCE:
             raise InputError(
@@ -323,14 +323,14 @@ def _find_nearest(
     removed: Sequence[int],
     before: ProtoryNetwork,
     after: ProtoryNetwork,
-    column: Mapping[int, int],
+    positions: Mapping[int, int],
     items: Sequence[Prototype],
 ) -> dict[int, int]:
     """Return, for each id removed, that of the remaining prototype nearest to it."""
-    gone = before.prototypes[[column[number] for number in removed]].double()
+    gone = before.prototypes[[positions[number] for number in removed]].double()
     distances = pairwise_distance(gone, after.prototypes.double(), after.settings.distance)
-    places = distances.argmin(dim=1).tolist()
-    return {number: items[place].id for number, place in zip(removed, places, strict=True)}
+    nearest = distances.argmin(dim=1).tolist()
+    return {number: items[position].id for number, position in zip(removed, nearest, strict=True)}
 
 
 def _list_changes(

@@ -29,7 +29,7 @@ def k_medoids(
     memory_mb: int = 64,
     among: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """Choose `k` distinct rows of `vectors` that lie close to all others (Euclidean).
+    """Choose `k` distinct ones of `vectors` that lie close to all others (Euclidean).
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def k_medoids(
     memory_mb
         Largest matrix of distances to hold, in megabytes.
     among
-        The rows to cluster, where not all: no copy of them is made.
+        Index of those to cluster, where not all: no copy of them is made.
 
     Examples
     --------
@@ -51,28 +51,28 @@ def k_medoids(
     [0, 3]
     """
     random = np.random.default_rng(seed)
-    rows = np.arange(len(vectors)) if among is None else among
+    among = np.arange(len(vectors)) if among is None else among
     most = memory_mb * 2**20 // 4
-    size = min(len(rows), int(most**0.5))
+    size = min(len(among), int(most**0.5))
     if k > size:
         raise InputError(
             f"{k} medoids need a distance matrix larger than {memory_mb} MB; ask for fewer "
             "prototypes or raise kmedoids_memory_mb."
         )
-    sample = rows
-    if size < len(rows):
-        sample = rows[np.sort(random.choice(len(rows), size, replace=False))]
+    sample = among
+    if size < len(among):
+        sample = among[np.sort(random.choice(len(among), size, replace=False))]
     points = vectors[sample]
     distances = _distances(points, points)
     medoids = sample[faster_pam(distances, _spread_start(distances, k, random))]
-    if size == len(rows) or k == 1:
+    if size == len(among) or k == 1:
         return medoids
     del points, distances
-    n_judges = min(len(rows), _JUDGES, most // k)
-    judges = vectors[rows[np.sort(random.choice(len(rows), n_judges, replace=False))]]
+    n_judges = min(len(among), _JUDGES, most // k)
+    judges = vectors[among[np.sort(random.choice(len(among), n_judges, replace=False))]]
     for _ in range(_ROUNDS):
         candidates = _central_points(
-            vectors, rows, medoids, block=min(_POINTS_PER_BLOCK, most // k)
+            vectors, among, medoids, block=min(_POINTS_PER_BLOCK, most // k)
         )
         better = _swap_in(vectors, medoids, candidates, judges, block=max(1, most // n_judges))
         if np.array_equal(better, medoids):
@@ -180,12 +180,12 @@ class _Assignment:
         self, points: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
         to_medoids = self._to_medoids[points]
-        rows = np.arange(len(points))
+        each = np.arange(len(points))
         nearest = to_medoids.argmin(axis=1)
-        near = to_medoids[rows, nearest]
-        to_medoids[rows, nearest] = np.inf
+        near = to_medoids[each, nearest]
+        to_medoids[each, nearest] = np.inf
         other = to_medoids.argmin(axis=1)
-        return nearest, near, other, to_medoids[rows, other]
+        return nearest, near, other, to_medoids[each, other]
 
     def _by_medoid(
         self, nearest: NDArray[np.int64], values: NDArray[np.float32]
@@ -195,17 +195,21 @@ class _Assignment:
 
 
 def _central_points(
-    vectors: NDArray[np.float32], rows: NDArray[np.int64], medoids: NDArray[np.int64], *, block: int
+    vectors: NDArray[np.float32],
+    among: NDArray[np.int64],
+    medoids: NDArray[np.int64],
+    *,
+    block: int,
 ) -> NDArray[np.int64]:
     """Assign all points to medoids; return the nearest few to each cluster's mean, best first."""
     from scipy.sparse import csr_array
 
-    n, k = len(rows), len(medoids)
+    n, k = len(among), len(medoids)
     centres = vectors[medoids]
     nearest = np.empty(n, dtype=np.int64)
     sums = np.zeros((k, vectors.shape[1]))
     for part in _parts(n, block):
-        points = vectors[rows[part]]
+        points = vectors[among[part]]
         nearest[part] = _distances(points, centres).argmin(axis=1)
         ones, ends = np.ones(len(points), np.float32), np.arange(len(points) + 1)
         sums += csr_array((ones, nearest[part], ends), shape=(len(points), k)).T @ points
@@ -213,12 +217,12 @@ def _central_points(
     means = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
     squared = np.empty(n, dtype=np.float32)
     for part in _parts(n, block):
-        apart = vectors[rows[part]] - means[nearest[part]]
+        apart = vectors[among[part]] - means[nearest[part]]
         squared[part] = np.einsum("ij,ij->i", apart, apart)
     order = np.lexsort((squared, nearest))
     rank = np.arange(n) - (np.cumsum(counts) - counts)[nearest[order]]
     few = np.flatnonzero(rank < _CENTRAL_POINTS)
-    return rows[order[few[np.argsort(rank[few], kind="stable")]]]
+    return among[order[few[np.argsort(rank[few], kind="stable")]]]
 
 
 def _swap_in(
@@ -234,14 +238,14 @@ def _swap_in(
     state = _Assignment(_distances(judges, vectors[medoids]))
     present = set(medoids.tolist())
     for part in _parts(len(candidates), block):
-        rows = candidates[part]
-        for row, to_candidate in zip(rows.tolist(), _distances(vectors[rows], judges), strict=True):
-            if row in present:
+        some = candidates[part]
+        for one, to_candidate in zip(some.tolist(), _distances(vectors[some], judges), strict=True):
+            if one in present:
                 continue
             change, worst = state.best_swap(to_candidate)
             if change < -_LEAST_GAIN:
-                present ^= {int(medoids[worst]), row}
-                medoids[worst] = row
+                present ^= {int(medoids[worst]), one}
+                medoids[worst] = one
                 state.swap(worst, to_candidate)
     return medoids
 

@@ -54,8 +54,8 @@ def project(
         here = torch.arange(start, start + len(block), device=prototypes.device)
         values = torch.cat([values, distances], dim=1)
         positions = torch.cat([positions, here.expand(k, -1)], dim=1)
-        values, places = values.topk(min(k, values.shape[1]), largest=False)
-        positions = positions.gather(1, places)
+        values, nearest = values.topk(min(k, values.shape[1]), largest=False)
+        positions = positions.gather(1, nearest)
         start += len(block)
     return _assign_closest_first(values.cpu().numpy(), positions.cpu().numpy())
 
@@ -67,7 +67,7 @@ def cluster_means(
     prototypes: Tensor,
     distance: Distance = "euclidean",
     *,
-    rows: Tensor | None = None,
+    index: Tensor | None = None,
 ) -> Tensor:
     """Return the mean direction, in another space, of the sentences nearest to each prototype.
 
@@ -77,8 +77,8 @@ def cluster_means(
         The sentences in the space of the result, (n, e).
     embedded, prototypes, distance
         Sentences (n, d) and prototypes (K, d) in the space where they are matched, and its metric.
-    rows
-        Rows of the sentences in `base`, where it holds others too; no copy of them is made.
+    index
+        Index of the sentences in `base`, where it holds others too; no copy of them is made.
 
     Returns
     -------
@@ -96,8 +96,8 @@ def cluster_means(
     for start in range(0, len(embedded), _SENTENCES_PER_BLOCK):
         block = slice(start, start + _SENTENCES_PER_BLOCK)
         nearest = pairwise_distance(embedded[block], prototypes, distance).argmin(dim=1)
-        here = base[block] if rows is None else base[rows[block]]
-        # A product with one-hot rows: the same sum in the same order on every device.
+        here = base[block] if index is None else base[index[block]]
+        # A product with one-hot vectors: the same sum in the same order on every device.
         sums += functional.one_hot(nearest, k).to(base.dtype).T @ here
     return functional.normalize(sums, dim=1)
 
@@ -109,8 +109,8 @@ def _assign_closest_first(
     chosen = np.full(k, -1, dtype=np.int64)
     taken: set[int] = set()
     for flat in np.argsort(values, axis=None, kind="stable"):
-        prototype, place = divmod(int(flat), values.shape[1])
-        position = int(positions[prototype, place])
+        prototype, rank = divmod(int(flat), values.shape[1])
+        position = int(positions[prototype, rank])
         if chosen[prototype] < 0 and position not in taken:
             chosen[prototype] = position
             taken.add(position)

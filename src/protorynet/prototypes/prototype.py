@@ -61,7 +61,7 @@ class Prototype:
 
 @dataclass(frozen=True)
 class Prototypes:
-    """The prototypes of a model, in the order of their columns in the network.
+    """The prototypes of a model, in the order of the network.
 
     The names of the classes stand in the order of the model's outputs.
     """
@@ -80,7 +80,7 @@ class Prototypes:
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """The ids in the order of the columns."""
+        """The ids in the order of the prototypes."""
         return np.array([item.id for item in self.items], dtype=np.int64)
 
     def ranked(self, label: str | None = None) -> list[Prototype]:

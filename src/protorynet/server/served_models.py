@@ -180,7 +180,7 @@ def _answer_texts(
     results: list[dict[str, Any]] = [{} for _ in texts]
     for kind in np.unique(kinds).tolist():
         chosen = kinds == kind
-        rows = embeddings.rows[chosen[sentences.documents]]
+        rows = embeddings.index[chosen[sentences.documents]]
         prepared = sentences.part(chosen), Embeddings(embeddings.vectors, rows)
         if kind == "explain":
             some = predictor.explain_prepared(list(compress(texts, chosen)), *prepared)

@@ -66,7 +66,7 @@ class Trained:
     """A delivered network and how it came to be."""
 
     network: ProtoryNetwork
-    rows: NDArray[np.int64]  # of the prototypes' sentences among the distinct ones
+    index: NDArray[np.int64]  # of the prototypes' sentences among the distinct ones
     curve: tuple[PruningPoint, ...]
     free: Score  # before the prototypes were projected
     validation: Score
@@ -85,19 +85,19 @@ def train_protorynet(run: Run) -> Trained:
         free = train(network, run)
         clock.lap("train")
         fixed, original = _with_fixed_embeddings(run)
-        places = project_prototypes(network, fixed)
+        chosen = project_prototypes(network, fixed)
         clock.lap("project")
-        network, places, curve = prune(network, places, fixed)
-        rows = original[places]
+        network, chosen, curve = prune(network, chosen, fixed)
+        index = original[chosen]
         del fixed  # as large as all embeddings
         clock.lap("prune")
-        score = retrain(network, rows, run)
+        score = retrain(network, index, run)
         clock.lap("retrain")
-        network, rows, columns = drop_dead(network, rows, run)
-        scores, usage, class_rate = score_prototypes(network, columns, run)
+        network, index, matched = drop_dead(network, index, run)
+        scores, usage, class_rate = score_prototypes(network, matched, run)
         clock.lap("score")
     return Trained(
-        network, rows.cpu().numpy(), curve, free, score, scores, usage, class_rate, clock.seconds
+        network, index.cpu().numpy(), curve, free, score, scores, usage, class_rate, clock.seconds
     )
 
 
@@ -121,26 +121,26 @@ def train(network: ProtoryNetwork, run: Run) -> Score:
 
     def project_now_and_then(epoch: int) -> None:
         if (epoch + 1) % run.settings.project_every == 0:
-            rows = project_prototypes(network, run)
-            network.prototypes.data.copy_(run.source.all_rows(rows))
+            index = project_prototypes(network, run)
+            network.prototypes.data.copy_(run.source.embed_all(index))
 
     return _learn(network, run, run.stage("train"), finish=project_now_and_then)
 
 
 def project_prototypes(network: ProtoryNetwork, run: Run) -> Tensor:
-    """Return the rows of the real sentences that stand for the prototypes, all different.
+    """Return the index of the real sentences that stand for the prototypes, all different.
 
     The nearest sentence of the trained space may be an odd one. So it is also asked to lie near
     the middle, in the pre-trained space, of the sentences matched to the prototype.
     """
     metric, weight = run.settings.distance, run.settings.typicality
-    base, rows = run.source.base, run.candidates
-    embedded = run.source.all_rows(rows)
+    base, index = run.source.base, run.candidates
+    embedded = run.source.embed_all(index)
     prototypes = network.prototypes.data
     if weight:
-        middles = cluster_means(base, embedded, prototypes, metric, rows=rows)
+        middles = cluster_means(base, embedded, prototypes, metric, index=index)
         # Both spaces side by side, in blocks: all of it would be twice the embeddings again.
-        blocks = (torch.split(part, _CANDIDATES_PER_BLOCK) for part in (embedded, rows))
+        blocks = (torch.split(part, _CANDIDATES_PER_BLOCK) for part in (embedded, index))
         both = (
             torch.cat([part, weight * base[here]], dim=1)
             for part, here in zip(*blocks, strict=True)
@@ -148,11 +148,11 @@ def project_prototypes(network: ProtoryNetwork, run: Run) -> Tensor:
         nearest = project(torch.cat([prototypes, weight * middles], dim=1), both, distance=metric)
     else:
         nearest = project(prototypes, embedded, distance=metric)
-    return rows[agree(torch.from_numpy(nearest)).to(rows.device)]
+    return index[agree(torch.from_numpy(nearest)).to(index.device)]
 
 
 def prune(
-    network: ProtoryNetwork, rows: Tensor, run: Run
+    network: ProtoryNetwork, index: Tensor, run: Run
 ) -> tuple[ProtoryNetwork, Tensor, tuple[PruningPoint, ...]]:
     """Keep the most used prototypes: the fewest that keep validation accuracy.
 
@@ -160,13 +160,13 @@ def prune(
     them and learns on with the prototypes fixed.
     """
     settings = run.settings
-    prototypes = run.source.all_rows(rows) if settings.exact else network.prototypes.data
+    prototypes = run.source.embed_all(index) if settings.exact else network.prototypes.data
     random = np.random.default_rng(derive_seed(run.seed, "prune"))
     documents = np.sort(random.permutation(len(run.train))[:_PRUNE_DOCUMENTS])
     some = replace(run, train=run.train.subset(documents), progress=False)
     whole = ProtoryNetwork(prototypes, network.reader, settings)
-    columns = match_corpus(whole, run.source, run.validation).columns
-    usage = np.bincount(columns, minlength=len(prototypes)) / len(columns)
+    matched = match_corpus(whole, run.source, run.validation).prototypes
+    usage = np.bincount(matched, minlength=len(prototypes)) / len(matched)
     order = agree(torch.from_numpy(np.argsort(-usage, kind="stable"))).numpy()
     live = int(agree(torch.tensor((usage > 0).sum())))
     sizes = sizes_to_try(live, settings.max_prototypes, settings.min_prototypes)
@@ -174,19 +174,19 @@ def prune(
     networks: dict[int, ProtoryNetwork] = {}
     with progress_bar("Prune", len(sizes), enabled=run.progress) as advance:
         for size in sizes:
-            networks[size] = keep_columns(whole, np.sort(order[:size]), run)
+            networks[size] = keep_some(whole, np.sort(order[:size]), run)
             stage = Stage(f"prune {size}", _PRUNE_EPOCHS, _PRUNE_PATIENCE)
             score = train_reader(networks[size], some, stage)
             points.append(PruningPoint(size, float(usage[order[size - 1]]), score.accuracy))
             advance(1)
     best = choose_size(points, least=settings.min_prototypes, tolerance=settings.prune_tolerance)
-    kept = torch.from_numpy(np.sort(order[:best])).to(rows.device)
-    return networks[best], rows[kept], tuple(points)
+    kept = torch.from_numpy(np.sort(order[:best])).to(index.device)
+    return networks[best], index[kept], tuple(points)
 
 
-def keep_columns(network: ProtoryNetwork, columns: NDArray[np.int64], run: Run) -> ProtoryNetwork:
+def keep_some(network: ProtoryNetwork, prototypes: NDArray[np.int64], run: Run) -> ProtoryNetwork:
     """Return a copy of the network with some of its prototypes; the reader keeps what it knows."""
-    kept = torch.from_numpy(columns).to(network.prototypes.device)
+    kept = torch.from_numpy(prototypes).to(network.prototypes.device)
     smaller = _network(network.prototypes.data[kept].clone(), run)
     state = dict(network.reader.state_dict())
     state["lstm.weight_ih_l0"] = state["lstm.weight_ih_l0"][:, kept]
@@ -200,7 +200,7 @@ def train_reader(network: ProtoryNetwork, run: Run, stage: Stage) -> Score:
     return _learn(network, run, stage, reader_alone=True)
 
 
-def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
+def retrain(network: ProtoryNetwork, index: Tensor, run: Run) -> Score:
     """Train on, with every prototype tied to the embedding of its sentence.
 
     With `retrain="reader"`, and wherever embeddings are frozen or prototypes free, only the reader
@@ -211,49 +211,49 @@ def retrain(network: ProtoryNetwork, rows: Tensor, run: Run) -> Score:
         run.source.settle()
         if settings.exact:
             # Until then a GPU may have embedded the sentences in half precision.
-            network.prototypes.data.copy_(run.source.all_rows(rows))
+            network.prototypes.data.copy_(run.source.embed_all(index))
         stage = Stage("retrain", settings.retrain_epochs, settings.patience)
         return train_reader(network, _with_fixed_embeddings(run)[0], stage)
 
     def tie(epoch: int) -> None:
-        network.prototypes.data.copy_(run.source.all_rows(rows))
+        network.prototypes.data.copy_(run.source.embed_all(index))
 
     network.prototypes.requires_grad_(False)
     stage = run.stage("retrain")
-    score = _learn(network, run, stage, tied_rows=rows, finish=tie)
+    score = _learn(network, run, stage, tied_index=index, finish=tie)
     run.source.settle()
     tie(stage.epochs)
     return score
 
 
 def drop_dead(
-    network: ProtoryNetwork, rows: Tensor, run: Run
+    network: ProtoryNetwork, index: Tensor, run: Run
 ) -> tuple[ProtoryNetwork, Tensor, NDArray[np.int64]]:
     """Remove prototypes that no training sentence is matched to; no prediction changes.
 
     A reader that sees the similarities to all prototypes keeps them all. Return the network, the
-    rows of its prototypes, and the prototype of every training sentence.
+    index of its prototypes' sentences, and the prototype of every training sentence.
     """
     trajectory = match_corpus(network, run.source, run.train)
-    used = torch.from_numpy(trajectory.columns_used(len(rows)))
+    used = torch.from_numpy(trajectory.prototypes_used(len(index)))
     alive = np.flatnonzero(agree(used).numpy())
     if network.settings.selection == "dense":
-        alive = np.arange(len(rows))
-    if len(alive) < len(rows):
-        network = keep_columns(network, alive, run)
-        rows = rows[torch.from_numpy(alive).to(rows.device)]
-    return network, rows, np.searchsorted(alive, trajectory.columns)
+        alive = np.arange(len(index))
+    if len(alive) < len(index):
+        network = keep_some(network, alive, run)
+        index = index[torch.from_numpy(alive).to(index.device)]
+    return network, index, np.searchsorted(alive, trajectory.prototypes)
 
 
 def score_prototypes(
-    network: ProtoryNetwork, columns: NDArray[np.int64], run: Run
+    network: ProtoryNetwork, matched: NDArray[np.int64], run: Run
 ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
     """Feed each prototype to the reader alone; count the training sentences matched to it."""
     k = len(network.prototypes)
-    counts = np.bincount(columns, minlength=k)
+    counts = np.bincount(matched, minlength=k)
     targets = run.train.targets.cpu().numpy().astype(np.float64)
     document = np.repeat(np.arange(len(targets)), run.train.lengths.cpu().numpy())
-    sums = [np.bincount(columns, weights=of_class[document], minlength=k) for of_class in targets.T]
+    sums = [np.bincount(matched, weights=of_class[document], minlength=k) for of_class in targets.T]
     class_rate = np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None]
     return score_alone(network, run.labels.task), counts / counts.sum(), class_rate
 
@@ -278,13 +278,13 @@ def _learn(
     stage: Stage,
     *,
     reader_alone: bool = False,
-    tied_rows: Tensor | None = None,
+    tied_index: Tensor | None = None,
     finish: Callable[[int], None] = lambda epoch: None,
 ) -> Score:
     """Train network and source, or the reader alone; `finish` is called after each epoch."""
 
     def loss(batch: Batch) -> Tensor:
-        return batch_loss(network, run.source, batch, run.labels.task, tied_rows)
+        return batch_loss(network, run.source, batch, run.labels.task, tied_index)
 
     def run_epoch(epoch: int) -> None:
         train_one_epoch(module, run, optimiser, stage, epoch, loss_of)
@@ -314,19 +314,19 @@ def batch_loss(
     source: SentenceSource,
     batch: Batch,
     task: Task,
-    tied_rows: Tensor | None = None,
+    tied_index: Tensor | None = None,
 ) -> Tensor:
     """Return L = L_acc + α L_div + β L_proto, and what the settings add to it.
 
-    With `tied_rows`, the rows of the prototypes' sentences, the prototypes are the embeddings of
+    With `tied_index`, that of the prototypes' sentences, the prototypes are the embeddings of
     these at every step, so that they can never drift away from them.
     """
     settings = network.settings
-    if tied_rows is None:
-        embedded, prototypes = source(batch.rows), network.prototypes
+    if tied_index is None:
+        embedded, prototypes = source(batch.index), network.prototypes
     else:
-        both = source(torch.cat([batch.rows, tied_rows]))
-        embedded, prototypes = both.split([len(batch.rows), len(tied_rows)])
+        both = source(torch.cat([batch.index, tied_index]))
+        embedded, prototypes = both.split([len(batch.index), len(tied_index)])
     distances = pairwise_distance(embedded, prototypes, settings.distance)
     # Only where one prototype is active does a step without its similarity still tell which.
     share = settings.ids_only_share if settings.selection == "straight_through" else 0.0
@@ -351,14 +351,14 @@ def batch_loss(
     if balance and distances.requires_grad:
         loss = loss + balance * balance_loss(distances, settings.temperature)
     if anchor and not isinstance(source, FrozenSource):
-        loss = loss + anchor * anchor_loss(embedded, source.base[batch.rows])
+        loss = loss + anchor * anchor_loss(embedded, source.base[batch.index])
     return loss
 
 
 def match_corpus(network: ProtoryNetwork, source: SentenceSource, corpus: Corpus) -> Reading:
     """Match every sentence of a corpus to its prototype; each distinct one is embedded once."""
-    distinct, places = torch.unique(corpus.rows, return_inverse=True)
-    return match_sentences(network, source.all_rows(distinct), places, corpus.lengths)
+    distinct, index = torch.unique(corpus.index, return_inverse=True)
+    return match_sentences(network, source.embed_all(distinct), index, corpus.lengths)
 
 
 def _network(prototypes: Tensor, run: Run) -> ProtoryNetwork:
@@ -369,21 +369,21 @@ def _network(prototypes: Tensor, run: Run) -> ProtoryNetwork:
 def _with_fixed_embeddings(run: Run) -> tuple[Run, Tensor]:
     """Return the run with every sentence's embedding computed once and frozen.
 
-    Its rows are numbered again; the second result holds the old row of each.
+    Its sentences are numbered again; the second result holds the old index of each.
     """
     if isinstance(run.source, FrozenSource):
         return run, torch.arange(len(run.source.base), device=run.candidates.device)
-    every = torch.cat([run.train.rows, run.validation.rows])
-    distinct, places = torch.unique(every, return_inverse=True)
+    every = torch.cat([run.train.index, run.validation.index])
+    distinct, index = torch.unique(every, return_inverse=True)
     base = run.source.base
     fixed = FixedSource(
-        base if len(distinct) == len(base) else base[distinct], run.source.all_rows(distinct)
+        base if len(distinct) == len(base) else base[distinct], run.source.embed_all(distinct)
     )
-    train_places, validation_places = places.split([len(run.train.rows), len(run.validation.rows)])
+    train, validation = index.split([len(run.train.index), len(run.validation.index)])
     fixed_run = replace(
         run,
-        train=replace(run.train, rows=train_places),
-        validation=replace(run.validation, rows=validation_places),
+        train=replace(run.train, index=train),
+        validation=replace(run.validation, index=validation),
         candidates=torch.searchsorted(distinct, run.candidates),
         source=fixed,
     )

@@ -19,18 +19,18 @@ _SHUFFLED_TOGETHER = 32  # batches whose documents are sorted by length together
 class Batch:
     """Some documents of a `Corpus`."""
 
-    rows: Tensor
+    index: Tensor
     lengths: Tensor
     targets: Tensor
-    document: Tensor  # for each sentence, the place of its document in the batch
+    document: Tensor  # for each sentence, the position of its document in the batch
     longest: int  # sentences of the longest document, known without asking a GPU for it
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents as rows of distinct sentences."""
+    """Documents as indices of distinct sentences."""
 
-    rows: Tensor  # of every sentence among the distinct ones
+    index: Tensor  # of every sentence among the distinct ones
     lengths: Tensor  # sentences per document
     targets: Tensor  # one-hot or multi-hot labels, (documents, C)
 
@@ -40,7 +40,7 @@ class Corpus:
     def subset(self, documents: NDArray[np.int64]) -> Corpus:
         """Return some of the documents; the distinct sentences are shared."""
         chosen = self.batch(documents)
-        return Corpus(chosen.rows, chosen.lengths, chosen.targets)
+        return Corpus(chosen.index, chosen.lengths, chosen.targets)
 
     def batches(
         self, size: int, random: np.random.Generator, *, most_sentences: int = 32_768
@@ -57,18 +57,18 @@ class Corpus:
             part = order[start : start + size * _SHUFFLED_TOGETHER]
             part = part[np.argsort(lengths[part], kind="stable")]
             batches += _cut(part, lengths, size, most_sentences)
-        return [batches[place] for place in random.permutation(len(batches))]
+        return [batches[position] for position in random.permutation(len(batches))]
 
     def batch(self, documents: NDArray[np.int64]) -> Batch:
         """Return some of the documents as tensors."""
         device = self.lengths.device
         lengths = self._lengths[documents]
-        places = torch.from_numpy(consecutive(self._starts[documents], lengths)).to(device)
+        positions = torch.from_numpy(consecutive(self._starts[documents], lengths)).to(device)
         document = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(device)
         chosen = torch.from_numpy(documents).to(device)
         longest = int(lengths.max())
         return Batch(
-            self.rows[places], self.lengths[chosen], self.targets[chosen], document, longest
+            self.index[positions], self.lengths[chosen], self.targets[chosen], document, longest
         )
 
     @cached_property

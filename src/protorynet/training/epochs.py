@@ -106,7 +106,7 @@ class Stage:
 
     name: str
     epochs: int
-    patience: int  # most epochs in a row without improvement
+    patience: int  # most epochs one after the other without improvement
     to_the_end: bool = False  # keep the last epoch, as befits learning rates that fall to zero
 
 
@@ -124,7 +124,7 @@ class Run:
 
     train: Corpus
     validation: Corpus
-    candidates: Tensor  # rows of the training sentences that may become prototypes
+    candidates: Tensor  # index of the training sentences that may become prototypes
     source: SentenceSource  # its parameters, if any, are trained
     settings: Settings
     labels: LabelCode

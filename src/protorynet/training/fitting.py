@@ -77,7 +77,7 @@ class Fitted:
 class Prepared:
     """Documents as tensors, ready for any network that reads sentence embeddings."""
 
-    texts: list[str]  # the distinct sentences, in the order of their rows
+    texts: list[str]  # the distinct sentences, in the order of their index
     centring: Centring  # from the encoder's vectors to base embeddings
     source: SentenceSource
     train: Corpus
@@ -136,12 +136,12 @@ def fit_model(
     run_name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     if checkpoint is not None and not resume:
         clear_checkpoint(checkpoint)
-    rows = torch.unique(prepared.train.rows)
-    allowed = distinct_candidates([texts[row] for row in rows.tolist()])
+    index = torch.unique(prepared.train.index)
+    allowed = distinct_candidates([texts[number] for number in index.tolist()])
     run = Run(
         train=prepared.train,
         validation=prepared.validation,
-        candidates=rows[torch.from_numpy(allowed).to(rows.device)],
+        candidates=index[torch.from_numpy(allowed).to(index.device)],
         source=source,
         settings=settings,
         labels=labels,
@@ -205,8 +205,8 @@ def prepare(
     if labels.task == "multiclass" and np.count_nonzero(targets.any(axis=0)) < 2:
         raise InputError("the documents that hold a sentence are all of one class.")
     texts = [""] * len(embeddings.vectors)
-    for row, text in zip(embeddings.rows.tolist(), sentences.texts, strict=True):
-        texts[row] = text
+    for number, text in zip(embeddings.index.tolist(), sentences.texts, strict=True):
+        texts[number] = text
     centring = _find_centring(embeddings.vectors, unit_length=unit_length).to(device)
     base = centre_vectors(embeddings.vectors, centring, device)
     source: SentenceSource
@@ -229,7 +229,7 @@ def hold_out(
     given: Labelled, labels: LabelCode, settings: Settings, seed: int, device: str | torch.device
 ) -> tuple[Corpus, Corpus]:
     """Return the documents to learn from and the validation documents, as tensors."""
-    parts = (given.embeddings.rows, given.sentences.lengths, given.targets)
+    parts = (given.embeddings.index, given.sentences.lengths, given.targets)
     corpus = Corpus(*(torch.from_numpy(part).to(device) for part in parts))
     held_out = validation_documents(given.targets, labels, settings.validation_fraction, seed)
     learned = np.setdiff1d(np.arange(len(corpus)), held_out)
@@ -325,17 +325,17 @@ def _describe_prototypes(
 ) -> Prototypes:
     """Describe the prototypes; ids count from 1 by falling score of the last class."""
     order = np.argsort(np.argsort(-trained.scores[:, -1], kind="stable"), kind="stable")
-    rows, places = np.unique(documents.embeddings.rows, return_index=True)
-    first = places[np.searchsorted(rows, trained.rows)]
+    index, first = np.unique(documents.embeddings.index, return_index=True)
+    firsts = first[np.searchsorted(index, trained.index)]
     items = [
         Prototype(
-            id=int(order[column]) + 1,
-            sentence=texts[row],
-            row=int(documents.sentences.documents[first[column]]),
-            usage=float(trained.usage[column]),
-            scores=dict(zip(labels.names, trained.scores[column].tolist(), strict=True)),
-            class_rate=dict(zip(labels.names, trained.class_rate[column].tolist(), strict=True)),
+            id=int(order[position]) + 1,
+            sentence=texts[number],
+            row=int(documents.sentences.documents[firsts[position]]),
+            usage=float(trained.usage[position]),
+            scores=dict(zip(labels.names, trained.scores[position].tolist(), strict=True)),
+            class_rate=dict(zip(labels.names, trained.class_rate[position].tolist(), strict=True)),
         )
-        for column, row in enumerate(trained.rows.tolist())
+        for position, number in enumerate(trained.index.tolist())
     ]
     return Prototypes(tuple(items), labels.names)

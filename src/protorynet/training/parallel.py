@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from protorynet.training.batches import Batch
 
-__all__ = ["agree", "average_gradients", "gather_rows", "n_processes", "own_share", "rank"]
+__all__ = ["agree", "average_gradients", "gather_vectors", "n_processes", "own_share", "rank"]
 
 
 def n_processes() -> int:
@@ -46,8 +46,8 @@ def own_share(documents: NDArray[np.int64]) -> NDArray[np.int64]:
     return documents[rank() :: n_processes()] if len(documents) >= n_processes() else documents
 
 
-def gather_rows(own: Tensor, count: int) -> Tensor:
-    """Return all `count` rows, of which every process gives those at its number, and so on."""
+def gather_vectors(own: Tensor, count: int) -> Tensor:
+    """Return all `count` vectors, of which every process gives those at its number, and so on."""
     n = n_processes()
     padded = own.new_zeros((-(-count // n), *own.shape[1:]))
     padded[: len(own)] = own

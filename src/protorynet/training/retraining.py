@@ -161,9 +161,10 @@ def retrain_reader(
     begin = time.perf_counter()
     run = _make_run(edited, documents, progress)
     network, accuracy_after = _train_copy(edited.network, run)
-    columns = match_corpus(network, run.source, run.train).columns
-    prototypes = _measure(edited.prototypes, network, columns, run)
-    before_ids = before.prototypes.ids[match_corpus(before.network, run.source, run.train).columns]
+    matched = match_corpus(network, run.source, run.train).prototypes
+    prototypes = _measure(edited.prototypes, network, matched, run)
+    former = match_corpus(before.network, run.source, run.train).prototypes
+    before_ids = before.prototypes.ids[former]
     changed = {c.id for c in edited.edits.entries[-1].changes if c.kind != "rename"}
     record = Retraining(
         accuracy_before=validate(before.network, run).accuracy,
@@ -173,7 +174,7 @@ def retrain_reader(
         n_held_out=len(run.validation),
         data_sha256=digest_data(documents, with_vectors=not edited.centring.unit_length),
         seed=run.seed,
-        moved=_share_moved(before_ids, prototypes.ids[columns], changed),
+        moved=_share_moved(before_ids, prototypes.ids[matched], changed),
         seconds=round(time.perf_counter() - begin, 3),
     )
     log = edited.edits.with_retraining(record)
@@ -205,7 +206,7 @@ def _make_run(model: Model, documents: Labelled, progress: bool) -> Run:
     return Run(
         train=train,
         validation=validation,
-        candidates=train.rows[:0],
+        candidates=train.index[:0],
         source=FrozenSource(embedded),
         settings=model.settings,
         labels=model.labels,
@@ -225,10 +226,10 @@ def _train_copy(network: ProtoryNetwork, run: Run) -> tuple[ProtoryNetwork, floa
 
 
 def _measure(
-    prototypes: Prototypes, network: ProtoryNetwork, columns: NDArray[np.int64], run: Run
+    prototypes: Prototypes, network: ProtoryNetwork, matched: NDArray[np.int64], run: Run
 ) -> Prototypes:
     """Return the prototypes with usage, scores and class rates as they are now."""
-    measures = zip(prototypes, *score_prototypes(network, columns, run), strict=True)
+    measures = zip(prototypes, *score_prototypes(network, matched, run), strict=True)
     items = tuple(
         replace(
             item,
@@ -250,5 +251,5 @@ def _share_moved(
         ids, counts = np.unique(after[before == number], return_counts=True)
         order = np.argsort(-counts, kind="stable")
         shares = (counts / counts.sum()).tolist()
-        moved[str(number)] = {str(ids[place]): shares[place] for place in order}
+        moved[str(number)] = {str(ids[position]): shares[position] for position in order}
     return moved

@@ -14,7 +14,7 @@ from torch.func import functional_call
 
 from protorynet.errors import InputError
 from protorynet.network import Adapter, Centring
-from protorynet.training.parallel import gather_rows, n_processes, rank
+from protorynet.training.parallel import gather_vectors, n_processes, rank
 
 if TYPE_CHECKING:
     from protorynet.encoders import Encoder, SentenceNetwork, TransformerEncoder
@@ -47,7 +47,7 @@ def tunable_encoder(encoder: Encoder | None) -> TransformerEncoder:
 
 
 class SentenceSource(nn.Module, ABC):
-    """Gives the embeddings of distinct sentences by their row.
+    """Gives the embeddings of distinct sentences by their index.
 
     `base` holds the pre-trained, centred embeddings of all of them, (m, d).
     """
@@ -57,21 +57,21 @@ class SentenceSource(nn.Module, ABC):
         self.base = base  # a plain attribute: data, not state to be saved
 
     @abstractmethod
-    def forward(self, rows: Tensor) -> Tensor:
+    def forward(self, index: Tensor) -> Tensor:
         """Return the embeddings of some sentences, (n, d)."""
 
     def settle(self) -> None:
         """Detach from training: from here on embeddings are what the delivered model computes."""
 
     @torch.no_grad()
-    def all_rows(self, rows: Tensor) -> Tensor:
+    def embed_all(self, index: Tensor) -> Tensor:
         """Return the embeddings of many sentences, computed in blocks without gradients."""
         training = self.training
         self.eval()
-        result = torch.empty((len(rows), self.base.shape[1]), device=self.base.device)
-        for start in range(0, len(rows), _SENTENCES_PER_BLOCK):
+        result = torch.empty((len(index), self.base.shape[1]), device=self.base.device)
+        for start in range(0, len(index), _SENTENCES_PER_BLOCK):
             block = slice(start, start + _SENTENCES_PER_BLOCK)
-            result[block] = self(rows[block])
+            result[block] = self(index[block])
         self.train(training)
         return result
 
@@ -79,9 +79,9 @@ class SentenceSource(nn.Module, ABC):
 class FrozenSource(SentenceSource):
     """The pre-trained embeddings as they are."""
 
-    def forward(self, rows: Tensor) -> Tensor:
+    def forward(self, index: Tensor) -> Tensor:
         """Return the embeddings of some sentences, (n, d)."""
-        return self.base[rows]
+        return self.base[index]
 
 
 class FixedSource(SentenceSource):
@@ -91,9 +91,9 @@ class FixedSource(SentenceSource):
         super().__init__(base)
         self._embedded = embedded
 
-    def forward(self, rows: Tensor) -> Tensor:
+    def forward(self, index: Tensor) -> Tensor:
         """Return the embeddings of some sentences, (n, d)."""
-        return self._embedded[rows]
+        return self._embedded[index]
 
 
 class AdaptedSource(SentenceSource):
@@ -103,9 +103,9 @@ class AdaptedSource(SentenceSource):
         super().__init__(base)
         self.adapter = adapter
 
-    def forward(self, rows: Tensor) -> Tensor:
+    def forward(self, index: Tensor) -> Tensor:
         """Return the embeddings of some sentences, (n, d)."""
-        adapted: Tensor = self.adapter(self.base[rows])
+        adapted: Tensor = self.adapter(self.base[index])
         return adapted
 
 
@@ -131,42 +131,42 @@ class FineTunedSource(SentenceSource):
         self._longest = max(len(ids) for ids in tokens)
         self._starts = self._lengths.cumsum(0) - self._lengths
 
-    def forward(self, rows: Tensor) -> Tensor:
+    def forward(self, index: Tensor) -> Tensor:
         """Return the embeddings of some sentences, (n, d); each distinct one is read once."""
-        distinct, where = torch.unique(rows, return_inverse=True)
+        distinct, where = torch.unique(index, return_inverse=True)
         order = torch.argsort(self._lengths[distinct], stable=True)
         outputs = [self._encode(part) for part in self._parts(distinct[order])]
-        places = torch.empty_like(order)
-        places[order] = torch.arange(len(order), device=order.device)
-        return torch.cat(outputs)[places[where]]
+        positions = torch.empty_like(order)
+        positions[order] = torch.arange(len(order), device=order.device)
+        return torch.cat(outputs)[positions[where]]
 
-    def all_rows(self, rows: Tensor) -> Tensor:
+    def embed_all(self, index: Tensor) -> Tensor:
         """Return the embeddings of many sentences, a share of them read by each process."""
         if n_processes() == 1:
-            return super().all_rows(rows)
-        return gather_rows(super().all_rows(rows[rank() :: n_processes()]), len(rows))
+            return super().embed_all(index)
+        return gather_vectors(super().embed_all(index[rank() :: n_processes()]), len(index))
 
     def settle(self) -> None:
         """Compute in full precision from here on, as the delivered model does."""
         self._half = False
 
-    def tokens_of(self, rows: Tensor) -> int:
+    def tokens_of(self, index: Tensor) -> int:
         """Count the tokens of some sentences."""
-        return int(self._lengths[rows].sum())
+        return int(self._lengths[index].sum())
 
-    def _parts(self, rows: Tensor) -> tuple[Tensor, ...]:
-        """Cut rows into parts of bounded numbers of tokens."""
-        until = self._lengths[rows].cumsum(0)
-        bound = _GPU_TOKENS if rows.is_cuda else _CPU_TOKENS
-        if len(rows) == 0 or until[-1] <= bound:
-            return (rows,)
-        return torch.split(rows, torch.bincount((until - 1) // bound).tolist())
+    def _parts(self, index: Tensor) -> tuple[Tensor, ...]:
+        """Cut sentences into parts of bounded numbers of tokens."""
+        until = self._lengths[index].cumsum(0)
+        bound = _GPU_TOKENS if index.is_cuda else _CPU_TOKENS
+        if len(index) == 0 or until[-1] <= bound:
+            return (index,)
+        return torch.split(index, torch.bincount((until - 1) // bound).tolist())
 
-    def _encode(self, rows: Tensor) -> Tensor:
-        lengths = self._lengths[rows]
-        first = self._starts[rows] - lengths.cumsum(0) + lengths
+    def _encode(self, index: Tensor) -> Tensor:
+        lengths = self._lengths[index]
+        first = self._starts[index] - lengths.cumsum(0) + lengths
         runs = torch.repeat_interleave(first, lengths)
-        tokens = self._tokens[runs + torch.arange(len(runs), device=rows.device)]
+        tokens = self._tokens[runs + torch.arange(len(runs), device=index.device)]
         embedded: Tensor = self._centring[0](self._read(tokens, lengths))
         return embedded
 

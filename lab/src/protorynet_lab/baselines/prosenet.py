@@ -241,7 +241,7 @@ class _Training:
     def candidates(self) -> NDArray[np.int64]:
         """The documents that may be prototypes: the first of all that have the same words."""
         corpus, first = self.words.train, dict[bytes, int]()
-        each = np.split(corpus.rows.numpy(), np.cumsum(corpus.lengths.numpy())[:-1])
+        each = np.split(corpus.index.numpy(), np.cumsum(corpus.lengths.numpy())[:-1])
         for place, rows in enumerate(each):
             first.setdefault(rows.tobytes(), place)
         return np.array(list(first.values()), np.int64)

@@ -124,7 +124,7 @@ class ProtoAttendClassifier(SentenceRival):
         self.example_classes_ = targets[kept].argmax(axis=1)
         base = prepared.source.base
         train, validation = (
-            (_document_means(base, corpus.rows, corpus.lengths), corpus.targets.argmax(dim=1))
+            (_document_means(base, corpus.index, corpus.lengths), corpus.targets.argmax(dim=1))
             for corpus in (prepared.train, prepared.validation)
         )
         with torch.random.fork_rng():
@@ -189,7 +189,7 @@ class ProtoAttendClassifier(SentenceRival):
 
     def _queries(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Tensor:
         device = self.centring_.mean.device
-        arrays = (embeddings.vectors, embeddings.rows, lengths)
+        arrays = (embeddings.vectors, embeddings.index, lengths)
         raw, rows, counts = (torch.from_numpy(array).to(device) for array in arrays)
         return self._encode(_document_means(self.centring_(raw), rows, counts)).queries
 

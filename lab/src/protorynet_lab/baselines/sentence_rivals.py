@@ -153,7 +153,7 @@ class BlackBoxClassifier(SentenceRival):
         run = Run(
             train=prepared.train,
             validation=prepared.validation,
-            candidates=prepared.train.rows[:0],
+            candidates=prepared.train.index[:0],
             source=prepared.source,
             settings=settings,
             labels=self._code(),
@@ -173,7 +173,7 @@ class BlackBoxClassifier(SentenceRival):
         centring, adapter = self.centring_, self.adapter_
         base = centring(torch.from_numpy(embeddings.vectors).to(centring.mean.device))
         distinct: Tensor = base if adapter is None else adapter(base)
-        vectors = distinct.cpu()[torch.from_numpy(embeddings.rows)]
+        vectors = distinct.cpu()[torch.from_numpy(embeddings.index)]
         return _read_vectors(self.reader_, vectors, lengths, self._code().task)
 
     def _evidence(self, text: str, place: int) -> Reasons:
@@ -187,7 +187,7 @@ def _train_reader(run: Run) -> tuple[Reader, Score]:
     stage = replace(first, epochs=first.epochs + second.epochs)
 
     def loss_of(batch: Batch) -> Tensor:
-        steps = pad_documents(run.source(batch.rows), batch.lengths, batch.longest)
+        steps = pad_documents(run.source(batch.index), batch.lengths, batch.longest)
         logits = at_last_sentence(reader(steps), batch.lengths)
         return accuracy_loss(logits, batch.targets, run.labels.task, "cross_entropy")
 
@@ -216,8 +216,8 @@ def _train_reader(run: Run) -> tuple[Reader, Score]:
 
 def _validate(reader: Reader, run: Run) -> Score:
     corpus, task = run.validation, run.labels.task
-    distinct, places = torch.unique(corpus.rows, return_inverse=True)
-    vectors = run.source.all_rows(distinct)[places].cpu()
+    distinct, places = torch.unique(corpus.index, return_inverse=True)
+    vectors = run.source.embed_all(distinct)[places].cpu()
     predicted = _read_vectors(reader, vectors, corpus.lengths.cpu().numpy(), task)
     # Logits that softmax or sigmoid turns back into these probabilities.
     safe = torch.from_numpy(predicted).clamp(1e-7, 1 - 1e-7)

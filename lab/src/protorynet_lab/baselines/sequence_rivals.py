@@ -181,7 +181,7 @@ def read_corpus(
 def _lay_out(batch: Batch, device: torch.device) -> WordBatch:
     # On the CPU, where the lengths are known, so that nothing waits for a GPU.
     inside = torch.arange(batch.longest) < batch.lengths[:, None]
-    words = torch.zeros(inside.shape, dtype=torch.int64).masked_scatter_(inside, batch.rows)
+    words = torch.zeros(inside.shape, dtype=torch.int64).masked_scatter_(inside, batch.index)
     targets = batch.targets.argmax(dim=1)
     return WordBatch(*(part.to(device) for part in (words, batch.lengths, targets)))
 

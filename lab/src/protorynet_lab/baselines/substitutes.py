@@ -245,7 +245,7 @@ def _score_sentences(reading: Reading, model: Model) -> SentenceScores:
     """Return the scores of the active prototype of each sentence."""
     prototypes = model.prototypes
     table = [[item.scores[name] for name in prototypes.classes] for item in prototypes]
-    return SentenceScores(np.array(table, np.float64)[reading.columns], reading.lengths)
+    return SentenceScores(np.array(table, np.float64)[reading.prototypes], reading.lengths)
 
 
 def _spread(reading: Reading, model: Model, probabilities: NDArray[Any]) -> NDArray[np.float32]:

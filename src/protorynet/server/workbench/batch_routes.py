@@ -334,7 +334,7 @@ class Tally:
         """Count what was read in documents, given by their positions in the batch."""
         self._documents.append(documents)
         self._owners.append(np.repeat(documents, reading.lengths))
-        self._columns.append(reading.columns)
+        self._columns.append(reading.prototypes)
         for document, row in zip(documents.tolist(), reading.probabilities, strict=True):
             self._labels[document] = self._model.labels.name_of(row)
         k = len(self._top)
