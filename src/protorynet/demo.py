@@ -70,9 +70,9 @@ def choose_reviews(
     The reviews to test on are the same whatever `n_train`.
     """
     short: dict[str, list[str]] = {label: [] for label in _CLASSES.values()}
-    for place in np.random.default_rng(0).permutation(len(reviews.texts)):
-        if _FEWEST_WORDS <= len(reviews.texts[place].split()) <= _MOST_WORDS:
-            short[reviews.labels[place]].append(reviews.texts[place])
+    for number in np.random.default_rng(0).permutation(len(reviews.texts)):
+        if _FEWEST_WORDS <= len(reviews.texts[number].split()) <= _MOST_WORDS:
+            short[reviews.labels[number]].append(reviews.texts[number])
     most = min(map(len, short.values())) - n_test // 2
     if n_train // 2 > most:
         raise InputError(f"there are only {2 * most:,} reviews to learn from; ask for fewer.")
@@ -148,9 +148,9 @@ def _choose_examples(
         "A negative review, read correctly": [],
         "A review that it gets wrong": [],
     }
-    explanations = classifier.explain([test.texts[place] for place in short])
-    for place, explanation in zip(short, explanations, strict=True):
-        is_right = explanation.label == test.labels[place]
+    explanations = classifier.explain([test.texts[number] for number in short])
+    for number, explanation in zip(short, explanations, strict=True):
+        is_right = explanation.label == test.labels[number]
         right = f"A {explanation.label} review, read correctly"
         examples[right if is_right else "A review that it gets wrong"].append(explanation)
     return tuple((caption, max(found, key=_swing)) for caption, found in examples.items() if found)

@@ -76,7 +76,7 @@ def check_replaceable(
     Parameters
     ----------
     folder
-        The place. It may be free, or an empty folder.
+        The path. It may be free, or an empty folder.
     kind
         What the folder is, with its article.
     marks

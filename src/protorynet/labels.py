@@ -41,13 +41,13 @@ class LabelCode:
         return tuple(str(label) for label in self.classes)
 
     def encode(self, labels: Any) -> NDArray[np.float32]:
-        """Return one-hot or multi-hot rows; a label that is no class is refused by name."""
+        """Return one-hot or multi-hot vectors; a label that is no class is refused by name."""
         if self.task == "multilabel":
             return self._encode_sets(labels)
         return self._mark([[_plain(label)] for label in labels])
 
     def decide(self, probabilities: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Say for each row which classes are given: the most probable one, or all from .5 on."""
+        """Say for each document which classes it is given: the most probable, or all from .5 on."""
         if self.task == "multilabel":
             return np.asarray(probabilities >= 0.5)
         chosen = np.zeros(probabilities.shape, np.bool_)
@@ -55,11 +55,11 @@ class LabelCode:
         return chosen
 
     def share_equal(self, ones: NDArray[np.float32], others: NDArray[np.float32]) -> float:
-        """Return the share of rows that two matrices decide alike; one may hold the truth."""
+        """Return the share of documents that two matrices decide alike; one may hold the truth."""
         return float((self.decide(ones) == self.decide(others)).all(axis=1).mean())
 
     def decode(self, probabilities: NDArray[np.float32]) -> NDArray[Any]:
-        """Return the predicted class of each row, or a 0/1 matrix for a multi-label task."""
+        """Return the predicted class of each document, or a 0/1 matrix for a multi-label task."""
         decided = self.decide(probabilities)
         if self.task == "multilabel":
             return decided.astype(np.int64)
@@ -71,7 +71,7 @@ class LabelCode:
         return np.array(self.classes)
 
     def name_of(self, probabilities: NDArray[np.float32]) -> str:
-        """Return the prediction of one row in words; ``(none)`` where no class is given.
+        """Return the prediction of one document in words; ``(none)`` where no class is given.
 
         Examples
         --------
@@ -94,16 +94,16 @@ class LabelCode:
         return matrix
 
     def _mark(self, given: list[list[Scalar]]) -> NDArray[np.float32]:
-        """Return a row for each document with 1 for its labels."""
+        """Return a vector for each document with 1 for its labels."""
         targets = np.zeros((len(given), len(self.classes)), np.float32)
         unseen = set()
-        for row, labels in enumerate(given):
+        for document, labels in enumerate(given):
             for label in labels:
-                place = self._place(label)
-                if place is None:
+                position = self._position(label)
+                if position is None:
                     unseen.add(str(label))
                 else:
-                    targets[row, place] = 1
+                    targets[document, position] = 1
         if unseen:
             raise InputError(
                 f"label(s) {', '.join(map(repr, sorted(unseen)[:5]))} were not seen in training; "
@@ -111,18 +111,18 @@ class LabelCode:
             )
         return targets
 
-    def _place(self, label: Scalar) -> int | None:
-        """Return the column of a label; of another type than the classes, by its name.
+    def _position(self, label: Scalar) -> int | None:
+        """Return the position of a label; of another type than the classes, by its name.
 
         Whether a file says 1 or "1" depends on its format, and on its other labels.
         """
-        place = self._columns.get(label)
-        return self._columns.get(str(label)) if place is None else place
+        position = self._positions.get(label)
+        return self._positions.get(str(label)) if position is None else position
 
     @cached_property
-    def _columns(self) -> dict[Scalar, int]:
-        by_name: dict[Scalar, int] = {name: place for place, name in enumerate(self.names)}
-        return by_name | {label: place for place, label in enumerate(self.classes)}
+    def _positions(self) -> dict[Scalar, int]:
+        by_name: dict[Scalar, int] = {name: position for position, name in enumerate(self.names)}
+        return by_name | {label: position for position, label in enumerate(self.classes)}
 
 
 def read_labels(classes: Any, task: Any) -> LabelCode:
@@ -205,7 +205,7 @@ def _sorted(distinct: set[Scalar]) -> tuple[Scalar, ...]:
 def _matrix(labels: Any) -> NDArray[np.float32] | None:
     """Return a 0/1 matrix as floats, or None where the labels are no matrix."""
     if isinstance(labels, list | tuple) and not all(
-        isinstance(row, list | tuple) and row and not isinstance(row[0], str) for row in labels
+        isinstance(each, list | tuple) and each and not isinstance(each[0], str) for each in labels
     ):
         return None
     try:

@@ -154,13 +154,13 @@ class KnownEncoder:
         if isinstance(encoder, WindowedEncoder):
             self.window, self.count_tokens = encoder.window, encoder.count_tokens
         self._encoder = encoder
-        self._rows = {text: row for row, text in enumerate(texts)}
+        self._numbers = {text: number for number, text in enumerate(texts)}
         self._vectors = vectors
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         """Look the sentences up; where one is not known, encode them all."""
-        rows = [self._rows.get(sentence, -1) for sentence in sentences]
-        return self._encoder.encode(sentences) if -1 in rows else self._vectors[rows]
+        numbers = [self._numbers.get(sentence, -1) for sentence in sentences]
+        return self._encoder.encode(sentences) if -1 in numbers else self._vectors[numbers]
 
 
 @dataclass(frozen=True)
@@ -222,10 +222,10 @@ def _run_workers(ray: ModuleType, job: dict[str, Any], scaling: Any, *, progress
         except Exception as error:
             results.append(error)
 
-    with tempfile.TemporaryDirectory(prefix="protorynet-", ignore_cleanup_errors=True) as place:
+    with tempfile.TemporaryDirectory(prefix="protorynet-", ignore_cleanup_errors=True) as storage:
         worker: Any = _train_together  # Ray's types know neither results nor its second form
         failures = FailureConfig(max_failures=_MOST_LOSSES)
-        config = RunConfig(storage_path=place, failure_config=failures)
+        config = RunConfig(storage_path=storage, failure_config=failures)
         trainer: Any = TorchTrainer(
             worker, train_loop_config=job, scaling_config=scaling, run_config=config
         )
@@ -266,12 +266,12 @@ def _install(classifier: ProtoryNetClassifier, outcome: _Outcome) -> ProtoryNetC
     """Give a classifier what the workers made."""
     if outcome.error is not None:
         raise error_of(*outcome.error)
-    with tempfile.TemporaryDirectory(prefix="protorynet-") as place:
+    with tempfile.TemporaryDirectory(prefix="protorynet-") as storage:
         for name, content in outcome.files.items():
-            path = Path(place, "model", name)
+            path = Path(storage, "model", name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        loaded = ProtoryNetClassifier.load(Path(place, "model"), device=classifier.device)
+        loaded = ProtoryNetClassifier.load(Path(storage, "model"), device=classifier.device)
     classifier._install(loaded.model_, loaded.encoder_, tuned=loaded._tuned)
     classifier.n_skipped_ = outcome.n_skipped
     return classifier
@@ -320,8 +320,8 @@ def _train(job: dict[str, Any], encoder: Encoder, device: str) -> _Outcome:
             classifier.fit(texts, labels, checkpoint=folder, resume=folder is not None)
     except ProtoryNetError as error:
         return _Outcome(error=(type(error).__name__, str(error)))
-    with tempfile.TemporaryDirectory(prefix="protorynet-") as place:
-        folder = Path(place, "model")
+    with tempfile.TemporaryDirectory(prefix="protorynet-") as storage:
+        folder = Path(storage, "model")
         classifier.save(folder)
         files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
         content = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

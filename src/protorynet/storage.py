@@ -263,12 +263,12 @@ def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
     return EditLog(entries, tuple(states))
 
 
-def _past_automata(place: Any, kept: list[tuple[Automaton, ...]]) -> tuple[Automaton, ...]:
-    if place is None:
+def _past_automata(number: Any, kept: list[tuple[Automaton, ...]]) -> tuple[Automaton, ...]:
+    if number is None:
         return ()
-    if type(place) is not int or not 0 <= place < len(kept):
-        raise ValueError(f"a state has the automata {place!r}, but {_EDITS} holds {len(kept)}")
-    return kept[place]
+    if type(number) is not int or not 0 <= number < len(kept):
+        raise ValueError(f"a state has the automata {number!r}, but {_EDITS} holds {len(kept)}")
+    return kept[number]
 
 
 def _edit_files(log: EditLog) -> dict[str, bytes]:
@@ -278,8 +278,8 @@ def _edit_files(log: EditLog) -> dict[str, bytes]:
     for state in log.states:
         if state.automata and state.automata not in distinct:
             distinct.append(state.automata)
-        place = distinct.index(state.automata) if state.automata else None
-        states.append({"number": state.number, "automata": place, **state.prototypes.to_dict()})
+        number = distinct.index(state.automata) if state.automata else None
+        states.append({"number": state.number, "automata": number, **state.prototypes.to_dict()})
     content = {
         "entries": [entry.to_dict() for entry in log.entries],
         "states": states,

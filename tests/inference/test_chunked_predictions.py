@@ -123,8 +123,8 @@ def test_several_files_are_one_table(table, tmp_path):
     assert (stream.n_tables, stream.n_rows) == (3, 50)
     got = pq.read_table(written(tmp_path, stream, documents=6))
     assert got["text"].to_pylist() == table["text"].to_pylist()
-    places = [("0.csv", 0), ("0.csv", 19), ("1.csv", 0), ("2.csv", 9)]
-    assert stream.places([0, 19, 20, 49]) == [(str(tmp_path / name), n) for name, n in places]
+    expected = [("0.csv", 0), ("0.csv", 19), ("1.csv", 0), ("2.csv", 9)]
+    assert stream.locate([0, 19, 20, 49]) == [(str(tmp_path / name), n) for name, n in expected]
 
 
 def test_a_folder_of_parquet_files_is_one_table(table, tmp_path):

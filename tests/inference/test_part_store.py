@@ -65,11 +65,11 @@ def stream(rows: pa.RecordBatch) -> bytes:
 def test_a_damaged_part_is_named_and_no_output_made(tmp_path, damage):
     store = started(tmp_path / "out.csv", 0, 1)
     name = part(1).name(".arrow")
-    damage(Path(store.folder.place) / name)
+    damage(Path(store.folder.address) / name)
     with pytest.raises(CheckpointError, match=rf"{name} is damaged .*--resume"):
         store.deliver([part(0), part(1)])
     assert not (tmp_path / "out.csv").exists()
-    assert not list(Path(store.folder.place).glob("whole*"))
+    assert not list(Path(store.folder.address).glob("whole*"))
 
 
 @pytest.mark.parametrize("as_folder", [False, True])

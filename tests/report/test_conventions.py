@@ -8,11 +8,11 @@ from hypothesis import given, strategies as st
 from protorynet.report import clean, printable, shorten
 from protorynet.report.conventions import (
     break_lines,
-    count_columns,
     format_measure,
     format_percent,
     format_points,
     format_signed,
+    text_width,
 )
 
 
@@ -44,7 +44,7 @@ def test_any_text_can_be_written_and_printed_on_one_line_without_escape_codes(te
 
 @given(st.text(), st.integers(2, 30), st.integers(1, 5))
 def test_shortened_and_broken_texts_keep_their_limits(text, limit, most):
-    assert count_columns(shorten(text, limit)) <= limit
+    assert text_width(shorten(text, limit)) <= limit
     broken = break_lines(text, limit, most)
     assert len(broken) <= most
-    assert all(count_columns(line) <= limit for line in broken)
+    assert all(text_width(line) <= limit for line in broken)

@@ -1,4 +1,4 @@
-"""The documents of an audit: both splits in one row, as words and as the model reads them."""
+"""The documents of an audit: both splits together, as words and as the model reads them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from protorynet.reading import Reading
 
 # People write formulas of eight words ("one of the worst films I have ever seen"), seldom of
 # twelve: of film reviews one sentence in a thousand, of management replies one in five. So many
-# words in a row, shared by three documents, are a formula at least, or more than one.
+# words together, shared by three documents, are a formula at least, or more than one.
 FORMULA_WORDS, PASSAGE_WORDS = 8, 12
 
 # Scripts written without spaces: every character counts as a word.
@@ -82,8 +82,8 @@ def shingles(texts: WordSequences, size: int) -> tuple[NDArray[np.uint64], NDArr
     random = np.random.default_rng(0)
     values = random.integers(0, 2**63, texts.n_words, dtype=np.uint64)[texts.words]
     hashes = np.zeros(count, np.uint64)
-    for place in range(size):
-        hashes = hashes * _HASH_MULTIPLIER + values[place : place + count]
+    for at in range(size):
+        hashes = hashes * _HASH_MULTIPLIER + values[at : at + count]
     owners = texts.owners
     starts = np.flatnonzero(owners[:count] == owners[size - 1 :])
     return hashes[starts], starts
@@ -188,7 +188,7 @@ class AuditCorpus:
         return find_copied(self.words, self.reading.lengths, self.is_first, PASSAGE_WORDS)
 
     @cached_property
-    def places_from_end(self) -> NDArray[np.float64]:
+    def share_from_end(self) -> NDArray[np.float64]:
         """Where each sentence stands: 0 for the last of its document, 1 for the first."""
         behind = self.reading.offsets[1:][self.documents] - 1 - np.arange(len(self.documents))
         return behind / np.maximum(self.reading.lengths[self.documents] - 1, 1)
@@ -208,13 +208,13 @@ class AuditCorpus:
         """Which documents have all their classes right."""
         return np.asarray((self.predicted == self.truth).all(axis=1))
 
-    def most_copied(self, places: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+    def most_copied(self, sentences: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
         """Return where those sentences stand that make the most text together, and how often."""
         _, first, counts = np.unique(
-            self.same_sentence[places], return_index=True, return_counts=True
+            self.same_sentence[sentences], return_index=True, return_counts=True
         )
-        order = np.argsort(-counts * self.words.lengths[places[first]], kind="stable")[:most]
-        return [(int(places[first[k]]), int(counts[k])) for k in order]
+        order = np.argsort(-counts * self.words.lengths[sentences[first]], kind="stable")[:most]
+        return [(int(sentences[first[k]]), int(counts[k])) for k in order]
 
     def example(self, document: int) -> dict[str, Any]:
         """Return where a document stands and how it begins, as evidence."""
@@ -224,9 +224,9 @@ class AuditCorpus:
             "text": quote(self.texts[document]),
         }
 
-    def list_ids(self, columns: list[int]) -> str:
+    def list_ids(self, positions: list[int]) -> str:
         """Return the ids of some prototypes for reading."""
-        ids = sorted(self.model.prototypes[column].id for column in columns)
+        ids = sorted(self.model.prototypes[position].id for position in positions)
         return ", ".join(map(str, ids[:10])) + (", …" if len(ids) > 10 else "")
 
     def label(self, document: int) -> str:

@@ -167,12 +167,12 @@ def _conflicting_labels(corpus: AuditCorpus) -> list[Finding]:
 
 
 def _describe_copies(corpus: AuditCorpus, number: int) -> dict[str, Any]:
-    places = np.flatnonzero(corpus.same_document == number)
+    copies = np.flatnonzero(corpus.same_document == number)
     return {
-        "text": quote(corpus.texts[places[0]]),
-        "train_rows": corpus.rows[places[~corpus.is_test[places]]].tolist(),
-        "test_rows": corpus.rows[places[corpus.is_test[places]]].tolist(),
-        "labels": sorted({corpus.label(int(place)) for place in places}),
+        "text": quote(corpus.texts[copies[0]]),
+        "train_rows": corpus.rows[copies[~corpus.is_test[copies]]].tolist(),
+        "test_rows": corpus.rows[copies[corpus.is_test[copies]]].tolist(),
+        "labels": sorted({corpus.label(int(copy)) for copy in copies}),
     }
 
 
@@ -257,8 +257,8 @@ def _pairs_by_minhash(
         one, other = (np.minimum.reduceat(hashes * factor, begins) for factor in odd)
         keys = one * np.uint64(31) ^ other
         known, first = np.unique(keys[train], return_index=True)
-        place = np.minimum(np.searchsorted(known, keys[test]), len(known) - 1)
-        hit = known[place] == keys[test]
-        tests, trains = present[test[hit]], present[train[first[place[hit]]]]
+        nearest = np.minimum(np.searchsorted(known, keys[test]), len(known) - 1)
+        hit = known[nearest] == keys[test]
+        tests, trains = present[test[hit]], present[train[first[nearest[hit]]]]
         pairs |= set(zip(tests.tolist(), trains.tolist(), strict=True))
     return pairs

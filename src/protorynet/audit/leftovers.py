@@ -68,16 +68,16 @@ class WordEvidence:
         self._vectors = self._vectorizer.transform([corpus.sentences[p] for p in self._sample])
         self._readers: dict[int, list[Any]] = {}
 
-    def rates(self, label: int, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the expected share of a class among documents with the sentences at places."""
+    def rates(self, label: int, sentences: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the expected share of a class among documents with these sentences."""
         labels = self._corpus.model.labels
         if len(labels.names) == 2 and label == 0 and labels.task == "multiclass":
-            return 1 - self.rates(1, places)
+            return 1 - self.rates(1, sentences)
         if label not in self._readers:
             self._readers[label] = self._fit(label)
-        vectors = self._vectorizer.transform([self._corpus.sentences[p] for p in places])
-        folds = self._corpus.same_sentence[places] % _EVIDENCE_FOLDS
-        found = np.full(len(places), self._corpus.truth[:, label].mean(dtype=np.float64))
+        vectors = self._vectorizer.transform([self._corpus.sentences[p] for p in sentences])
+        folds = self._corpus.same_sentence[sentences] % _EVIDENCE_FOLDS
+        found = np.full(len(sentences), self._corpus.truth[:, label].mean(dtype=np.float64))
         for fold, reader in enumerate(self._readers[label]):
             mine = np.flatnonzero(folds == fold)
             if reader is not None and len(mine):
@@ -105,7 +105,7 @@ class _Repeated(NamedTuple):
     """A sentence that stands in many documents."""
 
     number: int
-    place: int
+    sentence: int
     n_documents: int
     label: int
     rate: float
@@ -122,7 +122,7 @@ def artefact_sentences(corpus: AuditCorpus, evidence: WordEvidence) -> list[Find
     artefacts: list[tuple[_Repeated, float]] = []
     for label in chosen:
         mine = [found for found in candidates if found.label == label]
-        rates = evidence.rates(label, np.array([found.place for found in mine]))
+        rates = evidence.rates(label, np.array([found.sentence for found in mine]))
         for found, expected in zip(mine, rates.tolist(), strict=True):
             hits = round(found.rate * found.n_documents)
             chance = binom.sf(hits - 1, found.n_documents, max(expected, base[label]))
@@ -153,7 +153,7 @@ def _find_telling(corpus: AuditCorpus) -> tuple[list[_Repeated], int]:
     counts = np.bincount(numbers)
     whole = int(corpus.is_first.sum())
     often = np.flatnonzero(counts >= max(_LEAST_DOCUMENTS, _LEAST_SHARE * whole))
-    places = np.unique(corpus.same_sentence, return_index=True)[1]
+    sentences = np.unique(corpus.same_sentence, return_index=True)[1]
     base = corpus.truth[corpus.is_first].mean(axis=0)
     tests = len(often) * len(base)
     found = []
@@ -163,30 +163,30 @@ def _find_telling(corpus: AuditCorpus) -> tuple[list[_Repeated], int]:
         label, n = int((rates - base).argmax()), int(counts[number])
         chance = binom.sf(round(rates[label] * n) - 1, n, base[label])
         if rates[label] - base[label] >= _FAR_FROM_USUAL and chance * tests < _SIGNIFICANT:
-            place = int(places[number])
-            if not _is_list_number(corpus, place):
-                found.append(_Repeated(number, place, n, label, float(rates[label])))
+            sentence = int(sentences[number])
+            if not _is_list_number(corpus, sentence):
+                found.append(_Repeated(number, sentence, n, label, float(rates[label])))
     return found, tests
 
 
-def _is_list_number(corpus: AuditCorpus, place: int) -> bool:
+def _is_list_number(corpus: AuditCorpus, sentence: int) -> bool:
     """Say whether a sentence is only the number of an item, which mostly goes on behind it."""
-    if not _LIST_NUMBER.fullmatch(corpus.sentences[place]):
+    if not _LIST_NUMBER.fullmatch(corpus.sentences[sentence]):
         return False
-    same = corpus.same_sentence == corpus.same_sentence[place]
-    return bool((corpus.places_from_end[same] > 0).mean() > 0.5)
+    same = corpus.same_sentence == corpus.same_sentence[sentence]
+    return bool((corpus.share_from_end[same] > 0).mean() > 0.5)
 
 
 def _describe_artefact(
     corpus: AuditCorpus, found: _Repeated, expected: float, base: float
 ) -> Finding:
-    places = np.flatnonzero(corpus.same_sentence == found.number)
-    sentence, name = corpus.sentences[found.place], corpus.model.labels.names[found.label]
+    sentences = np.flatnonzero(corpus.same_sentence == found.number)
+    sentence, name = corpus.sentences[found.sentence], corpus.model.labels.names[found.label]
     whole = int(corpus.is_first.sum())
-    at_end = float((corpus.places_from_end[places] == 0).mean())
-    columns = np.bincount(corpus.reading.prototypes[places])
-    prototype = corpus.model.prototypes[int(columns.argmax())]
-    changed, tested = _count_changes_without(corpus, places)
+    at_end = float((corpus.share_from_end[sentences] == 0).mean())
+    counts = np.bincount(corpus.reading.prototypes[sentences])
+    prototype = corpus.model.prototypes[int(counts.argmax())]
+    changed, tested = _count_changes_without(corpus, sentences)
     effect = f"Taken out, it changes {changed:,} of {counted(tested, 'test prediction')}. "
     where = ", nearly always as the last sentence" if at_end > 0.9 else ""
     message = (
@@ -210,7 +210,7 @@ def _describe_artefact(
         "prototype_sentence": quote(prototype.sentence),
         "n_test_documents_with_it": tested,
         "n_test_predictions_changed_without_it": changed,
-        "examples": [_show_in_place(corpus, int(place)) for place in places[:3]],
+        "examples": [_show_in_context(corpus, int(at)) for at in sentences[:3]],
     }
     serious = found.n_documents / whole >= _MANY_DOCUMENTS
     return Finding("artefact_sentence", "serious" if serious else "warning", message, evidence)
@@ -220,7 +220,7 @@ def _describe_rare_artefacts(corpus: AuditCorpus, rare: list[_Repeated]) -> list
     if not rare:
         return []
     names = corpus.model.labels.names
-    listed = ", ".join(f'"{quote(corpus.sentences[found.place], 30)}"' for found in rare[:5])
+    listed = ", ".join(f'"{quote(corpus.sentences[found.sentence], 30)}"' for found in rare[:5])
     message = (
         f"{counted(len(rare), 'short sentence')} ({listed}{', …' if len(rare) > 5 else ''}) "
         f"{'tell' if len(rare) > 1 else 'tells'} the class more surely than the words in "
@@ -229,7 +229,7 @@ def _describe_rare_artefacts(corpus: AuditCorpus, rare: list[_Repeated]) -> list
     )
     examples = [
         {
-            "text": quote(corpus.sentences[found.place]),
+            "text": quote(corpus.sentences[found.sentence]),
             "times": found.n_documents,
             "class": names[found.label],
             "class_rate": found.rate,
@@ -240,17 +240,17 @@ def _describe_rare_artefacts(corpus: AuditCorpus, rare: list[_Repeated]) -> list
     return [Finding("telling_sentences", "note", message, evidence)]
 
 
-def _show_in_place(corpus: AuditCorpus, place: int) -> dict[str, Any]:
-    document = int(corpus.documents[place])
-    is_first = place == corpus.reading.offsets[document]
-    before = "" if is_first else f"… {quote(corpus.sentences[place - 1], 80)} "
-    return {**corpus.example(document), "text": before + quote(corpus.sentences[place], 80)}
+def _show_in_context(corpus: AuditCorpus, sentence: int) -> dict[str, Any]:
+    document = int(corpus.documents[sentence])
+    is_first = sentence == corpus.reading.offsets[document]
+    before = "" if is_first else f"… {quote(corpus.sentences[sentence - 1], 80)} "
+    return {**corpus.example(document), "text": before + quote(corpus.sentences[sentence], 80)}
 
 
-def _count_changes_without(corpus: AuditCorpus, places: NDArray[np.int64]) -> tuple[int, int]:
+def _count_changes_without(corpus: AuditCorpus, sentences: NDArray[np.int64]) -> tuple[int, int]:
     """Return how many test predictions change without these sentences, and how many have them."""
     kept = np.ones(len(corpus.sentences), np.bool_)
-    kept[places] = False
+    kept[sentences] = False
     lengths = np.bincount(corpus.documents[kept], minlength=len(corpus.texts))
     touched = (lengths < corpus.reading.lengths) & (lengths > 0) & corpus.is_test
     if not touched.any():
@@ -315,14 +315,14 @@ def copied_passages(corpus: AuditCorpus) -> list[Finding]:
         "share_of_documents": count / whole,
         "n_sentences": int(copied.sum()),
         "n_texts": len(np.unique(corpus.same_sentence[copied])),
-        "share_in_second_half": float((corpus.places_from_end[copied] <= 0.5).mean()),
+        "share_in_second_half": float((corpus.share_from_end[copied] <= 0.5).mean()),
         "examples": [
             {
-                **corpus.example(int(corpus.documents[place])),
-                "text": quote(corpus.sentences[place]),
+                **corpus.example(int(corpus.documents[sentence])),
+                "text": quote(corpus.sentences[sentence]),
                 "times": times,
             }
-            for place, times in corpus.most_copied(np.flatnonzero(copied), 10)
+            for sentence, times in corpus.most_copied(np.flatnonzero(copied), 10)
         ],
     }
     return [Finding("copied_passages", "warning", message, evidence)]
@@ -342,8 +342,8 @@ def _unclean_texts(corpus: AuditCorpus) -> list[Finding]:
     shares = {name: len(found[name]) / len(corpus.texts) for name in frequent_first}
     listed = "; ".join(f"{name} in {share_of(share, 1)}" for name, share in shares.items())
     held = [
-        column
-        for column, item in enumerate(corpus.model.prototypes)
+        position
+        for position, item in enumerate(corpus.model.prototypes)
         if any(re.search(_UNWRITTEN[name], item.sentence) for name in shares)
     ]
     several = len(held) > 1
@@ -360,7 +360,7 @@ def _unclean_texts(corpus: AuditCorpus) -> list[Finding]:
     )
     evidence: dict[str, Any] = {
         "shares_of_documents": shares,
-        "prototypes": sorted(corpus.model.prototypes[column].id for column in held),
+        "prototypes": sorted(corpus.model.prototypes[position].id for position in held),
         "examples": [_show_sign(corpus, name, *hit) for name in shares for hit in found[name][:2]],
     }
     return [Finding("unclean_texts", "warning" if held else "note", message, evidence)]

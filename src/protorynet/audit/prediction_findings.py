@@ -41,12 +41,12 @@ def _label_suspects(corpus: AuditCorpus) -> list[Finding]:
     probabilities, truth = corpus.reading.probabilities, corpus.truth
     against = np.abs(truth - probabilities)
     label = against.argmax(axis=1)
-    rows = np.arange(len(label))
+    each = np.arange(len(label))
     running = corpus.reading.running[np.arange(len(corpus.documents)), label[corpus.documents]]
-    otherwise = np.abs(truth[rows, label][corpus.documents] - running) > 0.5
+    otherwise = np.abs(truth[each, label][corpus.documents] - running) > 0.5
     throughout = np.bincount(corpus.documents, weights=otherwise) / corpus.reading.lengths
     suspects = np.flatnonzero(
-        (against[rows, label] >= SURE) & (throughout >= _THROUGHOUT) & ~corpus.right
+        (against[each, label] >= SURE) & (throughout >= _THROUGHOUT) & ~corpus.right
     )
     if not len(suspects):
         return []
@@ -76,22 +76,22 @@ def _describe_suspects(
     said = part.probabilities
     several = corpus.model.labels.task == "multilabel"
     labels = disputed[documents] if several else said.argmax(axis=1)
-    places = (np.arange(len(documents)), labels)
+    pairs = (np.arange(len(documents)), labels)
     effects = leave_one_out_effects(corpus.model, part, labels)
     is_denied = corpus.truth[documents, labels] > 0
     effects = np.where(np.repeat(is_denied, part.lengths), -effects, effects)
-    certainties = np.where(is_denied, 1 - said[places], said[places])
+    certainties = np.where(is_denied, 1 - said[pairs], said[pairs])
     found = []
-    for place, document in enumerate(documents.tolist()):
-        start, end = part.offsets[place], part.offsets[place + 1]
+    for number, document in enumerate(documents.tolist()):
+        start, end = part.offsets[number], part.offsets[number + 1]
         step = int(effects[start:end].argmax())
         sentence = corpus.reading.offsets[document] + step
         found.append(
             {
                 **corpus.example(document),
                 "label": corpus.label(document),
-                "predicted": corpus.model.labels.name_of(said[place]),
-                "probability": float(certainties[place]),
+                "predicted": corpus.model.labels.name_of(said[number]),
+                "probability": float(certainties[number]),
                 "sentence": quote(corpus.sentences[sentence]),
                 "effect": float(effects[start + step]),
                 "prototype": corpus.model.prototypes[int(part.prototypes[start + step])].id,
@@ -127,8 +127,8 @@ def _classes_in_test(corpus: AuditCorpus) -> list[Finding]:
 
 def _order_not_used(corpus: AuditCorpus, seed: int) -> list[Finding]:
     """Read the test documents shuffled; only those count whose order can be told."""
-    columns, offsets = corpus.reading.prototypes, corpus.reading.offsets[:-1]
-    varied = np.maximum.reduceat(columns, offsets) != np.minimum.reduceat(columns, offsets)
+    matched, offsets = corpus.reading.prototypes, corpus.reading.offsets[:-1]
+    varied = np.maximum.reduceat(matched, offsets) != np.minimum.reduceat(matched, offsets)
     chosen = varied & corpus.is_test
     count = int(chosen.sum())
     if count < _ENOUGH_DOCUMENTS:
@@ -205,12 +205,12 @@ def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
         "least_usual_similarity": limit,
         "examples": [
             {
-                **corpus.example(int(corpus.documents[place])),
-                "text": quote(corpus.sentences[place]),
-                "similarity": float(similarities[place]),
-                "prototype": corpus.model.prototypes[int(corpus.reading.prototypes[place])].id,
+                **corpus.example(int(corpus.documents[sentence])),
+                "text": quote(corpus.sentences[sentence]),
+                "similarity": float(similarities[sentence]),
+                "prototype": corpus.model.prototypes[int(corpus.reading.prototypes[sentence])].id,
             }
-            for place in far[np.sort(first)[:5]].tolist()
+            for sentence in far[np.sort(first)[:5]].tolist()
         ],
     }
     severity: Severity = "serious" if share >= _MOST_FAR else "warning"
@@ -298,10 +298,10 @@ def _cut_sentences(corpus: AuditCorpus) -> list[Finding]:
     starts = np.cumsum(whole.lengths) - whole.lengths
     lengths, offsets = corpus.reading.lengths[chosen], corpus.reading.offsets[chosen]
     cut = np.zeros(len(chosen), np.int64)
-    for place in np.flatnonzero(lengths != whole.lengths).tolist():
-        sentences = set(whole.texts[starts[place] : starts[place] + whole.lengths[place]])
-        pieces = corpus.sentences[offsets[place] : offsets[place] + lengths[place]]
-        cut[place] = sum(piece not in sentences for piece in pieces)
+    for at in np.flatnonzero(lengths != whole.lengths).tolist():
+        sentences = set(whole.texts[starts[at] : starts[at] + whole.lengths[at]])
+        pieces = corpus.sentences[offsets[at] : offsets[at] + lengths[at]]
+        cut[at] = sum(piece not in sentences for piece in pieces)
     share = float(cut.sum() / lengths.sum())
     if share < _MANY_CUT:
         return []
@@ -311,5 +311,5 @@ def _cut_sentences(corpus: AuditCorpus) -> list[Finding]:
         "because the encoder reads only so much at once: lists, tables, or texts without full "
         "stops. Look at the examples; line breaks in the texts help."
     )
-    examples = [{**corpus.example(int(chosen[place])), "pieces": int(cut[place])} for place in most]
+    examples = [{**corpus.example(int(chosen[at])), "pieces": int(cut[at])} for at in most]
     return [Finding("cut_sentences", "note", message, {"share": share, "examples": examples})]

@@ -32,36 +32,36 @@ def meaning_findings(corpus: AuditCorpus, evidence: WordEvidence) -> list[Findin
 
 def _boilerplate(corpus: AuditCorpus) -> list[Finding]:
     """Look for prototypes near which many more words are copied than elsewhere."""
-    columns = corpus.reading.prototypes
+    matched = corpus.reading.prototypes
     # The nearer half of its sentences show what a prototype stands for.
     near = {
-        column: _nearest(corpus, column, int((columns == column).sum() + 1) // 2)
-        for column in range(len(corpus.model.prototypes))
+        position: _nearest(corpus, position, int((matched == position).sum() + 1) // 2)
+        for position in range(len(corpus.model.prototypes))
     }
-    usual = _copied_shares(corpus, np.arange(len(columns)))
+    usual = _copied_shares(corpus, np.arange(len(matched)))
     least = np.maximum(_LEAST_COPIED, _MORE_THAN_USUAL * usual)
     shares = {
-        column: found
-        for column, places in near.items()
-        if len(places) >= _ENOUGH_SENTENCES
-        and ((found := _copied_shares(corpus, places)) >= least).all()
+        position: found
+        for position, sentences in near.items()
+        if len(sentences) >= _ENOUGH_SENTENCES
+        and ((found := _copied_shares(corpus, sentences)) >= least).all()
     }
     if not shares:
         return []
-    ordered = sorted(shares, key=lambda column: -shares[column][1])
-    taken = float(np.isin(columns, ordered).mean())
+    ordered = sorted(shares, key=lambda position: -shares[position][1])
+    taken = float(np.isin(matched, ordered).mean())
     repeated = {
-        column: corpus.most_copied(near[column][corpus.formulas[near[column]]], 3)
-        for column in ordered
+        position: corpus.most_copied(near[position][corpus.formulas[near[position]]], 3)
+        for position in ordered
     }
     examples = [
         {
-            **prototype_evidence(corpus, column),
-            "share_of_formulas": float(shares[column][0]),
-            "share_of_copied_passages": float(shares[column][1]),
-            "repeated": [quote(corpus.sentences[place]) for place, _ in repeated[column]],
+            **prototype_evidence(corpus, position),
+            "share_of_formulas": float(shares[position][0]),
+            "share_of_copied_passages": float(shares[position][1]),
+            "repeated": [quote(corpus.sentences[sentence]) for sentence, _ in repeated[position]],
         }
-        for column in ordered
+        for position in ordered
     ]
     evidence = {
         "share_of_sentences": taken,
@@ -85,42 +85,42 @@ def _boilerplate(corpus: AuditCorpus) -> list[Finding]:
     return [Finding("boilerplate_prototypes", "warning", message, evidence)]
 
 
-def _copied_shares(corpus: AuditCorpus, places: NDArray[np.int64]) -> NDArray[np.float64]:
+def _copied_shares(corpus: AuditCorpus, sentences: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the shares of words that lie in copied formulas and in copied passages."""
     # Counted by words, so that the numbers of a list do not weigh like sentences.
-    words = corpus.words.lengths[places]
-    copied = np.stack([corpus.formulas[places], corpus.passages[places]])
+    words = corpus.words.lengths[sentences]
+    copied = np.stack([corpus.formulas[sentences], corpus.passages[sentences]])
     return np.asarray((copied * words).sum(axis=1) / max(int(words.sum()), 1))
 
 
 def _one_text(corpus: AuditCorpus) -> list[Finding]:
     """Look for prototypes most of whose sentences are one and the same text."""
     findings = []
-    for column in range(len(corpus.model.prototypes)):
-        places = np.flatnonzero(corpus.reading.prototypes == column)
-        if len(places) < _ENOUGH_SENTENCES:
+    for position in range(len(corpus.model.prototypes)):
+        sentences = np.flatnonzero(corpus.reading.prototypes == position)
+        if len(sentences) < _ENOUGH_SENTENCES:
             continue
         _, first, counts = np.unique(
-            corpus.same_sentence[places], return_index=True, return_counts=True
+            corpus.same_sentence[sentences], return_index=True, return_counts=True
         )
         most = int(counts.argmax())
-        if counts[most] < max(_ENOUGH_SENTENCES, _SAME_TEXT * len(places)):
+        if counts[most] < max(_ENOUGH_SENTENCES, _SAME_TEXT * len(sentences)):
             continue
-        text = corpus.sentences[places[first[most]]]
-        prototype = corpus.model.prototypes[column]
+        text = corpus.sentences[sentences[first[most]]]
+        prototype = corpus.model.prototypes[position]
         one, other = read_words([text, prototype.sentence]).keys()
         misleads = "" if one == other else "What is shown is not what it means to the model. "
         message = (
             f'Prototype {prototype.id}, "{quote(prototype.sentence, 60)}", stands above all for '
-            f"one repeated text: {share_of(counts[most], len(places))} of its sentences read "
+            f"one repeated text: {share_of(counts[most], len(sentences))} of its sentences read "
             f'"{quote(text, 60)}". {misleads}'
             "If that text is a leftover, remove it from all documents and train again."
         )
         evidence = {
             "text": quote(text),
             "n_sentences": int(counts[most]),
-            "share_of_its_sentences": float(counts[most] / len(places)),
-            "examples": [prototype_evidence(corpus, column)],
+            "share_of_its_sentences": float(counts[most] / len(sentences)),
+            "examples": [prototype_evidence(corpus, position)],
         }
         findings.append(Finding("repeated_text_prototype", "warning", message, evidence))
     return findings
@@ -129,28 +129,28 @@ def _one_text(corpus: AuditCorpus) -> list[Finding]:
 def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
     base = corpus.truth.mean(axis=0)
     findings = []
-    for column, rates in _class_rates(corpus).items():
+    for position, rates in _class_rates(corpus).items():
         label = int((rates - base).argmax())
         if rates[label] < _PURE or rates[label] - base[label] < _PURER_THAN_USUAL:
             continue
-        near = _nearest(corpus, column, _NEAREST_SENTENCES)
+        near = _nearest(corpus, position, _NEAREST_SENTENCES)
         expected = float(evidence.rates(label, near).mean())
         if expected - base[label] >= _SAYS_NOTHING:
             continue
-        prototype, name = corpus.model.prototypes[column], corpus.model.labels.names[label]
+        prototype, name = corpus.model.prototypes[position], corpus.model.labels.names[label]
         message = (
             f'Prototype {prototype.id}, "{quote(prototype.sentence, 60)}", is found almost only '
             f'in documents labelled "{name}" ({share_of(rates[label], 1)}), though its words say '
             "nothing about it. Something other than the content may give the label away: look at "
             "its sentences, and drop the prototype or clean the texts."
         )
-        sentences = [quote(corpus.sentences[place]) for place in near[:5]]
+        sentences = [quote(corpus.sentences[sentence]) for sentence in near[:5]]
         figures = {
             "class": name,
             "class_rate": float(rates[label]),
             "usual_class_rate": float(base[label]),
             "class_rate_expected_from_its_words": expected,
-            "examples": [{**prototype_evidence(corpus, column), "sentences": sentences}],
+            "examples": [{**prototype_evidence(corpus, position), "sentences": sentences}],
         }
         findings.append(Finding("pure_prototype", "warning", message, figures))
     return findings
@@ -160,7 +160,7 @@ def _foreign(corpus: AuditCorpus) -> list[Finding]:
     """Check that the prototypes stand in the training documents given."""
     known = set(corpus.sentences[: int((~corpus.in_test).sum())])
     items = corpus.model.prototypes
-    missing = [column for column, item in enumerate(items) if item.sentence not in known]
+    missing = [position for position, item in enumerate(items) if item.sentence not in known]
     # Prototypes may have been edited by hand; not most of them.
     if 2 * len(missing) <= len(items):
         return []
@@ -169,15 +169,15 @@ def _foreign(corpus: AuditCorpus) -> list[Finding]:
         "training documents given. These are not the documents that the model was made from, so "
         "what is said here of training does not hold: give the right ones."
     )
-    evidence = {"examples": [prototype_evidence(corpus, column) for column in missing[:5]]}
+    evidence = {"examples": [prototype_evidence(corpus, position) for position in missing[:5]]}
     return [Finding("other_training_data", "serious", message, evidence)]
 
 
-def _nearest(corpus: AuditCorpus, column: int, count: int) -> NDArray[np.int64]:
+def _nearest(corpus: AuditCorpus, position: int, count: int) -> NDArray[np.int64]:
     """Return the sentences most like a prototype among those matched to it."""
-    places = np.flatnonzero(corpus.reading.prototypes == column)
-    order = np.argsort(-corpus.reading.similarities[places], kind="stable")
-    return places[order[:count]]
+    sentences = np.flatnonzero(corpus.reading.prototypes == position)
+    order = np.argsort(-corpus.reading.similarities[sentences], kind="stable")
+    return sentences[order[:count]]
 
 
 def usage_findings(corpus: AuditCorpus) -> list[Finding]:
@@ -225,7 +225,7 @@ def _few_prototypes(corpus: AuditCorpus) -> list[Finding]:
     )
     evidence = {
         "share_of_sentences": taken,
-        "examples": [prototype_evidence(corpus, column) for column in first],
+        "examples": [prototype_evidence(corpus, position) for position in first],
     }
     return [Finding("few_prototypes_take_most", "warning", message, evidence)]
 
@@ -240,7 +240,7 @@ def _unused_prototypes(corpus: AuditCorpus) -> list[Finding]:
         f"{'is' if len(unused) == 1 else 'are'} like no sentence of either split most. "
         "Nothing is lost without; drop them or train again."
     )
-    evidence = {"examples": [prototype_evidence(corpus, column) for column in unused[:20]]}
+    evidence = {"examples": [prototype_evidence(corpus, position) for position in unused[:20]]}
     return [Finding("unused_prototypes", "note", message, evidence)]
 
 
@@ -248,8 +248,8 @@ def _score_calibration(corpus: AuditCorpus) -> list[Finding]:
     rates = _class_rates(corpus)
     if len(rates) < _CALIBRATED_PROTOTYPES:
         return []
-    columns = list(rates)
-    observed, scores = np.array([rates[column] for column in columns]), _scores(corpus)[columns]
+    positions = list(rates)
+    observed, scores = np.array(list(rates.values())), _scores(corpus)[positions]
     if scores.shape[1] == 2 and corpus.model.labels.task == "multiclass":
         observed, scores = observed[:, 1:], scores[:, 1:]
     if observed.std() == 0 or scores.std() == 0:
@@ -265,7 +265,7 @@ def _score_calibration(corpus: AuditCorpus) -> list[Finding]:
     worst = np.argsort(-np.abs(observed - scores).max(axis=1), kind="stable")[:5]
     evidence = {
         "correlation": correlation,
-        "examples": [prototype_evidence(corpus, columns[place]) for place in worst],
+        "examples": [prototype_evidence(corpus, positions[at]) for at in worst],
     }
     return [Finding("poor_score_calibration", "warning", message, evidence)]
 
@@ -278,13 +278,13 @@ def _class_rates(corpus: AuditCorpus) -> dict[int, NDArray[np.float64]]:
     """Return the class rates of the documents of each prototype with enough sentences."""
     counts, rates = corpus.reading.class_rates(corpus.truth, len(corpus.model.prototypes))
     enough = np.flatnonzero(counts >= _ENOUGH_SENTENCES).tolist()
-    return {column: rates[column] for column in enough}
+    return {position: rates[position] for position in enough}
 
 
-def prototype_evidence(corpus: AuditCorpus, column: int) -> dict[str, Any]:
+def prototype_evidence(corpus: AuditCorpus, position: int) -> dict[str, Any]:
     """Return a prototype with how it is used and scored."""
-    item = corpus.model.prototypes[column]
-    taken = corpus.reading.prototypes == column
+    item = corpus.model.prototypes[position]
+    taken = corpus.reading.prototypes == position
     return {
         "prototype": item.id,
         "text": quote(item.sentence),

@@ -138,7 +138,7 @@ def note_left_out(n_documents: int) -> None:
 
 
 def check_model_output(output: Path, *, replace: bool, hint: str = "") -> None:
-    """Refuse, before any work, a place where a model cannot or should not be saved."""
+    """Refuse, before any work, a path where a model cannot or should not be saved."""
     if output.exists() or output.is_symlink():
         if not replace:
             raise InputError(f"{output} exists already. Choose another name{hint}.")

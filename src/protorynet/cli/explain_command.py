@@ -179,7 +179,7 @@ def _explain_table(
         chosen = np.zeros(len(texts), np.bool_)
         chosen[filled[start : start + at_once]] = True
         part = sentences.part(chosen)
-        some = [texts[place] for place in np.flatnonzero(chosen)]
+        some = [texts[document] for document in np.flatnonzero(chosen)]
         yield from predictor.explain_prepared(some, part, predictor.encode(part), words=words)
 
 

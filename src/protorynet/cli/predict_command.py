@@ -119,7 +119,7 @@ def predict(
 
     if _STANDARD not in sources:
         sources = [str(path) for path in find_files(sources)]  # once for the whole run
-    _check_places(model, sources, output, resume=resume)
+    _check_paths(model, sources, output, resume=resume)
     if kind is not None and output not in (None, _STANDARD) and _STANDARD not in sources:
         raise InputError(
             f"--format {kind} is about standard input and output; files tell their formats by "
@@ -158,7 +158,7 @@ def predict(
         note(f"wrote {written.n_rows:,} predictions to {output}")
 
 
-def _check_places(model: Path, sources: list[str], output: str | None, *, resume: bool) -> None:
+def _check_paths(model: Path, sources: list[str], output: str | None, *, resume: bool) -> None:
     """Refuse, before any work, what cannot be read, written or resumed."""
     if not model.is_dir():
         raise ModelFormatError(

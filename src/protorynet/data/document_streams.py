@@ -132,8 +132,8 @@ class TableStream:
         is_short = self.n_documents is not None and self.n_documents <= DOCUMENTS
         return is_short and self._text_bytes <= TEXT_BYTES
 
-    def places(self, rows: Sequence[int]) -> list[tuple[str, int]]:
-        """Return the name of the table in which each row stands, and its position there."""
+    def locate(self, rows: Sequence[int]) -> list[tuple[str, int]]:
+        """Return the name of the table in which each row stands, and its number there."""
         ends = np.cumsum([0, *self._table_rows[:-1]])
         owners = np.searchsorted(ends, rows, side="right") - 1
         return [

@@ -1,4 +1,4 @@
-"""Splitting documents into sentences, with their places in the original text."""
+"""Splitting documents into sentences, with their spans in the original text."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WIDE_SPACES = str.maketrans(
 _CHARACTERS_PER_BLOCK = 10_000
 _SETTLED_CHARACTERS = 8_000
 
-# Where a sentence is cut, the best places first: after a clause, after a comma, at a space.
+# Where a sentence is cut, the best points first: after a clause, after a comma, at a space.
 _BREAKS = (
     re.compile(r"[;:](?=\s)|[–—；：؛]"),
     re.compile(r",(?=\s)|[，、،]"),
@@ -150,8 +150,8 @@ def split_documents(
     documents = _check_texts(texts)
     find, reading = _RULES[splitter]
     spans = [
-        _Span(row, start, end)
-        for row, document in enumerate(documents)
+        _Span(number, start, end)
+        for number, document in enumerate(documents)
         for start, end in find(document)
     ]
     if counter is not None:
@@ -196,12 +196,12 @@ def _collect(spans: list[_Span], documents: list[str], reading: Callable[[str], 
     read = [(reading(documents[span.document][span.start : span.end]), span) for span in spans]
     # A piece cut from a long sentence may be punctuation only, of which the paper reads nothing.
     read = [(text, span) for text, span in read if text]
-    places = np.array([span for _, span in read], dtype=np.int64).reshape(-1, 3)
+    where = np.array([span for _, span in read], dtype=np.int64).reshape(-1, 3)
     return Sentences(
         texts=tuple(text for text, _ in read),
-        starts=places[:, 1].copy(),
-        ends=places[:, 2].copy(),
-        documents=places[:, 0].copy(),
+        starts=where[:, 1].copy(),
+        ends=where[:, 2].copy(),
+        documents=where[:, 0].copy(),
         n_documents=len(documents),
     )
 
@@ -350,7 +350,7 @@ _RULES: dict[Splitter, tuple[Callable[[str], list[tuple[int, int]]], Callable[[s
 
 
 class _Span(NamedTuple):
-    """A sentence's place: its document, and its first and last character there."""
+    """A sentence's span: its document, and its first and last character there."""
 
     document: int
     start: int

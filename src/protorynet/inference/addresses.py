@@ -15,15 +15,15 @@ from protorynet.data import one_line
 from protorynet.errors import InputError
 from protorynet.files import write_atomically
 
-__all__ = ["Files", "hide_keys", "is_address", "normalise_place", "open_files", "open_filesystem"]
+__all__ = ["Files", "hide_keys", "is_address", "normalise_address", "open_files", "open_filesystem"]
 
 _OBJECT_STORES = {"s3", "gcs", "abfs"}  # a file shows there only once it is complete
 _KEYS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
-def is_address(place: str) -> bool:
-    """Say whether a place is given as SCHEME://…."""
-    return "://" in place
+def is_address(given: str) -> bool:
+    """Say whether a file or folder is given as SCHEME://…."""
+    return "://" in given
 
 
 def hide_keys(message: str) -> str:
@@ -31,27 +31,27 @@ def hide_keys(message: str) -> str:
     return _KEYS.sub("…@", message)
 
 
-def open_filesystem(place: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of a place and the path inside it."""
-    if not is_address(place):
-        return fs.LocalFileSystem(), str(Path(place).absolute())
+def open_filesystem(address: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of an address and the path inside it."""
+    if not is_address(address):
+        return fs.LocalFileSystem(), str(Path(address).absolute())
     try:
-        system, path = fs.FileSystem.from_uri(place)
+        system, path = fs.FileSystem.from_uri(address)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(hide_keys(f"{place} cannot be opened: {one_line(error)}")) from None
+        raise InputError(hide_keys(f"{address} cannot be opened: {one_line(error)}")) from None
     return system, path
 
 
-def normalise_place(place: str) -> PurePath:
-    """Return a place so that two ways to write it are equal; nothing is asked over a network."""
-    if not is_address(place) or place.startswith("file://"):
-        return Path(open_filesystem(place)[1]).resolve()
-    return PurePosixPath(unquote(_KEYS.sub("", place.partition("?")[0])))
+def normalise_address(address: str) -> PurePath:
+    """Return an address so that two ways to write it are equal; nothing is asked over a network."""
+    if not is_address(address) or address.startswith("file://"):
+        return Path(open_filesystem(address)[1]).resolve()
+    return PurePosixPath(unquote(_KEYS.sub("", address.partition("?")[0])))
 
 
-def open_files(place: str) -> Files:
+def open_files(address: str) -> Files:
     """Return the files of a folder by its path or address."""
-    return _RemoteFiles(place) if is_address(place) else _LocalFiles(Path(place))
+    return _RemoteFiles(address) if is_address(address) else _LocalFiles(Path(address))
 
 
 class _LocalFiles:
@@ -76,8 +76,8 @@ class _LocalFiles:
 class _RemoteFiles:
     """The files of a folder at an address; a file is written whole or not at all."""
 
-    def __init__(self, place: str) -> None:
-        self._system, self._folder = open_filesystem(place)
+    def __init__(self, address: str) -> None:
+        self._system, self._folder = open_filesystem(address)
 
     def names(self, *, all_kinds: bool = False) -> list[str]:
         selector = fs.FileSelector(self._folder, allow_not_found=True)

@@ -76,28 +76,28 @@ class PartFolder:
 
     Parameters
     ----------
-    place
+    address
         Its path or address.
     ending
         ``".arrow"`` for parts that are joined later, ``".parquet"`` for those that are delivered.
     """
 
-    place: str
+    address: str
     ending: str
 
     def finished(self) -> list[Part]:
         """Return the parts that are there, by their first row."""
-        matches = (_PART.fullmatch(name) for name in open_files(self.place).names())
+        matches = (_PART.fullmatch(name) for name in open_files(self.address).names())
         found = (Part(*map(int, match.groups())) for match in matches if match)
         return sorted(found, key=lambda part: part.first)
 
     def write(self, part: Part, batches: Iterable[pa.RecordBatch]) -> None:
         """Write a part, whole or not at all; writing it again changes nothing."""
-        files = open_files(self.place)
+        files = open_files(self.address)
         if _RUN not in files.names():
             raise InputError(
-                f"the folder {hide_keys(self.place)} is not seen here; write to a folder that all "
-                "machines of the cluster share, or to an address such as s3://bucket/folder."
+                f"the folder {hide_keys(self.address)} is not seen here; write to a folder that "
+                "all machines of the cluster share, or to an address such as s3://bucket/folder."
             )
         table = pa.Table.from_batches(list(batches))
         sink = pa.BufferOutputStream()
@@ -110,14 +110,14 @@ class PartFolder:
                     writer.write_table(table)
             files.write(part.name(self.ending), sink.getvalue().to_pybytes())
         except pa.ArrowException as error:
-            where = hide_keys(f"{self.place}/{part.name(self.ending)}")
+            where = hide_keys(f"{self.address}/{part.name(self.ending)}")
             raise ProtoryNetError(f"{where} cannot be written: {one_line(error)}") from None
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part, and refuse one that is damaged."""
         name = part.name(self.ending)
         try:
-            content = open_files(self.place).read(name)
+            content = open_files(self.address).read(name)
             if self.ending == ".parquet":
                 table = pq.ParquetFile(pa.BufferReader(content)).read()
             else:
@@ -126,7 +126,7 @@ class PartFolder:
                 raise pa.ArrowInvalid(f"it holds {table.num_rows} rows")
         except (pa.ArrowException, OSError) as error:
             raise CheckpointError(
-                f"{hide_keys(self.place)}/{name} is damaged ({one_line(error)}); remove it and "
+                f"{hide_keys(self.address)}/{name} is damaged ({one_line(error)}); remove it and "
                 "run the command again with --resume."
             ) from None
         yield from table.to_batches()
@@ -165,13 +165,13 @@ class PartStore:
         self._identity: dict[str, Any] = json.loads(json.dumps(identity))
         self._target: Path | None = None
         if is_address(str(output)):
-            place = str(output)
+            address = str(output)
         else:
             # A link stays a link; what it points to is made.
             self._target = Path(output).resolve()
-            place = str(self._target.with_name(f".{self._target.name}.parts"))
-        self.folder = PartFolder(place, ".parquet" if as_folder else ".arrow")
-        self._files = open_files(place)
+            address = str(self._target.with_name(f".{self._target.name}.parts"))
+        self.folder = PartFolder(address, ".parquet" if as_folder else ".arrow")
+        self._files = open_files(address)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -179,7 +179,7 @@ class PartStore:
 
         At an address no lock is held.
         """
-        lock = None if self._target is None else Path(self.folder.place) / _LOCK
+        lock = None if self._target is None else Path(self.folder.address) / _LOCK
         with contextlib.nullcontext() if lock is None else _hold_lock(lock, self.output):
             try:
                 yield
@@ -270,7 +270,7 @@ class PartStore:
             check_output_folder(self._target)
         self._files.write(_FINISHED, b"")
         if self._target is not None:
-            move_directory(Path(self.folder.place), self._target)
+            move_directory(Path(self.folder.address), self._target)
         # Last, so that a command stopped in the middle of this can be started again.
         files = self._files if self._target is None else open_files(str(self._target))
         for name in files.names():
@@ -309,12 +309,12 @@ class PartStore:
                 "as it was then; or start over, without --resume."
             )
         if changed or not can_resume:
-            tell(f"starting over: {hide_keys(self.folder.place)} is of another run")
+            tell(f"starting over: {hide_keys(self.folder.address)} is of another run")
             return False
         if not resume:
             raise CheckpointError(
                 f"{n_done:,} rows of {self._shown} are done already. Resume with --resume; or "
-                f"remove the folder {hide_keys(self.folder.place)} to start over."
+                f"remove the folder {hide_keys(self.folder.address)} to start over."
             )
         tell(f"resuming after {n_done:,} rows that are done")
         return True
@@ -337,7 +337,7 @@ class PartStore:
 
     def _join(self, parts: Sequence[Part]) -> None:
         assert self._target is not None  # only a file on this machine is joined
-        handle, name = tempfile.mkstemp(dir=self.folder.place, prefix="whole.")
+        handle, name = tempfile.mkstemp(dir=self.folder.address, prefix="whole.")
         whole = Path(name)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -347,7 +347,7 @@ class PartStore:
                             writer.write(batch)
                 file.flush()
                 os.fsync(file.fileno())
-            whole.chmod((Path(self.folder.place) / _RUN).stat().st_mode)
+            whole.chmod((Path(self.folder.address) / _RUN).stat().st_mode)
             whole.replace(self._target)
         except BaseException as error:
             whole.unlink(missing_ok=True)
@@ -369,7 +369,7 @@ class PartStore:
     def _remove_folder(self) -> None:
         if self._target is not None:
             with contextlib.suppress(OSError):  # it is gone already, or holds what is not ours
-                Path(self.folder.place).rmdir()
+                Path(self.folder.address).rmdir()
 
 
 def check_output_folder(output: Path) -> None:

@@ -279,22 +279,22 @@ class Predictor:
         ids = [str(prototype.id) for prototype in self.facts.prototypes]
         paths = [" ".join(path) for path in reading.paths(ids)] if len(reading.lengths) else []
         if self.labels.task == "multilabel":
-            predicted: list[Any] = [self.labels.name_of(row) for row in reading.probabilities]
+            predicted: list[Any] = [self.labels.name_of(each) for each in reading.probabilities]
         else:
-            places = self.labels.decide(reading.probabilities).argmax(axis=1)
-            predicted = [self.labels.classes[place] for place in places]
+            labels = self.labels.decide(reading.probabilities).argmax(axis=1)
+            predicted = [self.labels.classes[label] for label in labels]
         return [
             pa.array(predicted, _label_type(self.labels)),
             pa.array(rounded.max(axis=1, initial=0.0)),
-            *(pa.array(column) for column in rounded.T),
+            *(pa.array(each) for each in rounded.T),
             pa.array(paths, pa.string()),
         ]
 
     def _nothing(self, n_documents: int) -> Reading:
         """Return the reading of documents of which none holds a sentence."""
-        columns, values = np.zeros(0, np.int64), np.zeros(0, np.float32)
+        matched, values = np.zeros(0, np.int64), np.zeros(0, np.float32)
         none = np.zeros((0, len(self.labels.classes)), np.float32)
-        matches = (columns, values, columns, values, columns)
+        matches = (matched, values, matched, values, matched)
         return Reading(*matches, probabilities=none, running=none, empty=np.arange(n_documents))
 
 

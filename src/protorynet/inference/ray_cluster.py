@@ -126,8 +126,8 @@ def _connected(ray: ModuleType, address: str | None) -> Iterator[None]:
 
 def _short_folder() -> tempfile.TemporaryDirectory[str]:
     # The path of a Unix socket holds about a hundred characters, and Ray adds sixty.
-    place = "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108
-    return tempfile.TemporaryDirectory(prefix="ray-", dir=place, ignore_cleanup_errors=True)
+    where = "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108
+    return tempfile.TemporaryDirectory(prefix="ray-", dir=where, ignore_cleanup_errors=True)
 
 
 def _start(ray: ModuleType, folder: str) -> None:
@@ -187,8 +187,8 @@ def _check_nodes(ray: ModuleType) -> None:
 
     ask = ray.remote(num_cpus=0)(installed_version)
     nodes = [node for node in ray.nodes() if node["Alive"]]
-    places = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in nodes]
-    answers = [ask.options(scheduling_strategy=place).remote() for place in places]
+    pinned = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in nodes]
+    answers = [ask.options(scheduling_strategy=each).remote() for each in pinned]
     for node, answer in zip(nodes, answers, strict=True):
         try:
             found = ray.get(answer)

@@ -35,7 +35,7 @@ def encode_with_ray(
     address: str | None = None,
     progress: bool = False,
 ) -> NDArray[np.float32]:
-    """Return the vectors of sentences, one row each, in their order.
+    """Return the vectors of sentences, one each, in their order.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ def encode_with_ray(
     if not texts:
         return np.empty((0, 0), dtype=np.float32)
     # Like lengths together need little padding; some workers wait for the last blocks.
-    order = np.array(sorted(range(len(texts)), key=lambda row: -len(texts[row])), dtype=np.int64)
+    order = np.array(sorted(range(len(texts)), key=lambda at: -len(texts[at])), dtype=np.int64)
     result = np.empty((len(texts), 0), dtype=np.float32)
     tables = [
-        pa.table({"row": rows, "text": [texts[row] for row in rows]})
-        for rows in np.split(order, range(_SENTENCES_PER_BLOCK, len(order), _SENTENCES_PER_BLOCK))
+        pa.table({"row": some, "text": [texts[at] for at in some]})
+        for some in np.split(order, range(_SENTENCES_PER_BLOCK, len(order), _SENTENCES_PER_BLOCK))
     ]
     with (
         ray_session(address) as ray,
@@ -103,7 +103,7 @@ class SentenceEncoder:
             if self._encoder is None:
                 self._encoder = load_same_encoder(*self._which, device=self._device)
             encoded = self._encoder.encode(block.column("text").to_pylist())
-            vectors = [row.tobytes() for row in np.ascontiguousarray(encoded, dtype="<f4")]
+            vectors = [vector.tobytes() for vector in np.ascontiguousarray(encoded, dtype="<f4")]
         except ProtoryNetError as error:
             message = str(error)
         columns = {"vector": pa.array(vectors, pa.binary()), "error": [message] * len(block)}

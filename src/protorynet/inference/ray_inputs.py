@@ -44,7 +44,7 @@ _INSPECTED_AT_ONCE = 16
 class TableFile:
     """A Parquet file of the input, by its path or address."""
 
-    place: str
+    source: str
     rows: int
     size: int  # bytes of the values before compression
     changed: int  # nanoseconds since 1970
@@ -56,24 +56,24 @@ class Slice:
     """The rows `start` to `stop` of a file, of which the first is row `first` of all files."""
 
     first: int
-    place: str
+    source: str
     start: int
     stop: int
 
 
-def inspect_files(places: Sequence[str]) -> list[TableFile]:
+def inspect_files(sources: Sequence[str]) -> list[TableFile]:
     """Return what the files say of themselves, and refuse those whose columns differ."""
     with ThreadPoolExecutor(_INSPECTED_AT_ONCE) as pool:
-        files = list(pool.map(_inspect, places))
+        files = list(pool.map(_inspect, sources))
     first = files[0]
     for other in files[1:]:
         if not other.schema.equals(first.schema):
             raise TableError(
-                f"{hide_keys(other.place)} has other columns ({_described(other.schema)}) than "
-                f"{hide_keys(first.place)} ({_described(first.schema)}); score them apart."
+                f"{hide_keys(other.source)} has other columns ({_described(other.schema)}) than "
+                f"{hide_keys(first.source)} ({_described(first.schema)}); score them apart."
             )
     if not any(file.rows for file in files):
-        raise TableError(f"{hide_keys(first.place)} holds no rows; expected one row per document.")
+        raise TableError(f"{hide_keys(first.source)} holds no rows; expected one row per document.")
     return files
 
 
@@ -92,15 +92,15 @@ def cut_slices(files: Sequence[TableFile], rows: int) -> list[Slice]:
     for file in files:
         for start in range(0, file.rows, rows):
             stop = min(start + rows, file.rows)
-            slices.append(Slice(first, file.place, start, stop))
+            slices.append(Slice(first, file.source, start, stop))
             first += stop - start
     return slices
 
 
 def read_slice(part: Slice) -> pa.Table:
     """Read the rows of a slice, and of its file no more than the row groups they lie in."""
-    system, path = open_filesystem(part.place)
-    with _opened(part.place), pq.ParquetFile(system.open_input_file(path)) as file:
+    system, path = open_filesystem(part.source)
+    with _opened(part.source), pq.ParquetFile(system.open_input_file(path)) as file:
         groups = range(file.metadata.num_row_groups)
         sizes = [file.metadata.row_group(group).num_rows for group in groups]
         ends = list(accumulate(sizes))
@@ -118,23 +118,23 @@ def read_slice(part: Slice) -> pa.Table:
         return pa.Table.from_batches(batches, file.schema_arrow).combine_chunks()
 
 
-def _inspect(place: str) -> TableFile:
-    system, path = open_filesystem(place)
-    with _opened(place), pq.ParquetFile(system.open_input_file(path)) as file:
+def _inspect(source: str) -> TableFile:
+    system, path = open_filesystem(source)
+    with _opened(source), pq.ParquetFile(system.open_input_file(path)) as file:
         described = file.metadata
         groups = (described.row_group(number) for number in range(described.num_row_groups))
         size = sum(group.total_byte_size for group in groups)
         changed = system.get_file_info(path).mtime_ns or 0
-        return TableFile(place, described.num_rows, size, changed, file.schema_arrow)
+        return TableFile(source, described.num_rows, size, changed, file.schema_arrow)
 
 
 @contextmanager
-def _opened(place: str) -> Iterator[None]:
+def _opened(source: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
         raise TableError(
-            hide_keys(f"{place} cannot be read as Parquet: {one_line(error)}")
+            hide_keys(f"{source} cannot be read as Parquet: {one_line(error)}")
         ) from None
 
 
@@ -150,13 +150,13 @@ def find_parquet(inputs: Sequence[str | Path]) -> list[str]:
             found += _files_at(given)
         else:
             found += [str(path.absolute()) for path in find_files([given])]
-    for place in found:
-        if not _is_parquet(place.partition("?")[0]):
+    for source in found:
+        if not _is_parquet(source.partition("?")[0]):
             raise TableError(
-                f"{hide_keys(place)} is not a Parquet file, and Ray's workers read no other "
+                f"{hide_keys(source)} is not a Parquet file, and Ray's workers read no other "
                 "format; convert it first, or leave out --engine ray."
             )
-    if repeated := [place for place, times in Counter(found).items() if times > 1]:
+    if repeated := [source for source, times in Counter(found).items() if times > 1]:
         raise TableError(f"{hide_keys(repeated[0])} is given more than once.")
     return found
 

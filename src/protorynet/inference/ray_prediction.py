@@ -1,7 +1,7 @@
 """`predict --engine ray`: tables scored by all machines of a cluster.
 
 What travels through Ray is the numbers of rows: a worker reads the rows of a part where they lie,
-scores them and writes them where they belong, under a name that says their place. So a part done
+scores them and writes them where they belong, under a name that says which they are. So a part done
 twice, because a worker was lost, is written twice with the same content and counted once.
 """
 
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from protorynet import __version__, errors
 from protorynet.data import DOCUMENTS, TEXT_BYTES, read_table
-from protorynet.inference.addresses import hide_keys, is_address, normalise_place
+from protorynet.inference.addresses import hide_keys, is_address, normalise_address
 from protorynet.inference.part_store import Part, PartFolder, PartStore, check_output_folder
 from protorynet.inference.predictor import Predictor, Runtime, hash_model, open_predictor
 from protorynet.inference.ray_cluster import (
@@ -100,15 +100,15 @@ def predict_with_ray(
     """
     if not model.is_dir():
         raise errors.ModelFormatError(f"there is no model directory {model}; check the path.")
-    places = find_parquet(inputs)
-    _check_apart(places, output)
+    sources = find_parquet(inputs)
+    _check_apart(sources, output)
     as_folder = _check_output(output)
-    files = inspect_files(places)
+    files = inspect_files(sources)
     text = _text_column(files, text)
     identity = {
         "protorynet": __version__,
         "model": hash_model(model),
-        "inputs": [(file.place, file.rows, file.size, file.changed) for file in files],
+        "inputs": [(file.source, file.rows, file.size, file.changed) for file in files],
         "text": text,
         "skip_empty": skip_empty,
         "encoder": encoder,
@@ -179,7 +179,7 @@ class PartScorer:
 
         if not ray.get(self._attempts.begin.remote(part.first)):
             raise errors.ProtoryNetError(
-                f"rows {part.start} to {part.stop} of {hide_keys(part.place)} ended every worker "
+                f"rows {part.start} to {part.stop} of {hide_keys(part.source)} ended every worker "
                 "that scored them, most likely for want of memory; offer fewer CPUs per machine to "
                 "Ray."
             )
@@ -192,7 +192,7 @@ class PartScorer:
         # Of the size that one machine reads at once, so that memory is bounded in the same way.
         fitting = int(TEXT_BYTES * len(rows) / max(rows.nbytes, 1))
         for batch in rows.to_batches(max_chunksize=max(1, min(DOCUMENTS, fitting))):
-            with _naming_rows(part.place, at):
+            with _naming_rows(part.source, at):
                 yield self._predictor.score_batch(batch, **self._how)
             at += len(batch)
 
@@ -223,18 +223,18 @@ def _score(ray: ModuleType, slices: Sequence[Slice], *how: Any) -> Iterator[Part
 
 
 @contextmanager
-def _naming_rows(place: str, start: int) -> Iterator[None]:
+def _naming_rows(source: str, start: int) -> Iterator[None]:
     try:
         yield
     except errors.EmptyDocumentError as error:
         rows = [start + row for row in error.rows]
-        raise errors.InputError(f"{hide_keys(place)}: {errors.EmptyDocumentError(rows)}") from None
+        raise errors.InputError(f"{hide_keys(source)}: {errors.EmptyDocumentError(rows)}") from None
 
 
-def _check_apart(places: Sequence[str], output: Path | str) -> None:
+def _check_apart(sources: Sequence[str], output: Path | str) -> None:
     """Refuse to write where the input lies, however the two are written."""
-    target = normalise_place(str(output))
-    inside = [place for place in places if normalise_place(place).is_relative_to(target)]
+    target = normalise_address(str(output))
+    inside = [source for source in sources if normalise_address(source).is_relative_to(target)]
     if inside:
         raise errors.InputError(
             hide_keys(f"{output} holds the input {inside[0]}; choose another name for the output.")
@@ -258,7 +258,7 @@ def _check_output(output: Path | str) -> bool:
 
 def _text_column(files: Sequence[TableFile], text: str | None) -> str:
     first = next(file for file in files if file.rows)
-    some = read_slice(Slice(0, first.place, 0, min(first.rows, _ROWS_TO_GUESS_FROM)))
+    some = read_slice(Slice(0, first.source, 0, min(first.rows, _ROWS_TO_GUESS_FROM)))
     return read_table(some, text=text, labelled=False, skip_empty=True).text_column
 
 

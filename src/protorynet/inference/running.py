@@ -147,16 +147,16 @@ def _score_chunk(
         labelled = predictor.score_batch(brief, text="text", skip_empty=stream.skip_empty)
         return labelled.drop_columns(["text"])
     except EmptyDocumentError as error:
-        raise _named(stream.places(chunk.rows[error.rows].tolist()), stream) from None
+        raise _named(stream.locate(chunk.rows[error.rows].tolist()), stream) from None
 
 
-def _named(places: list[tuple[str, int]], stream: TableStream) -> InputError:
+def _named(found: list[tuple[str, int]], stream: TableStream) -> InputError:
     """Return the error about documents without a sentence, which names their rows as in files."""
     if stream.n_tables == 1:
-        return EmptyDocumentError([row for _, row in places])
-    shown = ", ".join(f"row {row} of {name}" for name, row in places[:5])
+        return EmptyDocumentError([row for _, row in found])
+    shown = ", ".join(f"row {row} of {name}" for name, row in found[:5])
     return TableError(
-        f"{len(places)} document(s) hold no sentence: {shown}{', …' if len(places) > 5 else ''} "
+        f"{len(found)} document(s) hold no sentence: {shown}{', …' if len(found) > 5 else ''} "
         "(counted from 0). Remove them, or skip them with --skip-empty."
     )
 

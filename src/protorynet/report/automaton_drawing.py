@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from protorynet.report.conventions import break_lines, count_columns, format_percent, shorten
+from protorynet.report.conventions import break_lines, format_percent, shorten, text_width
 from protorynet.report.svg import (
-    COLUMN_WIDTH,
+    LETTER_WIDTH,
     canvas,
     element,
     fill,
@@ -32,7 +32,7 @@ _LOOP = 30.0  # height of a loop over its state
 _FIRST = 42.0  # height of the lowest arcs over the labels of the loops, and of each further lane
 _LANE = 17.0
 _LABEL_HEIGHT = 14.0
-_LABEL_COLUMN = 6.2  # width of a character of a label, also of a bold one
+_LABEL_LETTER = 6.2  # width of a character of a label, also of a bold one
 _WIDEST_LABEL = _SPACING - 6
 _FAINT = 0.01  # edges with less of the busiest one's traffic have no label
 _HEADER = 66.0
@@ -52,7 +52,7 @@ def automaton_svg(
     """Return an automaton as a self-contained SVG.
 
     States stand side by side by rising belief in the class; arcs above them are sentences that
-    raise it, arcs below are sentences that lower it. Colour only repeats what the place says.
+    raise it, arcs below are sentences that lower it. Colour only repeats what the position says.
 
     Parameters
     ----------
@@ -71,10 +71,10 @@ def automaton_svg(
     parts = [
         *_header(automaton, layout),
         element("g", *(_draw_arc(arc, sentences) for arc in layout.arcs)),
-        *_draw_start(layout.places[automaton.start] - _RADIUS - 2, layout.axis),
+        *_draw_start(layout.points[automaton.start] - _RADIUS - 2, layout.axis),
         *(
             _draw_state(state, x, layout.axis, automaton.label)
-            for state, x in zip(automaton.states, layout.places, strict=True)
+            for state, x in zip(automaton.states, layout.points, strict=True)
         ),
         *(_write_label(arc, sentences) for arc in layout.arcs if arc.label),
         *key,
@@ -113,12 +113,12 @@ class _Arc:
 
 @dataclass(frozen=True)
 class _Layout:
-    """The size of the picture, the axis, the place of every state and the arcs, faintest first."""
+    """The size of the picture, the axis, the point of every state and the arcs, faintest first."""
 
     width: float
     bottom: float
     axis: float
-    places: list[float]
+    points: list[float]
     arcs: list[_Arc]
 
 
@@ -142,17 +142,17 @@ def _lay_out(automaton: Automaton) -> _Layout:
     axis = _HEADER + _RADIUS + above + 20
     width = max(2 * _MARGIN + _SPACING * (n - 1), 560.0)
     first = (width - _SPACING * (n - 1)) / 2
-    places = [first + _SPACING * number for number in range(n)]
+    points = [first + _SPACING * number for number in range(n)]
     ports = _assign_ports(taken)
     for arc in arcs:
-        source, target = (places[state] for state in arc.way)
+        source, target = (points[state] for state in arc.way)
         if arc.side:
             offsets = ports[arc.way, "out"], ports[arc.way, "in"]
             _bend(arc, source, target, offsets, axis, ground + _LANE * lanes[arc.way])
         else:
             _bend_loop(arc, source, axis, _LABEL_HEIGHT * lanes[arc.way])
     bottom = axis + _RADIUS + (ground + _LANE * (down - 1) if down else 0) + 28
-    return _Layout(width, bottom, axis, places, arcs)
+    return _Layout(width, bottom, axis, points, arcs)
 
 
 def _name_prototypes(edge: Edge) -> str:
@@ -163,7 +163,7 @@ def _name_prototypes(edge: Edge) -> str:
     for shown in range(len(taken), 0, -1):
         more = len(taken) - shown
         label = ", ".join(taken[:shown]) + (f" and {more} more" if more else "")
-        if count_columns(label) * _LABEL_COLUMN <= _WIDEST_LABEL:
+        if text_width(label) * _LABEL_LETTER <= _WIDEST_LABEL:
             break
     return label
 
@@ -173,7 +173,7 @@ _Lanes = dict[int, list[tuple[float, float]]]  # what labels take of each height
 
 def _find_lane(lanes: _Lanes, lowest: int, middle: float, label: str) -> int:
     """Return the lowest lane, from some one on, that has room for a label, and take that room."""
-    half = count_columns(label) * _LABEL_COLUMN / 2 + 3
+    half = text_width(label) * _LABEL_LETTER / 2 + 3
     low, high = middle - half, middle + half
     while label and any(low < end and start < high for start, end in lanes[lowest]):
         lowest += 1
@@ -207,7 +207,7 @@ def _assign_lanes(arcs: list[_Arc], n: int, *, side: int) -> dict[tuple[int, int
 
 
 def _assign_ports(edges: list[Edge]) -> dict[tuple[tuple[int, int], str], float]:
-    """Give every edge its own place on both circles, so that short arcs lie inside long ones."""
+    """Give every edge its own point on both circles, so that short arcs lie inside long ones."""
     bundles: dict[tuple[int, str, bool], list[Edge]] = defaultdict(list)
     for edge in edges:
         if edge.source != edge.target:
@@ -281,10 +281,10 @@ def _header(automaton: Automaton, layout: _Layout) -> list[str]:
         f"It decides as the model does for {100 * automaton.fidelity:.1f}% of {documents} "
         f"{'texts held out' if unseen else 'texts it was learned from'}."
     )
-    columns = int((layout.width - 32) / COLUMN_WIDTH)
+    limit = int((layout.width - 32) / LETTER_WIDTH)
     return [
-        text(shorten(_headline(automaton), columns - 14), 16, 24, font_size=15, font_weight=700),
-        text(shorten(fidelity, columns), 16, 44, fill_opacity=0.75),
+        text(shorten(_headline(automaton), limit - 14), 16, 24, font_size=15, font_weight=700),
+        text(shorten(fidelity, limit), 16, 44, fill_opacity=0.75),
     ]
 
 
@@ -368,8 +368,8 @@ def _legend(automaton: Automaton, layout: _Layout) -> tuple[list[str], float]:
     )
     y = layout.bottom + 14
     parts = []
-    columns = int((layout.width - 32) / COLUMN_WIDTH)
-    for line in (piece for entry in legend for piece in break_lines(entry, columns)):
+    limit = int((layout.width - 32) / LETTER_WIDTH)
+    for line in (piece for entry in legend for piece in break_lines(entry, limit)):
         parts.append(text(line, 16, y, fill_opacity=0.75))
         y += 16
     return parts, y
@@ -389,10 +389,10 @@ def _list_sentences(
     lines = -(-len(used) // 2) if two else len(used)
     wide = (layout.width - 32) / (2 if two else 1)
     parts = []
-    for place, number in enumerate(used):
-        x = 16 + wide * (place // lines)
-        height = y + _LINE * (place % lines)
+    for at, number in enumerate(used):
+        x = 16 + wide * (at // lines)
+        height = y + _LINE * (at % lines)
         parts.append(text(str(number), x + 20, height, text_anchor="end", font_weight=700))
-        caption = shorten(sentences[number], int((wide - 44) / COLUMN_WIDTH))
+        caption = shorten(sentences[number], int((wide - 44) / LETTER_WIDTH))
         parts.append(text(caption, x + 28, height))
     return parts, y + _LINE * lines

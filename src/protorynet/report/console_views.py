@@ -60,7 +60,7 @@ _WORDS_LEGEND = (
 
 
 def printed(show: Callable[[Any, Console], None], thing: Any) -> str:
-    """Return what a view prints, as plain text of 100 columns."""
+    """Return what a view prints, as plain text of 100 letters a line."""
     from rich.console import Console
 
     page = io.StringIO()
@@ -328,9 +328,9 @@ def _describe_pattern(pattern: DecidingPattern, console: Console) -> Text:
     arrow = " -> " if console.options.ascii_only else " → "
     label, share = _quote(pattern.label, console), format_percent(pattern.purity)
     told = Text(f"the model gives {label} to {share} of the texts that begin with")
-    for place, number in enumerate(pattern.prototypes):
-        told.append(f"{arrow if place else ' '}#{number} ", style="dim")
-        told.append(_quote(pattern.sentences[place], console))
+    for step, number in enumerate(pattern.prototypes):
+        told.append(f"{arrow if step else ' '}#{number} ", style="dim")
+        told.append(_quote(pattern.sentences[step], console))
     return told.append(f" ({pattern.support:,} texts)", style="dim")
 
 

@@ -75,8 +75,8 @@ def printable(text: str, encoding: str = "utf-8") -> str:
     return line.encode(encoding, "replace").decode(encoding)
 
 
-def count_columns(text: str) -> int:
-    """Return the width of a text in columns; East Asian characters take two."""
+def text_width(text: str) -> int:
+    """Return the width of a text in letters; East Asian characters take two."""
     return sum(
         0 if unicodedata.combining(mark) else 1 + (unicodedata.east_asian_width(mark) in "WF")
         for mark in text
@@ -84,20 +84,20 @@ def count_columns(text: str) -> int:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return the text cut to a number of columns, with an ellipsis where it was cut."""
-    if count_columns(text) <= limit:
+    """Return the text cut to a number of letters, with an ellipsis where it was cut."""
+    if text_width(text) <= limit:
         return text
-    while text and count_columns(text) > limit - 1:
+    while text and text_width(text) > limit - 1:
         text = text[:-1]
     return text.rstrip() + "…"
 
 
 def break_lines(text: str, limit: int, most: int = 100) -> list[str]:
-    """Return the text in lines of at most `limit` columns, the last one cut if need be."""
+    """Return the text in lines of at most `limit` letters, the last one cut if need be."""
     broken, line = [], ""
     for word in text.split():
         joined = f"{line} {word}" if line else word
-        if count_columns(joined) > limit:
+        if text_width(joined) > limit:
             broken += [line] if line else []
             *full, joined = _cut_word(word, limit)
             broken += full
@@ -111,7 +111,7 @@ def break_lines(text: str, limit: int, most: int = 100) -> list[str]:
 def _cut_word(word: str, limit: int) -> list[str]:
     parts = [""]
     for mark in word:
-        if parts[-1] and count_columns(parts[-1] + mark) > limit:
+        if parts[-1] and text_width(parts[-1] + mark) > limit:
             parts.append("")
         parts[-1] += mark
     return parts
@@ -185,11 +185,11 @@ def rank_prototypes(prototypes: Prototypes, scale: Scale) -> list[Prototype]:
     if scale.pole is not None:
         return prototypes.ranked(scale.pole)
 
-    def place(item: Prototype) -> tuple[int, float, int]:
+    def rank(item: Prototype) -> tuple[int, float, int]:
         strongest = scale.shown(item.scores)
         return scale.classes.index(strongest.label), -strongest.value, item.id
 
-    return sorted(prototypes, key=place)
+    return sorted(prototypes, key=rank)
 
 
 def read_verdict(explanation: Explanation, scale: Scale) -> ShownClass:

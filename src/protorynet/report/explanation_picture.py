@@ -51,18 +51,18 @@ def explanation_svg(explanation: Explanation, *, width: int = 960) -> str:
     scale = scale_of_explanation(explanation)
     beside = width >= _WIDE
     room = width - 2 * _MARGIN
-    column = (room - _MARGIN) // 2 if beside else room
+    wide = (room - _MARGIN) // 2 if beside else room
     head, top = _draw_headline(explanation, scale, room)
-    tall = column * 5 // 8
+    tall = wide * 5 // 8
     written_from = top + (0 if beside else tall + 16)
-    written, bottom = _write_sentences(explanation, column, scale, written_from)
+    written, bottom = _write_sentences(explanation, wide, scale, written_from)
     if beside:
-        tall = int(min(max(bottom - top, tall), column))
+        tall = int(min(max(bottom - top, tall), wide))
     height = int(max(bottom, top + tall)) + _MARGIN
     chart = element(
         "g",
-        *draw_trajectory(explanation, scale, width=column, height=tall),
-        transform=f"translate({_MARGIN + (column + _MARGIN if beside else 0)} {top})",
+        *draw_trajectory(explanation, scale, width=wide, height=tall),
+        transform=f"translate({_MARGIN + (wide + _MARGIN if beside else 0)} {top})",
         font_size=12,
     )
     parts = [
@@ -113,37 +113,37 @@ def _draw_headline(explanation: Explanation, scale: Scale, room: int) -> tuple[l
 
 
 def _write_sentences(
-    explanation: Explanation, column: int, scale: Scale, top: float
+    explanation: Explanation, wide: int, scale: Scale, top: float
 ) -> tuple[list[str], float]:
     """Return the sentences that matter most, in reading order, and where they end."""
     steps = explanation.sentences
     shown = list(range(len(steps)))
     heading = "Sentences, and what each is most like"
     if len(steps) > _MOST_SENTENCES:
-        by_effect = sorted(shown, key=lambda place: -abs(steps[place].effect))
+        by_effect = sorted(shown, key=lambda step: -abs(steps[step].effect))
         shown = sorted(by_effect[:_MOST_SENTENCES])
         heading = f"The {len(shown)} of {len(steps)} sentences that matter most"
-    effect = text("Effect", column, top + 16, text_anchor="end", **_SMALL)
+    effect = text("Effect", wide, top + 16, text_anchor="end", **_SMALL)
     parts = [text(heading, 0, top + 16, **_SMALL), effect]
     y = top + 42.0
     indent = 26 + 7 * len(str(len(steps)))
-    for place in shown:
-        drawn, y = _write_sentence(steps[place], place + 1, scale, indent, column, y)
+    for step in shown:
+        drawn, y = _write_sentence(steps[step], step + 1, scale, indent, wide, y)
         parts += drawn
     return parts, y - 12
 
 
 def _write_sentence(
-    step: SentenceExplanation, number: int, scale: Scale, indent: int, column: int, y: float
+    step: SentenceExplanation, number: int, scale: Scale, indent: int, wide: int, y: float
 ) -> tuple[list[str], float]:
     reading = scale.shown(step.scores)
     effect = format_points(step.effect).replace("-", "\N{MINUS SIGN}")
     parts = [
         mark(5, y - 4, 4, reading.hue, f"Score {reading.value:.2f} for {reading.label}"),
         text(f"S{number}", 14, y, **_SMALL),
-        text(effect, column, y, **_SMALL_AT_END),
+        text(effect, wide, y, **_SMALL_AT_END),
     ]
-    room = column - indent - 34
+    room = wide - indent - 34
     for line in break_lines(printable(step.text), int(room / (13 * _EM)), most=4):
         if _is_right_to_left(step.text):
             look = {"text_anchor": "end", "font_size": 13}

@@ -50,7 +50,7 @@ _MOST_FOR_BOTH, _MOST_FOR_PICTURE = 60, 150  # sentences of a document that is d
 _MOST_PROTOTYPES = 120
 _MOST_FIRST = 4  # sentences of the text that the first screen reads
 _MOST_MISLED = 8  # beginnings, and as many answers that no beginning decides
-_FEW_STATES = 5  # charts of so many states stand two in a row
+_FEW_STATES = 5  # charts of so many states stand side by side
 _MOST_NAMED = 6  # classes that a sentence lists
 
 
@@ -123,10 +123,10 @@ def _choose_automata(
     """Return an automaton for each of the most frequent answers: the model's own, or new ones."""
     measuring = _trace(model, test)
     given = model.labels.decide(model.read(measuring).probabilities).sum(axis=0)
-    frequent = [place for place in np.argsort(-given, kind="stable").tolist() if given[place]]
+    frequent = [label for label in np.argsort(-given, kind="stable").tolist() if given[label]]
     frequent = frequent[:_MOST_AUTOMATA]
     if model.automata:
-        return tuple(model.automata[place] for place in frequent)
+        return tuple(model.automata[label] for label in frequent)
     if train is not None and train.sentences.filled.any():
         learning, held_out = _trace(model, train), measuring
     elif len(measuring.lengths) < _FEWEST_TO_SPLIT:
@@ -136,7 +136,7 @@ def _choose_automata(
         learning, held_out = measuring.part(~is_kept), measuring.part(is_kept)
     names = model.labels.names
     return tuple(
-        learn_automaton(model, learning, names[place], held_out=held_out) for place in frequent
+        learn_automaton(model, learning, names[label], held_out=held_out) for label in frequent
     )
 
 
@@ -268,9 +268,9 @@ def _find_confusions(overview: Overview) -> list[tuple[str, str, int]]:
         return []
     names = overview.classes
     found = [
-        (names[row], names[column], int(overview.confusion[row, column]))
-        for row, column in np.argwhere(overview.confusion).tolist()
-        if row != column
+        (names[truth], names[answer], int(overview.confusion[truth, answer]))
+        for truth, answer in np.argwhere(overview.confusion).tolist()
+        if truth != answer
     ]
     return sorted(found, key=lambda each: -each[2])[:8]
 
@@ -328,8 +328,8 @@ def _find_pattern(report: FullReport, mistake: Mistake) -> Pattern | None:
     """Return the pattern by which the automaton, too, gives the wrong answer."""
     for automaton in report.automata:
         if automaton.label == mistake.wrong_class and mistake.given:
-            columns = [
+            prototypes = [
                 automaton.prototypes.index(step.prototype) for step in mistake.explanation.sentences
             ]
-            return automaton.deciding_pattern(columns)
+            return automaton.deciding_pattern(prototypes)
     return None

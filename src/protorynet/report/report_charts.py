@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from protorynet.report.conventions import Scale, count_columns, format_percent, printable, shorten
+from protorynet.report.conventions import Scale, format_percent, printable, shorten, text_width
 from protorynet.report.svg import (
-    COLUMN_WIDTH,
+    LETTER_WIDTH,
     LETTERING,
     canvas,
     element,
@@ -48,7 +48,7 @@ def usage_chart(prototypes: Sequence[PrototypeFigures], scale: Scale, *, width: 
     step = 24 if wide else 38
     left = round(width * 0.52) if wide else 34
     unit = (width - left - 46) / most
-    name_columns = int(((left if wide else width) - 58) / COLUMN_WIDTH)
+    name_limit = int(((left if wide else width) - 58) / LETTER_WIDTH)
     parts = []
     for number, each in enumerate(ordered):
         item, shown = each.prototype, scale.shown(each.prototype.scores)
@@ -64,7 +64,7 @@ def usage_chart(prototypes: Sequence[PrototypeFigures], scale: Scale, *, width: 
         parts += [
             text(str(item.id), 24, y, text_anchor="end", **_SOFT),
             mark(36, y - 4, 4, shown.hue, shown.label),
-            text(shorten(caption, name_columns), 48, y),
+            text(shorten(caption, name_limit), 48, y),
             rectangle(*bar, note, rx=2, **fill(shown.hue)),
             polyline([(tick, top + 1), (tick, top + 18)], stroke_width=2),
             text(share, left + max(each.usage, item.usage) * unit + 7, top + 14),
@@ -105,12 +105,12 @@ def pruning_chart(curve: Sequence[PruningPoint], kept: int, *, width: int = 340)
     low = math.floor(50 * min(values) - 0.25) / 50
     high = max(min(math.ceil(50 * max(values) + 0.25) / 50, 1.0), low + 0.02)
     plot = _Plot(width, 250, (sizes[0], max(sizes[-1], sizes[0] + 1e-9)), (low, high), inset=14)
-    places = [(plot.x(size), plot.y(value)) for size, value in zip(sizes, values, strict=True)]
+    corners = [(plot.x(size), plot.y(value)) for size, value in zip(sizes, values, strict=True)]
     ticks = [low, (low + high) / 2, high]
     parts = plot.draw_frame([], ticks, "prototypes kept", "accuracy held out")
-    parts.append(polyline(places, 0, stroke_width=1.75))
+    parts.append(polyline(corners, 0, stroke_width=1.75))
     last_named = -math.inf
-    for each, (x, y) in zip(points, places, strict=True):
+    for each, (x, y) in zip(points, corners, strict=True):
         note = f"{each.n_prototypes} prototypes: accuracy {each.accuracy:.3f}"
         parts.append(mark(x, y, 4, 0, note))
         if each.n_prototypes == kept:
@@ -130,40 +130,40 @@ def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width:
     """
     n = len(classes)
     names = [printable(name) for name in classes]
-    label = min(max(map(count_columns, names)) * COLUMN_WIDTH + 14, width * 0.3)
+    label = min(max(map(text_width, names)) * LETTER_WIDTH + 14, width * 0.3)
     left = label + 18
     cell = (width - left - 2) / n
     # Names that are too wide stand on two lines by turns, and so have twice the room.
-    in_turns = any(count_columns(name) * COLUMN_WIDTH > cell - 4 for name in names)
+    in_turns = any(text_width(name) * LETTER_WIDTH > cell - 4 for name in names)
     top = 66.0 if in_turns else 54.0
     tall = min(max(cell, 26.0), 64.0)
-    across_columns = max(int((cell * (1 + in_turns) - 4) / COLUMN_WIDTH), 2)
-    down_columns = max(int((label + 6) / COLUMN_WIDTH), 2)
+    across_limit = max(int((cell * (1 + in_turns) - 4) / LETTER_WIDTH), 2)
+    down_limit = max(int((label + 6) / LETTER_WIDTH), 2)
     parts = [
         text("↓ label", 2, 14, font_weight=600),
         text("the model’s answer →", width - 2, 14, text_anchor="end", font_weight=600),
     ]
-    for place, name in enumerate(names):
-        y = top - 8 - 14 * (in_turns and place % 2 == 0)
-        anchor = "end" if in_turns and place == n - 1 else "middle"
-        x = left + cell * (place + 0.5) + (cell / 2 if anchor == "end" else 0)
-        parts.append(text(shorten(name, across_columns), x, y, text_anchor=anchor))
-        halves = _halve(name, down_columns)
-        y = top + tall * (place + 0.5) + 4 - 7 * (len(halves) - 1)
+    for number, name in enumerate(names):
+        y = top - 8 - 14 * (in_turns and number % 2 == 0)
+        anchor = "end" if in_turns and number == n - 1 else "middle"
+        x = left + cell * (number + 0.5) + (cell / 2 if anchor == "end" else 0)
+        parts.append(text(shorten(name, across_limit), x, y, text_anchor=anchor))
+        halves = _halve(name, down_limit)
+        y = top + tall * (number + 0.5) + 4 - 7 * (len(halves) - 1)
         for line, half in enumerate(halves):
-            shown = shorten(half, down_columns)
+            shown = shorten(half, down_limit)
             parts.append(text(shown, left - 8, y + 14 * line, text_anchor="end"))
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     said = []
-    for row, column in np.ndindex(n, n):
-        count, share = int(counts[row, column]), float(shares[row, column])
-        said.append(f"labelled {names[row]}, answered {names[column]}: {count:,}")
-        box = (left + cell * column, top + tall * row, cell, tall)
+    for truth, answer in np.ndindex(n, n):
+        count, share = int(counts[truth, answer]), float(shares[truth, answer])
+        said.append(f"labelled {names[truth]}, answered {names[answer]}: {count:,}")
+        box = (left + cell * answer, top + tall * truth, cell, tall)
         # A few mistakes must be seen beside hundreds of right answers.
         strength = share**0.6
         note = f"{said[-1]} ({format_percent(share)})"
-        parts += _draw_cell(box, strength, 0 if row == column else 1, note)
-        if count and count_columns(f"{count}") * COLUMN_WIDTH <= cell - 4:
+        parts += _draw_cell(box, strength, 0 if truth == answer else 1, note)
+        if count and text_width(f"{count}") * LETTER_WIDTH <= cell - 4:
             parts.append(_write_figure(f"{count}", box, strength))
     described = "; ".join(said) + "."
     return _chart(("Confusion matrix", described), parts, width, top + tall * n + 4)
@@ -172,10 +172,10 @@ def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width:
 def transitions_chart(
     prototypes: Sequence[Prototype], counts: NDArray[np.int64], *, width: int
 ) -> str:
-    """Return how often each (busy) prototype is followed by each other, in percent of the row."""
+    """Return how often each (busy) prototype is followed by each other, in percent of its own."""
     busy = np.argsort(-(counts.sum(axis=0) + counts.sum(axis=1)), kind="stable")
     kept = np.sort(busy[:_MOST_PROTOTYPES])
-    shown = [prototypes[place] for place in kept.tolist()]
+    shown = [prototypes[number] for number in kept.tolist()]
     sums = counts.sum(axis=1, keepdims=True)
     shares = (counts / np.maximum(sums, 1))[np.ix_(kept, kept)]
     strongest = float(shares.max()) or 1.0
@@ -185,25 +185,25 @@ def transitions_chart(
     font = min(11.0, max(cell * 0.55, 7.0))
     look = {"font_size": font, "fill_opacity": 0.8}
     parts = [text("↓ after this prototype, the next sentence is like →", 2, 14, font_weight=600)]
-    for place, item in enumerate(shown):
-        centre = left + cell * (place + 0.5)
+    for number, item in enumerate(shown):
+        centre = left + cell * (number + 0.5)
         parts.append(text(str(item.id), centre, top - 6, text_anchor="middle", **look))
-        y = top + tall * (place + 0.5) + font * 0.35
+        y = top + tall * (number + 0.5) + font * 0.35
         parts.append(text(str(item.id), left - 6, y, text_anchor="end", **look))
-    for row, column in np.argwhere(shares).tolist():
-        share = float(shares[row, column])
-        box = (left + cell * column, top + tall * row, cell, tall)
-        before, after = (shorten(printable(shown[i].caption), 70) for i in (row, column))
-        note = f"{format_percent(share)} of {int(sums[kept[row], 0]):,}\n{before}\nthen: {after}"
+    for source, target in np.argwhere(shares).tolist():
+        share = float(shares[source, target])
+        box = (left + cell * target, top + tall * source, cell, tall)
+        before, after = (shorten(printable(shown[i].caption), 70) for i in (source, target))
+        note = f"{format_percent(share)} of {int(sums[kept[source], 0]):,}\n{before}\nthen: {after}"
         parts += _draw_cell(box, share / strongest, 0, note)
         written = f"{100 * share:.0f}"
         if cell >= 24 and written != "0":
             parts.append(_write_figure(written, box, share / strongest, size=min(font, 10)))
     most_frequent = np.argsort(-shares, axis=None, kind="stable")[:8].tolist()
     said = "; ".join(
-        f"{shown[place // n].id} is followed by {shown[place % n].id} in "
-        f"{format_percent(float(shares[place // n, place % n]))}"
-        for place in most_frequent
+        f"{shown[pair // n].id} is followed by {shown[pair % n].id} in "
+        f"{format_percent(float(shares[pair // n, pair % n]))}"
+        for pair in most_frequent
     )
     names = "Which prototype follows which", f"The most frequent: {said} of the cases."
     return _chart(names, parts, width, top + tall * n + 4)
@@ -250,11 +250,11 @@ class _Plot:
             anchor = "end" if value == x_ticks[-1] else "middle"
             named = f"{100 * value:.0f}%"
             parts.append(text(named, self.x(value), self.bottom + 17, text_anchor=anchor, **_SOFT))
-        columns = int((self.width - 12) / COLUMN_WIDTH)
+        limit = int((self.width - 12) / LETTER_WIDTH)
         # The name of the upright axis stands above it, where it can be read without a turn.
-        parts.append(text(shorten(f"↑ {up}", columns), 6, 14, font_weight=600))
+        parts.append(text(shorten(f"↑ {up}", limit), 6, 14, font_weight=600))
         look = {"text_anchor": "end", "font_weight": 600}
-        parts.append(text(shorten(f"{across} →", columns), self.right, self.height - 6, **look))
+        parts.append(text(shorten(f"{across} →", limit), self.right, self.height - 6, **look))
         return parts
 
 
@@ -266,12 +266,12 @@ def _describe_bin(each: ReliabilityBin) -> str:
     )
 
 
-def _halve(name: str, columns: int) -> list[str]:
+def _halve(name: str, limit: int) -> list[str]:
     """Return a name on one line, or on two where it is too long for one and has a space."""
-    if count_columns(name) <= columns or " " not in name:
+    if text_width(name) <= limit or " " not in name:
         return [name]
-    spaces = [place for place, letter in enumerate(name) if letter == " "]
-    middle = min(spaces, key=lambda place: abs(2 * place - len(name)))
+    spaces = [at for at, letter in enumerate(name) if letter == " "]
+    middle = min(spaces, key=lambda at: abs(2 * at - len(name)))
     return [name[:middle], name[middle + 1 :]]
 
 

@@ -9,7 +9,7 @@ from protorynet.report.conventions import HUES, clean
 
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif"
 LETTERING: dict[str, object] = {"font_family": FONTS, "font_size": 12}
-COLUMN_WIDTH = 6.6  # of a character of 12 pixels, on average and generously
+LETTER_WIDTH = 6.6  # of a character of 12 pixels, on average and generously
 
 # One shape per hue, so that classes are told apart without colour. Unit paths, scaled by a radius.
 _SHAPES: tuple[tuple[tuple[float, float], ...], ...] = (

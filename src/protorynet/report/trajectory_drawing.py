@@ -9,14 +9,14 @@ from protorynet.errors import InputError
 from protorynet.report.conventions import (
     Scale,
     ShownClass,
-    count_columns,
     format_percent,
     scale_of_explanation,
     shorten,
+    text_width,
 )
 from protorynet.report.svg import (
-    COLUMN_WIDTH,
     DASHES,
+    LETTER_WIDTH,
     LETTERING,
     canvas,
     element,
@@ -104,7 +104,7 @@ class _Frame:
     n: int
 
     def x(self, position: int) -> float:
-        """Return the place of a sentence, counted from 0."""
+        """Return the point of a sentence, counted from 0."""
         if self.n == 1:
             return (self.left + self.right) / 2
         inset = min(14.0, self.step / 2)
@@ -126,10 +126,10 @@ class _Frame:
 def _make_frame(scale: Scale, n: int, *, width: int, height: int) -> _Frame:
     """Return a frame that leaves room for the names of the classes."""
     names = scale.classes if scale.pole is None else (scale.pole, scale.opposite)
-    widest = min(COLUMN_WIDTH * max(map(count_columns, names)), width * 0.24)
-    left, right = 42.0, widest + 5 * COLUMN_WIDTH + 14
+    widest = min(LETTER_WIDTH * max(map(text_width, names)), width * 0.24)
+    left, right = 42.0, widest + 5 * LETTER_WIDTH + 14
     if scale.pole is not None:
-        left, right = max(widest, 4 * COLUMN_WIDTH) + 14, 46.0
+        left, right = max(widest, 4 * LETTER_WIDTH) + 14, 46.0
     return _Frame(width, left, width - right, 36.0, height - 30.0, n)
 
 
@@ -138,7 +138,7 @@ def _grid(frame: _Frame, scale: Scale) -> list[str]:
     ends = {0.0: "0%", 0.5: "50%", 1.0: "100%"}
     if scale.pole is not None:
         ends = {0.0: scale.opposite, 0.5: "0.5", 1.0: scale.pole}
-    columns = max(int((frame.left - 14) / COLUMN_WIDTH), 4)
+    limit = max(int((frame.left - 14) / LETTER_WIDTH), 4)
     parts = []
     for value, name in ends.items():
         y = frame.y(value)
@@ -151,31 +151,31 @@ def _grid(frame: _Frame, scale: Scale) -> list[str]:
         look = {"text_anchor": "end", "fill_opacity": 0.65}
         if scale.pole is not None and value != 0.5:
             look = {"text_anchor": "end", "font_weight": 600, "fill_opacity": 0.9}
-        parts.append(text(shorten(name, columns), frame.left - 8, y + 4, **look))
+        parts.append(text(shorten(name, limit), frame.left - 8, y + 4, **look))
     return parts
 
 
 def _ticks(frame: _Frame) -> list[str]:
     """Return the sentences' numbers, thinned out to round ones where they would run together."""
-    widest = COLUMN_WIDTH * len(f"S{frame.n}") + 10
+    widest = LETTER_WIDTH * len(f"S{frame.n}") + 10
     every = next((step for step in _TICK_STEPS if step * frame.step >= widest), max(frame.n, 1))
-    places = list(range(every - 1, frame.n, every))
+    shown = list(range(every - 1, frame.n, every))
     if every > 1:
-        places = [0, *(place for place in places if frame.x(place) - frame.x(0) >= widest)]
+        shown = [0, *(step for step in shown if frame.x(step) - frame.x(0) >= widest)]
     look = {"text_anchor": "middle", "fill_opacity": 0.65}
-    return [text(f"S{place + 1}", frame.x(place), frame.bottom + 20, **look) for place in places]
+    return [text(f"S{step + 1}", frame.x(step), frame.bottom + 20, **look) for step in shown]
 
 
 def _legend(frame: _Frame, scale: Scale) -> list[str]:
     """Return the line that says what marks and lines are."""
     hues = (0, 1) if scale.pole is not None else (0, 1, 2)
     points, line = "the prototype’s score", "probability so far"
-    taken = 13 * len(hues) + 5 + COLUMN_WIDTH * (len(points) + 1) + 26
+    taken = 13 * len(hues) + 5 + LETTER_WIDTH * (len(points) + 1) + 26
     x, y, right = frame.left, 16.0, frame.right + 40
-    if x + taken + COLUMN_WIDTH * len(line) > right:
+    if x + taken + LETTER_WIDTH * len(line) > right:
         x = 4.0
     named = f"probability of {scale.pole} so far"
-    if scale.pole is not None and x + taken + COLUMN_WIDTH * count_columns(named) <= right:
+    if scale.pole is not None and x + taken + LETTER_WIDTH * text_width(named) <= right:
         line = named
     start = x + taken - 26
     return [
@@ -225,29 +225,29 @@ def _draw_classes(explanation: Explanation, scale: Scale, frame: _Frame) -> list
 
 def _line_labels(frame: _Frame, last: list[ShownClass], winner: str) -> list[str]:
     ends = [frame.y(reading.value) for reading in last]
-    columns = int((frame.width - frame.right - 12) / COLUMN_WIDTH) - 5
+    limit = int((frame.width - frame.right - 12) / LETTER_WIDTH) - 5
     parts = []
     for reading, y in zip(last, _spread(ends, 14, frame.top - 8, frame.bottom + 8), strict=True):
         parts.append(mark(frame.right + 4, y, 3.5, reading.hue, reading.label))
         look: dict[str, object] = {"fill_opacity": 0.75}
         if reading.label == winner:
             look = {"font_weight": 700, "fill_opacity": 1}
-        name = f"{shorten(reading.label, columns)} {format_percent(reading.value)}"
+        name = f"{shorten(reading.label, limit)} {format_percent(reading.value)}"
         parts.append(text(name, frame.right + 12, y + 4, **look))
     return parts
 
 
-def _spread(places: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Return the places moved apart by at least a gap, kept in order and within bounds."""
-    order = sorted(range(len(places)), key=lambda index: places[index])
-    moved = list(places)
+def _spread(points: list[float], gap: float, low: float, high: float) -> list[float]:
+    """Return the points moved apart by at least a gap, kept in order and within bounds."""
+    order = sorted(range(len(points)), key=lambda number: points[number])
+    moved = list(points)
     floor = low
-    for index in order:
-        moved[index] = floor = max(moved[index], floor)
+    for number in order:
+        moved[number] = floor = max(moved[number], floor)
         floor += gap
     ceiling = high
-    for index in reversed(order):
-        moved[index] = ceiling = min(moved[index], ceiling)
+    for number in reversed(order):
+        moved[number] = ceiling = min(moved[number], ceiling)
         ceiling -= gap
     return moved
 

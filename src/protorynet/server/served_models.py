@@ -180,15 +180,15 @@ def _answer_texts(
     results: list[dict[str, Any]] = [{} for _ in texts]
     for kind in np.unique(kinds).tolist():
         chosen = kinds == kind
-        rows = embeddings.index[chosen[sentences.documents]]
-        prepared = sentences.part(chosen), Embeddings(embeddings.vectors, rows)
+        index = embeddings.index[chosen[sentences.documents]]
+        prepared = sentences.part(chosen), Embeddings(embeddings.vectors, index)
         if kind == "explain":
             some = predictor.explain_prepared(list(compress(texts, chosen)), *prepared)
             found = [explanation.to_dict() for explanation in some]
         else:
             found = _view_predictions(predictor, predictor.read_prepared(*prepared))
-        for place, result in zip(np.flatnonzero(chosen).tolist(), found, strict=True):
-            results[place] = result
+        for position, result in zip(np.flatnonzero(chosen).tolist(), found, strict=True):
+            results[position] = result
     return results
 
 
@@ -197,11 +197,11 @@ def _view_predictions(predictor: Predictor, reading: Reading) -> list[dict[str, 
     ids = [prototype.id for prototype in predictor.facts.prototypes]
     return [
         {
-            "label": labels.name_of(row),
-            "probabilities": dict(zip(labels.names, row.tolist(), strict=True)),
+            "label": labels.name_of(each),
+            "probabilities": dict(zip(labels.names, each.tolist(), strict=True)),
             "trajectory": path.tolist(),
         }
-        for row, path in zip(reading.probabilities, reading.paths(ids), strict=True)
+        for each, path in zip(reading.probabilities, reading.paths(ids), strict=True)
     ]
 
 

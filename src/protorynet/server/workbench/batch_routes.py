@@ -261,7 +261,7 @@ def group_keys(values: Sequence[Any], column: str) -> Keys:
     largest = sorted(counts, key=lambda text: (-counts[text], text))[:_MOST_GROUPS]
     names = [*largest, _OTHER] if len(counts) > len(largest) else largest
     names = [*names, _NONE] if _NONE in texts else names
-    number = {name: place for place, name in enumerate(names)}
+    number = {name: at for at, name in enumerate(names)}
     of = [number.get(text, number.get(_OTHER, 0)) for text in texts]
     return Keys(tuple(names), np.array(of, np.int64), column)
 
@@ -327,40 +327,40 @@ class Tally:
         self._documents: list[NDArray[np.int64]] = []
         self._labels: dict[int, str] = {}
         self._owners: list[NDArray[np.int64]] = []
-        self._columns: list[NDArray[np.int64]] = []
+        self._prototypes: list[NDArray[np.int64]] = []
         self._top: list[list[Neighbour]] = [[] for _ in model.prototypes]
 
     def add(self, documents: NDArray[np.int64], reading: Reading, sentences: Sequence[str]) -> None:
         """Count what was read in documents, given by their positions in the batch."""
         self._documents.append(documents)
         self._owners.append(np.repeat(documents, reading.lengths))
-        self._columns.append(reading.prototypes)
-        for document, row in zip(documents.tolist(), reading.probabilities, strict=True):
-            self._labels[document] = self._model.labels.name_of(row)
+        self._prototypes.append(reading.prototypes)
+        for document, each in zip(documents.tolist(), reading.probabilities, strict=True):
+            self._labels[document] = self._model.labels.name_of(each)
         k = len(self._top)
         found = nearest_sentences(reading, sentences, documents, k, most=_SENTENCES_SHOWN)
-        for column, new in enumerate(found):
+        for position, new in enumerate(found):
             worst_first = sorted(
-                (*self._top[column], *new), key=lambda near: (near.similarity, -near.rows[0])
+                (*self._top[position], *new), key=lambda near: (near.similarity, -near.rows[0])
             )
             best = {near.text: near for near in worst_first}.values()
             best_first = sorted(best, key=lambda near: (-near.similarity, near.rows[0]))
-            self._top[column] = best_first[:_SENTENCES_SHOWN]
+            self._top[position] = best_first[:_SENTENCES_SHOWN]
 
     def view(self, by: str) -> dict[str, Any]:
         """Return the overview by one kind of key."""
         keys, k = self.keys[by], len(self._top)
         n_keys = len(keys.names)
-        documents, owners, columns = map(
-            np.concatenate, (self._documents, self._owners, self._columns)
+        documents, owners, matched = map(
+            np.concatenate, (self._documents, self._owners, self._prototypes)
         )
-        pairs = np.unique(np.stack([owners, columns]), axis=1)
+        pairs = np.unique(np.stack([owners, matched]), axis=1)
         holding = np.zeros((k, n_keys), np.int64)
         np.add.at(holding, (pairs[1], keys.of[pairs[0]]), 1)
         names, which = np.unique([self._labels[n] for n in documents.tolist()], return_inverse=True)
         labels = np.zeros((len(names), n_keys), np.int64)
         np.add.at(labels, (which, keys.of[documents]), 1)
-        n_sentences = np.bincount(columns, minlength=k).tolist()
+        n_sentences = np.bincount(matched, minlength=k).tolist()
         order = np.argsort(-holding.sum(axis=1), kind="stable").tolist()
         return {
             "by": by,
@@ -368,7 +368,7 @@ class Tally:
             "bucket": keys.bucket,
             "keys": list(keys.names),
             "n_documents": len(documents),
-            "n_sentences": len(columns),
+            "n_sentences": len(matched),
             "documents": np.bincount(keys.of[documents], minlength=n_keys).tolist(),
             "labels": [
                 {"label": str(names[n]), "n": int(labels[n].sum()), "counts": labels[n].tolist()}
@@ -376,15 +376,15 @@ class Tally:
             ],
             "prototypes": [
                 {
-                    **self._view_prototype(column, holding[column]),
-                    "n_sentences": n_sentences[column],
+                    **self._view_prototype(position, holding[position]),
+                    "n_sentences": n_sentences[position],
                 }
-                for column in order
+                for position in order
             ],
         }
 
-    def _view_prototype(self, column: int, counts: NDArray[np.int64]) -> dict[str, Any]:
-        item = self._model.prototypes[column]
+    def _view_prototype(self, position: int, counts: NDArray[np.int64]) -> dict[str, Any]:
+        item = self._model.prototypes[position]
         return {
             "id": item.id,
             "sentence": item.sentence,
@@ -400,6 +400,6 @@ class Tally:
                     "label": self._labels[near.rows[0]],
                     "text": shorten(self._texts[near.rows[0]]),
                 }
-                for near in self._top[column]
+                for near in self._top[position]
             ],
         }

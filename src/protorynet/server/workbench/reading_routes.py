@@ -119,8 +119,8 @@ def nearest(
     served, edited = desk.served, present_draft(desk) if draft else None
     model = served.classifier.model_ if edited is None else edited.model
     state = served.version if edited is None else (edited.id, edited.revision)
-    columns = {item.id: column for column, item in enumerate(model.prototypes)}
-    if prototype not in columns:
+    positions = {item.id: position for position, item in enumerate(model.prototypes)}
+    if prototype not in positions:
         raise ApiError(404, "unknown_prototype", "there is no prototype of this id.")
 
     def look(progress: Progress) -> tuple[tuple[Neighbour, ...], ...]:
@@ -129,7 +129,7 @@ def nearest(
         texts, k = train.sentences.texts, len(model.prototypes)
         return nearest_sentences(reading, texts, train.rows, k, most=_MOST_NEAREST)
 
-    found = desk.ask("nearest", state, look)[columns[prototype]]
+    found = desk.ask("nearest", state, look)[positions[prototype]]
     items = [
         {
             "text": neighbour.text,
@@ -140,7 +140,7 @@ def nearest(
         }
         for neighbour in found[:n]
     ]
-    sentence = model.prototypes[columns[prototype]].sentence
+    sentence = model.prototypes[positions[prototype]].sentence
     return JSONResponse({"id": prototype, "sentence": sentence, "items": items})
 
 
