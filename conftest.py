@@ -110,7 +110,7 @@ def tiny_bert_folder(tmp_path_factory) -> Path:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         BertModel(config).save_pretrained(folder)
-    tokens = {token: place for place, token in enumerate(vocabulary)}
+    tokens = {token: number for number, token in enumerate(vocabulary)}
     tokenizer = Tokenizer(models.WordLevel(tokens, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -124,7 +124,7 @@ def tiny_bert_folder(tmp_path_factory) -> Path:
 def make_reviews(count: int, *, seed: int = 0) -> Reviews:
     """Draw reviews of two to five sentences, by turns good and bad."""
     draw = random.Random(seed)
-    labels = ["good" if place % 2 else "bad" for place in range(count)]
+    labels = ["good" if number % 2 else "bad" for number in range(count)]
     return Reviews([_review(label, draw) for label in labels], labels)
 
 

@@ -43,12 +43,12 @@ def measure(encoders: dict[str, Encoder], train: Documents, test: Documents, see
     """Train with each encoder and one seed, and test; the first model also through the others."""
     truth = np.asarray(test[1])
     trained, through, equal = {}, {}, {}
-    for place, (name, encoder) in enumerate(encoders.items()):
+    for number, (name, encoder) in enumerate(encoders.items()):
         model = ProtoryNetClassifier(encoder, random_state=seed, device="cpu", on_empty="skip")
         own: NDArray[Any] = model.fit(*train).predict(test[0])
         trained[name] = float(np.mean(own == truth))
         print(f"{name}, seed {seed}: {trained[name]:.4f}", flush=True)
-        if place:
+        if number:
             continue
         for other, form in encoders.items():
             if form.dimension == encoder.dimension and other.partition(":")[2] != "static":

@@ -70,12 +70,12 @@ def encode_plainly(encoder: TransformerEncoder, sentences: list[str]) -> NDArray
     with torch.no_grad():
         for start in range(0, len(sentences), BATCH):
             tokens = [
-                torch.tensor(row) for row in encoder.tokenize(sentences[start : start + BATCH])
+                torch.tensor(each) for each in encoder.tokenize(sentences[start : start + BATCH])
             ]
             ids = torch.nn.utils.rnn.pad_sequence(
                 tokens, batch_first=True, padding_value=encoder.pad_token_id
             )
-            lengths = torch.tensor([len(row) for row in tokens])
+            lengths = torch.tensor([len(each) for each in tokens])
             mask = torch.arange(ids.shape[1]) < lengths[:, None]
             vectors.append(encoder.network(ids, mask.long()))
     return torch.cat(vectors).numpy()
@@ -170,7 +170,7 @@ def main() -> None:
             figures[name] |= compare_vectors(
                 encoders[name], vectors[name], vectors[YARDSTICK], sentences
             )
-    tokens = [len(row) for row in encoders[options.encoder].tokenize(sentences)]  # type: ignore
+    tokens = [len(each) for each in encoders[options.encoder].tokenize(sentences)]  # type: ignore
     result = {
         "sentences": len(sentences),
         "mean_tokens": float(np.mean(tokens)),

@@ -37,12 +37,12 @@ WORDS = ["the", "room", "was", "clean", "and", "staff", "kind", "but", "we", "le
 class PaddedSource(FineTunedSource):
     """The same encoder, every sentence padded to the longest of its batch."""
 
-    def _encode(self, rows: Tensor) -> Tensor:
-        lengths = self._lengths[rows]
-        inside = torch.arange(int(lengths.max()), device=rows.device)[None]
+    def _encode(self, index: Tensor) -> Tensor:
+        lengths = self._lengths[index]
+        inside = torch.arange(int(lengths.max()), device=index.device)[None]
         mask = inside < lengths[:, None]
-        ids = self._tokens[torch.where(mask, self._starts[rows, None] + inside, 0)]
-        with torch.autocast(rows.device.type, torch.bfloat16, enabled=self._half):
+        ids = self._tokens[torch.where(mask, self._starts[index, None] + inside, 0)]
+        with torch.autocast(index.device.type, torch.bfloat16, enabled=self._half):
             encoded = self.network(ids * mask, mask.long())
         embedded: Tensor = self._centring[0](encoded.float())
         return embedded
@@ -67,8 +67,8 @@ def tokens_per_second(
     device = next(encoder.network.parameters()).device
     sentences = split_documents(texts)
     distinct = sorted(set(sentences.texts))
-    places = {text: place for place, text in enumerate(distinct)}
-    rows = torch.tensor([places[text] for text in sentences.texts], device=device)
+    numbers = {text: number for number, text in enumerate(distinct)}
+    index = torch.tensor([numbers[text] for text in sentences.texts], device=device)
     torch.manual_seed(0)
     base = torch.nn.functional.normalize(torch.randn(len(distinct), encoder.dimension), dim=1)
     base = base.to(device)
@@ -78,7 +78,7 @@ def tokens_per_second(
         source.settle()
     labels = torch.arange(len(texts), device=device) % 2
     corpus = Corpus(
-        rows,
+        index,
         torch.from_numpy(sentences.lengths).to(device),
         torch.nn.functional.one_hot(labels, 2).float(),
     )

@@ -168,8 +168,8 @@ def summarising(n: int, _: int) -> float:
 
     def work() -> None:
         chosen = evenly_chosen(lengths)
-        rows = (chosen[:, None] * SENTENCES + np.arange(SENTENCES)).ravel()
-        some = Embeddings(vectors[rows], np.arange(len(rows)))
+        sentences = (chosen[:, None] * SENTENCES + np.arange(SENTENCES)).ravel()
+        some = Embeddings(vectors[sentences], np.arange(len(sentences)))
         learn_automaton(model, model.match(some, lengths[chosen]), model.labels.names[1])
 
     return timed(work)

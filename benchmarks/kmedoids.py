@@ -43,7 +43,7 @@ def sentence_vectors(table: Path, most: int) -> NDArray[np.float32]:
 
     documents = pq.read_table(table, columns=["text"]).column("text").to_pylist()
     texts = split_documents(documents, on_empty="skip").texts
-    chosen = [texts[place] for place in distinct_candidates(texts)[:most]]
+    chosen = [texts[number] for number in distinct_candidates(texts)[:most]]
     encoded = encode_corpus(load_encoder("minilm"), chosen, cache=EmbeddingCache(), progress=True)
     centred = encoded.vectors - encoded.vectors.mean(axis=0)
     vectors: NDArray[np.float32] = centred / np.linalg.norm(centred, axis=1, keepdims=True)

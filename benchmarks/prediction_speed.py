@@ -101,7 +101,7 @@ def main() -> None:
         len(unseen),
         options.rounds,
     )
-    one = [unseen[place] for place in range(30)]
+    one = [unseen[number] for number in range(30)]
     begin = time.perf_counter()
     for text in one:
         ours.predict([text])

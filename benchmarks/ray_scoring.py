@@ -162,9 +162,9 @@ def main() -> None:
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
-        what, place, count = given.measure
+        what, path, count = given.measure
         measure = measure_here if what == "here" else measure_ray
-        print(json.dumps(measure(Path(place), int(count))))
+        print(json.dumps(measure(Path(path), int(count))))
         return
     with tempfile.TemporaryDirectory(prefix="protorynet-") as name:
         folder = Path(name)

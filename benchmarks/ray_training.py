@@ -91,10 +91,10 @@ def main() -> None:
     table = pd.read_parquet(options.data)
     train_set = table[table.split == "train"].sample(options.documents, random_state=0)
     test_set = table[table.split == "test"].sample(options.test_documents, random_state=0)
-    place = Path(tempfile.mkdtemp())
+    folder = Path(tempfile.mkdtemp())
     encoder = options.encoder
     if options.layers:
-        encoder = str(cut_encoder(encoder, options.layers, place / f"{options.layers}-layers"))
+        encoder = str(cut_encoder(encoder, options.layers, folder / f"{options.layers}-layers"))
     settings = Settings(
         encoder_training="full",
         full_epochs=options.epochs,
@@ -121,7 +121,7 @@ def main() -> None:
                 )
                 found[way].append(run)
                 print(way, seed, json.dumps(run), flush=True)
-    shutil.rmtree(place)
+    shutil.rmtree(folder)
     result = {
         "ways": {way: summary(runs) for way, runs in found.items()},
         "documents": options.documents,

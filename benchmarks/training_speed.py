@@ -35,8 +35,8 @@ def make_corpus(documents: int, seed: int, device: str) -> tuple[Tensor, Corpus]
     base = torch.nn.functional.normalize(vectors, dim=1)
     labels = torch.from_numpy(random.integers(0, 2, documents))
     targets = torch.nn.functional.one_hot(labels, 2).float()
-    rows = torch.arange(len(base))
-    corpus = Corpus(rows.to(device), lengths.to(device), targets.to(device))
+    index = torch.arange(len(base))
+    corpus = Corpus(index.to(device), lengths.to(device), targets.to(device))
     return base.to(device), corpus
 
 

@@ -106,7 +106,7 @@ class Stage:
 
     name: str
     epochs: int
-    patience: int  # most epochs one after the other without improvement
+    patience: int  # most epochs on end without improvement
     to_the_end: bool = False  # keep the last epoch, as befits learning rates that fall to zero
 
 

@@ -87,11 +87,11 @@ class BagOfWordsClassifier(Rival):
         )
         return found.astype(np.float32)
 
-    def _evidence(self, text: str, place: int) -> Reasons:
+    def _evidence(self, text: str, label: int) -> Reasons:
         vector = self.vectorizer_.transform([text])
         words = self.vectorizer_.get_feature_names_out()[vector.indices]
-        weights = vector.data * class_margin(self.regression_.coef_, place)[vector.indices]
-        constant = float(class_margin(self.regression_.intercept_[:, None], place)[0])
+        weights = vector.data * class_margin(self.regression_.coef_, label)[vector.indices]
+        constant = float(class_margin(self.regression_.intercept_[:, None], label)[0])
         others = "the other class" if len(self.labels_.classes) == 2 else "the others on average"
         return [Evidence(*pair) for pair in zip(words, weights.tolist(), strict=True)], (
             "A word's weight is its coefficient times its TF-IDF, which is all the model uses: the "

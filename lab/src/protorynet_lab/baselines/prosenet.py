@@ -82,7 +82,7 @@ class ProSeNetClassifier(SequenceRival):
         Epochs in which prototypes and encoder learn together, for each K; and epochs between
         projections onto documents.
     epochs, patience
-        Most epochs of the warm-up, and most in a row without a lower validation loss.
+        Most epochs of the warm-up, and most on end without a lower validation loss.
     vectors, max_vocabulary, max_length, hidden_size, batch_size, learning_rate, device, verbose, \
 random_state
         As for `VanillaLSTMClassifier`.
@@ -90,7 +90,7 @@ random_state
     Attributes
     ----------
     prototypes_
-        The prototypes, in the order of the last layer's columns.
+        The prototypes, in the order of the last layer.
     validation_accuracies_
         Accuracy on the validation documents for each K tried.
     """
@@ -118,12 +118,12 @@ random_state
         names = self.labels_.names
         self.prototypes_ = tuple(
             DocumentPrototype(
-                text=train.texts[place],
-                row=int(train.rows[place]),
-                label=names[train.targets[place]],
+                text=train.texts[document],
+                row=int(train.rows[document]),
+                label=names[train.targets[document]],
                 weights=dict(zip(names, weights, strict=True)),
             )
-            for place, weights in zip(
+            for document, weights in zip(
                 best.documents.tolist(), best.network.weight.T.tolist(), strict=True
             )
         )
@@ -140,13 +140,13 @@ random_state
             )
         return [self.n_prototypes]
 
-    def _evidence(self, text: str, place: int) -> Reasons:
+    def _evidence(self, text: str, label: int) -> Reasons:
         weight = self.network_.weight
         corpus = self._corpus(self._words([text]))
         similarities = read_corpus(self.network_.similarities, corpus, weight.device).numpy()[0]
-        leads = similarities * class_margin(weight.cpu().numpy(), place)
+        leads = similarities * class_margin(weight.cpu().numpy(), label)
         shown = np.argsort(-np.abs(leads), kind="stable")[:PROTOTYPES_SHOWN]
-        chosen = [(self.prototypes_[column], float(leads[column])) for column in shown]
+        chosen = [(self.prototypes_[position], float(leads[position])) for position in shown]
         return [Evidence(item.text, lead, item.label) for item, lead in chosen], (
             "The weight of a training document is its similarity to this one times its weight for "
             "the predicted class, less the same for the other classes on average. The weights of "
@@ -209,7 +209,7 @@ class ProSeNetwork(nn.Module):
 
 
 def squared_distances(documents: Tensor, prototypes: Tensor) -> Tensor:
-    """Return the squared distances between rows of `documents` (n, d) and `prototypes` (K, d)."""
+    """Return the squared distances between `documents` (n, d) and `prototypes` (K, d)."""
     squares = documents.square().sum(-1, keepdim=True) + prototypes.square().sum(-1)
     return (squares - 2 * documents @ prototypes.T).clamp_min(0)
 
@@ -242,8 +242,8 @@ class _Training:
         """The documents that may be prototypes: the first of all that have the same words."""
         corpus, first = self.words.train, dict[bytes, int]()
         each = np.split(corpus.index.numpy(), np.cumsum(corpus.lengths.numpy())[:-1])
-        for place, rows in enumerate(each):
-            first.setdefault(rows.tobytes(), place)
+        for document, words in enumerate(each):
+            first.setdefault(words.tobytes(), document)
         return np.array(list(first.values()), np.int64)
 
     def warm_up(self, encoder: SequenceEncoder) -> None:

@@ -38,7 +38,7 @@ DOCUMENTS_PER_BLOCK = 1_024  # that attend at once
 
 
 class _Encoded(NamedTuple):
-    """Documents as queries, keys and values, one row each."""
+    """Documents as queries, keys and values, a vector each."""
 
     queries: Tensor
     keys: Tensor
@@ -91,7 +91,7 @@ class ProtoAttendClassifier(SentenceRival):
     sparsity
         Weight of the entropy of attention in the loss; more of it leaves fewer documents.
     epochs, patience, batch_size, learning_rate
-        Most epochs; epochs in a row without improvement; documents per step; Adam's learning rate.
+        Most epochs; epochs on end without improvement; documents per step; Adam's learning rate.
     splitter, random_state, device, cache, verbose
         As for `ProtoryNetClassifier`.
     """
@@ -120,7 +120,7 @@ class ProtoAttendClassifier(SentenceRival):
             targets[filled], code, _SETTINGS.validation_fraction, int(self.random_state)
         )
         kept = np.delete(np.flatnonzero(filled), held_out)
-        self.examples_ = tuple(texts[row] for row in kept)
+        self.examples_ = tuple(texts[document] for document in kept)
         self.example_classes_ = targets[kept].argmax(axis=1)
         base = prepared.source.base
         train, validation = (
@@ -190,14 +190,14 @@ class ProtoAttendClassifier(SentenceRival):
     def _queries(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Tensor:
         device = self.centring_.mean.device
         arrays = (embeddings.vectors, embeddings.index, lengths)
-        raw, rows, counts = (torch.from_numpy(array).to(device) for array in arrays)
-        return self._encode(_document_means(self.centring_(raw), rows, counts)).queries
+        raw, index, counts = (torch.from_numpy(array).to(device) for array in arrays)
+        return self._encode(_document_means(self.centring_(raw), index, counts)).queries
 
     def _read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> NDArray[np.float32]:
         return softmax(self._mix(self._queries(embeddings, lengths), self._decide))
 
     def _map_attention(
-        self, texts: list[str], n_columns: int, mix: Callable[[Tensor], Tensor]
+        self, texts: list[str], n_values: int, mix: Callable[[Tensor], Tensor]
     ) -> NDArray[np.float32]:
         """Return what `mix` makes of the attention of texts; zeros where there is no sentence."""
 
@@ -205,17 +205,17 @@ class ProtoAttendClassifier(SentenceRival):
             mixed = self._mix(self._queries(embeddings, lengths), mix)
             return np.asarray(mixed.cpu(), np.float32)
 
-        return self._map_documents(texts, np.zeros(n_columns, np.float32), read)
+        return self._map_documents(texts, np.zeros(n_values, np.float32), read)
 
-    def _evidence(self, text: str, place: int) -> Reasons:
+    def _evidence(self, text: str, label: int) -> Reasons:
         weights = self._map_attention([text], len(self.examples_), lambda weights: weights)[0]
         names = self._code().names
         evidence = []
         for example in np.flatnonzero(weights).tolist():
             known = int(self.example_classes_[example])
-            weight = float(weights[example] if known == place else -weights[example])
+            weight = float(weights[example] if known == label else -weights[example])
             evidence.append(Evidence(self.examples_[example], weight, names[known]))
-        confidence = weights[self.example_classes_ == place].sum()
+        confidence = weights[self.example_classes_ == label].sum()
         return evidence, (
             "A weight is the share of attention on a training document, with a minus where that "
             "document is of another class; the prediction is made from these documents alone. "
@@ -224,7 +224,7 @@ class ProtoAttendClassifier(SentenceRival):
 
 
 def attend(queries: Tensor, keys: Tensor, forbidden: Tensor | None = None) -> Tensor:
-    """Return how much each query attends to each key that is not forbidden; rows sum to 1."""
+    """Return how much each query attends to each key that is not forbidden; a query's sum to 1."""
     scores = queries @ keys.T / queries.shape[1] ** 0.5
     if forbidden is not None:
         scores = scores.masked_fill(forbidden, float("-inf"))
@@ -246,6 +246,6 @@ def sparsemax(scores: Tensor) -> Tensor:
         size = min(4 * size, scores.shape[1])
 
 
-def _document_means(base: Tensor, rows: Tensor, lengths: Tensor) -> Tensor:
+def _document_means(base: Tensor, index: Tensor, lengths: Tensor) -> Tensor:
     """Return the mean embedding of each document of so many sentences."""
-    return torch.segment_reduce(base[rows], "mean", lengths=lengths, axis=0)
+    return torch.segment_reduce(base[index], "mean", lengths=lengths, axis=0)

@@ -198,8 +198,8 @@ class Rival(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """Return the probabilities of the classes, (documents, classes)."""
 
     @abstractmethod
-    def _evidence(self, text: str, place: int) -> Reasons:
-        """Say what spoke for the class at `place`."""
+    def _evidence(self, text: str, label: int) -> Reasons:
+        """Say what spoke for the class `label`, by its number."""
 
     def _code(self) -> LabelCode:
         if not hasattr(self, "labels_"):
@@ -229,17 +229,17 @@ def list_texts(documents: Any) -> list[str]:
     return texts
 
 
-def class_margin(values: NDArray[np.float64], place: int) -> NDArray[np.float64]:
-    """Return the row of one class less the mean of the others'."""
+def class_margin(values: NDArray[np.float64], label: int) -> NDArray[np.float64]:
+    """Return the values of one class less the mean of the others'."""
     if len(values) == 1:  # of a regression on two classes: the second's less the first's
         values = np.concatenate([-values / 2, values / 2])
-    margin: NDArray[np.float64] = values[place] - np.delete(values, place, axis=0).mean(axis=0)
+    margin: NDArray[np.float64] = values[label] - np.delete(values, label, axis=0).mean(axis=0)
     return margin
 
 
 def leave_one_out(
     text: str,
-    place: int,
+    label: int,
     probabilities: Callable[[list[str]], NDArray[np.float32]],
     *,
     splitter: Splitter = "sentencex",
@@ -250,7 +250,7 @@ def leave_one_out(
     if len(spans) < 2:
         spans, kind = [match.span() for match in _WORD.finditer(text)], "word"
     shortened = [text[:start] + text[end:] for start, end in spans]
-    values = probabilities([text, *shortened])[:, place]
+    values = probabilities([text, *shortened])[:, label]
     effects = (values[0] - values[1:]).tolist()
     evidence = [
         Evidence(text[start:end], effect)

@@ -176,8 +176,8 @@ class BlackBoxClassifier(SentenceRival):
         vectors = distinct.cpu()[torch.from_numpy(embeddings.index)]
         return _read_vectors(self.reader_, vectors, lengths, self._code().task)
 
-    def _evidence(self, text: str, place: int) -> Reasons:
-        return leave_one_out(text, place, self._probabilities, splitter=self.splitter)
+    def _evidence(self, text: str, label: int) -> Reasons:
+        return leave_one_out(text, label, self._probabilities, splitter=self.splitter)
 
 
 def _train_reader(run: Run) -> tuple[Reader, Score]:
@@ -216,8 +216,8 @@ def _train_reader(run: Run) -> tuple[Reader, Score]:
 
 def _validate(reader: Reader, run: Run) -> Score:
     corpus, task = run.validation, run.labels.task
-    distinct, places = torch.unique(corpus.index, return_inverse=True)
-    vectors = run.source.embed_all(distinct)[places].cpu()
+    distinct, index = torch.unique(corpus.index, return_inverse=True)
+    vectors = run.source.embed_all(distinct)[index].cpu()
     predicted = _read_vectors(reader, vectors, corpus.lengths.cpu().numpy(), task)
     # Logits that softmax or sigmoid turns back into these probabilities.
     safe = torch.from_numpy(predicted).clamp(1e-7, 1 - 1e-7)

@@ -49,7 +49,7 @@ WORDS_SHOWN = 10  # in an explanation
 
 
 class WordBatch(NamedTuple):
-    """Rows of words, (documents, longest), padded at the end; their lengths; and the classes."""
+    """Numbers of words, (documents, longest), padded at the end; their lengths; and the classes."""
 
     words: Tensor
     lengths: Tensor
@@ -240,14 +240,14 @@ class SequenceRival(Rival):
 
 
 def _initial_vectors(vocabulary: Vocabulary, found: Vectors) -> Tensor:
-    """Return vectors of every row: those found as they are, the others drawn as wide."""
+    """Return vectors of every word: those found as they are, the others drawn as wide."""
     if not found:
         return torch.randn(len(vocabulary), _LEARNED_DIMENSIONS) * _SPREAD
     given = np.stack(list(found.values()))
     vectors = torch.randn(len(vocabulary), given.shape[1]) * float(given.std())
-    for row, word in enumerate(vocabulary.words, start=UNKNOWN + 1):
+    for at, word in enumerate(vocabulary.words, start=UNKNOWN + 1):
         if word in found:
-            vectors[row] = torch.from_numpy(found[word])
+            vectors[at] = torch.from_numpy(found[word])
     return vectors
 
 
@@ -269,7 +269,7 @@ class VanillaLSTMClassifier(SequenceRival):
     hidden_size
         Size of each layer of the LSTM.
     epochs, patience
-        Most epochs, and most epochs in a row without a lower validation loss.
+        Most epochs, and most epochs on end without a lower validation loss.
     batch_size, learning_rate
         Most documents per step (fewer where an epoch would have too few steps), and Adam's
         learning rate, which is halved where the validation loss does not fall.
@@ -291,11 +291,11 @@ class VanillaLSTMClassifier(SequenceRival):
         self.network_ = network.requires_grad_(False)
         return score.accuracy
 
-    def _evidence(self, text: str, place: int) -> Reasons:
+    def _evidence(self, text: str, label: int) -> Reasons:
         (words,) = self._words([text])
         distinct = sorted(set(words))
         without = [[other for other in words if other != word] for word in distinct]
-        whole, *others = self._read_words([words, *without])[:, place].tolist()
+        whole, *others = self._read_words([words, *without])[:, label].tolist()
         every = [
             Evidence(word, whole - other) for word, other in zip(distinct, others, strict=True)
         ]

@@ -34,9 +34,9 @@ from protorynet_lab.baselines.rival_base import (
 )
 
 Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
+Integers = NDArray[np.int64]
 PANEL_SIZE = 10  # sentences that the paper's panel holds
-DEEPEST = 10  # questions in a row of a tree
+DEEPEST = 10  # questions of a tree, one after the other
 _LEAST_LEAD = 1e-6  # of a probability over a half that survives single precision
 
 
@@ -45,7 +45,7 @@ class SentenceScores:
     """Scores of the active prototypes, (sentences, classes), and the sentences per document."""
 
     values: Floats
-    lengths: Places
+    lengths: Integers
 
     @cached_property
     def means(self) -> Floats:
@@ -69,9 +69,9 @@ class SentenceScores:
 
 def best_threshold(values: Floats, is_positive: NDArray[np.bool_]) -> float:
     """Return the threshold above which "positive" is right most often; of equals, the central."""
-    distinct, places = np.unique(values, return_inverse=True)
-    positives = np.bincount(places, weights=is_positive, minlength=len(distinct))
-    negatives = np.bincount(places, weights=~is_positive, minlength=len(distinct))
+    distinct, inverse = np.unique(values, return_inverse=True)
+    positives = np.bincount(inverse, weights=is_positive, minlength=len(distinct))
+    negatives = np.bincount(inverse, weights=~is_positive, minlength=len(distinct))
     # Right below the first value, then between neighbours, then above the last.
     right = positives.sum() + np.concatenate([[0], np.cumsum(negatives - positives)])
     candidates = np.concatenate([[-np.inf], (distinct[:-1] + distinct[1:]) / 2, [np.inf]])
@@ -86,11 +86,11 @@ class Average:
         self.classes = classes
         self.threshold: float | None = None
 
-    def fit(self, scores: SentenceScores, truth: Places, held_out: Places) -> float:
+    def fit(self, scores: SentenceScores, truth: Integers, held_out: Integers) -> float:
         """Tune the threshold, first without the documents held out, then on all."""
         means = scores.means
         self._tune(np.delete(means, held_out, axis=0), np.delete(truth, held_out))
-        accuracy = float((self._places(means[held_out]) == truth[held_out]).mean())
+        accuracy = float((self._labels(means[held_out]) == truth[held_out]).mean())
         self._tune(means, truth)
         return accuracy
 
@@ -104,20 +104,20 @@ class Average:
         below = mean / max(2 * bound, np.finfo(np.float64).tiny)
         above = 1 - (1 - mean) / max(2 * (1 - bound), np.finfo(np.float64).tiny)
         second = np.where(
-            self._places(means) == 1,
+            self._labels(means) == 1,
             np.clip(above, 0.5 + _LEAST_LEAD, 1),
             np.clip(below, 0, 0.5 - _LEAST_LEAD),
         )
         return np.stack([1 - second, second], axis=1)
 
-    def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
+    def evidence(self, sentences: Sequence[str], scores: SentenceScores, label: int) -> Reasons:
         """Weigh each sentence by how far its score is above what it is compared with."""
         if self.threshold is None:
-            leads = class_margin(scores.values.T, place)
+            leads = class_margin(scores.values.T, label)
             against = "the mean of its scores for the others"
         else:
-            leads = scores.values[:, place] - self._bound(place)
-            against = f"the threshold of {self._bound(place):.2f}"
+            leads = scores.values[:, label] - self._bound(label)
+            against = f"the threshold of {self._bound(label):.2f}"
         weights = (leads / len(sentences)).tolist()
         return [Evidence(*pair) for pair in zip(sentences, weights, strict=True)], (
             "A sentence's weight is its prototype's score for the predicted class less "
@@ -125,20 +125,20 @@ class Average:
             "average is above it, and the order of the sentences does not matter."
         )
 
-    def _tune(self, means: Floats, truth: Places) -> None:
+    def _tune(self, means: Floats, truth: Integers) -> None:
         if len(self.classes) == 2:
             self.threshold = best_threshold(means[:, 1], truth == 1)
 
-    def _bound(self, place: int) -> float:
+    def _bound(self, label: int) -> float:
         """Return the threshold of a class within the range of scores; all or none may exceed it."""
         assert self.threshold is not None, "two classes have a threshold"
         second = float(np.clip(self.threshold, 0, 1))
-        return second if place == 1 else 1 - second
+        return second if label == 1 else 1 - second
 
-    def _places(self, means: Floats) -> Places:
+    def _labels(self, means: Floats) -> Integers:
         if self.threshold is None:
-            places: Places = means.argmax(axis=1)
-            return places
+            labels: Integers = means.argmax(axis=1)
+            return labels
         return (means[:, 1] > self.threshold).astype(np.int64)
 
 
@@ -150,7 +150,7 @@ class PanelReader:
     def __init__(self, classes: Sequence[str]) -> None:
         self.classes = classes
 
-    def fit(self, scores: SentenceScores, truth: Places, held_out: Places) -> float:
+    def fit(self, scores: SentenceScores, truth: Integers, held_out: Integers) -> float:
         """Take the choice that is right most often on documents held out; of equals the first."""
         panel, kept = scores.panel, np.setdiff1d(np.arange(len(truth)), held_out)
         models = (clone(choice).fit(panel[kept], truth[kept]) for choice in self.choices)
@@ -171,17 +171,17 @@ class Regression(PanelReader):
 
     choices = tuple(LogisticRegression(C=c, max_iter=1_000) for c in (0.01, 0.1, 1.0, 10.0, 100.0))
 
-    def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
+    def evidence(self, sentences: Sequence[str], scores: SentenceScores, label: int) -> Reasons:
         """Weigh each of the first sentences by coefficient times score."""
-        row = list(self.model.classes_).index(place)
-        products = scores.panel[0] * class_margin(self.model.coef_, row)
+        position = list(self.model.classes_).index(label)
+        products = scores.panel[0] * class_margin(self.model.coef_, position)
         steps = products.reshape(PANEL_SIZE, -1).sum(axis=1).tolist()
         seen = sentences[:PANEL_SIZE]
         evidence = [Evidence(*pair) for pair in zip(seen, steps, strict=False)]
         if len(seen) < PANEL_SIZE:
             what = f"(the mean, in the place of sentences {len(seen) + 1} to {PANEL_SIZE})"
             evidence.append(Evidence(what, sum(steps[len(seen) :])))
-        constant = float(class_margin(self.model.intercept_[:, None], row)[0])
+        constant = float(class_margin(self.model.intercept_[:, None], position)[0])
         others = "the other" if len(self.classes) == 2 else "the others on average"
         return evidence, (
             "A sentence's weight is its prototype's scores times the coefficients of its place; "
@@ -198,11 +198,11 @@ class Tree(PanelReader):
         DecisionTreeClassifier(max_depth=depth, random_state=0) for depth in range(1, DEEPEST + 1)
     )
 
-    def evidence(self, sentences: Sequence[str], scores: SentenceScores, place: int) -> Reasons:
+    def evidence(self, sentences: Sequence[str], scores: SentenceScores, label: int) -> Reasons:
         """Weigh each question on the way by what its answer changes."""
         panel, tree, names = scores.panel, self.model.tree_, self._panel_names()
-        column = list(self.model.classes_).index(place)
-        shares = tree.value[:, 0, column] / tree.value[:, 0].sum(axis=1)
+        position = list(self.model.classes_).index(label)
+        shares = tree.value[:, 0, position] / tree.value[:, 0].sum(axis=1)
         evidence = []
         for node, child in itertools.pairwise(self.model.decision_path(panel).indices):
             feature, bound = tree.feature[node], tree.threshold[node]
@@ -222,7 +222,7 @@ class Tree(PanelReader):
         rules: str = export_text(
             self.model,
             feature_names=self._panel_names(),
-            class_names=[self.classes[place] for place in self.model.classes_],
+            class_names=[self.classes[label] for label in self.model.classes_],
             max_depth=DEEPEST,
         )
         return rules
@@ -249,7 +249,7 @@ def _score_sentences(reading: Reading, model: Model) -> SentenceScores:
 
 
 def _spread(reading: Reading, model: Model, probabilities: NDArray[Any]) -> NDArray[np.float32]:
-    """Return a row for every document: those without a sentence get the class frequencies."""
+    """Return a vector for every document: those without a sentence get the class frequencies."""
     frequencies = np.array(model.training.class_frequencies, np.float32)
     result = np.tile(frequencies, (len(reading.filled), 1))
     if len(reading.lengths):
@@ -333,13 +333,13 @@ class SubstituteClassifier(Rival):
         found = self.reader_.probabilities(scores) if len(scores.lengths) else scores.values
         return _spread(reading, model, found)
 
-    def _evidence(self, text: str, place: int) -> Reasons:
+    def _evidence(self, text: str, label: int) -> Reasons:
         reading = self.classifier_.read([text])
         if not len(reading.lengths):
             return [], "There is no sentence; the class frequencies of the training documents."
         sentences = [each.text for each in self.classifier_.explain(text).sentences]
         scores = _score_sentences(reading, self.classifier_.model_)
-        return self.reader_.evidence(sentences, scores, place)
+        return self.reader_.evidence(sentences, scores, label)
 
 
 def fit_substitutes(
@@ -376,4 +376,4 @@ def substitute_predictions(
     reading = classifier.read(list_texts(X))
     probabilities = {name: each._read(reading) for name, each in substitutes.items()}
     probabilities["protorynet"] = _spread(reading, model, reading.probabilities)
-    return {name: model.labels.decode(rows) for name, rows in probabilities.items()}
+    return {name: model.labels.decode(each) for name, each in probabilities.items()}

@@ -75,7 +75,7 @@ class DocumentBatch(NamedTuple):
 
     tokens: Tensor  # of all windows, one after the other
     lengths: Tensor  # tokens of each window
-    document: Tensor  # place of each window's document in the batch
+    document: Tensor  # position of each window's document in the batch
     n_documents: int
     longest: int  # tokens of the longest window
 
@@ -105,14 +105,14 @@ class DocumentTokens:
         self, device: torch.device, batches: Sequence[NDArray[np.int64]]
     ) -> Iterator[DocumentBatch]:
         """Yield batches of documents, all moved to the device in one go, so that it never waits."""
-        windows = [window for batch in batches for row in batch for window in self._windows[row]]
+        windows = [window for batch in batches for at in batch for window in self._windows[at]]
         lengths = np.array([len(window) for window in windows])
-        counts = [[len(self._windows[row]) for row in batch] for batch in batches]
-        place = np.concatenate([np.repeat(np.arange(len(each)), each) for each in counts])
+        counts = [[len(self._windows[at]) for at in batch] for batch in batches]
+        document = np.concatenate([np.repeat(np.arange(len(each)), each) for each in counts])
         n_tokens = [int(self.totals[batch].sum()) for batch in batches]
         n_windows = [sum(each) for each in counts]
         longest = np.maximum.reduceat(lengths, np.cumsum([0, *n_windows[:-1]]))
-        arrays = (np.concatenate(windows), lengths, place)
+        arrays = (np.concatenate(windows), lengths, document)
         moved = [torch.from_numpy(array).to(device) for array in arrays]
         yield from map(
             DocumentBatch,
@@ -273,8 +273,8 @@ class TransformerClassifier(Rival):
                 f"the device {self.device!r} has too little memory; try {remedy}."
             ) from None
 
-    def _evidence(self, text: str, place: int) -> Reasons:
-        return leave_one_out(text, place, self._probabilities)
+    def _evidence(self, text: str, label: int) -> Reasons:
+        return leave_one_out(text, label, self._probabilities)
 
 
 @torch.inference_mode()

@@ -90,19 +90,19 @@ def read_word_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> 
     They are in a text file in GloVe's format, with or without word2vec's first line of two counts,
     or in a folder that holds ``words.txt`` and ``vectors.npy``.
     """
-    place = Path(path)
-    if not place.exists():
+    source = Path(path)
+    if not source.exists():
         raise InputError(f"there are no word vectors at {str(path)!r}: no such file or folder.")
     # Bytes are compared with bytes, so that a broken word nobody asks for does no harm.
     words = {word.encode("utf-8", "surrogatepass"): word for word in wanted}
     try:
-        found = _read_folder(place, words) if place.is_dir() else _read_text(place, words)
+        found = _read_folder(source, words) if source.is_dir() else _read_text(source, words)
     except OSError as error:
-        reason, where = error.strerror or type(error).__name__, error.filename or place
+        reason, where = error.strerror or type(error).__name__, error.filename or source
         raise InputError(f"the word vectors {where} cannot be read: {reason}.") from None
     if not found:
         raise InputError(
-            f"{place} has a vector for none of the {len(words)} words of the documents; "
+            f"{source} has a vector for none of the {len(words)} words of the documents; "
             "is it of another language, or in capitals?"
         )
     return found

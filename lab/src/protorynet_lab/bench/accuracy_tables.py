@@ -120,14 +120,14 @@ def compare_groups(ours: Group | None, others: Sequence[Group | None]) -> list[C
 
 
 def _read_flags(group: Group) -> Flags | None:
-    """Return which test documents a model labels as it should, one row per seed that says so."""
-    rows = []
+    """Return which test documents a model labels as it should, for each seed that says so."""
+    flags = []
     for record in group.records:
         with suppress(InputError):
             if record.correct:
-                rows.append(unpack_flags(record.correct, int(record.figure("n_test") or 0)))
-    is_whole = bool(rows) and len(rows[0]) > 0 and len({len(row) for row in rows}) == 1
-    return np.stack(rows) if is_whole else None
+                flags.append(unpack_flags(record.correct, int(record.figure("n_test") or 0)))
+    is_whole = bool(flags) and len(flags[0]) > 0 and len({len(each) for each in flags}) == 1
+    return np.stack(flags) if is_whole else None
 
 
 def _blocks_by_encoder(

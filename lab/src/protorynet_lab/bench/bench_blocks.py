@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
-_HEADER_WIDTH = 12  # columns of a header in a terminal before it is broken
+_HEADER_WIDTH = 12  # letters of a header in a terminal before it is broken
 _SMALL_WIDTH = 24  # and of what stands under a row's name
 
 
@@ -157,9 +157,9 @@ def _print_grid(grid: Grid, console: Console) -> None:
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for place, name in enumerate(grid.header):
+    for number, name in enumerate(grid.header):
         # Names stay whole in a narrow terminal. (A least width would push the last column out.)
-        table.add_column(fill(printable(name), _HEADER_WIDTH), overflow="fold", no_wrap=place == 0)
+        table.add_column(fill(printable(name), _HEADER_WIDTH), overflow="fold", no_wrap=number == 0)
     for first, *others in grid.rows:
         small = f"\n{fill(printable(first.small), _SMALL_WIDTH)}" if first.small else ""
         cells = [Text.assemble(printable(first.text), (small, "dim"))]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Family = Literal["ours", "paper", "ceiling", "rival"]
 _TEST_SHARE = 0.2
 _QUICK_TRAIN, _QUICK_TEST, _QUICK_CHARACTERS = 40, 100, 240
-_LONGEST_LIST = 80  # columns of a list of labels in a message
+_LONGEST_LIST = 80  # letters of a list of labels in a message
 _SEED = 0  # the same test documents for all models and all seeds
 
 
@@ -56,7 +56,7 @@ class ModelKind:
     family: Family  # "paper" follows its procedure; a "ceiling" has no prototypes
     encoder_training: EncoderTraining | None  # a rival has its own way
     reads: str  # what a person can read of it; empty for a black box
-    cost: int  # its place in the order of jobs: the cheap come first
+    cost: int  # its rank in the order of jobs: the cheap come first
     uses_encoder: bool = True
     uses_vectors: bool = False
 

@@ -114,7 +114,7 @@ def draw_heat_map(
 
 
 def draw_frontier(groups: Sequence[Group]) -> str:
-    """Return accuracy against four measures of faithfulness, one row of panels per encoder."""
+    """Return accuracy against four measures of faithfulness, one line of panels per encoder."""
     from matplotlib.figure import Figure
 
     encoders = sorted({group.encoder for group in groups})
@@ -124,9 +124,9 @@ def draw_frontier(groups: Sequence[Group]) -> str:
             len(encoders), len(_FRONTIER), sharex="col", sharey=True, squeeze=False
         )
         handles: dict[str, Any] = {}
-        for row, encoder in zip(panels, encoders, strict=True):
-            row[0].set_ylabel("accuracy")
-            row[0].annotate(
+        for line, encoder in zip(panels, encoders, strict=True):
+            line[0].set_ylabel("accuracy")
+            line[0].annotate(
                 shorten(printable(encoder), 40),
                 (0, 1),
                 xytext=(0, 24),
@@ -136,13 +136,13 @@ def draw_frontier(groups: Sequence[Group]) -> str:
                 fontweight="bold",
             )
             own = [group for group in groups if group.encoder == encoder]
-            for axes, (measure, title) in zip(row, _FRONTIER.items(), strict=True):
+            for axes, (measure, title) in zip(line, _FRONTIER.items(), strict=True):
                 axes.set_title(title)
                 axes.tick_params(labelbottom=True)
                 _format_accuracies(axes)
                 handles |= _mark_models(axes, own, measure)
-        for row, encoder in zip(panels, encoders, strict=True):
-            _name_sets(row, [group for group in groups if group.encoder == encoder])
+        for line, encoder in zip(panels, encoders, strict=True):
+            _name_sets(line, [group for group in groups if group.encoder == encoder])
         titles = [kind.title for kind in MODELS if kind.title in handles]
         figure.legend(
             [handles[title] for title in titles], titles, loc="outside upper left", ncols=5
@@ -180,23 +180,23 @@ def _mark_models(axes: Axes, groups: Sequence[Group], measure: str) -> dict[str,
     }
 
 
-def _name_sets(row: Sequence[Axes], groups: Sequence[Group]) -> None:
+def _name_sets(line: Sequence[Axes], groups: Sequence[Group]) -> None:
     """Draw a thin line per data set through all panels, at our accuracy, with its name."""
     heights: dict[str, float] = {}
     for group in sorted(groups, key=lambda group: group.kind.family != "ours"):
         heights.setdefault(group.set, group.mean("accuracy") or 0.0)
-    low, high = row[-1].get_ylim()
+    low, high = line[-1].get_ylim()
     gap, highest = (high - low) / 16, high
     names = sorted(heights, key=lambda name: heights[name], reverse=True)
     for name in names:
-        for axes in row:
+        for axes in line:
             axes.axhline(heights[name], color=RULE, lw=0.8, zorder=0)
-        place = min(heights[name], highest)
-        highest = place - gap
-        row[-1].annotate(
+        height = min(heights[name], highest)
+        highest = height - gap
+        line[-1].annotate(
             shorten(printable(find_data_set(name).title), 17),
             (1, heights[name]),
-            xytext=(1.08, place),
+            xytext=(1.08, height),
             xycoords=("axes fraction", "data"),
             textcoords=("axes fraction", "data"),
             va="center",

@@ -193,8 +193,8 @@ def _prototype_grid(group: Group) -> Grid:
     ranked = []
     for item, scores in items:
         label = only or max(scores, key=lambda label: scores[label])
-        place = classes.index(label) if label in classes else len(classes)
-        ranked.append((place, -scores.get(label, 0.0), str(item.get("sentence", "")), label, item))
+        rank = classes.index(label) if label in classes else len(classes)
+        ranked.append((rank, -scores.get(label, 0.0), str(item.get("sentence", "")), label, item))
     named = find_data_set(group.set).class_name
     rows = []
     for _, _, sentence, label, item in sorted(ranked, key=lambda each: each[:3]):

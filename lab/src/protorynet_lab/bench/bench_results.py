@@ -307,6 +307,6 @@ def _start(record: Record) -> tuple[str, ...]:
 
 def _order(record: Record) -> tuple[Any, ...]:
     sets = [each.name for each in DATA_SETS]
-    place = sets.index(record.set) if record.set in sets else len(sets)
+    rank = sets.index(record.set) if record.set in sets else len(sets)
     model = [kind.name for kind in MODELS].index(record.model)
-    return place, record.set, record.encoder or "\uffff", model, record.variant, record.seed
+    return rank, record.set, record.encoder or "\uffff", model, record.variant, record.seed

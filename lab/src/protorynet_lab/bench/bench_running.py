@@ -29,7 +29,7 @@ from protorynet_lab.bench.bench_planning import Plan, short_name
 from protorynet_lab.bench.bench_records import DOCUMENTS, Record, append_record, read_records
 
 _LONGEST_ERROR = 300
-_COST_STEP = 1.7  # from one place in the order of models to the next, time nearly doubles
+_COST_STEP = 1.7  # from one rank in the order of models to the next, time nearly doubles
 
 
 def run_plan(plan: Plan) -> int:
@@ -58,11 +58,11 @@ def run_plan(plan: Plan) -> int:
     for group in plan.groups:
         fresh = [job for job in group if job in pending]
         for job in fresh:
-            place = pending.index(job)
+            number = pending.index(job)
             if _is_measured(job, _read_known(plan, job.set), library):
-                _say(f"[{place + 1}/{len(pending)}] {job}: measured by another run meanwhile")
+                _say(f"[{number + 1}/{len(pending)}] {job}: measured by another run meanwhile")
                 continue
-            _say(f"[{place + 1}/{len(pending)}] {job} …{forecast.describe(pending[place:])}")
+            _say(f"[{number + 1}/{len(pending)}] {job} …{forecast.describe(pending[number:])}")
             begin = time.perf_counter()
             record = _run_job(job, library)
             failed += "error" in record

@@ -197,8 +197,8 @@ def _split(drawn: list[tuple[int, Row]], test_share: float) -> list[tuple[int, R
     others = [(number, row) for number, row in drawn if row.split is None]
     n_test = round(test_share * len(others))
     return ready + [
-        (number, row._replace(split="test" if place < n_test else "train"))
-        for place, (number, row) in enumerate(others)
+        (number, row._replace(split="test" if rank < n_test else "train"))
+        for rank, (number, row) in enumerate(others)
     ]
 
 

@@ -30,7 +30,7 @@ class Invitation:
 
 @dataclass(frozen=True)
 class Participant:
-    """Who takes a survey: their group, their place in it, and the model they are assigned to."""
+    """Who takes a survey: their group, their position in it, and the model they are assigned to."""
 
     id: int
     survey: str
@@ -130,14 +130,14 @@ def hash_token(token: str) -> str:
 
 
 def assign_model(survey: Survey, kind: Kind, number: int) -> str:
-    """Return the model of the participant at a place in their group, counted from 0.
+    """Return the model of the participant at a position in their group, counted from 0.
 
     Within each group, every model is drawn once before any is drawn again.
     """
-    block, place = divmod(number, len(survey.models))
+    block, position = divmod(number, len(survey.models))
     names = [model.name for model in survey.models]
     _random(survey, kind, "block", block).shuffle(names)
-    return names[place]
+    return names[position]
 
 
 def order_steps(survey: Survey, participant: Participant) -> tuple[Step, ...]:

@@ -159,17 +159,17 @@ def _draw_bars(
 
     is_share = all(bar.measure != "ease" for group in groups for bar in group.bars if bar)
     bar_width = 0.8 / len(models)
-    colours = [HUES[place % len(HUES)] for place in range(len(models))]
+    colours = [HUES[number % len(HUES)] for number in range(len(models))]
     inches = max(5.0, 1.2 + len(groups) * max(1.2, 0.58 * len(models)), 1.8 * len(models))
     with chart_style(_LOOK):
         figure = Figure(figsize=(inches, 3.8), layout="constrained")
         axes = figure.add_subplot()
         _draw_scale(axes, groups, chance, is_share=is_share)
         for at, group in enumerate(groups):
-            for place, bar in enumerate(group.bars):
+            for number, bar in enumerate(group.bars):
                 if bar is not None:
-                    x = at + (place - (len(models) - 1) / 2) * bar_width
-                    _draw_bar(axes, bar, x, bar_width, colours[place])
+                    x = at + (number - (len(models) - 1) / 2) * bar_width
+                    _draw_bar(axes, bar, x, bar_width, colours[number])
         handles = [Patch(color=colour) for colour in colours]
         names = [shorten(clean(model), 20) for model in models]
         figure.legend(
