@@ -13,7 +13,7 @@ _WORD = re.compile(r"\w+")
 
 
 class HashingEncoder:
-    """Sum a fixed ±1 vector for every word, whatever its case and place."""
+    """Sum a fixed ±1 vector for every word, whatever its case and position."""
 
     name = "hashing"
     fingerprint = "hashing-1"

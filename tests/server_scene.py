@@ -186,8 +186,8 @@ def write_table(path: Path, train: Any, others: Any) -> Path:
     """Write train, validation and test rows; the last ones have labels to doubt."""
     rows = [(text, label, "train") for text, label in zip(train.texts, train.labels, strict=True)]
     rows += [
-        (text, label, "validation" if place < 20 else "test")
-        for place, (text, label) in enumerate(zip(others.texts, others.labels, strict=True))
+        (text, label, "validation" if number < 20 else "test")
+        for number, (text, label) in enumerate(zip(others.texts, others.labels, strict=True))
     ]
     rows += [
         (SCRIPT, "bad", "test"),

@@ -21,7 +21,7 @@ counts = st.integers(0, 10**6)
 def automata(draw: st.DrawFn) -> Automaton:
     ids = draw(st.lists(st.integers(1, 99), min_size=1, max_size=4, unique=True))
     n = draw(st.integers(1, 4))
-    row = st.lists(st.integers(0, n - 1), min_size=len(ids), max_size=len(ids)).map(tuple)
+    targets = st.lists(st.integers(0, n - 1), min_size=len(ids), max_size=len(ids)).map(tuple)
     traffic = st.lists(counts, min_size=len(ids), max_size=len(ids)).map(tuple)
     beginning = st.lists(st.sampled_from(ids), min_size=1, max_size=3).map(tuple)
     return Automaton(
@@ -31,7 +31,7 @@ def automata(draw: st.DrawFn) -> Automaton:
             State(number, draw(shares), draw(st.booleans()), draw(counts)) for number in range(n)
         ),
         start=draw(st.integers(0, n - 1)),
-        transitions=tuple(draw(row) for _ in range(n)),
+        transitions=tuple(draw(targets) for _ in range(n)),
         traffic=tuple(draw(traffic) for _ in range(n)),
         patterns=tuple(draw(st.lists(st.builds(Pattern, beginning, counts, shares), max_size=3))),
         fidelity_train=draw(shares),
@@ -67,8 +67,8 @@ BROKEN: dict[str, Callable[[dict[str, Any]], object]] = {
     "a transition out of range": lambda v: v["transitions"][1].__setitem__(0, 2),
     "a transition below 0": lambda v: v["transitions"][1].__setitem__(0, -1),
     "a transition that is true": lambda v: v["transitions"][1].__setitem__(0, True),
-    "a short row": lambda v: v["transitions"][0].pop(),
-    "a missing row": lambda v: v["traffic"].pop(),
+    "a short list": lambda v: v["transitions"][0].pop(),
+    "a missing list": lambda v: v["traffic"].pop(),
     "negative traffic": lambda v: v["traffic"][0].__setitem__(0, -1),
     "states in another order": lambda v: v["states"].reverse(),
     "an unknown field of a state": lambda v: v["states"][0].update(colour="red"),

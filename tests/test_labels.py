@@ -87,7 +87,7 @@ def test_decoding_several_labels_takes_all_of_at_least_one_half():
     code = LabelCode(("a", "b"), "multilabel")
     probabilities = np.array([[0.5, 0.49], [0.9, 0.8], [0.1, 0.2]], np.float32)
     assert code.decode(probabilities).tolist() == [[1, 0], [1, 1], [0, 0]]
-    assert [code.name_of(row) for row in probabilities] == ["a", "a, b", "(none)"]
+    assert [code.name_of(each) for each in probabilities] == ["a", "a, b", "(none)"]
 
 
 def test_decoding_one_label_takes_the_most_probable():

@@ -189,9 +189,9 @@ def test_a_file_that_is_cut_changed_replaced_or_missing_is_named(damaged, name):
     variants = [content[: draw.randrange(len(content) - 1)] for _ in range(30)]
     if name != "config.json":
         for _ in range(60):
-            place = draw.randrange(len(content))
-            flipped = bytes([content[place] ^ (1 << draw.randrange(8))])
-            variants.append(content[:place] + flipped + content[place + 1 :])
+            at = draw.randrange(len(content))
+            flipped = bytes([content[at] ^ (1 << draw.randrange(8))])
+            variants.append(content[:at] + flipped + content[at + 1 :])
     for variant in [b"", *variants]:
         (damaged / name).write_bytes(variant)
         with pytest.raises(ModelFormatError, match=name):
@@ -208,9 +208,9 @@ def test_a_changed_byte_of_the_configuration_is_noticed_or_harmless(saved, broke
     whole = load_model(saved)[0]
     draw = random.Random(0)
     for _ in range(150):
-        place = draw.randrange(len(content))
-        flipped = bytes([content[place] ^ (1 << draw.randrange(8))])
-        (broken / "config.json").write_bytes(content[:place] + flipped + content[place + 1 :])
+        at = draw.randrange(len(content))
+        flipped = bytes([content[at] ^ (1 << draw.randrange(8))])
+        (broken / "config.json").write_bytes(content[:at] + flipped + content[at + 1 :])
         try:
             model = load_model(broken)[0]
         except ModelFormatError:
@@ -263,13 +263,13 @@ def forged(original: Any, ways: list[tuple[Any, ...]], values: list[Any]) -> Ite
     for *above, last in ways:
         for value in values:
             tree = copy.deepcopy(original)
-            place = tree
+            inside = tree
             for key in above:
-                place = place[key]
+                inside = inside[key]
             if value is GONE:
-                del place[last]
+                del inside[last]
             else:
-                place[last] = value
+                inside[last] = value
             yield tree
 
 

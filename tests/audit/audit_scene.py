@@ -24,7 +24,7 @@ _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 def reviews(count: int, *, seed: int) -> Labelled:
     """Draw reviews of three to seven sentences, by turns good and bad; none is like another."""
     draw = random.Random(seed)
-    labels = ["good" if place % 2 else "bad" for place in range(count)]
+    labels = ["good" if number % 2 else "bad" for number in range(count)]
     return [(_review(draw, _GOOD if label == "good" else _BAD), label) for label in labels]
 
 

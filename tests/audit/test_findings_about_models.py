@@ -35,11 +35,11 @@ _REPLY = (
 )
 
 
-def matched(corpus: AuditCorpus, columns: Any) -> AuditCorpus:
+def matched(corpus: AuditCorpus, prototypes: Any) -> AuditCorpus:
     """Return the documents as if each sentence had been matched so, at full similarity."""
-    columns = np.asarray(columns, np.int64)
-    ones = np.ones(len(columns), np.float32)
-    trajectory = replace(corpus.reading, prototypes=columns, similarities=ones)
+    prototypes = np.asarray(prototypes, np.int64)
+    ones = np.ones(len(prototypes), np.float32)
+    trajectory = replace(corpus.reading, prototypes=prototypes, similarities=ones)
     return replace(corpus, reading=trajectory)
 
 
@@ -81,8 +81,8 @@ def corpus():
 def replied():
     """Half of the documents end in one reply, with a prototype of its own."""
     train = [
-        (f"{text} Dear guest {place}. {_REPLY}", label) if place % 2 else (text, label)
-        for place, (text, label) in enumerate(TRAIN)
+        (f"{text} Dear guest {number}. {_REPLY}", label) if number % 2 else (text, label)
+        for number, (text, label) in enumerate(TRAIN)
     ]
     read = corpus_of(train)
     is_reply = np.array([text == _REPLY for text in read.sentences])
@@ -116,16 +116,16 @@ def test_a_prototype_of_one_text_misleads_unless_it_shows_that_text(replied):
 def test_a_prototype_of_one_class_is_told_unless_its_words_say_the_class(corpus):
     travel = np.array([text.startswith("My ") for text in corpus.sentences])
     is_good = corpus.truth[corpus.documents, 1]
-    columns = np.where(travel & is_good, 0, np.where(travel, 1, 2 + is_good))
-    told = meanings(matched(corpus, columns), "pure_prototype")
+    prototypes = np.where(travel & is_good, 0, np.where(travel, 1, 2 + is_good))
+    told = meanings(matched(corpus, prototypes), "pure_prototype")
     assert {finding.evidence["class"] for finding in told} == {"bad", "good"}
     assert meanings(matched(corpus, np.where(travel, 0, 1 + is_good)), "pure_prototype") == []
 
 
 def one_for_most(corpus: AuditCorpus) -> AuditCorpus:
-    columns = np.arange(len(corpus.sentences)) % len(corpus.model.prototypes)
-    columns[: len(columns) * 2 // 3] = 1
-    return matched(corpus, columns)
+    prototypes = np.arange(len(corpus.sentences)) % len(corpus.model.prototypes)
+    prototypes[: len(prototypes) * 2 // 3] = 1
+    return matched(corpus, prototypes)
 
 
 def far_from_all(corpus: AuditCorpus) -> AuditCorpus:

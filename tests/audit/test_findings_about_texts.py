@@ -42,10 +42,10 @@ def copies(train: Labelled, test: Labelled, kind: str) -> list[Finding]:
 
 def with_ending(labelled: Labelled, ending: str, label: str) -> Labelled:
     """Add a last sentence to every second document of a class."""
-    chosen = [place for place, (_, own) in enumerate(labelled) if own == label][::2]
+    chosen = [number for number, (_, own) in enumerate(labelled) if own == label][::2]
     return [
-        (f"{text} {ending}" if place in chosen else text, own)
-        for place, (text, own) in enumerate(labelled)
+        (f"{text} {ending}" if number in chosen else text, own)
+        for number, (text, own) in enumerate(labelled)
     ]
 
 
@@ -91,9 +91,9 @@ def test_near_copies_are_those_of_a_slow_comparison():
         {tuple(t.split()[i : i + 5]) for i in range(len(t.split()) - 4)} for t in [*train, *test]
     ]
     expected = {
-        place
-        for place in range(40, 60)
-        if max(len(sets[place] & s) / len(sets[place] | s) for s in sets[:40]) >= 0.65
+        number
+        for number in range(40, 60)
+        if max(len(sets[number] & s) / len(sets[number] | s) for s in sets[:40]) >= 0.65
     }
     words = read_words([*train, *test])
     found = near_copies(words, np.arange(60) >= 40, np.ones(60, bool))
@@ -193,7 +193,7 @@ def test_splits_prepared_in_different_ways_are_told():
 def test_sentences_of_few_documents_are_told_together():
     train = reviews(3000, seed=3)
     for ending in ("Fin", "Zed"):
-        some = [place for place, (text, label) in enumerate(train) if label == "bad"][:25]
+        some = [number for number, (text, label) in enumerate(train) if label == "bad"][:25]
         train = [(f"{t} {ending}.", y) if p in some else (t, y) for p, (t, y) in enumerate(train)]
     corpus = corpus_of(train)
     (finding,) = artefact_sentences(corpus, WordEvidence(corpus))

@@ -24,7 +24,7 @@ def test_a_suspected_label_is_judged_by_the_class_in_dispute():
             for part, is_told in zip((FOOD, ROOM), has, strict=True)
             if is_told
         ]
-        first, last = (REST[place] for place in random.integers(2, size=2))
+        first, last = (REST[number] for number in random.integers(2, size=2))
         texts.append(" ".join([first, *told, last]))
         labels.append(has.astype(float))
     truth = np.array(labels)

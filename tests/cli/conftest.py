@@ -26,8 +26,8 @@ def data(tmp_path_factory):
     """A folder with reviews.csv (columns review, sentiment, split) and quick.toml."""
     folder = tmp_path_factory.mktemp("data")
     rows = [
-        (text, label, "test" if place % 5 == 0 else "train")
-        for place, (text, label) in enumerate(reviews())
+        (text, label, "test" if number % 5 == 0 else "train")
+        for number, (text, label) in enumerate(reviews())
     ]
     write_csv(folder / "reviews.csv", ["review", "sentiment", "split"], rows)
     (folder / "quick.toml").write_text(SETTINGS)

@@ -177,9 +177,9 @@ def stopped(run, tmp_path):
     return stop
 
 
-@pytest.mark.parametrize("place", ["out.csv", "model/out.csv"])
-def test_a_bad_row_far_down_loses_nothing_and_can_be_skipped(run, stopped, tmp_path, place):
-    output = tmp_path / place
+@pytest.mark.parametrize("path", ["out.csv", "model/out.csv"])
+def test_a_bad_row_far_down_loses_nothing_and_can_be_skipped(run, stopped, tmp_path, path):
+    output = tmp_path / path
     model, source = stopped(output)
     ended = run("predict", model, source, "-o", output, "--resume", "--skip-empty")
     assert ended.code == 0

@@ -84,7 +84,7 @@ def test_a_full_disk_leaves_the_old_model_whole(table, quick, model, tmp_path, d
     before = snapshot(model)
     if during == "saving":
         # All epochs are done already, so that the model is the first thing to be written.
-        train = [review for place, review in enumerate(reviews()) if place % 5]
+        train = [review for number, review in enumerate(reviews()) if number % 5]
         texts, labels = zip(*train, strict=True)
         classifier = ProtoryNetClassifier(settings=quick[1])
         classifier.fit(texts, labels, checkpoint=f"{model}.checkpoint")

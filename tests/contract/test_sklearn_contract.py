@@ -319,14 +319,14 @@ def test_empty_documents_can_be_skipped(unfitted, with_gaps):
 
 def test_skipping_changes_nothing_for_the_documents_that_stay(unfitted, with_gaps):
     texts, labels = with_gaps
-    kept = [place for place, text in enumerate(texts) if text.strip()]
+    kept = [number for number, text in enumerate(texts) if text.strip()]
     skipping = clone(unfitted).set_params(on_empty="skip").fit(texts, labels)
-    without = unfitted.fit([texts[place] for place in kept], [labels[place] for place in kept])
-    expected = without.predict_proba([texts[place] for place in kept])
+    without = unfitted.fit([texts[number] for number in kept], [labels[number] for number in kept])
+    expected = without.predict_proba([texts[number] for number in kept])
     np.testing.assert_array_equal(skipping.predict_proba(texts)[kept], expected)
 
 
 def test_skipping_all_documents_of_a_class_is_refused(unfitted, reviews):
-    texts = ["" if place % 2 else text for place, text in enumerate(reviews.texts)]
+    texts = ["" if number % 2 else text for number, text in enumerate(reviews.texts)]
     with pytest.raises(InputError, match="all of one class"):
         unfitted.set_params(on_empty="skip").fit(texts, reviews.labels)

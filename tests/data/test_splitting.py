@@ -55,7 +55,7 @@ def is_symbol(char: str) -> bool:
     return not char.isascii() and unicodedata.category(char).startswith("S")
 
 
-# Places
+# Spans
 
 
 @given(DOCUMENT, SPLITTER)
@@ -78,10 +78,10 @@ def test_places_are_in_order_without_space_around_and_hold_every_letter(document
 
 
 @given(st.lists(DOCUMENT, max_size=4))
-def test_a_sentence_is_what_stands_at_its_place(documents):
+def test_a_sentence_is_what_stands_in_its_span(documents):
     sentences = split_documents(documents, on_empty="skip")
-    places = zip(sentences.documents, sentences.starts, sentences.ends, strict=True)
-    assert list(sentences.texts) == [documents[d][start:end] for d, start, end in places]
+    spans = zip(sentences.documents, sentences.starts, sentences.ends, strict=True)
+    assert list(sentences.texts) == [documents[d][start:end] for d, start, end in spans]
 
 
 # Sentences as they are written

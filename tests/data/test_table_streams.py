@@ -80,8 +80,8 @@ def test_the_values_of_json_lines_do_not_depend_on_where_a_batch_ends_or_lies(
 
 @pytest.mark.parametrize("is_category", [False, True])
 def test_long_values_make_short_batches_and_all_rows_come_once_and_in_order(tmp_path, is_category):
-    places = pa.array(np.zeros(500, np.int32))
-    pages = pa.DictionaryArray.from_arrays(places, pa.array(["word " * 50_000]))
+    codes = pa.array(np.zeros(500, np.int32))
+    pages = pa.DictionaryArray.from_arrays(codes, pa.array(["word " * 50_000]))
     path = tmp_path / "packed.parquet"
     table = pa.table({"text": ["Good."] * 500, "page": pages})
     pq.write_table(table, path, store_schema=is_category)

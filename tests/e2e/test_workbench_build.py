@@ -49,5 +49,5 @@ def test_every_package_is_locked_by_its_digest_and_to_no_private_place():
     packages = [each for name, each in lock["packages"].items() if name]
     assert packages
     assert all(each["integrity"].startswith("sha512-") for each in packages)
-    places = [each["resolved"] for each in packages if "resolved" in each]
-    assert all(place.startswith("https://registry.npmjs.org/") for place in places)
+    addresses = [each["resolved"] for each in packages if "resolved" in each]
+    assert all(address.startswith("https://registry.npmjs.org/") for address in addresses)

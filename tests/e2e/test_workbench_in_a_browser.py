@@ -46,8 +46,8 @@ def table(reviews, unseen_reviews, tmp_path_factory):
     test = zip(unseen_reviews.texts, unseen_reviews.labels, strict=True)
     rows = [(f"{text} {EVIL}", label, "train") for text, label in train]
     rows += [
-        (f"{text} {EVIL}", turned[label] if place < 14 else label, "test")
-        for place, (text, label) in enumerate(test)
+        (f"{text} {EVIL}", turned[label] if number < 14 else label, "test")
+        for number, (text, label) in enumerate(test)
     ]
     path: Path = tmp_path_factory.mktemp("table") / "reviews.csv"
     return write_csv(path, [("text", "label", "split"), *rows])
@@ -114,9 +114,9 @@ class Visitor:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
 
-    def open(self, place: str) -> Any:
+    def open(self, page: str) -> Any:
         """Open a page, and wait until it has what it asked for."""
-        self.page.goto(f"{self.address}#/{place}")
+        self.page.goto(f"{self.address}#/{page}")
         self.page.wait_for_selector("main h1")
         self.settle()
         return self.page
@@ -179,10 +179,10 @@ def look(browser, address, request):
         yield found
 
 
-@pytest.mark.parametrize("place", PAGES)
-def test_every_page_is_open_to_everyone_and_fits_its_window(look, place):
-    page = look.open(f"{place}/hotel")
-    if place == "prototypes":
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_is_open_to_everyone_and_fits_its_window(look, name):
+    page = look.open(f"{name}/hotel")
+    if name == "prototypes":
         page.locator(".row-body").first.click()
         page.wait_for_selector(".near li")
     look.settle()
@@ -374,8 +374,8 @@ def test_a_mistake_is_blamed_marked_and_exported(editor):
 
 def test_a_table_is_read_at_once_and_shown_by_group_and_time(visitor, unseen_reviews, tmp_path):
     rows = [
-        (f"{text} {EVIL}", f"<b>city</b> {place % 3}", f"2026-{place % 6 + 1:02}-01")
-        for place, text in enumerate(unseen_reviews.texts)
+        (f"{text} {EVIL}", f"<b>city</b> {number % 3}", f"2026-{number % 6 + 1:02}-01")
+        for number, text in enumerate(unseen_reviews.texts)
     ]
     path = write_csv(tmp_path / "stays.csv", [("review", "city", "date"), *rows])
     page = visitor.open("batch/hotel")

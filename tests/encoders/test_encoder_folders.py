@@ -139,8 +139,8 @@ def test_unknown_modules_and_poolings_and_unexpected_orders_are_refused(
     [
         ("type", "custom_code.Pooling", "custom_code.Pooling"),
         *(
-            ("path", place, "outside of the folder")
-            for place in ("../elsewhere", "/etc", "a/../../b", "C:\\x", "..\\x")
+            ("path", path, "outside of the folder")
+            for path in ("../elsewhere", "/etc", "a/../../b", "C:\\x", "..\\x")
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Sentences read end to end give what they give in padded rows."""
+"""Sentences read end to end give what they give padded."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _VOCABULARY = 15  # the fewest tokens that the tiny BERT knows
 THREE = [[2, 5, 6, 3], [2, 3], [2, 7, 7, 8, 9, 3]]
 
 
-def padded(network: SentenceNetwork, rows: list[list[int]]) -> Tensor:
+def padded(network: SentenceNetwork, texts: list[list[int]]) -> Tensor:
     """Read each sentence alone: no padding, no neighbours."""
-    each = [network(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.long)) for row in rows]
-    return torch.cat(each)
+    alone = [network(torch.tensor([t]), torch.ones(1, len(t), dtype=torch.long)) for t in texts]
+    return torch.cat(alone)
 
 
-def packed(network: SentenceNetwork, rows: list[list[int]]) -> Tensor:
-    tokens = torch.tensor([token for row in rows for token in row])
-    lengths = [len(row) for row in rows]
+def packed(network: SentenceNetwork, texts: list[list[int]]) -> Tensor:
+    tokens = torch.tensor([token for each in texts for token in each])
+    lengths = [len(each) for each in texts]
     return network.forward_packed(tokens, torch.tensor(lengths), max(lengths))
 
 
@@ -32,15 +32,15 @@ def network(tiny_bert):
     return TransformerEncoder(tiny_bert, name="tiny", device="cpu").network
 
 
-_ROWS = st.lists(
+_TEXTS = st.lists(
     st.lists(st.integers(0, _VOCABULARY - 1), min_size=1, max_size=20), min_size=1, max_size=12
 )
 
 
-@given(_ROWS)
-def test_packed_sentences_do_not_see_each_other(network, rows):
+@given(_TEXTS)
+def test_packed_sentences_do_not_see_each_other(network, texts):
     with torch.no_grad():
-        torch.testing.assert_close(packed(network, rows), padded(network, rows))
+        torch.testing.assert_close(packed(network, texts), padded(network, texts))
 
 
 @pytest.mark.parametrize("mode", ["cls", "max", "mean", "mean_sqrt_len"])

@@ -41,16 +41,16 @@ def slow_vectors(teacher: TransformerEncoder, dimension: int) -> dict[int, Any]:
     """Distil token by token, with a singular value decomposition."""
     inputs: Any = teacher.network.backbone.get_input_embeddings().weight.detach().numpy()
     ids = list(range(4, len(inputs)))
-    rows = [torch.tensor([[2, token, 3]]) for token in ids]
+    texts = [torch.tensor([[2, token, 3]]) for token in ids]
     with torch.inference_mode():
-        alone = [teacher.network(row, torch.ones_like(row))[0].numpy() for row in rows]
+        alone = [teacher.network(each, torch.ones_like(each))[0].numpy() for each in texts]
     parts = [np.array(part, dtype=np.float64) for part in (alone, inputs[ids])]
     parts = [part - part.mean(axis=0) for part in parts]
     described = np.hstack([part / part.std() for part in parts])
     _, _, axes = np.linalg.svd(described, full_matrices=False)
     axes = np.array([axis * np.sign(axis[np.abs(axis).argmax()]) for axis in axes[:dimension]])
     return {
-        token: np.log(1 + token) * (axes @ row) for token, row in zip(ids, described, strict=True)
+        token: np.log(1 + token) * (axes @ each) for token, each in zip(ids, described, strict=True)
     }
 
 
@@ -58,9 +58,9 @@ def slow_vectors(teacher: TransformerEncoder, dimension: int) -> dict[int, Any]:
 def test_it_equals_the_slow_and_obvious_way(teacher, dimension):
     encoder = StaticEncoder.distil(teacher, dimension=dimension)
     vectors = slow_vectors(teacher, dimension)
-    for sentence, row in zip(SENTENCES, encoder.encode(SENTENCES), strict=True):
+    for sentence, each in zip(SENTENCES, encoder.encode(SENTENCES), strict=True):
         expected = sum(vectors[token] for token in teacher.tokenize([sentence])[0][1:-1])
-        np.testing.assert_allclose(row, expected / np.linalg.norm(expected), atol=1e-4)
+        np.testing.assert_allclose(each, expected / np.linalg.norm(expected), atol=1e-4)
 
 
 def test_it_reads_and_counts_like_its_teacher_under_a_fingerprint_of_its_own(

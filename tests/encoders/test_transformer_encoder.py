@@ -96,9 +96,9 @@ def pad(lengths: list[int], most: int, spare: int | None) -> list[tuple[list[int
     order, batches = tokenizer.batches([[7] * length for length in lengths], most=most, spare=spare)
     found, start = [], 0
     for ids, mask in batches:
-        rows = order[start : start + len(ids)].tolist()
-        assert mask.sum(axis=1).tolist() == [max(lengths[row], 1) for row in rows]
-        found.append((rows, ids.shape[1]))
+        texts = order[start : start + len(ids)].tolist()
+        assert mask.sum(axis=1).tolist() == [max(lengths[text], 1) for text in texts]
+        found.append((texts, ids.shape[1]))
         start += len(ids)
     return found
 
@@ -110,19 +110,19 @@ def pad(lengths: list[int], most: int, spare: int | None) -> list[tuple[list[int
 )
 def test_batches_hold_every_text_once_within_their_bounds(lengths, most, spare):
     batches = pad(lengths, most, spare)
-    assert sorted(row for rows, _ in batches for row in rows) == [*range(len(lengths))]
-    for rows, width in batches:
-        padded = len(rows) * width
-        padding = padded - sum(max(lengths[row], 1) for row in rows)
-        assert len(rows) == 1 or (padded <= most and padding <= max(spare, 0.05 * padded))
+    assert sorted(text for texts, _ in batches for text in texts) == [*range(len(lengths))]
+    for texts, width in batches:
+        padded = len(texts) * width
+        padding = padded - sum(max(lengths[text], 1) for text in texts)
+        assert len(texts) == 1 or (padded <= most and padding <= max(spare, 0.05 * padded))
 
 
 def test_on_a_cpu_the_padded_width_of_a_text_follows_from_its_length_alone():
     lengths = [1, 4, 5, 30, 33, 63, 64, 65, 120, 0, 250]
-    widths = {row: width for rows, width in pad(lengths, 4_096, None) for row in rows}
+    widths = {text: width for texts, width in pad(lengths, 4_096, None) for text in texts}
     expected = [4, 4, 8, 32, 36, 64, 64, 72, 120, 1, 256]
-    assert [widths[row] for row in range(len(lengths))] == expected
-    assert [len(rows) for rows, _ in pad([8] * 10, 32, None)] == [4, 4, 2]
+    assert [widths[text] for text in range(len(lengths))] == expected
+    assert [len(texts) for texts, _ in pad([8] * 10, 32, None)] == [4, 4, 2]
 
 
 @pytest.mark.parametrize("words", [18, 20, 21, 60])

@@ -43,9 +43,9 @@ def evaluation(clf, unseen_reviews, encoder):
 
 @pytest.fixture(scope="module")
 def trajectories(clf, unseen_reviews):
-    """Per document, its steps: column of the prototype, similarity."""
-    columns = {item.id: column for column, item in enumerate(clf.prototypes_)}
+    """Per document, its steps: position of the prototype, similarity."""
+    positions = {item.id: position for position, item in enumerate(clf.prototypes_)}
     return [
-        [(columns[step.prototype], step.similarity) for step in explanation.sentences]
+        [(positions[step.prototype], step.similarity) for step in explanation.sentences]
         for explanation in clf.explain(unseen_reviews.texts)
     ]

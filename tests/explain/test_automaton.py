@@ -27,9 +27,9 @@ documents = st.lists(st.lists(st.integers(0, K - 1), min_size=1, max_size=8), mi
 
 
 def trajectory(texts: list[list[int]]) -> Reading:
-    columns = np.array([column for text in texts for column in text], np.int64)
-    ones = np.ones(len(columns), np.float32)
-    return Reading(columns, ones, columns, ones, np.array([len(text) for text in texts]))
+    prototypes = np.array([prototype for text in texts for prototype in text], np.int64)
+    ones = np.ones(len(prototypes), np.float32)
+    return Reading(prototypes, ones, prototypes, ones, np.array([len(text) for text in texts]))
 
 
 def random_texts(count: int, *, seed: int = 0, longest: int = 8) -> list[list[int]]:
@@ -45,8 +45,8 @@ def made(
     """Return a model whose prototypes have the ids 10, 11, … and whose reader is given."""
     scores = dict.fromkeys(classes, 1 / len(classes))
     items = tuple(
-        Prototype(10 + column, f"Sentence {column}.", column, 0.2, scores, scores)
-        for column in range(K)
+        Prototype(10 + prototype, f"Sentence {prototype}.", prototype, 0.2, scores, scores)
+        for prototype in range(K)
     )
     return Model(
         Centring(torch.zeros(K), 1.0),
@@ -76,8 +76,8 @@ def reader(entry: list[float], keep: float, content: list[float], threshold: flo
     return made
 
 
-CONTAINS_THREE = ([OPEN if column == 3 else SHUT for column in range(K)], OPEN, [OPEN] * K, 0.4)
-LAST_WINS = ([OPEN] * K, SHUT, [OPEN if column < 2 else SHUT for column in range(K)], 0.0)
+CONTAINS_THREE = ([OPEN if k == 3 else SHUT for k in range(K)], OPEN, [OPEN] * K, 0.4)
+LAST_WINS = ([OPEN] * K, SHUT, [OPEN if k < 2 else SHUT for k in range(K)], 0.0)
 
 
 def last_wins(task: str = "multiclass") -> Model:
@@ -145,12 +145,12 @@ def test_patterns_are_counted_for_each_class_and_none_begins_with_another():
     said = FOUR_CLASSES.read(trajectory(texts)).probabilities.argmax(axis=1)
     automata = learn_automata(FOUR_CLASSES, trajectory(texts))
     assert any(automaton.patterns for automaton in automata)
-    for place, automaton in enumerate(automata):
+    for label, automaton in enumerate(automata):
         for pattern in automaton.patterns:
-            columns = [number - 10 for number in pattern.prototypes]
-            inside = [text[: len(columns)] == columns for text in texts]
+            prototypes = [number - 10 for number in pattern.prototypes]
+            inside = [text[: len(prototypes)] == prototypes for text in texts]
             assert pattern.support == sum(inside)
-            assert pattern.purity == pytest.approx(np.mean(said[inside] == place))
+            assert pattern.purity == pytest.approx(np.mean(said[inside] == label))
         found = [pattern.prototypes for pattern in automaton.patterns]
         assert not any(a[: len(b)] == b for a, b in permutations(found, 2))
 
@@ -190,8 +190,8 @@ def test_traffic_counts_every_sentence_once():
     automaton = learn_automaton(UNTRAINED, trajectory(texts), "yes")
     counted = np.zeros((len(automaton.states), K), int)
     for text in texts:
-        for state, column in zip(automaton.run(text), text, strict=False):
-            counted[state, column] += 1
+        for state, prototype in zip(automaton.run(text), text, strict=False):
+            counted[state, prototype] += 1
     assert np.array_equal(automaton.traffic, counted)
     assert sum(sum(edge.traffic) for edge in automaton.edges) == sum(map(len, texts))
 
@@ -205,9 +205,9 @@ def test_no_pattern_decides_a_document_of_another_class():
     assert automaton.deciding_pattern([1]) == Pattern((4,), 5, 0.96)
     assert automaton.deciding_pattern([1, 0]) is None
     assert automaton.deciding_pattern([]) is None
-    for column in (-1, 2):
-        with pytest.raises(InputError, match=f"column {column} is no prototype"):
-            automaton.accepts([column])
+    for prototype in (-1, 2):
+        with pytest.raises(InputError, match=f"column {prototype} is no prototype"):
+            automaton.accepts([prototype])
 
 
 @pytest.mark.parametrize(
@@ -230,5 +230,5 @@ def test_what_cannot_be_learned_is_refused_by_name(texts, asked, error, message)
 def test_any_documents_give_an_automaton_that_reads_any_document(texts):
     automaton = learn_automaton(last_wins(), trajectory(texts), "yes")
     assert automaton.fidelity_train >= 0.99
-    assert all(0 <= t < len(automaton.states) for row in automaton.transitions for t in row)
+    assert all(0 <= t < len(automaton.states) for each in automaton.transitions for t in each)
     assert len(automaton.transitions) == len(automaton.states)

@@ -29,9 +29,9 @@ def measure(evaluation: Evaluation, name: str) -> float | None:
 
 
 def probabilities(clf: Classifier, steps: Steps) -> Any:
-    columns = np.array([column for column, _ in steps])
+    prototypes = np.array([prototype for prototype, _ in steps])
     values = np.array([value for _, value in steps], np.float32)
-    matches = Reading(columns, values, columns, values, np.array([len(steps)]))
+    matches = Reading(prototypes, values, prototypes, values, np.array([len(steps)]))
     return clf.model_.read(matches).probabilities[0]
 
 
@@ -52,11 +52,11 @@ def test_accuracy_and_macro_f1_are_those_of_scikit_learn(evaluation, clf, unseen
 def test_matches_alone_and_the_prototypes_own_sentences_are_read_by_the_model(
     evaluation, clf, trajectories, unseen_reviews, encoder
 ):
-    predicted = [label_of(clf, [(column, 1.0) for column, _ in steps]) for steps in trajectories]
+    predicted = [label_of(clf, [(k, 1.0) for k, _ in steps]) for steps in trajectories]
     right = np.mean([p == t for p, t in zip(predicted, unseen_reviews.labels, strict=True)])
     assert measure(evaluation, "ids_only_accuracy") == pytest.approx(float(right))
     shown = [item.sentence for item in clf.prototypes_]
-    replaced = [" ".join(shown[column] for column, _ in steps) for steps in trajectories]
+    replaced = [" ".join(shown[prototype] for prototype, _ in steps) for steps in trajectories]
     same = np.mean(clf.predict(replaced) == clf.predict(unseen_reviews.texts))
     assert measure(evaluation, "substitution_agreement") == pytest.approx(float(same))
     vectors = clf.model_.embed(encoder.encode(shown)).numpy()
@@ -70,17 +70,17 @@ def test_score_calibration_is_the_correlation_of_score_and_class_rate(
 ):
     seen: dict[int, list[bool]] = {}
     for steps, label in zip(trajectories, unseen_reviews.labels, strict=True):
-        for column, _ in steps:
-            seen.setdefault(column, []).append(label == "good")
+        for prototype, _ in steps:
+            seen.setdefault(prototype, []).append(label == "good")
     rates = [sum(found) / len(found) for found in seen.values()]
-    scores = [clf.prototypes_[column].scores["good"] for column in seen]
+    scores = [clf.prototypes_[prototype].scores["good"] for prototype in seen]
     expected = float(np.corrcoef(rates, scores)[0, 1])
     assert measure(evaluation, "score_calibration") == pytest.approx(expected, abs=1e-6)
 
 
 def test_usage_measures_count_the_sentences_of_each_prototype(evaluation, clf, trajectories):
-    columns = [column for steps in trajectories for column, _ in steps]
-    shares = [columns.count(column) / len(columns) for column in range(len(clf.prototypes_))]
+    prototypes = [prototype for steps in trajectories for prototype, _ in steps]
+    shares = [prototypes.count(k) / len(prototypes) for k in range(len(clf.prototypes_))]
     entropy = -sum(share * math.log(share) for share in shares if share)
     assert measure(evaluation, "top_usage") == pytest.approx(max(shares))
     assert measure(evaluation, "usage_perplexity") == pytest.approx(math.exp(entropy))
@@ -121,7 +121,7 @@ def test_measures_that_cannot_be_computed_are_none_and_say_what_they_need(clf, e
 
 def test_automaton_fidelity_is_the_share_of_documents_judged_alike(evaluation, clf, trajectories):
     alike = [
-        automaton.accepts([column for column, _ in steps])
+        automaton.accepts([prototype for prototype, _ in steps])
         == (label_of(clf, steps) == automaton.label)
         for automaton in clf.model_.automata
         for steps in trajectories
@@ -160,7 +160,7 @@ def test_a_multilabel_document_is_right_only_if_all_its_labels_are(several, revi
 def documents(unseen_reviews):
     """Documents of two to about twenty sentences."""
     texts = unseen_reviews.texts
-    return [" ".join(texts[place : place + 1 + place % 6]) for place in range(len(texts) - 6)]
+    return [" ".join(texts[number : number + 1 + number % 6]) for number in range(len(texts) - 6)]
 
 
 def erasure(clf: Classifier, texts: list[str], encoder: Any) -> list[float | None]:
@@ -175,13 +175,13 @@ def lose_slowly(clf: Classifier, steps: Steps) -> tuple[float, float]:
     whole = probabilities(clf, steps)
     label = whole.argmax()
     lost = [
-        whole[label] - probabilities(clf, steps[:place] + steps[place + 1 :])[label]
-        for place in range(len(steps))
+        whole[label] - probabilities(clf, steps[:number] + steps[number + 1 :])[label]
+        for number in range(len(steps))
     ]
     count = max(1, len(steps) // 5)
-    important = sorted(range(len(steps)), key=lambda place: -lost[place])[:count]
-    kept = [step for place, step in enumerate(steps) if place in important]
-    rest = [step for place, step in enumerate(steps) if place not in important]
+    important = sorted(range(len(steps)), key=lambda number: -lost[number])[:count]
+    kept = [step for number, step in enumerate(steps) if number in important]
+    rest = [step for number, step in enumerate(steps) if number not in important]
     return tuple(whole[label] - probabilities(clf, part)[label] for part in (rest, kept))
 
 

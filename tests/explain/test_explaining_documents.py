@@ -32,9 +32,9 @@ def test_the_effect_of_a_sentence_is_what_leaving_it_out_costs(which, unseen_rev
     for document, explanation in enumerate(clf.explain(texts)):
         whole = reading.probabilities[document]
         leading = whole.argmax()
-        places = range(reading.offsets[document], reading.offsets[document + 1])
-        for gone, step in zip(places, explanation.sentences, strict=True):
-            rest = np.array([place for place in places if place != gone], np.int64)
+        inside = range(reading.offsets[document], reading.offsets[document + 1])
+        for gone, step in zip(inside, explanation.sentences, strict=True):
+            rest = np.array([other for other in inside if other != gone], np.int64)
             without: Any = clf.model_.training.class_frequencies
             if len(rest):
                 part = reading.take(rest, np.array([len(rest)]))
@@ -71,7 +71,7 @@ def test_each_step_shows_the_nearest_prototype_and_its_scores(clf, encoder, unse
         vector = model.embed(encoder.encode([step.text])).double()[0]
         distances = (model.network.prototypes.double() - vector).norm(dim=1)
         order = distances.argsort()[:2].tolist()
-        assert [step.prototype, step.runner_up] == [clf.prototypes_[column].id for column in order]
+        assert [step.prototype, step.runner_up] == [clf.prototypes_[k].id for k in order]
         closeness = np.exp(-distances[order[0]].item() / model.settings.psi_squared)
         assert step.similarity == pytest.approx(closeness, abs=1e-5)
         assert step.prototype_sentence == known[step.prototype].sentence
@@ -98,10 +98,10 @@ def test_json_has_the_keys_that_other_programs_read(clf):
 
 
 def test_the_automaton_reads_what_the_model_reads(clf, unseen_reviews):
-    columns = {item.id: place for place, item in enumerate(clf.prototypes_)}
+    positions = {item.id: position for position, item in enumerate(clf.prototypes_)}
     for explanation in clf.explain(unseen_reviews.texts):
         automaton, reading = clf.automaton(explanation.label), explanation.automaton
-        steps = [columns[step.prototype] for step in explanation.sentences]
+        steps = [positions[step.prototype] for step in explanation.sentences]
         assert reading is not None
         assert reading.states == automaton.run(steps)
         assert reading.agrees is reading.accepts is automaton.accepts(steps)
@@ -146,8 +146,8 @@ def test_a_pattern_is_how_the_document_begins_unless_automaton_and_model_differ(
 
 def test_a_multilabel_explanation_names_every_predicted_class(several, unseen_reviews):
     texts = unseen_reviews.texts[:10]
-    for explanation, row in zip(several.explain(texts), several.predict(texts), strict=True):
-        names = [name for name, chosen in zip(several.classes_, row, strict=True) if chosen]
+    for explanation, given in zip(several.explain(texts), several.predict(texts), strict=True):
+        names = [name for name, chosen in zip(several.classes_, given, strict=True) if chosen]
         assert explanation.label == (", ".join(names) or "(none)")
 
 
@@ -157,10 +157,10 @@ _K = 5
 def make_matches(lengths: list[int], *, is_dense: bool) -> Reading:
     draw = np.random.default_rng(0)
     n = sum(lengths)
-    columns = draw.integers(0, _K, n)
+    matched = draw.integers(0, _K, n)
     similarities = draw.random(n, np.float32)
     dense = draw.random((n, _K), np.float32) if is_dense else None
-    return Reading(columns, similarities, columns, similarities, np.array(lengths), dense=dense)
+    return Reading(matched, similarities, matched, similarities, np.array(lengths), dense=dense)
 
 
 @pytest.mark.parametrize("batch", [1, 16, 4_096])
@@ -178,12 +178,12 @@ def test_every_variant_is_read_as_if_it_were_a_document(
     task: Task = "multilabel" if is_dense else "multiclass"
     left_out: list[int] = []
     for found in read_without_each(reader, matches, task):
-        for document, start, size, row in zip(*found, strict=True):
+        for document, start, size, without in zip(*found, strict=True):
             gone = range(start, start + size)
             inside = range(matches.offsets[document], matches.offsets[document + 1])
-            kept = np.array([place for place in inside if place not in gone])
+            kept = np.array([other for other in inside if other not in gone])
             alone = read_matches(reader, matches.take(kept, np.array([len(kept)])), task)
-            np.testing.assert_allclose(row, alone.probabilities[0], atol=1e-6)
+            np.testing.assert_allclose(without, alone.probabilities[0], atol=1e-6)
             left_out += gone
     of_one_sentence = {4}
     assert sorted(left_out) == sorted(set(range(20)) - of_one_sentence)

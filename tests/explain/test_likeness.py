@@ -51,10 +51,10 @@ def check_semantics(
     clf: Classifier, encoder: Any, documents: list[str], found: dict[str, float]
 ) -> None:
     """Compare with means over all sentences, which are few enough to be sampled whole."""
-    columns = clf.read(documents).prototypes.tolist()
+    prototypes = clf.read(documents).prototypes.tolist()
     near = cosines(clf, encoder, sentences_of(clf, documents))
-    own = [row[column] for row, column in zip(near, columns, strict=True)]
-    best = [max(row[column] for column in set(columns)) for row in near]
+    own = [each[prototype] for each, prototype in zip(near, prototypes, strict=True)]
+    best = [max(each[prototype] for prototype in set(prototypes)) for each in near]
     assert found["semantic_similarity"] == pytest.approx(sum(own) / len(own), abs=1e-5)
     assert found["semantic_limit"] == pytest.approx(sum(best) / len(best), abs=1e-5)
 
@@ -100,8 +100,8 @@ def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
     clf, unseen_reviews, encoder
 ):
     texts = sentences_of(clf, unseen_reviews.texts)
-    columns = clf.read(unseen_reviews.texts).prototypes.tolist()
-    live = sorted(set(columns))
+    prototypes = clf.read(unseen_reviews.texts).prototypes.tolist()
+    live = sorted(set(prototypes))
     opinion = np.random.default_rng(7).random((len(texts), len(live)))
     labelled = clf.labelled(unseen_reviews.texts, unseen_reviews.labels)
     documents = (labelled.sentences, labelled.embeddings, labelled.targets)
@@ -116,14 +116,14 @@ def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
     order = random.random(opinion.shape).tolist()
     near = cosines(clf, encoder, texts)
     preferred: dict[str, list[bool]] = {"match_quality": [], "match_quality_untrained": []}
-    for place in range(len(texts)):
-        nearest = max(range(len(live)), key=lambda at: near[place][live[at]])
-        matches = (live.index(columns[place]), nearest)
+    for number in range(len(texts)):
+        nearest = max(range(len(live)), key=lambda at: near[number][live[at]])
+        matches = (live.index(prototypes[number]), nearest)
         for name, match in zip(preferred, matches, strict=True):
-            drawn = sorted(range(len(live)), key=lambda at: order[place][at])
+            drawn = sorted(range(len(live)), key=lambda at: order[number][at])
             others = [at for at in drawn if at != match][:2]
-            best = max(opinion[place][at] for at in others)
-            preferred[name].append(opinion[place][match] > best)
+            best = max(opinion[number][at] for at in others)
+            preferred[name].append(opinion[number][match] > best)
     for name, answers in preferred.items():
         assert values(evaluation)[name] == pytest.approx(sum(answers) / len(answers))
 

@@ -112,8 +112,8 @@ def test_the_nearest_sentences_are_the_most_similar_distinct_ones(overview, expl
 
 
 def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_rows():
-    flat, columns = np.ones(4, np.float32), np.zeros(4, np.int64)
-    matches = Reading(columns, flat, columns, flat, np.array([1, 1, 2]))
+    flat, prototypes = np.ones(4, np.float32), np.zeros(4, np.int64)
+    matches = Reading(prototypes, flat, prototypes, flat, np.array([1, 1, 2]))
     near = nearest_sentences(matches, ["b", "a", "b", "c"], np.array([7, 5, 9]), 2, most=2)
     assert [(each.text, each.rows) for each in near[0]] == [("b", (7, 9)), ("a", (5,))]
     assert near[1] == ()
@@ -189,13 +189,13 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(several, unseen
         if not each.given and len(each.explanation.sentences) > 1
     )
     text = unseen_reviews.texts[mistake.row - 100]
-    place = model.labels.names.index(mistake.wrong_class)
-    whole = several.predict_proba([text])[0, place]
+    label = model.labels.names.index(mistake.wrong_class)
+    whole = several.predict_proba([text])[0, label]
     assert mistake.certainty == pytest.approx(1 - whole, abs=1e-5)
     rises = []
     for step in mistake.explanation.sentences:
         without = text[: step.start] + text[step.end :]
-        rises.append(several.predict_proba([without])[0, place] - whole)
+        rises.append(several.predict_proba([without])[0, label] - whole)
     assert mistake.blamed == int(np.argmax(rises))
     assert mistake.blamed_effect == pytest.approx(max(rises), abs=1e-5)
 

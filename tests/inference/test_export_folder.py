@@ -100,15 +100,15 @@ _JSON = st.recursive(
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_value_in_any_place_is_read_or_refused_in_one_line(exported, tmp_path, data):
     def change(values: Any) -> None:
-        place = values
+        inside = values
         while True:
-            keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+            keys = list(inside) if isinstance(inside, dict) else list(range(len(inside)))
             key = data.draw(st.sampled_from(keys))
-            inner = place[key]
+            inner = inside[key]
             if not isinstance(inner, dict | list) or not inner or data.draw(st.booleans()):
                 break
-            place = inner
-        place[key] = data.draw(_JSON)
+            inside = inner
+        inside[key] = data.draw(_JSON)
 
     (tmp_path / "export.json").write_bytes((exported / "export.json").read_bytes())
     rewrite(tmp_path, change)

@@ -32,7 +32,7 @@ def check_same(classifier: Any, folder: Path, documents: list[Any], **how: Any) 
         predictor.read(documents)
         for predictor in (open_predictor(folder, cache=False, **how), classifier)
     )
-    for name in ("filled", "lengths", "columns"):
+    for name in ("filled", "lengths", "prototypes"):
         assert np.array_equal(getattr(mine, name), getattr(theirs, name))
     np.testing.assert_allclose(mine.probabilities, theirs.probabilities, atol=1e-5, rtol=0)
 
@@ -65,7 +65,7 @@ def test_an_explanation_is_the_models_own_but_for_the_automaton(trained, exporte
 
 def test_vectors_alone_are_scored_where_the_model_was_made_of_vectors(quick, tmp_path):
     draw = np.random.default_rng(0)
-    sequences = [draw.normal(place % 2, 1, (1 + place % 5, 6)) for place in range(40)]
+    sequences = [draw.normal(number % 2, 1, (1 + number % 5, 6)) for number in range(40)]
     classifier = ProtoryNetClassifier("precomputed", settings=quick, cache=False)
     classifier.fit(sequences, ["a", "b"] * 20)
     export_onnx(classifier.predictor, tmp_path / "m")

@@ -139,8 +139,8 @@ def test_a_document_is_read_alike_whatever_is_read_beside_it(whole, chosen):
     embeddings, lengths = documents()
     everything = whole.read(embeddings, lengths).probabilities
     ends = np.cumsum(lengths)
-    rows = np.concatenate([embeddings.index[ends[i] - lengths[i] : ends[i]] for i in chosen])
-    some = whole.read(Embeddings(embeddings.vectors, rows), lengths[chosen]).probabilities
+    index = np.concatenate([embeddings.index[ends[i] - lengths[i] : ends[i]] for i in chosen])
+    some = whole.read(Embeddings(embeddings.vectors, index), lengths[chosen]).probabilities
     np.testing.assert_allclose(some, everything[chosen], atol=1e-6, rtol=0)
 
 

@@ -81,9 +81,9 @@ def cluster():
     # Short, because the path of a Unix socket holds about a hundred characters.
     with tempfile.TemporaryDirectory(
         prefix="ray-", dir="/tmp", ignore_cleanup_errors=True
-    ) as place:
+    ) as folder:
         port = address.partition(":")[2]
-        as_head = ("--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={place}")
+        as_head = ("--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}")
         head = _start(environment, *as_head)
         _wait_for(lambda: _answers(address), "the head of the cluster", head)
         other = _start(environment, f"--address={address}")

@@ -35,12 +35,12 @@ def _write(path: Path, numbers: range, *, row_group: int = 100) -> Path:
 def test_parts_one_after_another_are_the_files_one_after_another(
     tmp_path_factory, lengths, row_group, rows
 ):
-    folder, at, places = tmp_path_factory.mktemp("cut"), 0, []
+    folder, at, paths = tmp_path_factory.mktemp("cut"), 0, []
     for number, length in enumerate(lengths):
         path = _write(folder / f"{number}.parquet", range(at, at + length), row_group=row_group)
-        places.append(str(path))
+        paths.append(str(path))
         at += length
-    parts = cut_slices(inspect_files(places), rows)
+    parts = cut_slices(inspect_files(paths), rows)
     assert [part.first for part in parts] == [0, *np.cumsum([p.stop - p.start for p in parts])][:-1]
     assert [n for part in parts for n in read_slice(part)["n"].to_pylist()] == list(range(at))
 
@@ -64,13 +64,13 @@ def test_files_that_cannot_be_used_are_named(tmp_path):
     pq.write_table(pa.table({"m": ["x"]}), tmp_path / "b.parquet")
     (tmp_path / "c.parquet").write_text("n\n1\n")
     empty = _write(tmp_path / "d.parquet", range(0))
-    for places, message in (
+    for paths, message in (
         ([first, tmp_path / "b.parquet"], r"b\.parquet has other columns \(m: string\)"),
         ([tmp_path / "c.parquet"], r"c\.parquet cannot be read as Parquet"),
         ([empty], "holds no rows"),
     ):
         with pytest.raises(TableError, match=message):
-            inspect_files(list(map(str, places)))
+            inspect_files(list(map(str, paths)))
 
 
 @pytest.mark.parametrize("as_address", [False, True])
@@ -88,11 +88,11 @@ def test_a_folder_and_a_pattern_stand_for_their_files_by_name(tmp_path, as_addre
 
 def test_inputs_that_workers_do_not_read_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("n\n1\n")
-    for place, message in (
+    for path, message in (
         (tmp_path / "a.csv", r"a\.csv is not a Parquet file.*leave out --engine ray"),
         ("ftp://somewhere/*.parquet", "ftp://somewhere cannot be opened"),
         ("ftp://key:secret@somewhere/*.parquet", r"ftp://…@somewhere"),
     ):
         with pytest.raises(InputError, match=message) as caught:
-            find_parquet([place])
+            find_parquet([path])
         assert "secret" not in str(caught.value)

@@ -33,17 +33,17 @@ class ToyPredictor(Predictor):
     def read(self, documents: Sequence[str], **_: Any) -> Reading:
         time.sleep(self.seconds)
         sentences = [[s for s in text.split(".") if any(map(str.isalpha, s))] for text in documents]
-        columns = np.array([crc32(s.encode()) % 5 for some in sentences for s in some], np.int64)
+        prototypes = np.array([crc32(s.encode()) % 5 for some in sentences for s in some], np.int64)
         good = [
             crc32(text.encode()) / 2**32
             for text, some in zip(documents, sentences, strict=True)
             if some
         ]
-        ones = np.ones(len(columns), np.float32)
+        ones = np.ones(len(prototypes), np.float32)
         return Reading(
-            columns,
+            prototypes,
             ones,
-            columns,
+            prototypes,
             ones,
             np.array([len(some) for some in sentences if some], np.int64),
             np.array([[1 - p, p] for p in good], np.float32).reshape(-1, 2),

@@ -65,8 +65,8 @@ def test_paper_selection_is_the_softmax_with_gamma_times_the_similarity():
     distances = random_tensor(5, 4).abs()
     similarities = similarity(distances, 1.0)
     expected = [
-        [w * s for w, s in zip(slow_softmax([20 * s for s in row]), row, strict=True)]
-        for row in similarities.tolist()
+        [w * s for w, s in zip(slow_softmax([20 * s for s in each]), each, strict=True)]
+        for each in similarities.tolist()
     ]
     selected = select(distances, similarities, "paper", gamma=20)
     torch.testing.assert_close(selected, torch.tensor(expected))
@@ -79,9 +79,9 @@ def test_selection_keeps_only_the_similarity_to_the_active_prototype(selection):
     similarities = similarity(distances, 1.0)
     selected = select(distances, similarities, selection, gamma=1e6, temperature=0.1)
     expected = torch.zeros_like(similarities)
-    for row, values in enumerate(distances.tolist()):
+    for i, values in enumerate(distances.tolist()):
         best = values.index(min(values))
-        expected[row, best] = similarities[row, best]
+        expected[i, best] = similarities[i, best]
     tolerance = 1e-4 if selection == "paper" else 2e-7
     torch.testing.assert_close(selected, expected, atol=tolerance, rtol=0)
 
@@ -94,20 +94,20 @@ def test_straight_through_gradient_reaches_the_choice():
     similarities = similarity(distances.detach(), 1.0)
     selected = select(distances, similarities, "straight_through", temperature=temperature)
     (selected * weights).sum().backward()
-    for row in range(3):
-        d = distances[row].tolist()
+    for i in range(3):
+        d = distances[i].tolist()
         soft = slow_softmax([-(value**2) / temperature for value in d])
         for j in range(4):
             # ∂ softmax_k / ∂ d_j = softmax_k (1[k = j] − softmax_j) · (−2 d_j / temperature)
             expected = sum(
-                weights[row, k].item()
-                * similarities[row, k].item()
+                weights[i, k].item()
+                * similarities[i, k].item()
                 * soft[k]
                 * ((k == j) - soft[j])
                 * (-2 * d[j] / temperature)
                 for k in range(4)
             )
-            assert distances.grad[row, j].item() == pytest.approx(expected, abs=1e-9)
+            assert distances.grad[i, j].item() == pytest.approx(expected, abs=1e-9)
 
 
 def test_paper_selection_passes_no_gradient_to_prototypes_that_were_not_chosen():
@@ -120,8 +120,8 @@ def test_paper_selection_passes_no_gradient_to_prototypes_that_were_not_chosen()
 
 def test_probabilities_are_a_softmax_for_one_class_and_sigmoids_for_several():
     logits = random_tensor(4, 3)
-    softmax = torch.tensor([slow_softmax(row) for row in logits.tolist()])
-    sigmoid = torch.tensor([[slow_sigmoid(value) for value in row] for row in logits.tolist()])
+    softmax = torch.tensor([slow_softmax(each) for each in logits.tolist()])
+    sigmoid = torch.tensor([[slow_sigmoid(value) for value in each] for each in logits.tolist()])
     torch.testing.assert_close(probabilities(logits, "multiclass"), softmax)
     torch.testing.assert_close(probabilities(logits, "multilabel"), sigmoid)
 
@@ -132,8 +132,8 @@ def test_mse_loss_is_the_mean_over_documents_of_the_squared_norm(task):
     targets = (random_tensor(6, 3, seed=1) > 0).float()
     predicted = probabilities(logits, task).tolist()
     expected = sum(
-        sum((y - p) ** 2 for y, p in zip(truth, row, strict=True))
-        for truth, row in zip(targets.tolist(), predicted, strict=True)
+        sum((y - p) ** 2 for y, p in zip(truth, each, strict=True))
+        for truth, each in zip(targets.tolist(), predicted, strict=True)
     ) / len(predicted)
     assert accuracy_loss(logits, targets, task, "mse").item() == pytest.approx(expected, abs=1e-6)
 
@@ -141,11 +141,11 @@ def test_mse_loss_is_the_mean_over_documents_of_the_squared_norm(task):
 def test_cross_entropy_is_minus_the_mean_log_probability_of_the_truth():
     logits, truth = random_tensor(6, 3), [0, 2, 1, 1, 0, 2]
     targets = torch.nn.functional.one_hot(torch.tensor(truth), 3).float()
-    rows = list(zip(logits.tolist(), truth, strict=True))
-    expected = -sum(math.log(slow_softmax(row)[label]) for row, label in rows) / 6
+    pairs = list(zip(logits.tolist(), truth, strict=True))
+    expected = -sum(math.log(slow_softmax(each)[label]) for each, label in pairs) / 6
     loss = accuracy_loss(logits, targets, "multiclass", "cross_entropy").item()
     assert loss == pytest.approx(expected, abs=1e-6)
-    given = [slow_sigmoid(value) for row in logits.tolist() for value in row]
+    given = [slow_sigmoid(value) for each in logits.tolist() for value in each]
     terms = [math.log(p if y else 1 - p) for p, y in zip(given, targets.flatten(), strict=True)]
     loss = accuracy_loss(logits, targets, "multilabel", "cross_entropy").item()
     assert loss == pytest.approx(-sum(terms) / len(terms), abs=1e-6)
@@ -161,8 +161,8 @@ def test_accuracy_loss_is_finite_for_extreme_logits(loss, task):
 
 def test_diversity_loss_is_the_sigmoid_of_the_missing_distance_of_the_closest_pair():
     prototypes = random_tensor(6, 4)
-    rows = prototypes.tolist()
-    closest = min(slow_euclidean(rows[i], rows[j]) for i in range(6) for j in range(6) if i != j)
+    each = prototypes.tolist()
+    closest = min(slow_euclidean(each[i], each[j]) for i in range(6) for j in range(6) if i != j)
     loss = diversity_loss(prototypes, delta=1.5, eta=2.0).item()
     assert loss == pytest.approx(slow_sigmoid(2.0 * (1.5 - closest)), abs=1e-5)
     assert diversity_loss(prototypes[:1], delta=1.0, eta=1.0).item() == 0
@@ -196,8 +196,8 @@ def test_anchor_loss_is_the_mean_cosine_distance_to_the_pretrained_embedding():
 def test_centring_brings_text_embeddings_to_unit_length_around_the_mean():
     raw, mean = random_tensor(6, 4), random_tensor(4, seed=1)
     expected = []
-    for row in raw.tolist():
-        centred = [x - m for x, m in zip(row, mean.tolist(), strict=True)]
+    for each in raw.tolist():
+        centred = [x - m for x, m in zip(each, mean.tolist(), strict=True)]
         expected.append([x / math.hypot(*centred) for x in centred])
     torch.testing.assert_close(Centring(mean)(raw), torch.tensor(expected))
     torch.testing.assert_close(Centring(mean, 2.5)(raw), (raw - mean) / 2.5)
@@ -214,15 +214,15 @@ def test_an_adapter_adds_a_small_network_and_keeps_unit_length():
     base = Centring(torch.zeros(4))(random_tensor(5, 4))
     adapter = Adapter(4, 3, unit_length=True)
     torch.nn.init.normal_(adapter.up.weight, generator=torch.Generator().manual_seed(0))
-    for row, adapted in zip(base, adapter(base), strict=True):
+    for each, adapted in zip(base, adapter(base), strict=True):
         hidden = [
             0.5 * z * (1 + math.erf(z / math.sqrt(2)))
-            for z in (adapter.down.weight @ row + adapter.down.bias).tolist()
+            for z in (adapter.down.weight @ each + adapter.down.bias).tolist()
         ]
         moved = [
             x + sum(w * h for w, h in zip(weights, hidden, strict=True)) + bias
             for x, weights, bias in zip(
-                row.tolist(), adapter.up.weight.tolist(), adapter.up.bias.tolist(), strict=True
+                each.tolist(), adapter.up.weight.tolist(), adapter.up.bias.tolist(), strict=True
             )
         ]
         expected = [x / math.hypot(*moved) for x in moved]

@@ -78,9 +78,9 @@ def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths)
     padded = pad_documents(steps, torch.tensor(lengths), max(lengths))
     assert padded.shape == (len(lengths), max(lengths), 3)
     start = 0
-    for row, length in enumerate(lengths):
-        assert torch.equal(padded[row, :length], steps[start : start + length])
-        assert not padded[row, length:].any()
+    for document, length in enumerate(lengths):
+        assert torch.equal(padded[document, :length], steps[start : start + length])
+        assert not padded[document, length:].any()
         start += length
     padded.sum().backward()
     assert torch.equal(steps.grad, torch.ones_like(steps))
@@ -118,14 +118,14 @@ def slow_distance(a: Tensor, b: Tensor, metric: str) -> float:
 def test_every_sentence_is_matched_to_its_two_nearest_prototypes(metric, block, monkeypatch):
     monkeypatch.setattr(network_module, "_SENTENCES_PER_BLOCK", block)
     embedded, prototypes = random_tensor(20, DIMENSION), random_tensor(K, DIMENSION, seed=1)
-    rows, lengths = torch.arange(30) % 20, torch.tensor([10, 15, 5])
-    found = match_sentences(make_network(prototypes, distance=metric), embedded, rows, lengths)
-    for place, row in enumerate(rows.tolist()):
-        distances = [slow_distance(embedded[row], p, metric) for p in prototypes]
-        first, second = sorted(range(K), key=lambda column: distances[column])[:2]
-        assert (found.prototypes[place], found.runner_up[place]) == (first, second)
-        near = [found.similarities[place], found.runner_up_similarities[place]]
-        expected = [math.exp(-distances[column] / 1.3) for column in (first, second)]
+    index, lengths = torch.arange(30) % 20, torch.tensor([10, 15, 5])
+    found = match_sentences(make_network(prototypes, distance=metric), embedded, index, lengths)
+    for sentence, number in enumerate(index.tolist()):
+        distances = [slow_distance(embedded[number], p, metric) for p in prototypes]
+        first, second = sorted(range(K), key=lambda position: distances[position])[:2]
+        assert (found.prototypes[sentence], found.runner_up[sentence]) == (first, second)
+        near = [found.similarities[sentence], found.runner_up_similarities[sentence]]
+        expected = [math.exp(-distances[position] / 1.3) for position in (first, second)]
         assert near == pytest.approx(expected, abs=1e-5)
     assert found.lengths.tolist() == lengths.tolist()
 
@@ -165,9 +165,9 @@ def test_reading_many_documents_equals_reading_each_alone(lengths, most, task):
     start = 0
     for document, length in enumerate(lengths):
         steps = torch.zeros(length, K)
-        for place in range(length):
-            column = trajectory.prototypes[start + place]
-            steps[place, column] = float(trajectory.similarities[start + place])
+        for step in range(length):
+            prototype = trajectory.prototypes[start + step]
+            steps[step, prototype] = float(trajectory.similarities[start + step])
         alone = probabilities(torch.tensor(slow_lstm(reader, steps)), task).numpy()
         np.testing.assert_allclose(prediction.running[start : start + length], alone, atol=1e-5)
         np.testing.assert_allclose(prediction.probabilities[document], alone[-1], atol=1e-5)

@@ -25,7 +25,7 @@ from protorynet.prototypes import (
 from protorynet.settings import Settings
 
 _SETTINGS = Settings(reader_size=3, reader_layers=2)
-# In the order of the columns; on purpose not in that of the ids.
+# In the order of the model; on purpose not in that of the ids.
 _IDS = (4, 7, 2, 9)
 _USAGE = (0.1, 0.2, 0.3, 0.4)
 _VECTORS = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]
@@ -59,8 +59,8 @@ def edit(network, prototypes):
     """Edit the network; `vectors` are those of the new sentences."""
 
     def edited(vectors: Any = (), of: Prototypes = prototypes, **edits: Any) -> Any:
-        rows = torch.tensor(vectors, dtype=torch.float32).reshape(-1, 2)
-        return apply_edits(network, of, Edits.of(**edits), rows, "multiclass")
+        points = torch.tensor(vectors, dtype=torch.float32).reshape(-1, 2)
+        return apply_edits(network, of, Edits.of(**edits), points, "multiclass")
 
     return edited
 
@@ -78,9 +78,9 @@ def test_a_dropped_prototype_is_gone_and_the_others_keep_ids_vectors_and_weights
 
 def test_documents_that_never_met_a_dropped_prototype_are_read_as_before(network, edit):
     sentences = torch.tensor([[0.1, 0.9], [4.0, 6.0], [-1.0, 0.0]])
-    rows, lengths = torch.arange(3), torch.tensor([3])
+    index, lengths = torch.arange(3), torch.tensor([3])
     before, after = (
-        read_matches(made.reader, match_sentences(made, sentences, rows, lengths), "multiclass")
+        read_matches(made.reader, match_sentences(made, sentences, index, lengths), "multiclass")
         for made in (network, edit(drop=[7]).network)
     )
     np.testing.assert_allclose(after.running, before.running, atol=1e-6)

@@ -48,9 +48,9 @@ def test_no_swap_improves_the_result_which_is_mostly_the_brute_force_optimum():
         medoids = faster_pam(distances, start)
         assert start.tolist() == given_start.tolist()
         reached = objective(distances, medoids)
-        for place, point in itertools.product(range(len(medoids)), range(len(distances))):
+        for medoid, point in itertools.product(range(len(medoids)), range(len(distances))):
             swapped = medoids.copy()
-            swapped[place] = point
+            swapped[medoid] = point
             assert objective(distances, swapped) >= reached - 1e-5, f"seed {seed}"
         ratios.append(reached / best_objective(distances, len(start)))
     assert min(ratios) > 1 - 1e-5

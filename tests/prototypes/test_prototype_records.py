@@ -21,11 +21,11 @@ _CURVES = st.lists(
 
 @pytest.fixture
 def prototypes():
-    rows = [(2, "So-so.", 0.4), (1, "Great!", 0.9), (3, "Fine.", 0.4)]
+    facts = [(2, "So-so.", 0.4), (1, "Great!", 0.9), (3, "Fine.", 0.4)]
     rates = {"bad": 1, "good": 0}
     items = [
         Prototype(number, text, number + 10, 0.3, {"bad": 1 - p, "good": p}, rates)
-        for number, text, p in rows
+        for number, text, p in facts
     ]
     return Prototypes(tuple(items), ("bad", "good"))
 

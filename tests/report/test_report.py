@@ -67,8 +67,8 @@ def make(encoder):
 @pytest.fixture(scope="module")
 def report(make, clf, reviews, unseen_reviews):
     labels = [
-        _OTHER[label] if place % 9 == 4 else label
-        for place, label in enumerate(unseen_reviews.labels)
+        _OTHER[label] if number % 9 == 4 else label
+        for number, label in enumerate(unseen_reviews.labels)
     ]
     return make(clf, unseen_reviews.texts, labels, (reviews.texts, reviews.labels))
 
@@ -212,7 +212,7 @@ def test_long_documents_and_sentences_keep_the_page_small(make, clf, report, mon
 def test_many_classes_are_listed_in_place_of_a_matrix(report):
     counts = np.eye(15, dtype=np.int64)
     counts[2, 7] = 9
-    names = tuple(f"class {place}" for place in range(15))
+    names = tuple(f"class {number}" for number in range(15))
     overview = replace(report.overview, classes=names, confusion=counts)
     page = written(replace(report, overview=overview))
     assert "“class 2” taken for “class 7”: 9 times" in read(page)

@@ -248,9 +248,9 @@ def test_every_document_lies_in_the_bucket_of_its_day(days):
     if not days:
         return
     keys = time_keys([day.isoformat() for day in days], "date")
-    for day, place in zip(days, keys.of.tolist(), strict=True):
-        assert keys.names[place] <= day.isoformat()
-        assert place + 1 == len(keys.names) or day.isoformat() < keys.names[place + 1]
+    for day, key in zip(days, keys.of.tolist(), strict=True):
+        assert keys.names[key] <= day.isoformat()
+        assert key + 1 == len(keys.names) or day.isoformat() < keys.names[key + 1]
 
 
 @given(st.binary(max_size=300), st.sampled_from(batch_store.UPLOAD_ENDINGS))

@@ -15,7 +15,7 @@ _LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=60)
 
 
 def make_corpus(lengths: list[int]) -> Corpus:
-    """Make documents whose rows and targets tell which document they belong to."""
+    """Make documents whose index and targets tell which document they belong to."""
     document = np.repeat(np.arange(len(lengths)), lengths)
     return Corpus(
         index=torch.arange(sum(lengths)) * 1000 + torch.from_numpy(document),
@@ -36,9 +36,9 @@ def test_batches_hold_every_document_whole_and_exactly_once(lengths, size, seed)
         assert padded <= 64 or len(documents) == 1
         assert len(batch.lengths) <= size
         found = [int(target) for target in batch.targets[:, 0]]
-        expected = [corpus.index[starts[place] : starts[place + 1]] for place in found]
+        expected = [corpus.index[starts[number] : starts[number + 1]] for number in found]
         assert torch.equal(batch.index, torch.cat(expected))
-        assert batch.lengths.tolist() == [lengths[place] for place in found]
+        assert batch.lengths.tolist() == [lengths[number] for number in found]
         seen += found
     assert sorted(seen) == list(range(len(lengths)))
 
@@ -104,7 +104,7 @@ def test_validation_takes_its_share_of_each_class_and_never_the_only_document(
         assert held_out == [0]
         return
     for label, count in enumerate(counts):
-        taken = sum(labels[place] == label for place in held_out)
+        taken = sum(labels[number] == label for number in held_out)
         expected = min(max(1, round(fraction * count)), count - 1) if count > 1 else 0
         assert taken == expected
 

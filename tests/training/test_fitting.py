@@ -203,7 +203,7 @@ def test_the_stored_automaton_is_the_one_learned_from_the_same_documents(fitted,
     targets = labels.encode(reviews.labels)
     held_out = validation_documents(targets, labels, quick.validation_fraction, 0)
     kept = np.setdiff1d(np.arange(len(targets)), held_out)
-    learned, others = ([reviews.texts[place] for place in rows] for rows in (kept, held_out))
+    learned, others = ([reviews.texts[number] for number in chosen] for chosen in (kept, held_out))
     bad = fitted.automaton("bad")
     assert (bad.n_train, bad.n_held_out) == (48, 12)
     assert bad == fitted.automaton("bad", learned, held_out=others)

@@ -141,14 +141,14 @@ def test_the_first_prototypes_are_candidates_and_class_rates_are_means_of_labels
     candidates = run.source.base[run.candidates]
     for prototype in network.prototypes.data:
         assert (candidates == prototype).all(dim=1).any()
-    columns = np.random.default_rng(0).integers(K - 1, size=36)
-    _, usage, rates = algorithm.score_prototypes(network, columns, run)
-    for column in range(K):
-        members = np.flatnonzero(columns == column)
+    matched = np.random.default_rng(0).integers(K - 1, size=36)
+    _, usage, rates = algorithm.score_prototypes(network, matched, run)
+    for position in range(K):
+        members = np.flatnonzero(matched == position)
         labels = run.train.targets.numpy()[members // 4]
         expected = labels.mean(axis=0) if len(members) else np.zeros(CLASSES)
-        np.testing.assert_allclose(rates[column], expected)
-        assert usage[column] == pytest.approx(len(members) / 36)
+        np.testing.assert_allclose(rates[position], expected)
+        assert usage[position] == pytest.approx(len(members) / 36)
 
 
 @pytest.fixture

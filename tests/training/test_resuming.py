@@ -37,8 +37,8 @@ def stop_after(patch: pytest.MonkeyPatch, saves: int) -> list[str]:
 
 def first_and_last(stages: list[str]) -> list[int]:
     """Return after how many saves each stage has kept its first epoch, and its last."""
-    places = {stage: [n for n, s in enumerate(stages, start=1) if s == stage] for stage in stages}
-    return sorted({n for found in places.values() for n in (found[0], found[-1])})
+    numbers = {stage: [n for n, s in enumerate(stages, start=1) if s == stage] for stage in stages}
+    return sorted({n for found in numbers.values() for n in (found[0], found[-1])})
 
 
 @pytest.mark.parametrize("encoder_training", ["none", "adapter", "full"])

@@ -68,8 +68,8 @@ def test_several_labels_at_once_are_learned(quick, reviews, encoder) -> None:
 def test_the_weight_of_a_sentence_is_what_the_prediction_loses_without_it(box) -> None:
     text = "The room was lovely. We stayed for two nights."
     explanation = box.explain(text)
-    place = box.classes_.tolist().index(explanation.label)
-    whole, without = box.predict_proba([text, "We stayed for two nights."])[:, place]
+    label = box.classes_.tolist().index(explanation.label)
+    whole, without = box.predict_proba([text, "We stayed for two nights."])[:, label]
     weights = {item.text: item.weight for item in explanation.evidence}
     assert weights["The room was lovely."] == pytest.approx(float(whole - without), abs=1e-6)
     # A document of one sentence is explained word by word.
@@ -131,9 +131,9 @@ def test_the_evidence_is_training_documents_whose_weights_sum_to_one(
 
 def test_the_prediction_is_made_from_the_evidence_alone(attending, unseen_reviews) -> None:
     explanation = attending.explain(unseen_reviews.texts[0])
-    place = {text: row for row, text in reversed(list(enumerate(attending.examples_)))}
+    numbers = {text: number for number, text in reversed(list(enumerate(attending.examples_)))}
     mixture = sum(
-        abs(item.weight) * attending._database.values[place[item.text]]
+        abs(item.weight) * attending._database.values[numbers[item.text]]
         for item in explanation.evidence
     )
     probabilities = attending.network_.decide(mixture).softmax(dim=0).tolist()

@@ -173,8 +173,8 @@ def test_a_words_weight_is_what_its_absence_costs(lstm) -> None:
     strongest = explanation.evidence[0]
     without = " ".join(word for word in text.split() if word != strongest.text)
     name = str(explanation.label)
-    place = lstm.classes_.tolist().index(name)
-    lost = explanation.probabilities[name] - lstm.predict_proba([without])[0, place]
+    label = lstm.classes_.tolist().index(name)
+    lost = explanation.probabilities[name] - lstm.predict_proba([without])[0, label]
     assert strongest.weight == pytest.approx(lost, abs=1e-6)
     assert len({item.text for item in explanation.evidence}) == len(explanation.evidence)
     assert lstm.explain(" ").evidence == ()

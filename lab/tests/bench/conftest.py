@@ -58,13 +58,13 @@ def measured(tiny_data, tiny_bert_folder, judge_folder, tmp_path_factory) -> Sce
     with (folder / "measured.json").open("a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
-        if places := file.read():
-            return Scene(*map(Path, json.loads(places)))
+        if paths := file.read():
+            return Scene(*map(Path, json.loads(paths)))
         out = tmp_path_factory.mktemp("bench") / "results"
         scene = Scene(tiny_data, tiny_bert_folder, judge_folder, out)
         assert main(words(scene, "all", sets="hotel,dbpedia", models=",".join(MEASURED))) == 0
         assert main(words(scene, "recipe", models="none,bag-of-words", seeds="0,1")) == 0
-        file.write(json.dumps([str(place) for place in astuple(scene)]))
+        file.write(json.dumps([str(path) for path in astuple(scene)]))
     return scene
 
 

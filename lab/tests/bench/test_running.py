@@ -197,8 +197,8 @@ def test_bad_options_end_in_one_line_before_any_work(own, option, value, message
 
 def test_data_sets_without_a_table_are_left_out_and_named(own, capsys) -> None:
     command = words(own, "multiclass", models="bag-of-words")
-    place = command.index("--sets")
-    assert main(command[:place] + command[place + 2 :]) == 0
+    at = command.index("--sets")
+    assert main(command[:at] + command[at + 2 :]) == 0
     assert [path.stem for path in own.records.iterdir()] == ["dbpedia"]
     assert "there is no table" in capsys.readouterr().err
 

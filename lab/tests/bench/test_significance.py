@@ -41,8 +41,8 @@ def test_many_discordant_documents_are_tested_by_chi_square(ours, theirs) -> Non
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=8))
 def test_several_seeds_are_tested_by_every_change_of_signs(rows) -> None:
-    ours = np.array([[place < count for count, _ in rows] for place in range(3)])
-    theirs = np.array([[place < count for _, count in rows] for place in range(2)])
+    ours = np.array([[number < count for count, _ in rows] for number in range(3)])
+    theirs = np.array([[number < count for _, count in rows] for number in range(2)])
     differences = [2 * first - 3 * second for first, second in rows]
     reached = [
         abs(sum(sign * each for sign, each in zip(signs, differences, strict=True)))
@@ -85,14 +85,14 @@ def test_a_cell_tells_points_spread_and_stars(p_value, difference, cell) -> None
 
 @given(st.lists(st.floats(0, 1), max_size=8))
 def test_p_values_are_corrected_by_holms_step_down_rule(p_values) -> None:
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    order = sorted(range(len(p_values)), key=lambda number: p_values[number])
     slow, highest = dict.fromkeys(order, 0.0), 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, (len(p_values) - rank) * p_values[place])
-        slow[place] = min(1.0, highest)
+    for rank, number in enumerate(order):
+        highest = max(highest, (len(p_values) - rank) * p_values[number])
+        slow[number] = min(1.0, highest)
     found = correct_p_values([Comparison(0.1, 0.0, 0.2, p) for p in p_values])
     assert [each.p_value for each in found] == pytest.approx(
-        [slow[place] for place in range(len(p_values))]
+        [slow[number] for number in range(len(p_values))]
     )
 
 

@@ -65,7 +65,7 @@ def hotel_csv(positive: int, negative: int, middling: int = 2, start: int = 0) -
     good, bad, other = (["5", "4.0"], ["1", "2"], ["3", "0", "", "4,5"] * middling)
     stars = [*(good * positive)[:positive], *(bad * negative)[:negative], *other]
     rows = [
-        (f"Hotel {place}", rating, f"Stay {place}, rated “{rating}”.\nWe slept.", "a title")
-        for place, rating in enumerate(stars, start=start)
+        (f"Hotel {number}", rating, f"Stay {number}, rated “{rating}”.\nWe slept.", "a title")
+        for number, rating in enumerate(stars, start=start)
     ]
     return csv_bytes([("name", "reviews.rating", "reviews.text", "reviews.title"), *rows])

@@ -142,8 +142,8 @@ STARS = [5.0, 4.0] * 200 + [1.0, 2.0] * 60 + [3.0] * 50
 YELP_JSON = {
     "yelp_academic_dataset_business.json": json_lines([{"name": "Cafe", "stars": 4.5}]),
     "yelp_academic_dataset_review.json": json_lines(
-        {"stars": stars, "text": f"Review {place}: {stars} stars."}
-        for place, stars in enumerate(STARS)
+        {"stars": stars, "text": f"Review {number}: {stars} stars."}
+        for number, stars in enumerate(STARS)
     ),
     "yelp_academic_dataset_tip.json": json_lines([{"text": "Try the tea."}]),
 }

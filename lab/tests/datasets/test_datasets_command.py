@@ -69,7 +69,7 @@ def test_prepare_writes_what_fit_reads(run, hotel, tmp_path) -> None:
 
 
 def test_the_same_seed_writes_the_same_file(run, hotel, tmp_path) -> None:
-    files = [tmp_path / f"{place}.parquet" for place in range(3)]
+    files = [tmp_path / f"{number}.parquet" for number in range(3)]
     for file, seed in zip(files, (5, 5, 6), strict=True):
         run("prepare", "hotel", "--from", hotel, "-o", file, "--seed", seed)
     first, again, other = (file.read_bytes() for file in files)

@@ -54,13 +54,13 @@ def test_an_archive_cut_short_is_refused_and_not_taken_for_a_small_one(
 
 
 @pytest.mark.parametrize(
-    ("name", "place", "message"),
+    ("name", "at", "message"),
     [("a.tar", 4 * 1024 + 5, "damaged or missing header"), ("a.tgz", -6, "CRC check failed")],
 )
-def test_one_wrong_bit_in_a_header_or_a_checksum_is_noticed(tmp_path, name, place, message) -> None:
+def test_one_wrong_bit_in_a_header_or_a_checksum_is_noticed(tmp_path, name, at, message) -> None:
     source = pack(tmp_path / name, imdb_files())
     content = bytearray(source.read_bytes())
-    content[place] ^= 1
+    content[at] ^= 1
     source.write_bytes(content)
     with pytest.raises(TableError, match=message):
         prepare_dataset("imdb", source)

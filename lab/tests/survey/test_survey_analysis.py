@@ -89,8 +89,8 @@ def given_answers() -> list[Response]:
     shares = {"a": ["1111", "1110", "1100", "1110"], "b": ["1000", "1100", "1000", "0000"]}
     made = []
     for offset, (model, people) in enumerate(shares.items()):
-        for place, choices in enumerate(people):
-            made += responses(10 * offset + place, model, choices, ease=4 - offset, seconds=20.0)
+        for number, choices in enumerate(people):
+            made += responses(10 * offset + number, model, choices, ease=4 - offset, seconds=20.0)
     return made + responses(99, "a", "1111", kind="non-technical", ease=5, seconds=30.0)
 
 

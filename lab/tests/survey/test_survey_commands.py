@@ -34,7 +34,7 @@ def folder(reviews, unseen_reviews, quick, tiny_bert_folder, tmp_path_factory) -
     labels = unseen_reviews.labels
     table = {
         "review": unseen_reviews.texts,
-        "label": [labels[place - place % 3 // 2] for place in range(len(labels))],
+        "label": [labels[number - number % 3 // 2] for number in range(len(labels))],
         "split": ["train", *["test"] * (len(labels) - 1)],
     }
     pd.DataFrame(table).to_csv(made / "reviews.csv", index=False)

@@ -44,13 +44,13 @@ class Person:
     def is_done(self) -> bool:
         return bool(self.page.url.endswith("/thanks"))
 
-    def answer(self, place: int = 0) -> str | None:
+    def answer(self, number: int = 0) -> str | None:
         """Answer what is shown, and return the key of what was chosen."""
         choices = self.page.locator("input[name=choice]")
         chosen = None
         if choices.count():
-            choices.nth(place).check()
-            chosen = choices.nth(place).get_attribute("value")
+            choices.nth(number).check()
+            chosen = choices.nth(number).get_attribute("value")
         if self.page.locator("input[name=ease]").count():
             self.page.locator("input[name=ease]").nth(3).check()
         # A page that is about to be replaced can still be looked at: wait for the next one.

@@ -107,10 +107,10 @@ def test_the_first_answer_stands_and_is_shown(client, link, light_storage, surve
     assert f'href="{httpx.URL(personal).path}"' in client.get(link).text
 
 
-@pytest.mark.parametrize("place", ["3", "thanks", "0", "-1", "99", "1e3", "٣", "9" * 400])
-def test_nobody_skips_ahead_or_elsewhere(client, link, place) -> None:
+@pytest.mark.parametrize("step", ["3", "thanks", "0", "-1", "99", "1e3", "٣", "9" * 400])
+def test_nobody_skips_ahead_or_elsewhere(client, link, step) -> None:
     page = begin(client, link)
-    answered = client.get(str(page.url).removesuffix("1") + place)
+    answered = client.get(str(page.url).removesuffix("1") + step)
     assert answered.url == page.url or answered.status_code == 422
     assert "Traceback" not in answered.text
 

@@ -35,9 +35,9 @@ def test_an_answer_is_there_after_the_database_is_opened_again(database, survey)
 def do_at_once(act: Callable[[int], Any], times: int) -> list[Any]:
     together = threading.Barrier(times)
 
-    def wait_and_act(place: int) -> Any:
+    def wait_and_act(number: int) -> Any:
         together.wait()
-        return act(place)
+        return act(number)
 
     with ThreadPoolExecutor(times) as threads:
         return list(threads.map(wait_and_act, range(times)))
@@ -46,8 +46,8 @@ def do_at_once(act: Callable[[int], Any], times: int) -> list[Any]:
 def test_an_answer_sent_many_times_is_stored_once(storage, survey) -> None:
     someone = storage.enter(survey, new_token(), "technical")
 
-    def send(place: int) -> bool:
-        return storage.answer(someone, "k15/match/1", str(place), 4, n_steps=5)
+    def send(number: int) -> bool:
+        return storage.answer(someone, "k15/match/1", str(number), 4, n_steps=5)
 
     stored = do_at_once(send, 6)
     assert sum(stored) == 1
