@@ -150,7 +150,7 @@ class TransformerClassifier(Rival):
         What is read of a document of more than `max_tokens`: its beginning and its end
         (``"head+tail"``), or all of it in windows whose logits are averaged (``"windows"``).
     epochs, patience, batch_size, learning_rate
-        Most epochs; most epochs in a row without improvement; most documents per step; and the
+        Most epochs; most epochs on end without improvement; most documents per step; and the
         highest learning rate of the transformer.
     random_state, device, verbose
         As for `ProtoryNetClassifier`.

@@ -22,7 +22,7 @@ Vectors = dict[str, NDArray[np.float32]]
 """The vectors of words, all of one size."""
 
 UNKNOWN = 0
-"""Row of every word that is not in the vocabulary."""
+"""Number of every word that is not in the vocabulary."""
 
 LONGEST_LINE = 1 << 17  # bytes; a word and its vector
 MOST_WORDS = 20_000_000
@@ -55,14 +55,14 @@ class Vocabulary:
         return len(self.words) + 1
 
     @cached_property
-    def _rows(self) -> dict[str, int]:
-        return {word: row for row, word in enumerate(self.words, start=UNKNOWN + 1)}
+    def _numbers(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.words, start=UNKNOWN + 1)}
 
     def encode(self, documents: Sequence[Sequence[str]], targets: NDArray[np.float32]) -> Corpus:
-        """Return documents, given as words, as rows; one without words is one unknown word."""
-        row_of = self._rows
+        """Return documents, given as words, as numbers; one without words is one unknown word."""
+        number_of = self._numbers
         words = chain.from_iterable(document or ("",) for document in documents)
-        flat = np.fromiter((row_of.get(word, UNKNOWN) for word in words), np.int64)
+        flat = np.fromiter((number_of.get(word, UNKNOWN) for word in words), np.int64)
         lengths = np.array([max(1, len(document)) for document in documents], np.int64)
         return Corpus(torch.from_numpy(flat), torch.from_numpy(lengths), torch.from_numpy(targets))
 
@@ -152,24 +152,24 @@ def _parse_vector(numbers: list[bytes], dimensions: int, where: str) -> NDArray[
 
 def _read_folder(folder: Path, wanted: dict[bytes, str]) -> Vectors:
     matrix = _open_matrix(folder / "vectors.npy")
-    rows: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     count = 0
     for count, line in _lines(folder / "words.txt"):
         word = wanted.get(line.strip())
         if word is not None:
-            rows.setdefault(word, count - 1)
+            numbers.setdefault(word, count - 1)
     if count != len(matrix):
         raise InputError(f"{folder} has {count} words but {len(matrix)} vectors.")
     with np.errstate(over="ignore"):
-        vectors = np.asarray(matrix[list(rows.values())], np.float32)
+        vectors = np.asarray(matrix[list(numbers.values())], np.float32)
     if not np.isfinite(vectors).all():
         raise InputError(f"{folder / 'vectors.npy'} holds numbers that are not finite.")
-    return dict(zip(rows, vectors, strict=True))
+    return dict(zip(numbers, vectors, strict=True))
 
 
 def _open_matrix(path: Path) -> NDArray[np.floating]:
     try:
-        # Mapped, not read: only the rows of the words wanted are ever needed.
+        # Mapped, not read: only the vectors of the words wanted are ever needed.
         matrix: NDArray[np.floating] = np.lib.format.open_memmap(path, mode="r")
     except (ValueError, EOFError, SyntaxError, OverflowError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

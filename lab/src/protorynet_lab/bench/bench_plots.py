@@ -80,32 +80,32 @@ def draw_curves(across: str, panels: Mapping[str, Curves]) -> str:
 
 
 def draw_heat_map(
-    rows: tuple[str, Sequence[float]],
-    columns: tuple[str, Sequence[float]],
+    down: tuple[str, Sequence[float]],
+    across: tuple[str, Sequence[float]],
     values: Mapping[tuple[float, float], float],
 ) -> str:
     """Return accuracies by two settings, each with its name and values; the darker, the better."""
     import numpy as np
     from matplotlib.figure import Figure
 
-    cells = np.array([[values.get((a, b), np.nan) for b in columns[1]] for a in rows[1]])
+    cells = np.array([[values.get((a, b), np.nan) for b in across[1]] for a in down[1]])
     high = max(values.values(), default=1.0)
     low = min([*values.values(), high - _LEAST_SHADES])
     with chart_style(_LOOK):
-        figure = Figure(figsize=(1 + 0.8 * len(columns[1]), 0.8 + 0.45 * len(rows[1])))
+        figure = Figure(figsize=(1 + 0.8 * len(across[1]), 0.8 + 0.45 * len(down[1])))
         axes = figure.subplots()
         span = high - low
         axes.pcolormesh(
             cells, cmap="Blues", vmin=low - 0.1 * span, vmax=high + 0.1 * span, edgecolor="white"
         )
-        for (row, column), value in np.ndenumerate(cells):
+        for (y, x), value in np.ndenumerate(cells):
             colour = "white" if value > low + 0.6 * span else INK
             text = format_figure(None if np.isnan(value) else float(value))
-            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour)
-        axes.set_xticks(np.arange(len(columns[1])) + 0.5, [f"{value:g}" for value in columns[1]])
-        axes.set_yticks(np.arange(len(rows[1])) + 0.5, [f"{value:g}" for value in rows[1]])
-        axes.set_xlabel(columns[0])
-        axes.set_ylabel(rows[0], rotation=0)
+            axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", color=colour)
+        axes.set_xticks(np.arange(len(across[1])) + 0.5, [f"{value:g}" for value in across[1]])
+        axes.set_yticks(np.arange(len(down[1])) + 0.5, [f"{value:g}" for value in down[1]])
+        axes.set_xlabel(across[0])
+        axes.set_ylabel(down[0], rotation=0)
         axes.xaxis.set_label_position("top")
         axes.tick_params(length=0, labeltop=True, labelbottom=False)
         axes.spines[:].set_visible(False)

@@ -313,7 +313,7 @@ def _write_moment(value: Any) -> str | None:
 
 
 class Tally:
-    """What is counted of documents, of which rows in the file and texts are known."""
+    """What is counted of documents, of which the rising rows in the file and texts are known."""
 
     def __init__(
         self,
@@ -338,7 +338,8 @@ class Tally:
         for document, each in zip(documents.tolist(), reading.probabilities, strict=True):
             self._labels[document] = self._model.labels.name_of(each)
         k = len(self._top)
-        found = nearest_sentences(reading, sentences, documents, k, most=_SENTENCES_SHOWN)
+        rows = self._rows[documents]
+        found = nearest_sentences(reading, sentences, rows, k, most=_SENTENCES_SHOWN)
         for position, new in enumerate(found):
             worst_first = sorted(
                 (*self._top[position], *new), key=lambda near: (near.similarity, -near.rows[0])
@@ -392,14 +393,15 @@ class Tally:
             "scores": dict(item.scores),
             "n_documents": int(counts.sum()),
             "counts": counts.tolist(),
-            "top": [
-                {
-                    "row": int(self._rows[near.rows[0]]),
-                    "sentence": near.text,
-                    "similarity": near.similarity,
-                    "label": self._labels[near.rows[0]],
-                    "text": shorten(self._texts[near.rows[0]]),
-                }
-                for near in self._top[position]
-            ],
+            "top": [self._view_sentence(near) for near in self._top[position]],
+        }
+
+    def _view_sentence(self, near: Neighbour) -> dict[str, Any]:
+        document = int(np.searchsorted(self._rows, near.rows[0]))
+        return {
+            "row": near.rows[0],
+            "sentence": near.text,
+            "similarity": near.similarity,
+            "label": self._labels[document],
+            "text": shorten(self._texts[document]),
         }
