@@ -51,7 +51,7 @@ def measure(encoders: dict[str, Encoder], train: Documents, test: Documents, see
         if number:
             continue
         for other, form in encoders.items():
-            if form.dimension == encoder.dimension and other.partition(":")[2] != "static":
+            if other.partition(":")[2] != "static" and form.dimension == encoder.dimension:
                 model.encoder_ = form
                 read = model.predict(test[0])
                 through[other] = float(np.mean(read == truth))

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from protorynet.encoders import Embeddings, load_encoder
 from protorynet.explain import learn_automaton
+from protorynet.labels import LabelCode
 from protorynet.model import Model
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
 from protorynet.prototypes import distinct_candidates, k_medoids
@@ -100,7 +101,7 @@ def run_of(n: int) -> tuple[Run, ProtoryNetwork]:
         candidates=torch.arange(n),
         source=AdaptedSource(base, adapter),
         settings=SETTINGS,
-        task="multiclass",
+        labels=LabelCode((0, 1), "multiclass"),
         seed=0,
     )
     reader = Reader(PROTOTYPES, 2, hidden=SETTINGS.reader_size, layers=1, dropout=0.0)
@@ -140,7 +141,7 @@ def training(n: int, _: int) -> float:
     optimiser, stage = adam(module, run), Stage("train", 1, 1)
 
     def loss(batch: Any) -> torch.Tensor:
-        return batch_loss(network, run.source, batch, run.task)
+        return batch_loss(network, run.source, batch, run.labels.task)
 
     return timed(lambda: train_one_epoch(module, run, optimiser, stage, 0, loss))
 

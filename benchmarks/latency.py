@@ -80,12 +80,12 @@ def main() -> None:
                 for precision in ("float32", "int8"):
                     exported = Path(name) / precision
                     export_onnx(model.predictor, exported, precision=precision)
-                    scorer = open_predictor(exported, cache=False)
+                    predictor = open_predictor(exported, cache=False)
                     result["ways"][f"ONNX, {precision}"] = {
                         "seconds_to_first_explanation": start_up(
                             "explain", exported, TEXTS[0], "--json"
                         ),
-                        **latency(scorer.score),
+                        **latency(predictor.predict),
                     }
     print(json.dumps(result, indent=2))
     if options.json:

@@ -26,7 +26,8 @@ from safetensors.torch import load_file, save_file
 
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.encoders import load_encoder
-from protorynet.inference import fit_with_ray, ray_session
+from protorynet.inference import ray_session
+from protorynet.ray_training import fit_with_ray
 
 RESULT = Path(__file__).parents[1] / "docs" / "performance" / "ray-training.json"
 

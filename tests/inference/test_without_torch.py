@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-_HEAVY = ("torch", "transformers", "sklearn", "pandas", "scipy", "onnx")
+_HEAVY = ("torch", "transformers", "sklearn", "pandas", "scipy", "safetensors", "onnx")
 # As where they are not installed: None in sys.modules would be seen by those who only look there.
 _BLOCKED = """
 import sys

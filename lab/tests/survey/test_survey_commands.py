@@ -134,10 +134,10 @@ def test_a_dry_run_is_marked_and_left_out_of_the_analysis(file, run, encoder) ->
         (["invite", "FILE", "--address", "survey.example.org"], "should begin with http"),
         (["dry-run", "FILE", "--judge", "ENCODER"], "cannot judge it independently"),
         (["create", "k6", "--data", "reviews.csv", "--call", "0"], "LABEL=WORDS"),
+        (["create", "k6", "--data", "reviews.csv", "-o", "FILE"], "exists already"),
     ],
 )
 def test_wrong_usage_is_told_in_one_line(run, words, message, file, tiny_bert_folder) -> None:
-    known = {"FILE": file, "ENCODER": tiny_bert_folder}
     with pytest.raises(InputError, match=message) as refused:
-        run(*(known.get(word, word) for word in words))
+        run(*({"FILE": file, "ENCODER": tiny_bert_folder}.get(word, word) for word in words))
     assert "\n" not in str(refused.value)

@@ -97,7 +97,7 @@ class Segment:
             if path == self.keys_path or not isinstance(error, FileNotFoundError):
                 return None
         except Exception:  # noqa: S110
-            pass  # NumPy raises many types for a damaged header; the file is of no use
+            pass  # NumPy raises many types for a damaged file: it goes, to be encoded again
         self.remove()
         return None
 

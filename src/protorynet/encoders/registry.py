@@ -296,7 +296,7 @@ def _hub_folder(name: str, *, fetch: bool) -> Path:
             if all((folder / file).exists() for file in needed):
                 return folder
         except (OSError, ValueError):
-            pass  # nothing of it is here
+            pass  # none of it here, or unreadable; fetching tells what is wrong
         if not fetch:
             raise EncoderError(
                 f"the encoder {name!r} is not on this machine and fetching is off; {_REMEDY}"

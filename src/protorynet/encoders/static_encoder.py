@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load, save
 
 from protorynet.encoders.embedding_cache import EmbeddingCache, keep_file, read_kept
 from protorynet.encoders.encoder_folder import hash_recipe
@@ -125,6 +124,8 @@ class StaticEncoder:
 
 def find_static(teacher: TransformerEncoder) -> StaticEncoder | None:
     """Return the encoder that was distilled before and kept beside the embeddings, or None."""
+    from safetensors.numpy import load
+
     fingerprint = _fingerprint(teacher.fingerprint)
     # Distilling a damaged one again costs a minute and mends it.
     kept = read_kept(_kept_vectors(fingerprint))
@@ -136,6 +137,8 @@ def find_static(teacher: TransformerEncoder) -> StaticEncoder | None:
 
 def make_static(teacher: TransformerEncoder) -> StaticEncoder:
     """Return the static encoder of a teacher, distilled unless it is kept already."""
+    from safetensors.numpy import save
+
     if (kept := find_static(teacher)) is not None:
         return kept
     encoder = StaticEncoder.distil(teacher, progress=True)

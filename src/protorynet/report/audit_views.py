@@ -133,7 +133,7 @@ def _format_example(example: dict[str, Any]) -> str:
     if repeated := example.get("repeated"):
         line += f" (for example: {repeated[0]})"
     if "times" in example:
-        line += f" ({example['times']:,} times"
+        line += " (once" if example["times"] == 1 else f" ({example['times']:,} times"
         if "class" in example:
             line += f", {format_percent(example['class_rate'])} of them {example['class']}"
         line += ")"

@@ -127,6 +127,9 @@ def create(
     if output is not None:
         if output.suffix.lower() != ".json":
             raise InputError(f"-o {output} should end in .json.")
+        if output.exists():
+            # It may have been corrected by hand, and people may be answering it.
+            raise InputError(f"{output} exists already. Choose another name, or remove it.")
         check_writable(output)
     table = read_documents(
         data, text=text, label=label, split=split, prefer_split="test", skip_empty=True
