@@ -312,16 +312,16 @@ def test_forged_prototypes_and_edits_are_refused_or_of_use(damaged, name):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda t: t.pop("network.prototypes"),
+        lambda t: t.pop("network.members"),
         lambda t: t.pop("centring.mean"),
         lambda t: t.pop("centring.scale"),
         lambda t: t.pop("network.reader.head.bias"),
         lambda t: t.pop("adapter.up.weight"),
         lambda t: t.update({"network.more": torch.zeros(2)}),
-        lambda t: t.update({"network.prototypes": t["network.prototypes"][:-1]}),
-        lambda t: t.update({"network.prototypes": t["network.prototypes"][:, :-1].contiguous()}),
-        lambda t: t.update({"network.prototypes": t["network.prototypes"][:0]}),
-        lambda t: t.update({"network.prototypes": torch.zeros(())}),
+        lambda t: t.update({"network.members": t["network.members"][:-1]}),
+        lambda t: t.update({"network.members": t["network.members"][:, :-1].contiguous()}),
+        lambda t: t.update({"network.members": t["network.members"][:0]}),
+        lambda t: t.update({"network.members": torch.zeros(())}),
         lambda t: t.update({"centring.mean": torch.zeros(())}),
         lambda t: t.update({"centring.mean": torch.zeros(4, 8)}),
         lambda t: t.update({"centring.scale": torch.zeros(2)}),
@@ -431,10 +431,10 @@ def test_a_log_of_edits_cannot_be_added_or_hidden(edited, broken, damaged):
     "change",
     [
         lambda t: t.clear(),
-        lambda t: t.pop("1.network.prototypes"),
+        lambda t: t.pop("1.network.members"),
         lambda t: t.update({"1.network.more": torch.zeros(2)}),
-        lambda t: t.update({"3.network.prototypes": t["3.network.prototypes"][:-1]}),
-        lambda t: t.update({"3.network.prototypes": t["3.network.prototypes"] * torch.nan}),
+        lambda t: t.update({"3.network.members": t["3.network.members"][:-1]}),
+        lambda t: t.update({"3.network.members": t["3.network.members"] * torch.nan}),
     ],
 )
 def test_forged_states_are_refused(damaged, change):

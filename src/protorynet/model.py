@@ -15,7 +15,14 @@ from protorynet.data import Splitter
 from protorynet.encoders import Embeddings, Encoder
 from protorynet.errors import EncoderError, InputError
 from protorynet.labels import LabelCode
-from protorynet.network import Adapter, Centring, ProtoryNetwork, match_sentences, read_matches
+from protorynet.network import (
+    Adapter,
+    Centring,
+    Evidence,
+    ProtoryNetwork,
+    match_sentences,
+    read_matches,
+)
 from protorynet.prototypes import EditLog, Edits, Prototypes, PruningPoint, apply_edits
 from protorynet.reading import Reading
 from protorynet.settings import Settings
@@ -121,10 +128,13 @@ class Model:
     automata
         What the model does for each class, in the order of the labels, as an automaton. None at
         all where an edit made them stale, and in models from before they were kept.
+    familiar
+        The least similarity to a member at which a sentence is familiar; nearly all sentences of
+        held-out documents have it. 0 where it is not known.
     """
 
     centring: Centring
-    adapter: Adapter | None
+    adapter: Adapter | Evidence | None
     network: ProtoryNetwork
     prototypes: Prototypes
     labels: LabelCode
@@ -134,11 +144,12 @@ class Model:
     training: TrainingRecord
     edits: EditLog = field(default_factory=EditLog)
     automata: tuple[Automaton, ...] = ()
+    familiar: float = 0.0
 
     @property
     def device(self) -> torch.device:
         """Where the network's weights lie."""
-        return self.network.prototypes.device
+        return self.network.members.device
 
     @torch.inference_mode()
     def embed(self, vectors: NDArray[np.float32]) -> torch.Tensor:
@@ -149,8 +160,8 @@ class Model:
                 f"vectors of {len(self.centring.mean)}."
             )
         if not len(vectors):
-            return self.network.prototypes[:0]
-        embedded = torch.empty((len(vectors), self.network.prototypes.shape[1]), device=self.device)
+            return self.network.members[:0]
+        embedded = torch.empty((len(vectors), self.network.members.shape[1]), device=self.device)
         # Block by block, for what lies between the two may not be as large as they are.
         for start in range(0, len(vectors), _VECTORS_PER_BLOCK):
             block = slice(start, start + _VECTORS_PER_BLOCK)

@@ -39,6 +39,10 @@ class Reading:
         For each document, and for each sentence: the probabilities of the classes at the
         end, and after reading up to and including the sentence. Empty where the sentences
         were matched, but not read yet.
+    members, runner_up_members
+        Position of the member that each sentence is like, among the members of all prototypes,
+        and that of the nearest member of another prototype. Where they are not given, every
+        prototype has one member, at its own position.
     empty
         Positions of the documents without a sentence among all those given.
     dense
@@ -62,6 +66,13 @@ class Reading:
     running: NDArray[np.float32] = field(default_factory=_not_read)
     empty: NDArray[np.int64] = field(default_factory=_no_documents)
     dense: NDArray[np.float32] | None = None
+    members: NDArray[np.int64] = field(default_factory=_no_documents)
+    runner_up_members: NDArray[np.int64] = field(default_factory=_no_documents)
+
+    def __post_init__(self) -> None:
+        if len(self.members) != len(self.prototypes):
+            object.__setattr__(self, "members", self.prototypes)
+            object.__setattr__(self, "runner_up_members", self.runner_up)
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -84,6 +95,8 @@ class Reading:
             self.runner_up_similarities[sentences],
             lengths,
             dense=None if self.dense is None else self.dense[sentences],
+            members=self.members[sentences],
+            runner_up_members=self.runner_up_members[sentences],
         )
 
     def part(self, chosen: NDArray[np.bool_]) -> Reading:
@@ -98,6 +111,7 @@ class Reading:
     def join(cls, parts: Sequence[Reading]) -> Reading:
         """Return the documents of several readings one after the other, not read."""
         names = ("prototypes", "similarities", "runner_up", "runner_up_similarities", "lengths")
+        names += ("members", "runner_up_members")
         joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         dense = [part.dense for part in parts if part.dense is not None]
         return cls(**joined, dense=np.concatenate(dense) if dense else None)
@@ -127,7 +141,12 @@ class Reading:
     def with_full_similarity(self) -> Reading:
         """Return the trajectories, not read, with every similarity 1: the prototype ids alone."""
         ones = np.ones_like(self.similarities)
-        return Reading(self.prototypes, ones, self.runner_up, ones, self.lengths)
+        return replace(
+            self.take(np.arange(len(ones)), self.lengths),
+            similarities=ones,
+            runner_up_similarities=ones,
+            dense=None,
+        )
 
     def paths(self, ids: Sequence[Any] | NDArray[Any]) -> list[NDArray[Any]]:
         """Return the ids of the prototypes of each document, given those of all prototypes."""

@@ -45,6 +45,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     name: (low, high)
     for names, low, high in (
         ("n_prototypes min_prototypes max_prototypes", 2, 100_000),
+        ("members", 1, 10_000),
         ("psi_squared eta", 1e-6, 1e6),
         ("gamma", 1.0, 1e12),
         ("temperature", 1e-4, 100.0),
@@ -78,6 +79,11 @@ class Settings:
     min_prototypes, max_prototypes
         The fewest and the most prototypes pruning may leave. Two prototypes often classify as
         well as twenty, but a trajectory over two says little. The floor is never above the most.
+    members
+        How many real sentences, its members, a prototype may have on average. 1 is the paper's
+        model: every prototype is one sentence. With more, a prototype is a family of sentences of
+        one kind and one tone; up to six classes a model has `max_prototypes` families at most,
+        else three per class. Then the settings of k-medoids, projection and pruning do nothing.
     distance, psi_squared
         The metric d and the constant ψ² of the similarity exp(−d / ψ²).
     selection
@@ -138,6 +144,7 @@ class Settings:
     n_prototypes: int = 100
     min_prototypes: int = 20
     max_prototypes: int = 20
+    members: int = 50
     distance: Distance = "euclidean"
     psi_squared: float = 1.0
     selection: Selection = "straight_through"
@@ -169,7 +176,7 @@ class Settings:
     full_epochs: int = 2
     full_retrain_epochs: int = 4
     full_batch_size: int = 64
-    full_anchor: float = 0.1
+    full_anchor: float = 1.0
     full_balance: float = 0.1
     encoder_learning_rate: float = 7e-5
     project_every: int = 10
@@ -191,6 +198,11 @@ class Settings:
                     raise SettingsError(f"{name}={value!r} should be true or false.")
             else:
                 self._check_number(name, value, whole=hint is int)
+        if self.members > 1 and not (self.exact and self.selection == "straight_through"):
+            raise SettingsError(
+                f"members={self.members} needs exact=true and selection='straight_through'; with "
+                f"selection={self.selection!r} and exact={str(self.exact).lower()} give members=1."
+            )
         # Who asks for few prototypes at most need not lower the floor as well.
         object.__setattr__(self, "min_prototypes", min(self.min_prototypes, self.max_prototypes))
 
@@ -237,7 +249,9 @@ class Settings:
 
 _PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
+    "single": {"members": 1, "full_anchor": 0.1},
     "paper": {
+        "members": 1,
         "n_prototypes": 200,
         "min_prototypes": 2,
         "max_prototypes": 200,
@@ -271,7 +285,11 @@ _PRESETS: dict[str, dict[str, Any]] = {
 
 
 def preset(name: str) -> Settings:
-    """Return a named set of hyper-parameters: ``"default"`` or ``"paper"``."""
+    """Return a named set of hyper-parameters.
+
+    ``"default"``: prototypes are families of sentences; ``"single"``: each is one sentence, trained
+    as well as is known; ``"paper"``: each is one sentence, with the paper's values.
+    """
     if name not in _PRESETS:
         listed = ", ".join(repr(known) for known in _PRESETS)
         raise SettingsError(f"there is no preset {name!r}; the presets are {listed}.")

@@ -3,8 +3,9 @@
 ::
 
     config.json         format_version, classes, encoder, splitter, settings, training, checksums
-    model.safetensors   corpus mean, adapter, prototypes, reader
-    prototypes.json     id, sentence, source row, usage, scores, class rates and name
+    model.safetensors   corpus mean, adapter, members, reader
+    prototypes.json     id, headline, source row, usage, scores, class rates, name, words and
+                        members of each prototype
     automata.json       the automaton of each class; only if the model holds them
     README.md           the model card
     encoder/            the fine-tuned encoder; only where training changed it
@@ -34,7 +35,7 @@ from protorynet.errors import ModelFormatError, SettingsError
 from protorynet.files import check_replaceable, read_limited, replaced_directory
 from protorynet.labels import LabelCode, read_labels
 from protorynet.model import EncoderRecord, Model, TrainingRecord
-from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
+from protorynet.network import Adapter, Centring, Evidence, ProtoryNetwork, Reader
 from protorynet.prototypes import EditEntry, EditLog, PastState, Prototype, Prototypes
 from protorynet.records import DAMAGE, digest_values, json_object, read_record
 from protorynet.report import model_card
@@ -45,13 +46,15 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT_VERSION", "check_free", "is_model_directory", "load_model", "save_model"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _CONFIG, _WEIGHTS, _PROTOTYPES = "config.json", "model.safetensors", "prototypes.json"
 _CARD, _ENCODER, _AUTOMATA = "README.md", "encoder", "automata.json"
 _EDITS, _STATES = "edits.json", "edits.safetensors"
 _EXPORTED = "export.json"  # what an exported model has in a configuration's place
 _MARKS = (_CONFIG, _WEIGHTS, _PROTOTYPES)
 _OURS = {*_MARKS, _CARD, _ENCODER, _EDITS, _STATES, _AUTOMATA}
+# In version 1 every prototype is one sentence.
+_READABLE_VERSIONS = (1, FORMAT_VERSION)
 _LARGEST_JSON = 64 * 2**20
 _LARGEST_WEIGHTS = 4 * 2**30
 
@@ -80,6 +83,7 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
         "splitter": model.splitter,
         "settings": model.settings.to_dict(),
         "training": model.training.to_dict(),
+        "familiar": model.familiar,
     }
     files = {_WEIGHTS: weights, _PROTOTYPES: prototypes}
     if model.automata:
@@ -126,9 +130,10 @@ def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
         )
     config = json_object(path / _CONFIG, _read(path / _CONFIG, _LARGEST_JSON))
     version = config.get("format_version")
-    if version != FORMAT_VERSION:
+    if version not in _READABLE_VERSIONS:
         raise ModelFormatError(
-            f"{path} has format_version {version!r}, but this release reads {FORMAT_VERSION}. "
+            f"{path} has format_version {version!r}, but this release reads up to "
+            f"{FORMAT_VERSION}. "
             "Load it with the release that wrote it, or train again."
         )
     try:
@@ -167,18 +172,21 @@ def _build(config: dict[str, Any], path: Path) -> Model:
     tensors = _read_weights(path / _WEIGHTS, checksums[_WEIGHTS])
     listed = _read_json(path / _PROTOTYPES, checksums)
     labels = read_labels(config["classes"], config["task"])
-    settings = Settings.from_dict(config["settings"])
+    of_version_1 = {"members": 1} if config["format_version"] == 1 else {}
+    settings = Settings.from_dict({**of_version_1, **config["settings"]})
+    prototypes = _prototypes(listed, labels)
     centring = Centring(tensors["centring.mean"], float(tensors["centring.scale"]))
     model = Model(
         centring=centring,
-        adapter=_adapter(_below(tensors, "adapter."), settings, centring),
-        network=_network(tensors, settings, len(labels.classes)),
-        prototypes=_prototypes(listed, labels),
+        adapter=_adapter(_below(tensors, "adapter."), settings, centring, labels),
+        network=_network(tensors, settings, len(labels.classes), prototypes.sizes),
+        prototypes=prototypes,
         labels=labels,
         encoder=read_record(EncoderRecord, config["encoder"]),
         splitter=config["splitter"],
         settings=settings,
         training=read_record(TrainingRecord, config["training"]),
+        familiar=float(config.get("familiar", 0.0)),
     )
     _check_agreement(model)
     model = replace(model, automata=_automata(config, path, model))
@@ -251,10 +259,11 @@ def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
     states = []
     for entry in values["states"]:
         number, n_classes = int(entry["number"]), len(model.labels.classes)
+        prototypes = _prototypes(entry, model.labels)
         state = PastState(
             number,
-            _network(_below(tensors, f"{number}."), model.settings, n_classes),
-            _prototypes(entry, model.labels),
+            _network(_below(tensors, f"{number}."), model.settings, n_classes, prototypes.sizes),
+            prototypes,
             _past_automata(entry.get("automata"), kept),
         )
         _check_agreement(replace(model, network=state.network, prototypes=state.prototypes))
@@ -296,17 +305,17 @@ def _edit_files(log: EditLog) -> dict[str, bytes]:
 
 def _check_agreement(model: Model) -> None:
     """Refuse parts that are each valid but do not belong together."""
-    vectors, names = model.network.prototypes, model.labels.names
+    vectors, names = model.network.members, model.labels.names
     if model.splitter not in get_args(Splitter):
         raise ValueError(f"splitter {model.splitter!r} is unknown")
-    if vectors.shape != (len(model.prototypes), len(model.centring.mean)):
-        raise ValueError(f"prototypes of shape {tuple(vectors.shape)}")
-    if len({item.id for item in model.prototypes}) < len(model.prototypes):
-        raise ValueError("two prototypes have the same id")
-    if any(
-        names != tuple(of) for item in model.prototypes for of in (item.scores, item.class_rate)
-    ):
-        raise ValueError("the prototypes have other classes than the model")
+    members, width = model.prototypes.members, len(model.centring.mean)
+    if isinstance(model.adapter, Evidence):
+        width = model.adapter.width
+    if vectors.shape != (len(members), width):
+        raise ValueError(f"members of shape {tuple(vectors.shape)}")
+    if not 0 <= model.familiar <= 1:
+        raise ValueError(f"familiar is {model.familiar}")
+    model.prototypes.check()
     if len(model.training.class_frequencies) != len(names):
         raise ValueError(f"{len(model.training.class_frequencies)} class frequencies")
 
@@ -325,26 +334,35 @@ def _tensors(model: Model) -> dict[str, torch.Tensor]:
 
 
 def _adapter(
-    tensors: dict[str, torch.Tensor], settings: Settings, centring: Centring
-) -> Adapter | None:
+    tensors: dict[str, torch.Tensor], settings: Settings, centring: Centring, labels: LabelCode
+) -> Adapter | Evidence | None:
     if not tensors:
         return None
     dimension = len(centring.mean)
+    adapter: Adapter | Evidence
     # Built without memory, so that a wrong size in the settings costs nothing before it is seen.
     with torch.device("meta"):
-        adapter = Adapter(dimension, settings.adapter_size, unit_length=centring.unit_length)
+        if "weight" in tensors:
+            hidden = len(tensors["down.bias"])
+            adapter = Evidence(dimension, hidden, len(labels.classes), labels.task)
+        else:
+            adapter = Adapter(dimension, settings.adapter_size, unit_length=centring.unit_length)
     adapter.load_state_dict(tensors, assign=True)
     return adapter.eval().requires_grad_(False)
 
 
 def _network(
-    tensors: dict[str, torch.Tensor], settings: Settings, n_classes: int
+    tensors: dict[str, torch.Tensor], settings: Settings, n_classes: int, sizes: tuple[int, ...]
 ) -> ProtoryNetwork:
-    vectors = tensors["network.prototypes"]
+    state = _below(tensors, "network.")
+    if "prototypes" in state:  # as version 1 names them
+        state["members"] = state.pop("prototypes")
+    if len(state["members"]) != sum(sizes):
+        raise ValueError(f"{len(state['members'])} vectors of {sum(sizes)} members")
     with torch.device("meta"):
-        reader = Reader.of(settings, len(vectors), n_classes)
-    network = ProtoryNetwork(vectors, reader, settings)
-    network.load_state_dict(_below(tensors, "network."), assign=True)
+        reader = Reader.of(settings, len(sizes), n_classes)
+    network = ProtoryNetwork(state["members"], reader, settings, sizes)
+    network.load_state_dict(state, assign=True)
     return network.eval().requires_grad_(False)
 
 

@@ -69,7 +69,7 @@ def test_each_step_shows_the_nearest_prototype_and_its_scores(clf, encoder, unse
     model, known = clf.model_, {item.id: item for item in clf.prototypes_}
     for step in clf.explain(unseen_reviews.texts[0]).sentences:
         vector = model.embed(encoder.encode([step.text])).double()[0]
-        distances = (model.network.prototypes.double() - vector).norm(dim=1)
+        distances = (model.network.members.double() - vector).norm(dim=1)
         order = distances.argsort()[:2].tolist()
         assert [step.prototype, step.runner_up] == [clf.prototypes_[k].id for k in order]
         closeness = np.exp(-distances[order[0]].item() / model.settings.psi_squared)

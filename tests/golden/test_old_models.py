@@ -57,7 +57,7 @@ def test_an_old_model_has_exact_prototypes_and_no_automata(clf, encoder):
     assert clf.model_.automata == ()
     if clf.encoder_ is not None:
         vectors = clf.model_.embed(encoder.encode([item.sentence for item in clf.prototypes_]))
-        assert float((vectors - clf.model_.network.prototypes).abs().max()) < 1e-5
+        assert float((vectors - clf.model_.network.members).abs().max()) < 1e-5
 
 
 def test_an_old_model_can_be_saved_again(clf, expected, tmp_path):

@@ -123,7 +123,7 @@ def test_the_graph_says_what_the_model_says(base, options):
     are_equal = options.pop("equal", False)
     model = made(base, **options)
     if are_equal:  # of two equal prototypes the first is chosen
-        model.network.prototypes.data[3] = model.network.prototypes.data[1]
+        model.network.members.data[3] = model.network.members.data[1]
     embeddings, lengths = documents()
     expected = model.read(model.match(embeddings, lengths))
     reading = opened(model).read(embeddings, lengths)

@@ -72,7 +72,7 @@ def weights(network: ProtoryNetwork) -> torch.Tensor:
 def test_a_dropped_prototype_is_gone_and_the_others_keep_ids_vectors_and_weights(network, edit):
     edited = edit(drop=[7])
     assert edited.prototypes.ids.tolist() == [4, 2, 9]
-    assert edited.network.prototypes.tolist() == [_VECTORS[0], _VECTORS[2], _VECTORS[3]]
+    assert edited.network.members.tolist() == [_VECTORS[0], _VECTORS[2], _VECTORS[3]]
     assert torch.equal(weights(edited.network), weights(network)[:, [0, 2, 3]])
 
 
@@ -112,7 +112,7 @@ def test_a_replaced_prototype_has_the_new_vector_and_its_old_weights(network, ed
     edited = edit([3.0, 3.0], replace={2: "The room was cold."})
     item = edited.prototypes[2]
     assert (item.id, item.sentence, item.row) == (2, "The room was cold.", None)
-    assert edited.network.prototypes[2].tolist() == [3.0, 3.0]
+    assert edited.network.members[2].tolist() == [3.0, 3.0]
     assert torch.equal(weights(edited.network), weights(network))
 
 

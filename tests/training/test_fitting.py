@@ -31,21 +31,21 @@ def fitted(reviews, encoder, quick):
 def exactness(clf: ProtoryNetClassifier) -> float:
     """Return the largest difference of a prototype's vector and its sentence encoded again."""
     vectors = clf.encoder_.encode([item.sentence for item in clf.prototypes_])
-    return float((clf.model_.embed(vectors) - clf.model_.network.prototypes).abs().max())
+    return float((clf.model_.embed(vectors) - clf.model_.network.members).abs().max())
 
 
 def check_prototypes(clf: ProtoryNetClassifier, texts: list[str]) -> None:
     settings, model = clf.model_.settings, clf.model_
     assert exactness(clf) < 1e-5
     assert 1 <= len(clf.prototypes_) <= settings.max_prototypes
-    assert len(model.network.prototypes) == len(clf.prototypes_)
+    assert len(model.network.members) == len(clf.prototypes_)
     sentences = [item.sentence for item in clf.prototypes_]
     assert len(set(sentences)) == len(sentences)
     for item in clf.prototypes_:
         assert item.usage > 0
         assert item.sentence in texts[item.row]
         assert sum(item.class_rate.values()) == pytest.approx(1)
-    distances = torch.cdist(model.network.prototypes, model.network.prototypes)
+    distances = torch.cdist(model.network.members, model.network.members)
     assert (distances + torch.eye(len(distances)) > 1e-4).all()
     assert sorted(item.id for item in clf.prototypes_) == list(range(1, len(sentences) + 1))
 
@@ -183,7 +183,7 @@ def test_predictions_are_what_the_network_computes_in_training(selection, encode
     network, lengths = clf.model_.network, torch.from_numpy(clf.read(reviews.texts).lengths)
     _, embeddings = clf.prepare(list(reviews.texts))
     embedded = clf.model_.embed(embeddings.vectors[embeddings.index])
-    steps = network.steps(pairwise_distance(embedded, network.prototypes))
+    steps = network.steps(pairwise_distance(embedded, network.members))
     padded = pad_documents(steps, lengths, int(lengths.max()))
     expected = torch.softmax(at_last_sentence(network.reader(padded), lengths), dim=-1).numpy()
     np.testing.assert_allclose(clf.predict_proba(reviews.texts), expected, atol=1e-3)

@@ -77,7 +77,7 @@ def test_every_combination_gives_a_finite_loss_with_finite_gradients(
 ):
     network = make_network(Settings(selection=selection, accuracy_loss=loss, distance=distance))
     sentences = make_source(source)
-    network.prototypes.data.copy_(sentences.base[:K])  # at no distance, where roots have no slope
+    network.members.data.copy_(sentences.base[:K])  # at no distance, where roots have no slope
     tied_index = TIED if tied else None
     value = batch_loss(network, sentences, make_batch(task), task, tied_index=tied_index)
     value.backward()
@@ -85,7 +85,7 @@ def test_every_combination_gives_a_finite_loss_with_finite_gradients(
     assert value.isfinite()
     assert found
     assert all(gradient.isfinite().all() for gradient in found)
-    assert (network.prototypes.grad is None) == tied
+    assert (network.members.grad is None) == tied
 
 
 @pytest.mark.parametrize("selection", ["paper", "dense"])
@@ -119,9 +119,9 @@ def test_blocks_give_what_all_sentences_at_once_give(monkeypatch):
     network = make_network(run.settings)
     embedded, base = run.source.embed_all(run.candidates), run.source.base[run.candidates]
     torch.testing.assert_close(embedded, run.source(run.candidates))
-    middles = cluster_means(base, embedded, network.prototypes.data)
+    middles = cluster_means(base, embedded, network.members.data)
     both = torch.cat([embedded, base], dim=1)
-    expected = project(torch.cat([network.prototypes.data, middles], dim=1), both)
+    expected = project(torch.cat([network.members.data, middles], dim=1), both)
     vectors = np.random.default_rng(0).normal(2, 1, size=(50, 4)).astype(np.float32)
     centring = Centring(torch.from_numpy(vectors.mean(axis=0)))
     monkeypatch.setattr(algorithm, "_CANDIDATES_PER_BLOCK", 7)
@@ -139,7 +139,7 @@ def test_the_first_prototypes_are_candidates_and_class_rates_are_means_of_labels
     run = make_run(make_source("frozen"))
     network = algorithm.initialise(run)
     candidates = run.source.base[run.candidates]
-    for prototype in network.prototypes.data:
+    for prototype in network.members.data:
         assert (candidates == prototype).all(dim=1).any()
     matched = np.random.default_rng(0).integers(K - 1, size=36)
     _, usage, rates = algorithm.score_prototypes(network, matched, run)

@@ -135,7 +135,7 @@ def test_without_resume_an_old_checkpoint_goes_and_the_users_files_stay(make, re
         path.write_text("keep me")
     first = make(epochs=1).fit(reviews.texts, reviews.labels)
     second = make(epochs=1).fit(reviews.texts, reviews.labels, checkpoint=checkpoint)
-    assert torch.equal(first.model_.network.prototypes, second.model_.network.prototypes)
+    assert torch.equal(first.model_.network.members, second.model_.network.members)
     assert [path.read_text() for path in mine] == ["keep me"] * 2
 
 

@@ -52,7 +52,7 @@ def test_a_replaced_prototype_is_the_embedding_of_its_sentence(reviews, encoder,
     number = clf.prototypes_[1].id
     clf.edit(replace={number: _NEW})
     vector = clf.model_.embed(encoder.encode([_NEW]))[0]
-    assert torch.equal(clf.model_.network.prototypes[1], vector)
+    assert torch.equal(clf.model_.network.members[1], vector)
     (step,) = clf.explain(_NEW).sentences
     assert (step.prototype, step.prototype_sentence) == (number, _NEW)
     assert step.similarity == pytest.approx(1.0, abs=1e-5)
@@ -161,7 +161,7 @@ def test_only_the_reader_learns_again_by_the_models_own_seed(trained, reviews, i
         assert record.accuracy_after > record.accuracy_before
         models.append(clf.model_)
     assert same_state(*models)
-    assert torch.equal(models[0].network.prototypes, before.network.prototypes[1:])
+    assert torch.equal(models[0].network.members, before.network.members[1:])
     assert torch.equal(models[0].adapter.up.weight, trained.model_.adapter.up.weight)
     assert not any(parameter.requires_grad for parameter in models[0].network.parameters())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from protorynet.explain.likeness import (
     Encode,
     Judge,
     compare_before_training,
+    measure_coherence,
     measure_duplicates,
     measure_match_quality,
     measure_semantics,
@@ -67,6 +68,22 @@ _MEANINGS = {
     "projection_drop": (
         "Validation accuracy lost when the prototypes that training had left free became real "
         "sentences. Well above 0: the sentences shown say less than what the model had learned."
+    ),
+    "family_coherence": (
+        "How often the judge finds two members of one prototype more like each other than like a "
+        "member of another. One half would be chance: prototypes that are mixtures."
+    ),
+    "family_spread": (
+        "How far the class rates of a prototype's members lie apart: their standard deviation, "
+        "without what chance adds. High: a prototype has members of several tones."
+    ),
+    "unfamiliar_sentences": (
+        "Share of the sentences that are less like any member than nearly all held-out sentences "
+        "were in training. Much above 0.01: these texts are of another kind than the training data."
+    ),
+    "score_error": (
+        "Mean difference, by use, of a prototype's score and the share of the class among the "
+        "documents of the sentences matched to it. High: the scores exaggerate."
     ),
     "score_calibration": (
         "Correlation, over the prototypes, of the model's score with the share of the class among "
@@ -183,21 +200,24 @@ def evaluate_model(
     found: dict[str, float | str] = {}
     found["ids_only_accuracy"] = _agreement(model, reading.with_full_similarity(), truth)
     if encode is not None:
-        shown = encode([item.sentence for item in model.prototypes])
+        shown = encode([member.sentence for member in model.prototypes.members])
         space = compare_before_training(
             model, sentences, embeddings, shown, pretrained=pretrained, seed=seed
         )
         again = model.match(Embeddings(shown, np.arange(len(shown))), np.ones(len(shown), np.int64))
-        replaced = again.take(reading.prototypes, reading.lengths)
+        replaced = again.take(reading.members, reading.lengths)
         found["substitution_agreement"] = _agreement(model, replaced, predicted)
-        error = (model.embed(shown) - model.network.prototypes).abs().max()
+        error = (model.embed(shown) - model.network.members).abs().max()
         found["prototype_error"] = float(error)
         found["duplicate_prototypes"] = measure_duplicates(model, space)
         found |= measure_semantics(space, reading)
     if judge is not None:
         found |= measure_match_quality(model, sentences, reading, space, judge, seed=seed)
+        found["family_coherence"] = measure_coherence(model, judge, seed=seed)
+    found["family_spread"] = _spread(model, reading, targets)
+    found["unfamiliar_sentences"] = _unfamiliar(model, reading)
     found["projection_drop"] = _projection_drop(model)
-    found["score_calibration"] = _calibration(model, reading, targets)
+    found |= _calibration(model, reading, targets)
     found |= _erasure(model, reading, seed)
     found["shuffled_accuracy"] = _agreement(model, reading.shuffle(seed), truth)
     found |= _usage(model, reading)
@@ -232,14 +252,45 @@ def _projection_drop(model: Model) -> float | str:
     return free - model.training.validation_accuracy
 
 
-def _calibration(model: Model, reading: Reading, targets: NDArray[np.float32]) -> float | str:
+def _calibration(
+    model: Model, reading: Reading, targets: NDArray[np.float32]
+) -> dict[str, float | str]:
+    """Compare scores with class rates: as a correlation, and as a mean difference by use."""
     counts, rates = reading.class_rates(targets, len(model.prototypes))
     scores = np.array([list(item.scores.values()) for item in model.prototypes])
     first = 1 if rates.shape[1] == 2 and model.labels.task == "multiclass" else 0
-    rates, scores = rates[counts > 0, first:].ravel(), scores[counts > 0, first:].ravel()
-    if len(rates) < 3 or rates.std() == 0 or scores.std() == 0:
-        return ""
-    return float(np.corrcoef(rates, scores)[0, 1])
+    used = counts > 0
+    counts, rates, scores = counts[used], rates[used, first:], scores[used, first:]
+    error = float(counts @ np.abs(rates - scores).mean(axis=1) / counts.sum())
+    rates, scores = rates.ravel(), scores.ravel()
+    correlation: float | str = ""
+    if len(rates) >= 3 and rates.std() > 0 and scores.std() > 0:
+        correlation = float(np.corrcoef(rates, scores)[0, 1])
+    return {"score_calibration": correlation, "score_error": error}
+
+
+def _spread(model: Model, reading: Reading, targets: NDArray[np.float32]) -> float | str:
+    """Return how far the class rates of a family's members lie apart, chance taken off.
+
+    The variance of the rates is by use; that of rates of so many documents by chance goes off it.
+    """
+    if len(model.prototypes.members) == len(model.prototypes):
+        return " Needs prototypes of several members."
+    members = replace(reading, prototypes=reading.members)
+    counts, rates = members.class_rates(targets, len(model.prototypes.members))
+    family = np.repeat(np.arange(len(model.prototypes)), model.prototypes.sizes)
+    _, means = reading.class_rates(targets, len(model.prototypes))
+    variance = np.square(rates - means[family]).mean(axis=1)
+    chance = (rates * (1 - rates)).mean(axis=1) / np.maximum(counts - 1, 1)
+    several = counts > 1
+    share = counts[several] / counts[several].sum()
+    return float(np.sqrt(max(0.0, share @ (variance - chance)[several])))
+
+
+def _unfamiliar(model: Model, reading: Reading) -> float | str:
+    if not model.familiar:
+        return " It was not recorded for this model."
+    return float((reading.similarities < model.familiar).mean())
 
 
 def _erasure(model: Model, reading: Reading, seed: int) -> dict[str, float | str]:

@@ -80,9 +80,15 @@ class SentenceExplanation:
     text, start, end
         The sentence, exactly as it stands in the document, and its character offsets there.
     prototype, prototype_sentence, similarity
-        The active prototype's id and sentence, and exp(−d/ψ²) between the two.
+        The active prototype's id, the sentence of the member that this sentence is like, and
+        exp(−d/ψ²) between the two.
+    member, headline
+        The member's id, and what the prototype is called: its name, or its headline.
+    unfamiliar
+        Whether the sentence is unlike anything in the training data, so that its match says
+        little.
     runner_up, runner_up_similarity, runner_up_sentence
-        The same of the second-nearest prototype; None where there is only one prototype.
+        The same of the nearest member of another prototype; None where there is none.
     scores, running, effect
         The active prototype's score for each class, the model's probabilities after this sentence,
         and how much the predicted class's probability falls when it is left out.
@@ -99,6 +105,9 @@ class SentenceExplanation:
     runner_up: int | None
     runner_up_similarity: float | None
     runner_up_sentence: str | None = field(default=None, kw_only=True)
+    member: int = field(default=0, kw_only=True)
+    headline: str = field(default="", kw_only=True)
+    unfamiliar: bool = field(default=False, kw_only=True)
     scores: dict[str, float]
     running: dict[str, float]
     effect: float
@@ -311,6 +320,10 @@ class ModelFacts(Protocol):
         """Whether prototypes were edited after the reader was last trained."""
 
     @property
+    def familiar(self) -> float:
+        """The least similarity to a member at which a sentence is familiar."""
+
+    @property
     def automata(self) -> tuple[Automaton, ...]:
         """What the model does for each class; none at all where they are not known."""
 
@@ -362,34 +375,38 @@ def _explain_sentences(
     effects: NDArray[np.float32],
 ) -> Iterator[SentenceExplanation]:
     """Explain all sentences of all documents, one after the other."""
-    names, items = facts.labels.names, facts.prototypes.items
+    names, items, members = facts.labels.names, facts.prototypes.items, facts.prototypes.members
+    families = np.repeat(np.arange(len(items)), facts.prototypes.sizes).tolist()
     # Plain numbers at once: taking them from arrays one by one would be slower by far.
     for document, start, end, position, similarity, other, other_similarity, running, effect in zip(
         sentences.documents.tolist(),
         sentences.starts.tolist(),
         sentences.ends.tolist(),
-        reading.prototypes.tolist(),
+        reading.members.tolist(),
         reading.similarities.tolist(),
-        reading.runner_up.tolist(),
+        reading.runner_up_members.tolist(),
         reading.runner_up_similarities.tolist(),
         reading.running.tolist(),
         effects.tolist(),
         strict=True,
     ):
-        active, second, alone = items[position], items[other], position == other
+        active, second, alone = items[families[position]], items[families[other]], position == other
         yield SentenceExplanation(
             documents[document][start:end],
             start,
             end,
             active.id,
-            active.sentence,
+            members[position].sentence,
             similarity,
             None if alone else second.id,
             None if alone else other_similarity,
             dict(active.scores),
             dict(zip(names, running, strict=True)),
             effect,
-            runner_up_sentence=None if alone else second.sentence,
+            runner_up_sentence=None if alone else members[other].sentence,
+            member=members[position].id,
+            headline=active.name or active.sentence,
+            unfamiliar=similarity < facts.familiar,
         )
 
 

@@ -28,6 +28,7 @@ _NOT_AT_HAND = (
 # A fine-tuned model's sentences must be encoded once more for this, so not all of them are.
 _COMPARED_SENTENCES = 4_000
 _JUDGED_SENTENCES = 1_000
+_TRIPLES = 4_000
 _TWIN_COSINE = 0.9
 _WORD_PIECES = "word pieces: it sees spelling, not meaning"
 
@@ -98,22 +99,22 @@ def _draw_judged(random: np.random.Generator, count: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class PretrainedSpace:
-    """A sample of sentences beside the prototypes' sentences, as the encoder was before training.
+    """A sample of sentences beside the members' sentences, as the encoder was before training.
 
-    `cosines` are those of each sampled sentence, whose positions rise, with each prototype.
-    Vectors are centred on the mean of the training sentences; `prototypes` are of length one.
+    `cosines` are those of each sampled sentence, whose positions rise, with each member. Vectors
+    are centred on the mean of the training sentences; `members` are of length one.
     """
 
     sampled: NDArray[np.int64]
     cosines: NDArray[np.float32]
-    prototypes: NDArray[np.float32]
+    members: NDArray[np.float32]
 
 
 def compare_before_training(
     model: Model,
     sentences: Sentences,
     embeddings: Embeddings,
-    prototypes: NDArray[np.float32],
+    members: NDArray[np.float32],
     *,
     pretrained: Encode | None,
     seed: int,
@@ -129,11 +130,11 @@ def compare_before_training(
         vectors = embeddings.vectors[embeddings.index[sampled]]
     elif pretrained is not None:
         vectors = pretrained([sentences.texts[sentence] for sentence in sampled])
-        prototypes = pretrained([item.sentence for item in model.prototypes])
+        members = pretrained([member.sentence for member in model.prototypes.members])
     else:
         return None
     mean = model.centring.mean.cpu().numpy()
-    centred = _unit_vectors(prototypes - mean)
+    centred = _unit_vectors(members - mean)
     return PretrainedSpace(sampled, _unit_vectors(vectors - mean) @ centred.T, centred)
 
 
@@ -141,9 +142,9 @@ def measure_semantics(space: PretrainedSpace | None, reading: Reading) -> dict[s
     """Measure how alike sentences and their prototypes are, and how alike they could be."""
     if space is None:
         return {"semantic_similarity": _NOT_AT_HAND, "semantic_limit": _NOT_AT_HAND}
-    active = reading.prototypes[space.sampled]
+    active = reading.members[space.sampled]
     own = space.cosines[np.arange(len(active)), active]
-    best = space.cosines[:, np.unique(reading.prototypes)].max(axis=1)
+    best = space.cosines[:, np.unique(reading.members)].max(axis=1)
     return {
         "semantic_similarity": float(own.mean(dtype=np.float64)),
         "semantic_limit": float(best.mean(dtype=np.float64)),
@@ -151,17 +152,15 @@ def measure_semantics(space: PretrainedSpace | None, reading: Reading) -> dict[s
 
 
 def measure_duplicates(model: Model, space: PretrainedSpace | None) -> float | str:
-    """Return the share of prototypes that say the same as another one."""
+    """Return the share of members that say the same as another one."""
     if space is None:
         return _NOT_AT_HAND
-    words = [
-        "".join(filter(str.isalnum, item.sentence.casefold())) or item.sentence
-        for item in model.prototypes
-    ]
+    sentences = [member.sentence for member in model.prototypes.members]
+    words = ["".join(filter(str.isalnum, each.casefold())) or each for each in sentences]
     repeats = Counter(words)
     twins = np.array([repeats[bare] > 1 for bare in words])
-    for position, own in enumerate(space.prototypes):
-        near = space.prototypes @ own >= _TWIN_COSINE
+    for position, own in enumerate(space.members):
+        near = space.members @ own >= _TWIN_COSINE
         near[position] = False
         twins[position] |= near.any()
     return float(twins.mean())
@@ -177,7 +176,7 @@ def measure_match_quality(
     seed: int,
 ) -> dict[str, float | str]:
     """Ask a judge about the model's matches, and about those of the encoder before training."""
-    live = np.unique(reading.prototypes)
+    live = np.unique(reading.members)
     if len(live) < 3:
         needs = " Needs three prototypes in use."
         return {"match_quality": needs, "match_quality_untrained": needs}
@@ -185,16 +184,41 @@ def measure_match_quality(
     sample = _draw_judged(random, len(sentences))
     likeness = judge(
         [sentences.texts[sentence] for sentence in sample],
-        [model.prototypes[int(position)].sentence for position in live],
+        [model.prototypes.members[position].sentence for position in live],
     )
     order = random.random(likeness.shape)
-    active = np.searchsorted(live, reading.prototypes[sample])
+    active = np.searchsorted(live, reading.members[sample])
     before: float | str = _NOT_AT_HAND
     if space is not None:
         cosines = space.cosines[np.searchsorted(space.sampled, sample)]
         before = _share_preferred(likeness, cosines[:, live].argmax(axis=1), order)
     quality = _share_preferred(likeness, active, order)
     return {"match_quality": quality, "match_quality_untrained": before}
+
+
+def measure_coherence(model: Model, judge: Judge, *, seed: int) -> float | str:
+    """Return how often a judge finds two members of one prototype nearer than one of another.
+
+    Members are drawn as often as they are used.
+    """
+    prototypes = model.prototypes
+    family = np.repeat(np.arange(len(prototypes)), prototypes.sizes)
+    if len(prototypes) < 2 or max(prototypes.sizes) < 2:
+        return " Needs prototypes of several members."
+    random = np.random.default_rng([seed, 2])
+    use = np.array([member.usage for member in prototypes.members]) + 1e-12
+    drawn = np.sort(random.choice(len(use), min(_JUDGED_SENTENCES, len(use)), replace=False))
+    sentences = [prototypes.members[position].sentence for position in drawn]
+    likeness, family, use = judge(sentences, sentences), family[drawn], use[drawn]
+    first, other = random.choice(len(use), (2, _TRIPLES), p=use / use.sum())
+    # The second is drawn among the others of the first one's family.
+    keys = random.random((_TRIPLES, 1))
+    inside = (family[first][:, None] == family) & (np.arange(len(use)) != first[:, None])
+    shares = np.cumsum(inside * use, axis=1)
+    second = (shares < keys * shares[:, -1:]).sum(axis=1)
+    fit = inside.any(axis=1) & (family[other] != family[first])
+    nearer = likeness[first, np.minimum(second, len(use) - 1)] > likeness[first, other]
+    return float(nearer[fit].mean()) if fit.any() else ""
 
 
 def _share_preferred(

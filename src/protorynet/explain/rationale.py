@@ -62,7 +62,7 @@ def explain_matches(
     space = _Space(model, encode, [text for one, other in pairs for text in (one, other.sentence)])
     found = []
     for sentence, prototype in pairs:
-        own = model.network.prototypes[positions[prototype.id]]
+        own = model.network.members[positions[prototype.id]]
         likeness, words = space.effects(sentence, own)
         # The paper's variant shows sentences that are only near its prototypes, so the effects
         # of their words are measured from the sentence shown.

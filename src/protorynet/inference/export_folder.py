@@ -41,7 +41,7 @@ __all__ = [
     "read_part",
 ]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS = (
     "export.json",
     "reader.onnx",
@@ -86,6 +86,7 @@ class _Plain:
     class_frequencies: tuple[float, ...]
     validation_accuracy: float
     reader_is_behind: bool
+    familiar: float
 
 
 _PLAIN = tuple(field.name for field in fields(_Plain))
@@ -112,6 +113,8 @@ class Exported(_Plain):
         Accuracy on the documents held out in training.
     reader_is_behind
         Whether prototypes were edited after the reader was last trained.
+    familiar
+        The least similarity to a member at which a sentence is familiar.
     sha256
         The digest of each file.
     """
@@ -154,9 +157,9 @@ def read_exported(folder: Path) -> Exported:
     path = folder / EXPORT
     values = json_object(path, _read(path))
     version = values.get("format_version")
-    if version != FORMAT_VERSION or type(version) is not int:
+    if type(version) is not int or version not in (1, FORMAT_VERSION):
         raise ModelFormatError(
-            f"{path} has format_version {str(version)[:40]!r}, but this release reads "
+            f"{path} has format_version {str(version)[:40]!r}, but this release reads up to "
             f"{FORMAT_VERSION}. Read it with the release that wrote it, or export the model again."
         )
     try:
@@ -180,9 +183,11 @@ def read_part(folder: Path, name: str, exported: Exported) -> bytes:
 
 
 def _checked(values: dict[str, Any]) -> Exported:
-    if strange := sorted(values.keys() ^ _NAMES):
+    names = _NAMES - {"familiar"} if values["format_version"] == 1 else _NAMES
+    if strange := sorted(values.keys() ^ names):
         raise ValueError(f"the entries {', '.join(map(repr, strange))} are missing or unknown")
-    plain = read_record(_Plain, {name: values[name] for name in _PLAIN})
+    # Version 1 knows of no unfamiliar sentences.
+    plain = read_record(_Plain, {"familiar": 0.0, **{n: values[n] for n in _PLAIN if n in names}})
     sha256 = _checksums(values["sha256"], with_encoder=plain.encoder is not None)
     if digest_values(values) != sha256.pop(EXPORT):
         raise ValueError("it was changed by hand: its own sha256 differs")
@@ -203,12 +208,8 @@ def _checked(values: dict[str, Any]) -> Exported:
 
 def _check_agreement(exported: Exported) -> None:
     """Refuse parts that are each valid but do not belong together."""
-    names, items = exported.labels.names, exported.prototypes.items
-    if len({item.id for item in items}) < len(items):
-        raise ValueError("two prototypes have the same id")
-    if any(names != tuple(of) for item in items for of in (item.scores, item.class_rate)):
-        raise ValueError("the prototypes have other classes than the model")
-    if len(exported.class_frequencies) != len(names):
+    exported.prototypes.check()
+    if len(exported.class_frequencies) != len(exported.labels.names):
         raise ValueError(f"{len(exported.class_frequencies)} class frequencies")
     if exported.dimension < 1:
         raise ValueError(f"dimension {exported.dimension}")

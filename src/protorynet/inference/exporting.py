@@ -176,6 +176,7 @@ def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precis
         class_frequencies=model.training.class_frequencies,
         validation_accuracy=model.training.validation_accuracy,
         reader_is_behind=model.edits.reader_is_behind,
+        familiar=model.familiar,
         sha256={name: file_sha256(fresh / name) for name in names},
     )
     (fresh / EXPORT).write_bytes(exported.to_json())
@@ -313,10 +314,12 @@ class _ReaderGraph(nn.Module):
 
     Outputs: ``probabilities`` (documents, C), and for each sentence ``running`` (documents,
     longest, C), ``columns``, ``similarities``, ``runner_up`` and ``runner_up_similarities``
-    (documents, longest); where a document has ended, columns are −1 and similarities 0.
+    (documents, longest): the nearest member, and that of another prototype; where a document has
+    ended, members are −1 and similarities 0.
     """
 
-    prototypes: Tensor
+    members: Tensor
+    families: Tensor
 
     def __init__(self, model: Model) -> None:
         super().__init__()
@@ -325,20 +328,24 @@ class _ReaderGraph(nn.Module):
             model.adapter,
             model.network.reader,
         )
-        self.register_buffer("prototypes", model.network.prototypes.detach().double())
+        self.register_buffer("members", model.network.members.detach().double())
+        self.register_buffer("families", model.network.families)
+        self.n_prototypes = model.network.n_prototypes
         self.settings, self.task = model.settings, model.labels.task
 
     def forward(self, vectors: Tensor, index: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
         base = self.centring(vectors)
         embedded = base if self.adapter is None else self.adapter(base)
-        two, near, distances = find_nearest_two(embedded, self.prototypes, self.settings)
+        two, near, distances = find_nearest_two(
+            embedded, self.members, self.families, self.settings
+        )
         matched, similarities = two[index], near[index]
         if self.settings.selection == "dense":
             steps = similarity(distances, self.settings.psi_squared).float()[index]
         else:
-            shape = (*index.shape, len(self.prototypes))
+            shape = (*index.shape, self.n_prototypes)
             steps = similarities.new_zeros(shape).scatter(
-                -1, matched[..., :1], similarities[..., :1]
+                -1, self.families[matched[..., :1]], similarities[..., :1]
             )
         running = probabilities(self.reader(steps), self.task)
         inside = torch.arange(index.shape[1])[None] < lengths[:, None]

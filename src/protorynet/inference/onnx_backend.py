@@ -77,9 +77,10 @@ class OnnxBackend:
         self.facts = exported
         self._session = open_session(graph, source, inputs=INPUTS, outputs=OUTPUTS)
         self._source = source
-        self._n_prototypes = len(exported.prototypes)
+        sizes = exported.prototypes.sizes
+        self._families = np.repeat(np.arange(len(sizes)), sizes)
         self._n_classes = len(exported.labels.classes)
-        self._steps = max(1, min(_STEPS_PER_BATCH, _SIMILARITIES_PER_BATCH // self._n_prototypes))
+        self._steps = max(1, min(_STEPS_PER_BATCH, _SIMILARITIES_PER_BATCH // len(self._families)))
 
     def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match and read documents; long and short ones go in separate batches."""
@@ -98,6 +99,8 @@ class OnnxBackend:
             lengths=lengths,
             probabilities=np.empty((len(lengths), self._n_classes), np.float32),
             running=np.empty((n, self._n_classes), np.float32),
+            members=np.empty(n, np.int64),
+            runner_up_members=np.empty(n, np.int64),
         )
         for documents in group_by_length(lengths, self._steps):
             self._fill(result, documents, _lay_out(lengths, documents), vectors, index)
@@ -154,7 +157,10 @@ class OnnxBackend:
         given = dict(zip(OUTPUTS, outputs, strict=True))
         self._check(given, inside)
         result.probabilities[documents] = given.pop("probabilities")
-        given["prototypes"] = given.pop("columns")
+        for found, name in {"columns": "prototypes", "runner_up": "runner_up"}.items():
+            members = given.pop(found)[inside]
+            getattr(result, name)[at] = self._families[members]
+            getattr(result, "members" if found == "columns" else "runner_up_members")[at] = members
         for name, padded in given.items():
             getattr(result, name)[at] = padded[inside]
 
@@ -168,7 +174,7 @@ class OnnxBackend:
         )
         if is_right:
             both = np.concatenate([given[name][inside] for name in ("columns", "runner_up")])
-            is_right = bool(both.min() >= 0 and both.max() < self._n_prototypes)
+            is_right = bool(both.min() >= 0 and both.max() < len(self._families))
         if not is_right:
             raise ModelFormatError(
                 f"{self._source} has other classes or prototypes than export.json; export the "

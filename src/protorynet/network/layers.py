@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from protorynet.labels import Task
 from protorynet.settings import Distance, Selection, Settings
 
 __all__ = [
     "Adapter",
     "Centring",
+    "Evidence",
     "Reader",
     "active_prototype",
     "at_last_sentence",
@@ -71,6 +75,71 @@ class Adapter(nn.Module):
         """Map base embeddings (n, d) to adapted ones (n, d)."""
         moved = base + self.up(functional.gelu(self.down(base)))
         return functional.normalize(moved, dim=-1) if self._unit_length else moved
+
+
+class Evidence(nn.Module):
+    """Put beside what a sentence says what it tells of the label.
+
+    A small network gives the probability of each class for the sentence alone. Its square root
+    (so that distances are those of Hellinger) joins the embedding, which stays as it is: two
+    sentences are near where they say alike and tell alike of the label.
+
+    Parameters
+    ----------
+    dimension, hidden, n_classes
+        Sizes of the embedding, of the hidden layer and of the output.
+    task
+        One class per document, or several.
+    """
+
+    weight: Tensor
+
+    def __init__(self, dimension: int, hidden: int, n_classes: int, task: Task) -> None:
+        super().__init__()
+        self.down = nn.Linear(dimension, hidden)
+        self.up = nn.Linear(hidden, n_classes)
+        self.task = task
+        self.register_buffer("weight", torch.tensor(1.0))
+        nn.init.zeros_(self.up.weight)
+        nn.init.zeros_(self.up.bias)
+
+    @property
+    def width(self) -> int:
+        """Components of the vectors it gives."""
+        n_classes = self.up.out_features
+        return self.down.in_features + (n_classes if self.task == "multiclass" else 2 * n_classes)
+
+    @classmethod
+    def mean(cls, parts: Sequence[Evidence]) -> Evidence:
+        """Return one whose logits are the mean of those of several: all of them side by side."""
+        first = parts[0]
+        whole = cls(
+            first.down.in_features,
+            sum(part.down.out_features for part in parts),
+            first.up.out_features,
+            first.task,
+        )
+        whole.down.weight.data = torch.cat([part.down.weight.data for part in parts])
+        whole.down.bias.data = torch.cat([part.down.bias.data for part in parts])
+        whole.up.weight.data = torch.cat([part.up.weight.data for part in parts], 1) / len(parts)
+        whole.up.bias.data = torch.stack([part.up.bias.data for part in parts]).mean(0)
+        return whole.to(first.weight.device)
+
+    def logits(self, base: Tensor) -> Tensor:
+        """Map embeddings (n, d) to logits of the classes (n, C)."""
+        result: Tensor = self.up(functional.gelu(self.down(base)))
+        return result
+
+    def forward(self, base: Tensor) -> Tensor:
+        """Map embeddings (n, d) to the space of the members (n, d + C), or d + 2C."""
+        return torch.cat([base, self.weight * self.tone(self.logits(base))], dim=-1)
+
+    def tone(self, logits: Tensor) -> Tensor:
+        """Return the square roots of the probabilities, a vector of length one."""
+        if self.task == "multiclass":
+            return (functional.log_softmax(logits, dim=-1) / 2).exp()
+        both = functional.logsigmoid(torch.cat([logits, -logits], dim=-1))
+        return (both / 2).exp() / logits.shape[-1] ** 0.5
 
 
 def pairwise_distance(a: Tensor, b: Tensor, metric: Distance = "euclidean") -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +25,7 @@ from protorynet.settings import Settings
 
 __all__ = ["ProtoryNetwork", "find_nearest_two", "match_sentences", "pad_documents", "read_matches"]
 
-_SENTENCES_PER_BLOCK = 16_384  # sentences compared with all prototypes at once
+_DISTANCES_PER_BLOCK = 2**22  # of sentences to members, held at once in double precision
 _STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at once
 
 
@@ -33,19 +34,40 @@ class ProtoryNetwork(nn.Module):
 
     Parameters
     ----------
-    prototypes
-        The prototype vectors, (K, d).
+    members
+        The vectors of the members of all prototypes, (M, d): those of the first prototype, then
+        those of the second, and so on. Free vectors in training, where the paper's prototypes
+        have one member each.
     reader
         The LSTM and its head.
     settings
         Distance, ψ², selection and their constants.
+    sizes
+        How many members each prototype has; one each where they are not given.
     """
 
-    def __init__(self, prototypes: Tensor, reader: Reader, settings: Settings) -> None:
+    families: Tensor
+
+    def __init__(
+        self,
+        members: Tensor,
+        reader: Reader,
+        settings: Settings,
+        sizes: Sequence[int] | None = None,
+    ) -> None:
         super().__init__()
-        self.prototypes = nn.Parameter(prototypes)
+        self.members = nn.Parameter(members)
         self.reader = reader
         self.settings = settings
+        self.sizes = (1,) * len(members) if sizes is None else tuple(sizes)
+        numbers = torch.repeat_interleave(torch.tensor(self.sizes))
+        # It follows from the sizes, so it is no state to be saved.
+        self.register_buffer("families", numbers.to(members.device), persistent=False)
+
+    @property
+    def n_prototypes(self) -> int:
+        """The number of prototypes, each of them a family of members."""
+        return len(self.sizes)
 
     def steps(self, distances: Tensor, *, ids_only: Tensor | None = None) -> Tensor:
         """Return what the reader sees of each sentence at these distances (n, K), as (n, K).
@@ -77,17 +99,20 @@ def pad_documents(steps: Tensor, lengths: Tensor, longest: int) -> Tensor:
 
 
 def find_nearest_two(
-    embedded: Tensor, prototypes: Tensor, settings: Settings
+    embedded: Tensor, members: Tensor, families: Tensor, settings: Settings
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return position and similarity (n, 2) of the two nearest prototypes, and all distances.
+    """Return the two nearest members (n, 2), of two prototypes, their similarities, and distances.
 
-    Where there is only one prototype it is named twice. `prototypes` (K, d) are in double
-    precision, in which a prototype's own sentence is at distance zero, not at 3e-4.
+    Where there is only one prototype, its nearest member is named twice. `members` (M, d) are in
+    double precision, in which a member's own sentence is at distance zero, not at 3e-4.
+    `families` (M,) says whose they are.
     """
-    distances = pairwise_distance(embedded.double(), prototypes, settings.distance)
+    distances = pairwise_distance(embedded.double(), members, settings.distance)
     first = active_prototype(distances)[:, None]
-    others = distances.scatter(1, first, torch.inf) if len(prototypes) > 1 else distances
-    two = torch.cat([first, active_prototype(others)[:, None]], dim=1)
+    own = families[first] == families
+    others = distances.masked_fill(own, torch.inf)
+    second = active_prototype(others)[:, None]
+    two = torch.cat([first, torch.where(own.all(dim=1, keepdim=True), first, second)], dim=1)
     return two, similarity(distances.gather(1, two), settings.psi_squared).float(), distances
 
 
@@ -111,22 +136,29 @@ def match_sentences(
     is_dense = network.settings.selection == "dense"
     matched = torch.empty((len(embedded), 2), dtype=torch.long)
     similarities = torch.empty((len(embedded), 2))
-    dense = torch.empty((len(embedded), len(network.prototypes) if is_dense else 0))
-    prototypes = network.prototypes.double()
-    for start in range(0, len(embedded), _SENTENCES_PER_BLOCK):
-        block = slice(start, start + _SENTENCES_PER_BLOCK)
-        two, near, distances = find_nearest_two(embedded[block], prototypes, network.settings)
+    dense = torch.empty((len(embedded), network.n_prototypes if is_dense else 0))
+    members, families = network.members.double(), network.families
+    size = max(1, _DISTANCES_PER_BLOCK // len(members))
+    for start in range(0, len(embedded), size):
+        block = slice(start, start + size)
+        two, near, distances = find_nearest_two(
+            embedded[block], members, families, network.settings
+        )
         matched[block], similarities[block] = two.cpu(), near.cpu()
         if is_dense:
             dense[block] = similarity(distances, network.settings.psi_squared).float().cpu()
     where = index.cpu()
+    two = matched[where]
+    both = families.cpu()[two]
     return Reading(
-        prototypes=matched[where, 0].numpy(),
+        prototypes=both[:, 0].numpy(),
         similarities=similarities[where, 0].numpy(),
-        runner_up=matched[where, 1].numpy(),
+        runner_up=both[:, 1].numpy(),
         runner_up_similarities=similarities[where, 1].numpy(),
         lengths=lengths.cpu().numpy(),
         dense=dense[where].numpy() if is_dense else None,
+        members=two[:, 0].numpy(),
+        runner_up_members=two[:, 1].numpy(),
     )
 
 

@@ -2,6 +2,7 @@ from .candidates import (
     distinct_candidates as distinct_candidates,
     is_complete as is_complete,
     is_readable as is_readable,
+    marking_words as marking_words,
 )
 from .edit_log import (
     KEPT_STATES as KEPT_STATES,
@@ -24,6 +25,7 @@ from .kmedoids import (
 )
 from .projection import cluster_means as cluster_means, project as project
 from .prototype import (
+    Member as Member,
     Prototype as Prototype,
     Prototypes as Prototypes,
     PruningPoint as PruningPoint,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["distinct_candidates", "is_complete", "is_readable"]
+__all__ = ["distinct_candidates", "is_complete", "is_readable", "marking_words"]
 
 _MAX_CHARACTERS = 200
 _READABLE_WORDS, _COMPLETE_WORDS = range(3, 31), range(4, 26)
@@ -18,6 +18,8 @@ _MAX_CAPITAL_SHARE = 0.3
 # With fewer complete sentences than this, and this share, too little of a corpus could be shown.
 _MIN_COMPLETE, _MIN_COMPLETE_SHARE = 200, 0.02
 _MIN_READABLE = 2
+# Words that mark a group of sentences: how many, how sure, and of how many sentences.
+_MARKING_WORDS, _BEYOND_CHANCE, _COUNTED_SENTENCES = 5, 3.0, 50_000
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _DECORATION = re.compile(r"[\W_]+")
@@ -224,3 +226,45 @@ def _has_main_verb(words: Sequence[str]) -> bool:
             names = words[0] in ("a", "an") and _PAST.match(word)
             verbs += _is_verb(word) and not names
     return verbs > clauses
+
+
+def marking_words(
+    sentences: Sequence[str], groups: NDArray[np.int64], count: int
+) -> list[tuple[str, ...]]:
+    """Return the words that mark each of `count` groups of sentences, the most telling first.
+
+    A word marks a group where it is far more frequent there than elsewhere, beyond chance: by
+    the log odds ratio over its standard error.
+
+    Examples
+    --------
+    >>> texts = ["The soup was cold."] * 9 + ["The room was small."] * 9
+    >>> marking_words(texts, np.repeat([0, 1], 9), 2)
+    [('cold', 'soup'), ('room', 'small')]
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    step = -(-len(sentences) // _COUNTED_SENTENCES)
+    sentences, groups = sentences[::step], groups[::step]
+    vectorizer = CountVectorizer(
+        binary=True, stop_words="english", min_df=min(5, len(sentences)), max_features=20_000
+    )
+    try:
+        counted = vectorizer.fit_transform(sentences)
+    except ValueError:  # no word is left, as in a script without spaces
+        return [()] * count
+    words = vectorizer.get_feature_names_out()
+    member = np.zeros((count, len(sentences)), np.float32)
+    member[groups, np.arange(len(sentences))] = 1
+    inside = (counted.T @ member.T).T + 0.5
+    totals = np.asarray(counted.sum(axis=0)).ravel() + 1.0
+    outside = np.maximum(totals - inside, 0.5)
+    n_inside = member.sum(axis=1, keepdims=True) + 1
+    n_outside = len(sentences) - n_inside + 2
+    odds = np.log(inside / n_inside) - np.log(outside / n_outside)
+    telling = odds / np.sqrt(1 / inside + 1 / outside)
+    best = np.argsort(-telling, axis=1, kind="stable")[:, :_MARKING_WORDS]
+    return [
+        tuple(str(words[word]) for word in row if telling[group, word] > _BEYOND_CHANCE)
+        for group, row in enumerate(best)
+    ]

@@ -35,6 +35,7 @@ from protorynet.network import (
     read_matches,
 )
 from protorynet.prototypes.prototype import Prototype, Prototypes
+from protorynet.reading import Reading
 
 __all__ = ["Change", "Edited", "Edits", "apply_edits", "score_alone"]
 
@@ -204,8 +205,12 @@ class Change:
 
 def score_alone(network: ProtoryNetwork, task: Task) -> NDArray[np.float32]:
     """Return the probability of each class for each prototype read alone, (K, C)."""
-    each = torch.arange(len(network.prototypes))
-    itself = match_sentences(network, network.prototypes.data, each, torch.ones_like(each))
+    each = np.arange(network.n_prototypes)
+    ones = np.ones(len(each), np.float32)
+    itself = Reading(each, ones, each, ones, np.ones_like(each))
+    if network.settings.selection == "dense":
+        numbers = torch.from_numpy(each)
+        itself = match_sentences(network, network.members.data, numbers, torch.ones_like(numbers))
     return read_matches(network.reader, itself, task).probabilities
 
 
@@ -292,21 +297,21 @@ def _edit_network(
         share = weight.new_tensor([prototypes[position].usage + 1e-9 for position in together])
         weight[:, together[0]] = weight[:, together] @ (share / share.sum())
     for (number, _), vector in zip(edits.replace, vectors, strict=True):
-        state["prototypes"][positions[number]] = vector
+        state["members"][positions[number]] = vector
     kept = [position for number, position in positions.items() if number not in edits.removed]
-    state["prototypes"] = state["prototypes"][kept]
+    state["members"] = state["members"][kept]
     state["reader.lstm.weight_ih_l0"] = weight[:, kept].contiguous()
     # Built without memory nor random numbers: all weights are given.
     with torch.device("meta"):
         reader = Reader.of(network.settings, len(kept), network.reader.head.out_features)
-    edited = ProtoryNetwork(state["prototypes"], reader, network.settings)
+    edited = ProtoryNetwork(state["members"], reader, network.settings)
     edited.load_state_dict(state, assign=True)
     return edited.eval().requires_grad_(False)
 
 
 def _check_apart(edits: Edits, network: ProtoryNetwork, items: Sequence[Prototype]) -> None:
     """Refuse a sentence that another prototype has already, in these words or in others."""
-    vectors = network.prototypes.double()
+    vectors = network.members.double()
     for number in dict(edits.replace):
         position = next(position for position, item in enumerate(items) if item.id == number)
         distances = pairwise_distance(vectors[[position]], vectors, network.settings.distance)

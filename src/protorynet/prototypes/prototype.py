@@ -4,36 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Prototype", "Prototypes", "PruningPoint", "choose_size", "sizes_to_try"]
+__all__ = ["Member", "Prototype", "Prototypes", "PruningPoint", "choose_size", "sizes_to_try"]
 
+_Sourced = TypeVar("_Sourced", "Member", "Prototype")
 _COLUMNS = ("id", "name", "sentence", "row", "usage")
 
 
 @dataclass(frozen=True)
+class Member:
+    """A real training sentence, or one typed by hand, that others are matched to.
+
+    Parameters
+    ----------
+    id
+        A stable number, never changed nor reused by an edit; unique among all members of a model.
+    sentence, row
+        The sentence as it stands in the training data, or as it was typed; and the position,
+        counted from 0, of the training document it comes from, None if it was typed.
+    usage
+        Share of the training sentences matched to it.
+    class_rate
+        Share of each class among the documents of these sentences, in the order of the classes.
+    """
+
+    id: int
+    sentence: str
+    row: int | None
+    usage: float
+    class_rate: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Prototype:
-    """A real training sentence, or one typed by hand, that stands for many like it.
+    """A family of real sentences of one kind and one tone; in the paper, a single sentence.
 
     Parameters
     ----------
     id
         A stable number, never changed nor reused by an edit; it is no position.
-    sentence
-        The sentence as it stands in the training data, or as it was typed.
-    row
-        Position, counted from 0, of the training document it comes from; None if it was typed.
+    sentence, row
+        The headline: the sentence of its most typical member, and that member's row.
     usage
-        Share of the training sentences matched to it.
+        Share of the training sentences matched to one of its members.
     scores
         The model's probability of each class for this prototype read alone.
     class_rate
         Share of each class among the documents of the sentences matched to it.
     name
         What a person calls it; only shown, never computed with.
+    words
+        Words that are far more common in its sentences than in others.
+    members
+        Its members, the most used first; where none are given, the sentence alone.
 
     Examples
     --------
@@ -48,11 +76,33 @@ class Prototype:
     scores: dict[str, float]
     class_rate: dict[str, float]
     name: str | None = None
+    words: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            alone = Member(
+                self.id, self.sentence, self.row, self.usage, tuple(self.class_rate.values())
+            )
+            object.__setattr__(self, "members", (alone,))
 
     @property
     def caption(self) -> str:
         """The sentence, after the name where it has one."""
         return self.sentence if self.name is None else f"{self.name}: {self.sentence}"
+
+    @property
+    def spread(self) -> float:
+        """How far its members' class rates lie apart: their standard deviation, by use.
+
+        What the chance of small numbers adds cannot be told here, so it is an upper bound.
+        """
+        rates = np.array([member.class_rate for member in self.members])
+        use = np.array([member.usage for member in self.members])
+        if rates.size == 0 or use.sum() == 0:
+            return 0.0
+        mean = use @ rates / use.sum()
+        return float(np.sqrt(use @ np.square(rates - mean).mean(axis=1) / use.sum()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet prototypes --json` prints them."""
@@ -78,10 +128,32 @@ class Prototypes:
     def __getitem__(self, position: int) -> Prototype:
         return self.items[position]
 
+    def check(self) -> None:
+        """Raise ValueError where the parts of a file that was read do not belong together."""
+        for kind, items in {"prototypes": self.items, "members": self.members}.items():
+            if len({item.id for item in items}) < len(items):
+                raise ValueError(f"two {kind} have the same id")
+        for item in self.items:
+            rates = (member.class_rate for member in item.members)
+            if any(len(rate) != len(self.classes) for rate in rates) or any(
+                self.classes != tuple(of) for of in (item.scores, item.class_rate)
+            ):
+                raise ValueError("the prototypes have other classes than the model")
+
     @property
     def ids(self) -> NDArray[np.int64]:
         """The ids in the order of the prototypes."""
         return np.array([item.id for item in self.items], dtype=np.int64)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many members each prototype has."""
+        return tuple(len(item.members) for item in self.items)
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        """The members of all prototypes, in the order of the network."""
+        return tuple(member for item in self.items for member in item.members)
 
     def ranked(self, label: str | None = None) -> list[Prototype]:
         """Return the prototypes by falling score for a class (the last class if none is named)."""
@@ -90,11 +162,14 @@ class Prototypes:
 
     def with_rows(self, rows: Sequence[int] | NDArray[np.int64]) -> Prototypes:
         """Return the prototypes with the row of each one's document looked up in `rows`."""
-        items = tuple(
-            item if item.row is None else replace(item, row=int(rows[item.row]))
-            for item in self.items
+
+        def look_up(item: _Sourced) -> _Sourced:
+            return item if item.row is None else replace(item, row=int(rows[item.row]))
+
+        items = (
+            replace(look_up(item), members=tuple(map(look_up, item.members))) for item in self.items
         )
-        return replace(self, items=items)
+        return replace(self, items=tuple(items))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet prototypes --json` prints them."""

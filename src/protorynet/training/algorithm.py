@@ -48,13 +48,20 @@ from protorynet.training.epochs import (
     Stage,
     adam,
     derive_seed,
-    train_epochs,
-    train_one_epoch,
+    learn,
 )
-from protorynet.training.parallel import agree, average_gradients
+from protorynet.training.parallel import agree
 from protorynet.training.sources import FineTunedSource, FixedSource, FrozenSource, SentenceSource
 
-__all__ = ["Trained", "batch_loss", "match_corpus", "project_prototypes", "train_protorynet"]
+__all__ = [
+    "Clock",
+    "Trained",
+    "batch_loss",
+    "match_corpus",
+    "project_prototypes",
+    "score_of",
+    "train_protorynet",
+]
 
 # Readers that only help to choose a number need not be perfect.
 _PRUNE_EPOCHS, _PRUNE_PATIENCE, _PRUNE_DOCUMENTS = 8, 2, 2048
@@ -74,11 +81,18 @@ class Trained:
     usage: NDArray[np.float64]  # shares of the training sentences
     class_rate: NDArray[np.float64]  # classes of the documents of these, (K, C)
     seconds: dict[str, float]
+    source: SentenceSource  # of the space that sentences are matched in
+    # Where prototypes have several members: the prototype of each training sentence, and the
+    # shares of these and the classes of their documents, member by member.
+    matched: NDArray[np.int64] | None = None
+    member_usage: NDArray[np.float64] | None = None
+    member_rate: NDArray[np.float64] | None = None
+    familiar: float = 0.0
 
 
 def train_protorynet(run: Run) -> Trained:
     """Train a network and deliver it with at most `max_prototypes` real sentences."""
-    clock = _Clock()
+    clock = Clock()
     with torch.random.fork_rng():
         network = initialise(run)
         clock.lap("initialise")
@@ -97,7 +111,16 @@ def train_protorynet(run: Run) -> Trained:
         scores, usage, class_rate = score_prototypes(network, matched, run)
         clock.lap("score")
     return Trained(
-        network, index.cpu().numpy(), curve, free, score, scores, usage, class_rate, clock.seconds
+        network,
+        index.cpu().numpy(),
+        curve,
+        free,
+        score,
+        scores,
+        usage,
+        class_rate,
+        clock.seconds,
+        run.source,
     )
 
 
@@ -122,7 +145,7 @@ def train(network: ProtoryNetwork, run: Run) -> Score:
     def project_now_and_then(epoch: int) -> None:
         if (epoch + 1) % run.settings.project_every == 0:
             index = project_prototypes(network, run)
-            network.prototypes.data.copy_(run.source.embed_all(index))
+            network.members.data.copy_(run.source.embed_all(index))
 
     return _learn(network, run, run.stage("train"), finish=project_now_and_then)
 
@@ -136,7 +159,7 @@ def project_prototypes(network: ProtoryNetwork, run: Run) -> Tensor:
     metric, weight = run.settings.distance, run.settings.typicality
     base, index = run.source.base, run.candidates
     embedded = run.source.embed_all(index)
-    prototypes = network.prototypes.data
+    prototypes = network.members.data
     if weight:
         middles = cluster_means(base, embedded, prototypes, metric, index=index)
         # Both spaces side by side, in blocks: all of it would be twice the embeddings again.
@@ -160,7 +183,7 @@ def prune(
     them and learns on with the prototypes fixed.
     """
     settings = run.settings
-    prototypes = run.source.embed_all(index) if settings.exact else network.prototypes.data
+    prototypes = run.source.embed_all(index) if settings.exact else network.members.data
     random = np.random.default_rng(derive_seed(run.seed, "prune"))
     documents = np.sort(random.permutation(len(run.train))[:_PRUNE_DOCUMENTS])
     some = replace(run, train=run.train.subset(documents), progress=False)
@@ -186,8 +209,8 @@ def prune(
 
 def keep_some(network: ProtoryNetwork, prototypes: NDArray[np.int64], run: Run) -> ProtoryNetwork:
     """Return a copy of the network with some of its prototypes; the reader keeps what it knows."""
-    kept = torch.from_numpy(prototypes).to(network.prototypes.device)
-    smaller = _network(network.prototypes.data[kept].clone(), run)
+    kept = torch.from_numpy(prototypes).to(network.members.device)
+    smaller = _network(network.members.data[kept].clone(), run)
     state = dict(network.reader.state_dict())
     state["lstm.weight_ih_l0"] = state["lstm.weight_ih_l0"][:, kept]
     smaller.reader.load_state_dict(state)
@@ -196,7 +219,7 @@ def keep_some(network: ProtoryNetwork, prototypes: NDArray[np.int64], run: Run) 
 
 def train_reader(network: ProtoryNetwork, run: Run, stage: Stage) -> Score:
     """Train the reader alone: prototypes and embeddings stay as they are."""
-    network.prototypes.requires_grad_(False)
+    network.members.requires_grad_(False)
     return _learn(network, run, stage, reader_alone=True)
 
 
@@ -211,14 +234,14 @@ def retrain(network: ProtoryNetwork, index: Tensor, run: Run) -> Score:
         run.source.settle()
         if settings.exact:
             # Until then a GPU may have embedded the sentences in half precision.
-            network.prototypes.data.copy_(run.source.embed_all(index))
+            network.members.data.copy_(run.source.embed_all(index))
         stage = Stage("retrain", settings.retrain_epochs, settings.patience)
         return train_reader(network, _with_fixed_embeddings(run)[0], stage)
 
     def tie(epoch: int) -> None:
-        network.prototypes.data.copy_(run.source.embed_all(index))
+        network.members.data.copy_(run.source.embed_all(index))
 
-    network.prototypes.requires_grad_(False)
+    network.members.requires_grad_(False)
     stage = run.stage("retrain")
     score = _learn(network, run, stage, tied_index=index, finish=tie)
     run.source.settle()
@@ -249,7 +272,7 @@ def score_prototypes(
     network: ProtoryNetwork, matched: NDArray[np.int64], run: Run
 ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
     """Feed each prototype to the reader alone; count the training sentences matched to it."""
-    k = len(network.prototypes)
+    k = network.n_prototypes
     counts = np.bincount(matched, minlength=k)
     targets = run.train.targets.cpu().numpy().astype(np.float64)
     document = np.repeat(np.arange(len(targets)), run.train.lengths.cpu().numpy())
@@ -261,7 +284,11 @@ def score_prototypes(
 def validate(network: ProtoryNetwork, run: Run) -> Score:
     """Score the network on the validation documents."""
     trajectory = match_corpus(network, run.source, run.validation)
-    predicted = read_matches(network.reader, trajectory, run.labels.task).probabilities
+    return score_of(read_matches(network.reader, trajectory, run.labels.task).probabilities, run)
+
+
+def score_of(predicted: NDArray[np.float32], run: Run) -> Score:
+    """Score the probabilities of the validation documents, the same in every process."""
     targets = run.validation.targets.cpu().numpy()
     likelihood = np.clip(predicted, 1e-7, 1 - 1e-7)
     if run.labels.task == "multiclass":
@@ -286,10 +313,6 @@ def _learn(
     def loss(batch: Batch) -> Tensor:
         return batch_loss(network, run.source, batch, run.labels.task, tied_index)
 
-    def run_epoch(epoch: int) -> None:
-        train_one_epoch(module, run, optimiser, stage, epoch, loss_of)
-        finish(epoch)
-
     module: nn.Module
     if reader_alone:
         module = network.reader
@@ -297,16 +320,7 @@ def _learn(
     else:
         module = nn.ModuleDict({"network": network, "source": run.source})
         optimiser = adam(module, run)
-    loss_of = average_gradients(module, loss) if run.full else loss
-    return train_epochs(
-        module,
-        optimiser,
-        run_epoch,
-        lambda: validate(network, run),
-        stage=stage,
-        checkpoint=run.checkpoint,
-        progress=run.progress,
-    )
+    return learn(module, optimiser, run, stage, loss, lambda: validate(network, run), finish)
 
 
 def batch_loss(
@@ -323,7 +337,7 @@ def batch_loss(
     """
     settings = network.settings
     if tied_index is None:
-        embedded, prototypes = source(batch.index), network.prototypes
+        embedded, prototypes = source(batch.index), network.members
     else:
         both = source(torch.cat([batch.index, tied_index]))
         embedded, prototypes = both.split([len(batch.index), len(tied_index)])
@@ -390,7 +404,7 @@ def _with_fixed_embeddings(run: Run) -> tuple[Run, Tensor]:
     return fixed_run, distinct
 
 
-class _Clock:
+class Clock:
     """Seconds per step."""
 
     def __init__(self) -> None:
@@ -398,6 +412,7 @@ class _Clock:
         self._last = time.perf_counter()
 
     def lap(self, step: str) -> None:
+        """Count the seconds since the last lap for a step."""
         now = time.perf_counter()
         self.seconds[step] = now - self._last
         self._last = now

@@ -22,7 +22,7 @@ from protorynet.labels import LabelCode
 from protorynet.progress import progress_bar
 from protorynet.settings import Settings
 from protorynet.training.batches import Batch, Corpus
-from protorynet.training.parallel import agree, own_share, rank
+from protorynet.training.parallel import agree, average_gradients, own_share, rank
 from protorynet.training.sources import FineTunedSource, SentenceSource
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "adam",
     "clear_checkpoint",
     "derive_seed",
+    "learn",
     "train_epochs",
     "train_one_epoch",
 ]
@@ -142,6 +143,33 @@ class Run:
         kind = ("full_" if self.full else "") + ("retrain_" if name == "retrain" else "")
         epochs = getattr(self.settings, f"{kind}epochs")
         return Stage(name, epochs, self.settings.patience, to_the_end=self.full)
+
+
+def learn(
+    module: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    run: Run,
+    stage: Stage,
+    loss: Callable[[Batch], Tensor],
+    validate: Callable[[], Score],
+    finish: Callable[[int], None] = lambda epoch: None,
+) -> Score:
+    """Train a module of a run through a stage; `finish` is called after each epoch."""
+    loss_of = average_gradients(module, loss) if run.full else loss
+
+    def run_epoch(epoch: int) -> None:
+        train_one_epoch(module, run, optimiser, stage, epoch, loss_of)
+        finish(epoch)
+
+    return train_epochs(
+        module,
+        optimiser,
+        run_epoch,
+        validate,
+        stage=stage,
+        checkpoint=run.checkpoint,
+        progress=run.progress,
+    )
 
 
 def train_one_epoch(

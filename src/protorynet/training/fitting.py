@@ -19,15 +19,23 @@ from protorynet.encoders import Embeddings
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
-from protorynet.network import Adapter, Centring
-from protorynet.prototypes import Prototype, Prototypes, distinct_candidates
+from protorynet.network import Adapter, Centring, Evidence
+from protorynet.prototypes import (
+    Member,
+    Prototype,
+    Prototypes,
+    distinct_candidates,
+    marking_words,
+)
 from protorynet.reading import Reading
 from protorynet.settings import Settings
 from protorynet.training.algorithm import Trained, match_corpus, train_protorynet
 from protorynet.training.batches import Corpus
 from protorynet.training.epochs import Checkpoint, Run, clear_checkpoint
+from protorynet.training.families import train_families
 from protorynet.training.sources import (
     AdaptedSource,
+    EvidenceSource,
     FineTunedSource,
     FrozenSource,
     SentenceSource,
@@ -150,18 +158,23 @@ def fit_model(
         progress=progress,
     )
     try:
-        trained = train_protorynet(run)
+        trained = train_families(run) if settings.members > 1 else train_protorynet(run)
     except torch.OutOfMemoryError:
         batch = "full_batch_size" if run.full else "batch_size"
         raise ProtoryNetError(
             f"the device {device!r} has too little memory; lower the setting {batch} (now "
             f"{getattr(settings, batch)}), or train elsewhere with device='cpu'."
         ) from None
+    adapter: Adapter | Evidence | None = None
+    if isinstance(trained.source, AdaptedSource):
+        adapter = trained.source.adapter
+    elif isinstance(trained.source, EvidenceSource):
+        adapter = trained.source.evidence.eval().requires_grad_(False)
     model = Model(
         centring=prepared.centring,
-        adapter=source.adapter if isinstance(source, AdaptedSource) else None,
+        adapter=adapter,
         network=trained.network.eval().requires_grad_(False),
-        prototypes=_describe_prototypes(trained, texts, documents, labels),
+        prototypes=_describe_prototypes(trained, texts, documents, run.train, labels),
         labels=labels,
         encoder=encoder,
         splitter=splitter,
@@ -178,8 +191,9 @@ def fit_model(
             versions=versions,
             free_accuracy=trained.free.accuracy,
         ),
+        familiar=trained.familiar,
     )
-    return read_back(model, source, run.train, run.validation)
+    return read_back(model, trained.source, run.train, run.validation)
 
 
 def prepare(
@@ -210,10 +224,10 @@ def prepare(
     centring = _find_centring(embeddings.vectors, unit_length=unit_length).to(device)
     base = centre_vectors(embeddings.vectors, centring, device)
     source: SentenceSource
-    if settings.encoder_training == "none":
-        source = FrozenSource(base)
-    elif settings.encoder_training == "full":
+    if settings.encoder_training == "full":
         source = FineTunedSource(base, tunable_encoder(tunable), centring, texts)
+    elif settings.encoder_training == "none" or settings.members > 1:
+        source = FrozenSource(base)
     else:
         width, size = base.shape[1], settings.adapter_size
         with torch.random.fork_rng():
@@ -321,21 +335,76 @@ def centre_vectors(vectors: NDArray[np.float32], centring: Centring, device: str
 
 
 def _describe_prototypes(
-    trained: Trained, texts: Sequence[str], documents: Labelled, labels: LabelCode
+    trained: Trained, texts: Sequence[str], documents: Labelled, train: Corpus, labels: LabelCode
 ) -> Prototypes:
     """Describe the prototypes; ids count from 1 by falling score of the last class."""
     order = np.argsort(np.argsort(-trained.scores[:, -1], kind="stable"), kind="stable")
+    sizes = trained.network.sizes
+    starts = np.cumsum(sizes) - sizes
+    members = _describe_members(trained, texts, documents, np.argsort(order), starts)
+    headlines = _find_headlines(trained, starts)
+    words: Sequence[tuple[str, ...]] = [()] * len(sizes)
+    if trained.matched is not None:
+        sentences = [texts[number] for number in train.index.tolist()]
+        words = marking_words(sentences, trained.matched, len(sizes))
+    items = []
+    for position, (start, size) in enumerate(zip(starts.tolist(), sizes, strict=True)):
+        headline = members[headlines[position]]
+        items.append(
+            Prototype(
+                id=int(order[position]) + 1,
+                sentence=headline.sentence,
+                row=headline.row,
+                usage=float(trained.usage[position]),
+                scores=dict(zip(labels.names, trained.scores[position].tolist(), strict=True)),
+                class_rate=dict(
+                    zip(labels.names, trained.class_rate[position].tolist(), strict=True)
+                ),
+                words=words[position],
+                members=tuple(members[start : start + size]),
+            )
+        )
+    return Prototypes(tuple(items), labels.names)
+
+
+def _describe_members(
+    trained: Trained,
+    texts: Sequence[str],
+    documents: Labelled,
+    ranked: NDArray[np.int64],
+    starts: NDArray[np.int64],
+) -> list[Member]:
+    """Describe the members in the order of the network; ids count through the ranked prototypes."""
     index, first = np.unique(documents.embeddings.index, return_index=True)
     firsts = first[np.searchsorted(index, trained.index)]
-    items = [
-        Prototype(
-            id=int(order[position]) + 1,
+    usage, rates = trained.member_usage, trained.member_rate
+    if usage is None or rates is None:  # one member each
+        usage, rates = trained.usage, trained.class_rate
+    ids = np.empty(len(trained.index), np.int64)
+    sizes = trained.network.sizes
+    counted = np.concatenate([starts[p] + np.arange(sizes[p]) for p in ranked.tolist()])
+    ids[counted] = np.arange(1, len(ids) + 1)
+    return [
+        Member(
+            id=int(ids[position]),
             sentence=texts[number],
             row=int(documents.sentences.documents[firsts[position]]),
-            usage=float(trained.usage[position]),
-            scores=dict(zip(labels.names, trained.scores[position].tolist(), strict=True)),
-            class_rate=dict(zip(labels.names, trained.class_rate[position].tolist(), strict=True)),
+            usage=float(usage[position]),
+            class_rate=tuple(np.round(rates[position], 4).tolist()),
         )
         for position, number in enumerate(trained.index.tolist())
     ]
-    return Prototypes(tuple(items), labels.names)
+
+
+def _find_headlines(trained: Trained, starts: NDArray[np.int64]) -> list[int]:
+    """Return the position of each prototype's most typical member.
+
+    Of the more used half, it is the one nearest to the middle of all, by what sentences say.
+    """
+    base = trained.source.base[torch.from_numpy(trained.index).to(trained.source.base.device)]
+    headlines = []
+    for start, size in zip(starts.tolist(), trained.network.sizes, strict=True):
+        own = base[start : start + size]
+        likeness = own[: -(-size // 2)] @ own.mean(dim=0)
+        headlines.append(start + int(likeness.argmax()))
+    return headlines

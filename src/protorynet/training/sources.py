@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from protorynet.errors import InputError
-from protorynet.network import Adapter, Centring
+from protorynet.network import Adapter, Centring, Evidence
 from protorynet.training.parallel import gather_vectors, n_processes, rank
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdaptedSource",
+    "EvidenceSource",
     "FineTunedSource",
     "FixedSource",
     "FrozenSource",
@@ -107,6 +108,31 @@ class AdaptedSource(SentenceSource):
         """Return the embeddings of some sentences, (n, d)."""
         adapted: Tensor = self.adapter(self.base[index])
         return adapted
+
+
+class EvidenceSource(SentenceSource):
+    """Embeddings of another source with what their sentences tell of the label beside them."""
+
+    def __init__(self, source: SentenceSource, evidence: Evidence) -> None:
+        super().__init__(source.base)
+        self.source = source
+        self.evidence = evidence
+
+    def forward(self, index: Tensor) -> Tensor:
+        """Return the vectors of some sentences, (n, d + C)."""
+        beside: Tensor = self.evidence(self.source(index))
+        return beside
+
+    @torch.no_grad()
+    def embed_all(self, index: Tensor) -> Tensor:
+        """Return the vectors of many sentences, computed without gradients."""
+        beside: Tensor = self.evidence(self.source.embed_all(index))
+        return beside
+
+    @torch.no_grad()
+    def all_logits(self, index: Tensor) -> Tensor:
+        """Return what many sentences tell of the label, as logits (n, C)."""
+        return self.evidence.logits(self.source.embed_all(index))
 
 
 class FineTunedSource(SentenceSource):

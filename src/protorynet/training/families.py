@@ -1,0 +1,452 @@
+"""Prototypes that are families: a few kinds of statement, each with many real sentences.
+
+Learn what a sentence tells of the label, choose real sentences as members, group them into
+families of one kind and one tone, let the reader learn to read families, score. Each step is a
+function of its own. What was tried is in docs/research.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from protorynet.labels import Task
+from protorynet.network import (
+    Evidence,
+    ProtoryNetwork,
+    Reader,
+    accuracy_loss,
+    anchor_loss,
+    at_last_sentence,
+    match_sentences,
+    pad_documents,
+    pairwise_distance,
+    probabilities,
+    read_matches,
+)
+from protorynet.progress import progress_bar
+from protorynet.prototypes import score_alone
+from protorynet.reading import Reading
+from protorynet.training.algorithm import Clock, Trained, match_corpus, score_of
+from protorynet.training.batches import Batch, Corpus
+from protorynet.training.epochs import Run, Score, adam, derive_seed, learn
+from protorynet.training.parallel import agree
+from protorynet.training.sources import EvidenceSource, SentenceSource
+
+__all__ = ["count_families", "fit_reader", "train_families"]
+
+_FOLDS = 3  # documents are read by a network that did not learn from them
+_FEWEST_FOR_FOLDS = 30  # documents
+_LONE_SENTENCES = 0.3  # weight of the loss with every sentence alone under its document's label
+_CLASSES_WITHOUT_MORE = 6  # classes up to which `max_prototypes` families do
+_FAMILIES_PER_CLASS = 3
+_MOST_MEMBERS = 4_000
+# Of the sentences that could be members, those are kept that lie deepest in their family.
+_SHARE_KEPT = 0.5
+_TWIN_COSINE = 0.9  # of two members that say the same, one goes
+_FEWEST_MATCHES = 3  # training sentences of a member
+_SENTENCES_PER_MEMBER = 20  # of the sample that members are chosen from
+_GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 32
+# Weights of what a sentence tells of the label beside what it says: the least that is enough.
+_WEIGHTS = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
+_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.08, 0.08  # most deviation of the probabilities
+_READER_EPOCHS, _READER_STEPS, _READER_RATE = 8, 100, 3e-3
+_SENTENCES_LEFT_OUT = 0.5  # most of a document's, so that the reader does not count on any
+_AVERAGED_STEPS = 200
+_UNFAMILIAR_SHARE = 0.01  # of the sentences of held-out documents
+
+
+class EvidenceSum(nn.Module):
+    """What the sentences of a document tell of its label, added up: only training needs it."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        super().__init__()
+        self.evidence = evidence
+        self.scale = nn.Parameter(torch.zeros(()))
+        self.bias = nn.Parameter(torch.zeros(evidence.up.out_features))
+
+    def forward(self, logits: Tensor, document: Tensor, lengths: Tensor) -> Tensor:
+        """Map the logits of sentences (n, C) to those of their documents."""
+        sums = logits.new_zeros(len(lengths), logits.shape[1]).index_add(0, document, logits)
+        return sums * self.scale.exp() * lengths[:, None].rsqrt() + self.bias
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What is known of every sentence once the evidence is learned."""
+
+    source: EvidenceSource
+    logits: Tensor  # of the distinct sentences, (m, C)
+    fair: Tensor  # of the sentences of the training documents, each by one that had not seen it
+
+
+def train_families(run: Run) -> Trained:
+    """Train a network whose prototypes are families of real sentences."""
+    clock = Clock()
+    with torch.random.fork_rng():
+        learned = learn_evidence(run)
+        clock.lap("evidence")
+        members, weight = choose_members(learned, run)
+        learned.source.evidence.weight.fill_(weight)
+        clock.lap("members")
+        members, sizes = group_members(members, learned, run)
+        clock.lap("families")
+        space = run.source if run.settings.encoder_training == "none" else learned.source
+        network = _network(space.embed_all(members), sizes, run)
+        fair = _match_fairly(network, learned, run)
+        fit_reader(
+            network.reader,
+            fair,
+            run.train.targets,
+            run.labels.task,
+            seed=run.seed,
+            progress=run.progress,
+        )
+        clock.lap("reader")
+        held_out = match_corpus(network, space, run.validation)
+        read = read_matches(network.reader, held_out, run.labels.task)
+        score = score_of(read.probabilities, run)
+        targets = run.train.targets.cpu().numpy().astype(np.float64)
+        counts, class_rate = fair.class_rates(targets, len(sizes))
+        use, rates = replace(fair, prototypes=fair.members).class_rates(targets, len(members))
+        alone = score_alone(network, run.labels.task)
+        clock.lap("score")
+    return Trained(
+        network,
+        members.cpu().numpy(),
+        (),
+        score,
+        score,
+        alone,
+        counts / counts.sum(),
+        class_rate,
+        clock.seconds,
+        space,
+        matched=fair.prototypes,
+        member_usage=use / use.sum(),
+        member_rate=rates,
+        familiar=float(np.quantile(held_out.similarities, _UNFAMILIAR_SHARE)),
+    )
+
+
+def learn_evidence(run: Run) -> Learned:
+    """Learn what a sentence tells of the label, from the labels of documents.
+
+    Where the encoder stays as it is, several small networks learn, each without a part of the
+    documents, and their mean is delivered. So every document can be read fairly, by one that did
+    not learn from it.
+    """
+    device = run.source.base.device
+    if run.full or len(run.train) < _FEWEST_FOR_FOLDS:
+        head = _train_head(run, "evidence")
+        source = EvidenceSource(run.source, head.evidence)
+        run.source.settle()
+        logits = _all_logits(source)
+        return Learned(source, logits, logits[run.train.index])
+    random = np.random.default_rng(derive_seed(run.seed, "folds"))
+    fold = random.permutation(len(run.train)) % _FOLDS
+    parts = []
+    for number in range(_FOLDS):
+        train = run.train.subset(np.flatnonzero(fold != number))
+        parts.append(_train_head(replace(run, train=train), f"evidence {number + 1}").evidence)
+    each = torch.stack([_all_logits(EvidenceSource(run.source, part)) for part in parts])
+    of_sentence = torch.repeat_interleave(torch.from_numpy(fold).to(device), run.train.lengths)
+    source = EvidenceSource(run.source, Evidence.mean(parts))
+    return Learned(source, _all_logits(source), each[of_sentence, run.train.index])
+
+
+def _train_head(run: Run, name: str) -> EvidenceSum:
+    """Train an evidence network, and the encoder with it where it may learn."""
+    settings, n_classes = run.settings, run.train.targets.shape[1]
+    torch.manual_seed(derive_seed(run.seed, name))
+    width = run.source.base.shape[1]
+    evidence = Evidence(width, settings.adapter_size, n_classes, run.labels.task)
+    head = EvidenceSum(evidence).to(run.source.base.device)
+    module = nn.ModuleDict({"network": head, "source": run.source})
+
+    def loss(batch: Batch) -> Tensor:
+        return evidence_loss(head, run.source, batch, run)
+
+    stage = replace(run.stage("train"), name=name)
+    learn(module, adam(module, run), run, stage, loss, lambda: _validate_head(head, run))
+    return head
+
+
+def evidence_loss(head: EvidenceSum, source: SentenceSource, batch: Batch, run: Run) -> Tensor:
+    """Return the loss of documents by the sum of their sentences, and of sentences alone."""
+    settings, task = run.settings, run.labels.task
+    embedded = source(batch.index)
+    logits = head.evidence.logits(embedded)
+    documents = head(logits, batch.document, batch.lengths)
+    loss = accuracy_loss(documents, batch.targets, task, settings.accuracy_loss)
+    lone = accuracy_loss(logits, batch.targets[batch.document], task, settings.accuracy_loss)
+    loss = loss + _LONE_SENTENCES * lone
+    if run.full and settings.full_anchor:
+        loss = loss + settings.full_anchor * anchor_loss(embedded, source.base[batch.index])
+    return loss
+
+
+@torch.no_grad()
+def _validate_head(head: EvidenceSum, run: Run) -> Score:
+    corpus = run.validation
+    distinct, index = torch.unique(corpus.index, return_inverse=True)
+    logits = head.evidence.logits(run.source.embed_all(distinct))[index]
+    each = torch.arange(len(corpus), device=index.device)
+    document = torch.repeat_interleave(each, corpus.lengths)
+    summed = probabilities(head(logits, document, corpus.lengths), run.labels.task)
+    return score_of(summed.cpu().numpy(), run)
+
+
+@torch.no_grad()
+def _all_logits(source: EvidenceSource) -> Tensor:
+    every = torch.arange(len(source.base), device=source.base.device)
+    return source.all_logits(every)
+
+
+def count_families(most: int, n_classes: int) -> int:
+    """Return how many families a model may have: more than `most` only for many classes.
+
+    Examples
+    --------
+    >>> count_families(20, 2), count_families(20, 14)
+    (20, 42)
+    """
+    if n_classes <= _CLASSES_WITHOUT_MORE:
+        return most
+    return max(most, _FAMILIES_PER_CLASS * n_classes)
+
+
+def choose_members(learned: Learned, run: Run) -> tuple[Tensor, float]:
+    """Return the index of real sentences that stand for all others, and the weight of the label.
+
+    They are the candidates nearest to the middles of many small clusters. More are returned than
+    will stay. The weight is the least that matches a sentence to one that tells alike.
+    """
+    from sklearn.cluster import KMeans
+
+    source, settings = learned.source, run.settings
+    n_classes = run.train.targets.shape[1]
+    wanted = settings.members * count_families(settings.max_prototypes, n_classes)
+    wanted = min(round(min(wanted, _MOST_MEMBERS) / _SHARE_KEPT), len(run.candidates) // 2)
+    wanted = max(2, wanted)
+    random = np.random.default_rng(derive_seed(run.seed, "members"))
+    count = len(run.train.index)
+    drawn = random.choice(count, min(count, wanted * _SENTENCES_PER_MEMBER), replace=False)
+    sample = run.train.index[torch.from_numpy(np.sort(drawn)).to(run.train.index.device)]
+    source.evidence.weight.fill_(_weights(run)[0])
+    points = source.embed_all(sample)
+    clusters = KMeans(
+        min(wanted, len(torch.unique(sample))),
+        init="random",
+        n_init=1,
+        max_iter=10,
+        random_state=random.integers(2**31),
+    ).fit(points.cpu().numpy())
+    middles = torch.from_numpy(clusters.cluster_centers_).to(points)
+    nearest = _nearest(middles, source.embed_all(run.candidates))
+    members = run.candidates[torch.unique(agree(nearest.cpu()).to(nearest.device))]
+    members = _without_twins(members, source.base, _count_matches(source, members, sample))
+    weight = 0.0
+    for weight in _weights(run):
+        source.evidence.weight.fill_(weight)
+        matched = members[_nearest(source.embed_all(sample), source.embed_all(members))]
+        tone = _deviation(learned.logits[sample], learned.logits[matched], run.labels.task)
+        if tone <= _TONE_OF_MATCH:
+            break
+    return members, weight
+
+
+def _weights(run: Run) -> tuple[float, ...]:
+    """Return weights to try; embeddings as they are have nothing beside them."""
+    return (0.0,) if run.settings.encoder_training == "none" else _WEIGHTS
+
+
+def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, tuple[int, ...]]:
+    """Return the members that stay, family by family, the most used first, and how many each has.
+
+    Families are clusters of sentences by what they say and what they tell of the label; the
+    weight of the latter is the least that gives every family one tone. They do not depend on the
+    seed but through the evidence. Members between two families go, as do those that hardly any
+    training sentence is matched to.
+    """
+    features, middles = _find_middles(learned, run, len(members))
+    distances = torch.cdist(features[members], middles)
+    two = distances.topk(2, dim=1, largest=False)
+    family, margin = two.indices[:, 0], two.values[:, 1] - two.values[:, 0]
+    deepest = []
+    for number in range(len(middles)):
+        inside = torch.nonzero(family == number).squeeze(1)
+        order = margin[inside].argsort(descending=True, stable=True)
+        deepest.append(inside[order[: math.ceil(len(inside) * _SHARE_KEPT)]])
+    chosen = torch.cat(deepest).sort().values
+    members, family = members[chosen], family[chosen]
+    while True:
+        use = _count_matches(learned.source, members, run.train.index)
+        dead = use < min(_FEWEST_MATCHES, len(run.train.index) // (10 * len(members)) + 1)
+        if not bool(dead.any()):
+            break
+        members, family = members[~dead], family[~dead]
+    order = np.lexsort((-use.cpu().numpy(), family.cpu().numpy()))
+    sizes = np.bincount(family.cpu().numpy())
+    order = agree(torch.from_numpy(order)).to(members.device)
+    return members[order], tuple(sizes[sizes > 0].tolist())
+
+
+def _find_middles(learned: Learned, run: Run, n_members: int) -> tuple[Tensor, Tensor]:
+    """Return all sentences as points, by topic and tone, and the middles of their clusters."""
+    from sklearn.cluster import KMeans
+    from sklearn.decomposition import PCA
+
+    base, task = learned.source.base, run.labels.task
+    every = torch.unique(torch.cat([run.train.index, run.validation.index]))
+    # Evenly spaced, so that other seeds see nearly the same sentences.
+    spaced = torch.linspace(0, len(every) - 1, min(len(every), _GROUPED_SENTENCES)).long()
+    sample = every[spaced.to(every.device)]
+    given = base[sample].cpu().numpy()
+    dimensions = min(_TOPIC_DIMENSIONS, *given.shape)
+    axes = PCA(dimensions, random_state=0).fit(given)
+    turn = torch.from_numpy(axes.components_.T).to(base)
+    topics = (base - torch.from_numpy(axes.mean_).to(base)) @ turn
+    topics = topics / topics[sample].square().sum(1).mean().sqrt().clamp_min(1e-6)
+    tone = learned.source.evidence.tone(learned.logits)
+    count = count_families(run.settings.max_prototypes, run.train.targets.shape[1])
+    count = max(2, min(count, n_members // 2, len(sample) // 2))
+    for weight in _WEIGHTS:
+        points = torch.cat([topics[sample], weight * tone[sample]], dim=1).cpu().numpy()
+        clusters = KMeans(count, n_init=1, random_state=0).fit(points)
+        family = torch.from_numpy(clusters.labels_).long().to(base.device)
+        if _spread(learned.logits[sample], family, count, task) <= _TONE_IN_FAMILY:
+            break
+    clusters = KMeans(count, n_init=10, random_state=0).fit(points)
+    middles = torch.from_numpy(clusters.cluster_centers_).to(base)
+    return torch.cat([topics, weight * tone], dim=1), agree(middles.cpu()).to(base.device)
+
+
+def _spread(logits: Tensor, family: Tensor, count: int, task: Task) -> float:
+    """Return how far probabilities deviate from the mean of their family."""
+    each = probabilities(logits, task)
+    sums = each.new_zeros(count, each.shape[1]).index_add(0, family, each)
+    mean = sums / torch.bincount(family, minlength=count).clamp_min(1)[:, None]
+    return _root_mean_square(each - mean[family], task)
+
+
+def _deviation(logits: Tensor, others: Tensor, task: Task) -> float:
+    return _root_mean_square(probabilities(logits, task) - probabilities(others, task), task)
+
+
+def _root_mean_square(differences: Tensor, task: Task) -> float:
+    # Of one class per document, what one gains another loses: both count as one.
+    squares = differences.square()
+    per_sentence = squares.sum(1) / 2 if task == "multiclass" else squares.mean(1)
+    return float(per_sentence.mean().sqrt())
+
+
+def _nearest(points: Tensor, others: Tensor) -> Tensor:
+    blocks = points.split(max(1, 2**24 // max(1, len(others))))
+    return torch.cat([pairwise_distance(block, others).argmin(dim=1) for block in blocks])
+
+
+def _count_matches(source: EvidenceSource, members: Tensor, index: Tensor) -> Tensor:
+    nearest = _nearest(source.embed_all(index), source.embed_all(members))
+    return torch.bincount(nearest, minlength=len(members))
+
+
+def _without_twins(members: Tensor, base: Tensor, use: Tensor) -> Tensor:
+    """Leave out members that say the same as a more used one."""
+    order = use.argsort(descending=True, stable=True)
+    vectors = nn.functional.normalize(base[members[order]], dim=1)
+    alike = torch.tril(vectors @ vectors.T >= _TWIN_COSINE, diagonal=-1)
+    return members[order[~alike.any(dim=1)]].sort().values
+
+
+def _network(members: Tensor, sizes: Sequence[int], run: Run) -> ProtoryNetwork:
+    torch.manual_seed(derive_seed(run.seed, "reader"))
+    reader = Reader.of(run.settings, len(sizes), run.train.targets.shape[1])
+    network = ProtoryNetwork(members, reader, run.settings, sizes).to(members.device)
+    network.members.requires_grad_(False)
+    return network
+
+
+@torch.no_grad()
+def _match_fairly(network: ProtoryNetwork, learned: Learned, run: Run) -> Reading:
+    """Match the training sentences by evidence of networks that did not learn from them."""
+    source, index = learned.source, run.train.index
+    evidence = source.evidence
+    vectors = source.source.embed_all(index)
+    if network.members.shape[1] > vectors.shape[1]:
+        tone = evidence.weight * evidence.tone(learned.fair)
+        vectors = torch.cat([vectors, tone], dim=1)
+    each = torch.arange(len(index), device=index.device)
+    return match_sentences(network, vectors, each, run.train.lengths)
+
+
+def fit_reader(
+    reader: Reader,
+    reading: Reading,
+    targets: Tensor,
+    task: Task,
+    *,
+    seed: int,
+    progress: bool = False,
+) -> None:
+    """Train a reader on matched documents, in place.
+
+    Half of the documents are read with similarities of 1, so that families carry the decision.
+    Random sentences are left out, and every sentence is read alone too. The weights kept are an
+    average over the last steps, and no epoch is chosen, so that nothing depends on luck.
+    """
+    device = targets.device
+    torch.manual_seed(derive_seed(seed, "fit reader"))
+    random = np.random.default_rng(derive_seed(seed, "fit reader"))
+    matched = torch.from_numpy(reading.prototypes).to(device)
+    similarities = torch.from_numpy(reading.similarities).to(device)
+    lengths = torch.from_numpy(reading.lengths).to(device)
+    corpus = Corpus(torch.arange(len(matched), device=device), lengths, targets)
+    size = min(128, max(8, len(corpus) // 16))
+    passes = max(1, math.ceil(_READER_STEPS * size / len(corpus)))
+    optimiser = torch.optim.Adam(reader.parameters(), lr=_READER_RATE)
+    average = torch.optim.swa_utils.AveragedModel(
+        reader, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(1 - 1 / _AVERAGED_STEPS)
+    )
+    reader.train()
+    total = _READER_EPOCHS * passes
+    with progress_bar("Reader", total, enabled=progress) as advance:
+        for number in range(total):
+            batches = corpus.batches(size, random)
+            for step, documents in enumerate(batches):
+                done = (number + step / len(batches)) / total
+                optimiser.param_groups[0]["lr"] = _READER_RATE * max(0.02, 1 - done)
+                loss = _reader_loss(reader, corpus.batch(documents), matched, similarities, task)
+                optimiser.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
+                optimiser.step()
+                average.update_parameters(reader)
+            advance(1)
+    reader.load_state_dict(average.module.state_dict())
+    reader.eval()
+
+
+def _reader_loss(
+    reader: Reader, batch: Batch, matched: Tensor, similarities: Tensor, task: Task
+) -> Tensor:
+    n, device = len(batch.lengths), matched.device
+    share = torch.rand(n, device=device) * _SENTENCES_LEFT_OUT
+    kept = torch.rand(len(batch.index), device=device) >= share[batch.document]
+    kept[batch.lengths.cumsum(0) - batch.lengths] = True  # the first, so that none is empty
+    index, document = batch.index[kept], batch.document[kept]
+    lengths = torch.bincount(document, minlength=n)
+    only_ids = (torch.rand(n, device=device) < 0.5)[document]
+    values = torch.where(only_ids, 1.0, similarities[index])
+    steps = values.new_zeros(len(index), reader.lstm.input_size)
+    steps = steps.scatter(1, matched[index, None], values[:, None])
+    padded = pad_documents(steps, lengths, int(lengths.max()))
+    logits = at_last_sentence(reader(padded), lengths)
+    alone = reader.read_alone(steps)
+    loss = accuracy_loss(logits, batch.targets, task, "cross_entropy")
+    return loss + accuracy_loss(alone, batch.targets[document], task, "cross_entropy")
