@@ -110,8 +110,8 @@ class Reading:
     @classmethod
     def join(cls, parts: Sequence[Reading]) -> Reading:
         """Return the documents of several readings one after the other, not read."""
-        names = ("prototypes", "similarities", "runner_up", "runner_up_similarities", "lengths")
-        names += ("members", "runner_up_members")
+        names = ["prototypes", "similarities", "runner_up", "runner_up_similarities", "lengths"]
+        names += ["members", "runner_up_members"]
         joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         dense = [part.dense for part in parts if part.dense is not None]
         return cls(**joined, dense=np.concatenate(dense) if dense else None)

@@ -107,7 +107,7 @@ class Evidence(nn.Module):
     def width(self) -> int:
         """Components of the vectors it gives."""
         n_classes = self.up.out_features
-        return self.down.in_features + (n_classes if self.task == "multiclass" else 2 * n_classes)
+        return int(self.down.in_features + n_classes * (1 if self.task == "multiclass" else 2))
 
     @classmethod
     def mean(cls, parts: Sequence[Evidence]) -> Evidence:
@@ -138,8 +138,8 @@ class Evidence(nn.Module):
         """Return the square roots of the probabilities, a vector of length one."""
         if self.task == "multiclass":
             return (functional.log_softmax(logits, dim=-1) / 2).exp()
-        both = functional.logsigmoid(torch.cat([logits, -logits], dim=-1))
-        return (both / 2).exp() / logits.shape[-1] ** 0.5
+        both: Tensor = functional.logsigmoid(torch.cat([logits, -logits], dim=-1))
+        return (both / 2).exp() / float(logits.shape[-1]) ** 0.5
 
 
 def pairwise_distance(a: Tensor, b: Tensor, metric: Distance = "euclidean") -> Tensor:

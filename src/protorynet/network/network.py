@@ -47,6 +47,7 @@ class ProtoryNetwork(nn.Module):
     """
 
     families: Tensor
+    members: nn.Parameter
 
     def __init__(
         self,

@@ -332,8 +332,8 @@ def _find_nearest(
     items: Sequence[Prototype],
 ) -> dict[int, int]:
     """Return, for each id removed, that of the remaining prototype nearest to it."""
-    gone = before.prototypes[[positions[number] for number in removed]].double()
-    distances = pairwise_distance(gone, after.prototypes.double(), after.settings.distance)
+    gone = before.members[[positions[number] for number in removed]].double()
+    distances = pairwise_distance(gone, after.members.double(), after.settings.distance)
     nearest = distances.argmin(dim=1).tolist()
     return {number: items[position].id for number, position in zip(removed, nearest, strict=True)}
 

@@ -130,8 +130,9 @@ class Prototypes:
 
     def check(self) -> None:
         """Raise ValueError where the parts of a file that was read do not belong together."""
-        for kind, items in {"prototypes": self.items, "members": self.members}.items():
-            if len({item.id for item in items}) < len(items):
+        prototypes, members = self.ids.tolist(), [member.id for member in self.members]
+        for kind, ids in {"prototypes": prototypes, "members": members}.items():
+            if len(set(ids)) < len(ids):
                 raise ValueError(f"two {kind} have the same id")
         for item in self.items:
             rates = (member.class_rate for member in item.members)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from protorynet.labels import Task
 from protorynet.network import (
@@ -291,10 +292,10 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
         if not bool(dead.any()):
             break
         members, family = members[~dead], family[~dead]
-    order = np.lexsort((-use.cpu().numpy(), family.cpu().numpy()))
+    by_use = np.lexsort((-use.cpu().numpy(), family.cpu().numpy()))
     sizes = np.bincount(family.cpu().numpy())
-    order = agree(torch.from_numpy(order)).to(members.device)
-    return members[order], tuple(sizes[sizes > 0].tolist())
+    kept = agree(torch.from_numpy(by_use)).to(members.device)
+    return members[kept], tuple(sizes[sizes > 0].tolist())
 
 
 def _find_middles(learned: Learned, run: Run, n_members: int) -> tuple[Tensor, Tensor]:
@@ -347,7 +348,7 @@ def _root_mean_square(differences: Tensor, task: Task) -> float:
 
 
 def _nearest(points: Tensor, others: Tensor) -> Tensor:
-    blocks = points.split(max(1, 2**24 // max(1, len(others))))
+    blocks = torch.split(points, max(1, 2**24 // max(1, len(others))))
     return torch.cat([pairwise_distance(block, others).argmin(dim=1) for block in blocks])
 
 
@@ -410,9 +411,7 @@ def fit_reader(
     size = min(128, max(8, len(corpus) // 16))
     passes = max(1, math.ceil(_READER_STEPS * size / len(corpus)))
     optimiser = torch.optim.Adam(reader.parameters(), lr=_READER_RATE)
-    average = torch.optim.swa_utils.AveragedModel(
-        reader, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(1 - 1 / _AVERAGED_STEPS)
-    )
+    average = AveragedModel(reader, multi_avg_fn=get_ema_multi_avg_fn(1 - 1 / _AVERAGED_STEPS))  # type: ignore[no-untyped-call]
     reader.train()
     total = _READER_EPOCHS * passes
     with progress_bar("Reader", total, enabled=progress) as advance:

@@ -340,7 +340,7 @@ def _describe_prototypes(
     """Describe the prototypes; ids count from 1 by falling score of the last class."""
     order = np.argsort(np.argsort(-trained.scores[:, -1], kind="stable"), kind="stable")
     sizes = trained.network.sizes
-    starts = np.cumsum(sizes) - sizes
+    starts = np.cumsum(sizes, dtype=np.int64) - np.array(sizes, np.int64)
     members = _describe_members(trained, texts, documents, np.argsort(order), starts)
     headlines = _find_headlines(trained, starts)
     words: Sequence[tuple[str, ...]] = [()] * len(sizes)
