@@ -137,7 +137,8 @@ class Evidence(nn.Module):
     def tone(self, logits: Tensor) -> Tensor:
         """Return the square roots of the probabilities, a vector of length one."""
         if self.task == "multiclass":
-            return (functional.log_softmax(logits, dim=-1) / 2).exp()
+            likely: Tensor = functional.log_softmax(logits, dim=-1)
+            return (likely / 2).exp()
         both: Tensor = functional.logsigmoid(torch.cat([logits, -logits], dim=-1))
         return (both / 2).exp() / float(logits.shape[-1]) ** 0.5
 
