@@ -173,7 +173,7 @@ class Settings:
     patience: int = 4
     batch_size: int = 128
     learning_rate: float = 1e-3
-    full_epochs: int = 2
+    full_epochs: int = 3
     full_retrain_epochs: int = 4
     full_batch_size: int = 64
     full_anchor: float = 1.0
@@ -249,7 +249,7 @@ class Settings:
 
 _PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
-    "single": {"members": 1, "full_anchor": 0.1},
+    "single": {"members": 1, "full_anchor": 0.1, "full_epochs": 2},
     "paper": {
         "members": 1,
         "n_prototypes": 200,

@@ -41,7 +41,8 @@ from protorynet.training.sources import EvidenceSource, SentenceSource
 
 __all__ = ["count_families", "fit_reader", "train_families"]
 
-_FOLDS = 3  # documents are read by a network that did not learn from them
+# Parts of the documents that are read by a network that did not learn from them.
+_FOLDS, _FULL_FOLDS = 3, 2
 _FEWEST_FOR_FOLDS = 30  # documents
 _LONE_SENTENCES = 0.3  # weight of the loss with every sentence alone under its document's label
 _CLASSES_WITHOUT_MORE = 6  # classes up to which `max_prototypes` families do
@@ -50,8 +51,10 @@ _MOST_MEMBERS = 4_000
 # Of the sentences that could be members, those are kept that lie deepest in their family.
 _SHARE_KEPT = 0.5
 _TWIN_COSINE = 0.9  # of two members that say the same, one goes
+_LEARNED_BY_HEART = 0.15  # most that a member's evidence may differ from its fair one
 _FEWEST_MATCHES = 3  # training sentences of a member
 _SENTENCES_PER_MEMBER = 20  # of the sample that members are chosen from
+_SENTENCES_PER_BLOCK = 65_536
 _GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 32
 # Weights of what a sentence tells of the label beside what it says: the least that is enough.
 _WEIGHTS = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
@@ -79,11 +82,34 @@ class EvidenceSum(nn.Module):
 
 @dataclass(frozen=True)
 class Learned:
-    """What is known of every sentence once the evidence is learned."""
+    """What is known of every sentence once the evidence is learned.
+
+    Parameters
+    ----------
+    source
+        Embeddings with the delivered evidence beside them.
+    logits
+        The delivered evidence of the distinct sentences, (m, C).
+    fair
+        The evidence of each sentence of the training documents by a network that did not learn
+        from its document, (n, C): what a sentence that was never seen would get.
+    """
 
     source: EvidenceSource
-    logits: Tensor  # of the distinct sentences, (m, C)
-    fair: Tensor  # of the sentences of the training documents, each by one that had not seen it
+    logits: Tensor
+    fair: Tensor
+
+    def fair_of_distinct(self, index: Tensor) -> Tensor:
+        """Return the fair evidence of the distinct sentences, given those of the training."""
+        sums = torch.zeros_like(self.logits).index_add(0, index, self.fair)
+        counts = torch.bincount(index, minlength=len(sums))[:, None]
+        return torch.where(counts > 0, sums / counts.clamp_min(1), self.logits)
+
+    def fair_vectors(self, index: Tensor, sentences: Tensor) -> Tensor:
+        """Return the vectors that some of the training sentences would have if never seen."""
+        evidence = self.source.evidence
+        tone = evidence.weight * evidence.tone(self.fair[sentences])
+        return torch.cat([self.source.source.embed_all(index[sentences]), tone], dim=1)
 
 
 def train_families(run: Run) -> Trained:
@@ -92,8 +118,7 @@ def train_families(run: Run) -> Trained:
     with torch.random.fork_rng():
         learned = learn_evidence(run)
         clock.lap("evidence")
-        members, weight = choose_members(learned, run)
-        learned.source.evidence.weight.fill_(weight)
+        members = choose_members(learned, run)
         clock.lap("members")
         members, sizes = group_members(members, learned, run)
         clock.lap("families")
@@ -138,27 +163,38 @@ def train_families(run: Run) -> Trained:
 def learn_evidence(run: Run) -> Learned:
     """Learn what a sentence tells of the label, from the labels of documents.
 
-    Where the encoder stays as it is, several small networks learn, each without a part of the
-    documents, and their mean is delivered. So every document can be read fairly, by one that did
-    not learn from it.
+    Several networks learn, each without a part of the documents, so that every document can be
+    read fairly, by one that did not learn from it. Where the encoder stays as it is, their mean
+    is delivered; an encoder that learns itself is trained once more on all documents.
     """
-    device = run.source.base.device
-    if run.full or len(run.train) < _FEWEST_FOR_FOLDS:
+    index = run.train.index
+    if len(run.train) < _FEWEST_FOR_FOLDS:
         head = _train_head(run, "evidence")
-        source = EvidenceSource(run.source, head.evidence)
         run.source.settle()
+        source = EvidenceSource(run.source, head.evidence)
         logits = _all_logits(source)
-        return Learned(source, logits, logits[run.train.index])
+        return Learned(source, logits, logits[index])
+    count = _FULL_FOLDS if run.full else _FOLDS
     random = np.random.default_rng(derive_seed(run.seed, "folds"))
-    fold = random.permutation(len(run.train)) % _FOLDS
+    fold = random.permutation(len(run.train)) % count
+    of_sentence = torch.repeat_interleave(
+        torch.from_numpy(fold).to(index.device), run.train.lengths
+    )
+    fair = run.source.base.new_empty(len(index), run.train.targets.shape[1])
     parts = []
-    for number in range(_FOLDS):
+    for number in range(count):
         train = run.train.subset(np.flatnonzero(fold != number))
-        parts.append(_train_head(replace(run, train=train), f"evidence {number + 1}").evidence)
-    each = torch.stack([_all_logits(EvidenceSource(run.source, part)) for part in parts])
-    of_sentence = torch.repeat_interleave(torch.from_numpy(fold).to(device), run.train.lengths)
-    source = EvidenceSource(run.source, Evidence.mean(parts))
-    return Learned(source, _all_logits(source), each[of_sentence, run.train.index])
+        # An encoder that learns is copied, so that none has seen the others' documents.
+        part = replace(run, train=train, source=run.source.twin())
+        evidence = _train_head(part, f"evidence {number + 1}").evidence
+        left_out = of_sentence == number
+        distinct, inverse = torch.unique(index[left_out], return_inverse=True)
+        fair[left_out] = EvidenceSource(part.source, evidence).all_logits(distinct)[inverse]
+        parts.append(evidence)
+    evidence = _train_head(run, "evidence").evidence if run.full else Evidence.mean(parts)
+    run.source.settle()
+    source = EvidenceSource(run.source, evidence)
+    return Learned(source, _all_logits(source), fair)
 
 
 def _train_head(run: Run, name: str) -> EvidenceSum:
@@ -222,44 +258,56 @@ def count_families(most: int, n_classes: int) -> int:
     return max(most, _FAMILIES_PER_CLASS * n_classes)
 
 
-def choose_members(learned: Learned, run: Run) -> tuple[Tensor, float]:
-    """Return the index of real sentences that stand for all others, and the weight of the label.
+def choose_members(learned: Learned, run: Run) -> Tensor:
+    """Return the index of real sentences that stand for all others, more than will stay.
 
-    They are the candidates nearest to the middles of many small clusters. More are returned than
-    will stay. The weight is the least that matches a sentence to one that tells alike.
+    They are the candidates nearest to the middles of many small clusters, and tell of the label
+    what they would if they had never been seen. The evidence is given the least weight that
+    matches a sentence to one that tells alike.
     """
     from sklearn.cluster import KMeans
 
-    source, settings = learned.source, run.settings
-    n_classes = run.train.targets.shape[1]
-    wanted = settings.members * count_families(settings.max_prototypes, n_classes)
-    wanted = min(round(min(wanted, _MOST_MEMBERS) / _SHARE_KEPT), len(run.candidates) // 2)
-    wanted = max(2, wanted)
+    source, settings, index = learned.source, run.settings, run.train.index
+    n_families = count_families(settings.max_prototypes, run.train.targets.shape[1])
+    wanted = round(min(settings.members * n_families, _MOST_MEMBERS) / _SHARE_KEPT)
+    candidates = _trustworthy(learned, run, 2 * wanted)
+    wanted = max(2, min(wanted, len(candidates) // 2))
     random = np.random.default_rng(derive_seed(run.seed, "members"))
-    count = len(run.train.index)
-    drawn = random.choice(count, min(count, wanted * _SENTENCES_PER_MEMBER), replace=False)
-    sample = run.train.index[torch.from_numpy(np.sort(drawn)).to(run.train.index.device)]
-    source.evidence.weight.fill_(_weights(run)[0])
-    points = source.embed_all(sample)
+    count = min(len(index), wanted * _SENTENCES_PER_MEMBER)
+    drawn = np.sort(random.choice(len(index), count, replace=False))
+    sample = torch.from_numpy(drawn).to(index.device)
+    weights = _weights(run)
+    source.evidence.weight.fill_(weights[len(weights) // 2])
+    points = learned.fair_vectors(index, sample)
     clusters = KMeans(
-        min(wanted, len(torch.unique(sample))),
+        min(wanted, len(torch.unique(index[sample]))),
         init="random",
         n_init=1,
         max_iter=10,
         random_state=random.integers(2**31),
     ).fit(points.cpu().numpy())
     middles = torch.from_numpy(clusters.cluster_centers_).to(points)
-    nearest = _nearest(middles, source.embed_all(run.candidates))
-    members = run.candidates[torch.unique(agree(nearest.cpu()).to(nearest.device))]
-    members = _without_twins(members, source.base, _count_matches(source, members, sample))
-    weight = 0.0
-    for weight in _weights(run):
+    nearest = _nearest(middles, source.embed_all(candidates))
+    members = candidates[torch.unique(agree(nearest.cpu()).to(nearest.device))]
+    use = torch.bincount(_nearest(points, source.embed_all(members)), minlength=len(members))
+    members = _without_twins(members, source.base, use)
+    for weight in weights:
         source.evidence.weight.fill_(weight)
-        matched = members[_nearest(source.embed_all(sample), source.embed_all(members))]
-        tone = _deviation(learned.logits[sample], learned.logits[matched], run.labels.task)
-        if tone <= _TONE_OF_MATCH:
+        matched = _nearest(learned.fair_vectors(index, sample), source.embed_all(members))
+        shown = learned.logits[members[matched]]
+        if _deviation(learned.fair[sample], shown, run.labels.task) <= _TONE_OF_MATCH:
             break
-    return members, weight
+    return members
+
+
+def _trustworthy(learned: Learned, run: Run, fewest: int) -> Tensor:
+    """Return the candidates whose evidence is not what was learned of them by heart."""
+    task, candidates = run.labels.task, run.candidates
+    fair = learned.fair_of_distinct(run.train.index)[candidates]
+    differences = probabilities(fair, task) - probabilities(learned.logits[candidates], task)
+    apart = differences.abs().amax(dim=1)
+    kept = min(len(apart), max(fewest, int((apart <= _LEARNED_BY_HEART).sum())))
+    return candidates[apart.argsort(stable=True)[:kept].sort().values]
 
 
 def _weights(run: Run) -> tuple[float, ...]:
@@ -287,7 +335,15 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     chosen = torch.cat(deepest).sort().values
     members, family = members[chosen], family[chosen]
     while True:
-        use = _count_matches(learned.source, members, run.train.index)
+        every = torch.arange(len(run.train.index), device=members.device)
+        vectors = learned.source.embed_all(members)
+        matched = torch.cat(
+            [
+                _nearest(learned.fair_vectors(run.train.index, block), vectors)
+                for block in torch.split(every, _SENTENCES_PER_BLOCK)
+            ]
+        )
+        use = torch.bincount(matched, minlength=len(members))
         dead = use < min(_FEWEST_MATCHES, len(run.train.index) // (10 * len(members)) + 1)
         if not bool(dead.any()):
             break
@@ -314,14 +370,15 @@ def _find_middles(learned: Learned, run: Run, n_members: int) -> tuple[Tensor, T
     turn = torch.from_numpy(axes.components_.T).to(base)
     topics = (base - torch.from_numpy(axes.mean_).to(base)) @ turn
     topics = topics / topics[sample].square().sum(1).mean().sqrt().clamp_min(1e-6)
-    tone = learned.source.evidence.tone(learned.logits)
+    fair = learned.fair_of_distinct(run.train.index)
+    tone = learned.source.evidence.tone(fair)
     count = count_families(run.settings.max_prototypes, run.train.targets.shape[1])
     count = max(2, min(count, n_members // 2, len(sample) // 2))
     for weight in _WEIGHTS:
         points = torch.cat([topics[sample], weight * tone[sample]], dim=1).cpu().numpy()
         clusters = KMeans(count, n_init=1, random_state=0).fit(points)
         family = torch.from_numpy(clusters.labels_).long().to(base.device)
-        if _spread(learned.logits[sample], family, count, task) <= _TONE_IN_FAMILY:
+        if _spread(fair[sample], family, count, task) <= _TONE_IN_FAMILY:
             break
     clusters = KMeans(count, n_init=10, random_state=0).fit(points)
     middles = torch.from_numpy(clusters.cluster_centers_).to(base)
@@ -352,11 +409,6 @@ def _nearest(points: Tensor, others: Tensor) -> Tensor:
     return torch.cat([pairwise_distance(block, others).argmin(dim=1) for block in blocks])
 
 
-def _count_matches(source: EvidenceSource, members: Tensor, index: Tensor) -> Tensor:
-    nearest = _nearest(source.embed_all(index), source.embed_all(members))
-    return torch.bincount(nearest, minlength=len(members))
-
-
 def _without_twins(members: Tensor, base: Tensor, use: Tensor) -> Tensor:
     """Leave out members that say the same as a more used one."""
     order = use.argsort(descending=True, stable=True)
@@ -376,13 +428,12 @@ def _network(members: Tensor, sizes: Sequence[int], run: Run) -> ProtoryNetwork:
 @torch.no_grad()
 def _match_fairly(network: ProtoryNetwork, learned: Learned, run: Run) -> Reading:
     """Match the training sentences by evidence of networks that did not learn from them."""
-    source, index = learned.source, run.train.index
-    evidence = source.evidence
-    vectors = source.source.embed_all(index)
-    if network.members.shape[1] > vectors.shape[1]:
-        tone = evidence.weight * evidence.tone(learned.fair)
-        vectors = torch.cat([vectors, tone], dim=1)
+    index = run.train.index
     each = torch.arange(len(index), device=index.device)
+    if run.settings.encoder_training == "none":
+        vectors = run.source.embed_all(index)
+    else:
+        vectors = learned.fair_vectors(index, each)
     return match_sentences(network, vectors, each, run.train.lengths)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -60,6 +61,10 @@ class SentenceSource(nn.Module, ABC):
     @abstractmethod
     def forward(self, index: Tensor) -> Tensor:
         """Return the embeddings of some sentences, (n, d)."""
+
+    def twin(self) -> SentenceSource:
+        """Return one that can learn without this one: itself where nothing of it learns."""
+        return self
 
     def settle(self) -> None:
         """Detach from training: from here on embeddings are what the delivered model computes."""
@@ -171,6 +176,14 @@ class FineTunedSource(SentenceSource):
         if n_processes() == 1:
             return super().embed_all(index)
         return gather_vectors(super().embed_all(index[rank() :: n_processes()]), len(index))
+
+    def twin(self) -> FineTunedSource:
+        """Return a copy with an encoder of its own, which shares the sentences."""
+        other = copy.copy(self)
+        other._modules = {}
+        other.network = copy.deepcopy(self.network)
+        other._packed = [_PackedNetwork(other.network)]
+        return other
 
     def settle(self) -> None:
         """Compute in full precision from here on, as the delivered model does."""
