@@ -49,16 +49,16 @@ _CLASSES_WITHOUT_MORE = 6  # classes up to which `max_prototypes` families do
 _FAMILIES_PER_CLASS = 3
 _MOST_MEMBERS = 4_000
 # Of the sentences that could be members, those are kept that lie deepest in their family.
-_SHARE_KEPT = 0.5
+_SHARE_KEPT = 0.4
 _TWIN_COSINE = 0.9  # of two members that say the same, one goes
 _LEARNED_BY_HEART = 0.15  # most that a member's evidence may differ from its fair one
 _FEWEST_MATCHES = 3  # training sentences of a member
 _SENTENCES_PER_MEMBER = 20  # of the sample that members are chosen from
 _SENTENCES_PER_BLOCK = 65_536
-_GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 32
+_GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 8
 # Weights of what a sentence tells of the label beside what it says: the least that is enough.
 _WEIGHTS = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
-_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.08, 0.08  # most deviation of the probabilities
+_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.08, 0.07  # most deviation of the probabilities
 _READER_EPOCHS, _READER_STEPS, _READER_RATE = 8, 100, 3e-3
 _SENTENCES_LEFT_OUT = 0.5  # most of a document's, so that the reader does not count on any
 _AVERAGED_STEPS = 200
