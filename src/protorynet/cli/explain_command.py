@@ -99,11 +99,19 @@ def explain(
     _show(explanations, as_json=as_json, as_lines=source is not None, html=html)
 
 
-def prototypes(model: ModelFolder, as_json: AsJson = False, html: AsHtml = None) -> None:
+def prototypes(
+    model: ModelFolder,
+    members: Annotated[
+        bool, typer.Option("--members", help="Show all sentences of each prototype.")
+    ] = False,
+    as_json: AsJson = False,
+    html: AsHtml = None,
+) -> None:
     """List a model's prototypes: the training sentences that it compares everything with.
 
-    Each has its score (the model's probability for it alone), how often it is used, and the
-    share of the class among the documents it stands in for.
+    Each has its score (the model's probability for it alone), how often it is used, the share
+    of the class among the documents it stands in for, the words that mark it, and some of its
+    sentences; --members shows all of them, and --json always does.
 
     **Example:** `protorynet prototypes model --html prototypes.html`
     """
@@ -118,10 +126,10 @@ def prototypes(model: ModelFolder, as_json: AsJson = False, html: AsHtml = None)
     from protorynet import report
 
     if html is not None:
-        report.prototypes_page(listed, html)
+        report.prototypes_page(listed, html, members=members)
         note(f"wrote {html}")
     else:
-        report.print_prototypes(listed, result_console())
+        report.print_prototypes(listed, result_console(), members=members)
 
 
 def _check_choice_of_output(as_json: bool, option: str, output: Path | None, *inputs: Path) -> None:

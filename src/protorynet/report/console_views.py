@@ -14,15 +14,20 @@ from rich.text import Text
 from protorynet.report.conventions import (
     HUES,
     READER_IS_BEHIND,
+    UNFAMILIAR,
     Scale,
     ShownClass,
+    describe_agreement,
     find_decider,
     format_measure,
     format_percent,
     format_points,
     format_signed,
+    has_families,
+    is_member,
     mark_words,
     measure_title,
+    pick_members,
     printable,
     rank_prototypes,
     read_verdict,
@@ -30,6 +35,7 @@ from protorynet.report.conventions import (
     scale_of_prototypes,
     shorten,
     strongest_words,
+    warn_unfamiliar,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +50,7 @@ if TYPE_CHECKING:
         SentenceExplanation,
         WordEffect,
     )
-    from protorynet.prototypes import Prototypes
+    from protorynet.prototypes import Prototype, Prototypes
     from protorynet.report.conventions import Match
 
 _WIDEST = 100  # longer lines are tiring to read, however wide the terminal is
@@ -71,7 +77,12 @@ def printed(show: Callable[[Any, Console], None], thing: Any) -> str:
 def print_explanation(explanation: Explanation, console: Console) -> None:
     """Print every sentence with its prototype and the running probability, then the verdict."""
     scale = scale_of_explanation(explanation)
-    legend = _legend(scale, console) + (_WORDS_LEGEND if explanation.has_words else "")
+    in_families = any(map(is_member, explanation.sentences))
+    legend = _legend(scale, console, in_families=in_families)
+    legend += _WORDS_LEGEND if explanation.has_words else ""
+    if warning := warn_unfamiliar(explanation):
+        print_hanging(console, "Warning: ", Text(warning))
+        console.print()
     print_hanging(console, "", Text(legend, style="dim"))
     indent = len(str(len(explanation.sentences)))
     for number, sentence in enumerate(explanation.sentences, start=1):
@@ -86,22 +97,29 @@ def print_rationale(rationale: Rationale, console: Console) -> None:
     """Print a sentence and a prototype with the words marked that make them alike."""
     print_hanging(console, "", _mark(rationale.sentence, rationale.words, rationale, console))
     print_hanging(console, "", _liken(rationale, console))
+    _print_headline(rationale, "", console)
     _print_words(rationale, "", console)
 
 
-def print_prototypes(prototypes: Prototypes, console: Console) -> None:
-    """Print the prototypes by falling score, as in Table 4 of the paper."""
+def print_prototypes(prototypes: Prototypes, console: Console, *, members: bool = False) -> None:
+    """Print the prototypes by falling score, as in Table 4 of the paper; `members`: all of them."""
     scale = scale_of_prototypes(prototypes)
-    if _view_width(console) >= _NARROW:
+    if not has_families(prototypes) and _view_width(console) >= _NARROW:
         console.print(_tabulate(prototypes, scale, console))
     else:
-        _print_prototype_list(prototypes, scale, console)
+        _print_prototype_list(prototypes, scale, console, members)
     label = printable(scale.pole, console.encoding) if scale.pole else "the strongest class"
     note = (
         "Used: share of the training sentences matched to the prototype. "
         f"Score: the model's probability of {label} for the prototype read alone. "
         "Observed: share of that class among the documents of the matched sentences."
     )
+    if has_families(prototypes):
+        note += (
+            " A prototype is a group of training sentences of one kind, named after its most "
+            "typical one; they agree where that share is nearly the same for each."
+        )
+        note += "" if members else " --members lists all of them."
     print_hanging(console, " ", Text(note, style="dim"))
 
 
@@ -218,12 +236,23 @@ def _mark(
     return line
 
 
-def _liken(match: Match, console: Console, style: str = "", runner_up: str = "") -> Text:
-    """Return the prototype that a sentence is like."""
-    like = Text(f"like prototype {match.prototype}: ", style="dim")
+def _liken(
+    match: Match, console: Console, style: str = "", runner_up: str = "", lead: str = "like"
+) -> Text:
+    """Return the prototype, or the member of it, that a sentence is like."""
+    lead += ": " if is_member(match) else f" prototype {match.prototype}: "
+    like = Text(lead, style="dim")
     words = match.prototype_words
     like.append_text(_mark(match.prototype_sentence, words, match, console, style))
     return like.append(f" (similarity {match.similarity:.2f}{runner_up})", style="dim")
+
+
+def _print_headline(match: Match, indent: str, console: Console) -> None:
+    """Print the prototype that a member belongs to on one line."""
+    if is_member(match):
+        told = printable(f"prototype {match.prototype}: {match.headline}", console.encoding)
+        told = shorten(told, _view_width(console) - len(indent))
+        print_hanging(console, indent, Text(told, style="dim"))
 
 
 def _print_words(match: Match, indent: str, console: Console) -> None:
@@ -249,7 +278,11 @@ def _print_step(sentence: SentenceExplanation, scale: Scale, lead: str, console:
         similarity = sentence.runner_up_similarity
         runner_up = f"; next: prototype {sentence.runner_up}, {similarity:.2f}"
     indent = " " * len(lead)
-    print_hanging(console, indent, _liken(sentence, console, "italic", runner_up))
+    if sentence.unfamiliar:
+        print_hanging(console, indent, Text(UNFAMILIAR, style="bold yellow"))
+    kind = "nearest" if sentence.unfamiliar else "like"
+    print_hanging(console, indent, _liken(sentence, console, "italic", runner_up, kind))
+    _print_headline(sentence, indent, console)
     if sentence.words:
         _print_words(sentence, indent, console)
     print_hanging(console, indent, _figures(sentence, scale, console, len(indent)))
@@ -359,17 +392,46 @@ def _tabulate(prototypes: Prototypes, scale: Scale, console: Console) -> Table:
     return table
 
 
-def _print_prototype_list(prototypes: Prototypes, scale: Scale, console: Console) -> None:
+def _print_prototype_list(
+    prototypes: Prototypes, scale: Scale, console: Console, members: bool
+) -> None:
     widest = max((len(str(item.id)) for item in prototypes), default=0)
+    in_families = has_families(prototypes)
     for item in rank_prototypes(prototypes, scale):
         reading = scale.shown(item.scores)
         lead = f"{item.id:>{widest + 1}}  "
-        print_hanging(console, lead, Text(printable(item.caption, console.encoding)))
+        title = (item.name or item.sentence) if in_families else item.caption
+        style = "bold" if in_families else ""
+        print_hanging(console, lead, Text(printable(title, console.encoding), style=style))
         figures = _draw_score(reading, scale, console, between=" ")
         observed = format_percent(item.class_rate[reading.label])
         figures.append(f"  observed {observed}  used {format_percent(item.usage)}", style="dim")
+        if len(item.members) > 1:
+            figures.append(f"  {describe_agreement(item)}", style="dim")
         print_hanging(console, " " * len(lead), figures)
+        if len(item.members) > 1:
+            _print_members(item, reading.label, len(lead), console, members)
         console.print()
+
+
+def _print_members(
+    item: Prototype, label: str, indent: int, console: Console, complete: bool
+) -> None:
+    """Print what a prototype holds: some members on a line each, or all with id and class rate."""
+    words = printable(", ".join(item.words), console.encoding)
+    if words:
+        print_hanging(console, " " * indent, Text(f"words: {words}", style="dim"))
+    dash = "- " if console.options.ascii_only else "· "
+    room = _view_width(console) - indent - len(dash)
+    for member in [] if complete else pick_members(item):
+        line = shorten(printable(member.sentence, console.encoding), room)
+        print_hanging(console, " " * indent + dash, Text(line))
+    at = tuple(item.class_rate).index(label)
+    widest = max(len(str(member.id)) for member in item.members)
+    for member in item.members if complete else ():
+        rate = format_percent(member.class_rate[at])
+        lead = Text(f"{'':{indent}}{member.id:>{widest}} {rate:>5}  ", style="dim")
+        print_hanging(console, lead, Text(printable(member.sentence, console.encoding)))
 
 
 def _bar_width(console: Console) -> int:
@@ -384,8 +446,13 @@ def _draw_score(reading: ShownClass, scale: Scale, console: Console, *, between:
     return Text.assemble(printable(reading.label, console.encoding), between, cell)
 
 
-def _legend(scale: Scale, console: Console) -> str:
+def _legend(scale: Scale, console: Console, *, in_families: bool) -> str:
     opening = "Each sentence is matched to the prototype it resembles most. "
+    if in_families:
+        opening = (
+            "Each sentence is matched to the training sentence it resembles most, and so to the "
+            "prototype, a group of sentences of one kind, which that one belongs to. "
+        )
     if scale.pole is None:
         return opening + (
             "The bar is the class that this prototype speaks for most, with its score; "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from protorynet.explain import Explanation, Rationale, SentenceExplanation, WordEffect
-    from protorynet.prototypes import Prototype, Prototypes
+    from protorynet.prototypes import Member, Prototype, Prototypes
 
     Match: TypeAlias = Rationale | SentenceExplanation
 
@@ -19,6 +19,8 @@ READER_IS_BEHIND = (
     "prototypes that it has not learned to use."
 )
 """What every view says of an explanation whose `reader_is_behind`."""
+UNFAMILIAR = "unlike anything in the training data"
+"""What every view says of a sentence that is `unfamiliar`."""
 
 # Blue and orange first: told apart by the colour-blind, and of middling lightness, so that they
 # stand out on white and on black alike.
@@ -31,6 +33,7 @@ _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 # A word is marked strongly, clearly or faintly from these shares of the strongest effect on.
 _MARKED_SHARES = (0.6, 0.3, 0.12)
 _SMALLEST_EFFECT = 1e-6  # below, an effect is rounding
+_AGREE, _MOSTLY_AGREE = 0.1, 0.2  # members agree whose class rates lie so far apart
 
 
 def format_percent(value: float) -> str:
@@ -201,6 +204,41 @@ def read_verdict(explanation: Explanation, scale: Scale) -> ShownClass:
     if scale.pole is None:
         return reading
     return replace(reading, hue=0 if explanation.label == scale.pole else 1)
+
+
+def is_member(match: Match) -> bool:
+    """Say whether a sentence is matched to another one than its prototype is called by."""
+    return match.headline not in ("", match.prototype_sentence)
+
+
+def has_families(prototypes: Prototypes) -> bool:
+    """Say whether any prototype is more than a single sentence."""
+    return any(size > 1 for size in prototypes.sizes)
+
+
+def pick_members(item: Prototype, most: int = 3) -> list[Member]:
+    """Return members to show beside the headline, the most used first; with a name, it as well."""
+    others = [member for member in item.members if member.sentence != item.sentence]
+    typical = [member for member in item.members if member.sentence == item.sentence][:1]
+    return [*(typical if item.name is not None else []), *others][:most]
+
+
+def describe_agreement(item: Prototype) -> str:
+    """Say in words how far the members of a prototype agree: "53 sentences that agree"."""
+    # Over many classes, most of which are 0 for all members, the deviation would always be small.
+    apart = item.spread * (len(item.class_rate) / 2) ** 0.5
+    verb = "agree" if apart < _AGREE else "mostly agree" if apart < _MOSTLY_AGREE else "differ"
+    return f"{len(item.members):,} sentences that {verb}"
+
+
+def warn_unfamiliar(explanation: Explanation) -> str | None:
+    """Return a warning of a document most of whose sentences are unfamiliar."""
+    n, total = sum(step.unfamiliar for step in explanation.sentences), len(explanation.sentences)
+    if 2 * n <= total:
+        return None
+    which = f"{n:,} of the {total:,} sentences are" if n < total else f"All {n:,} sentences are"
+    subject = which if total > 1 else "This sentence is"
+    return f"{subject} {UNFAMILIAR}, so the verdict says little."
 
 
 def find_decider(explanation: Explanation) -> Literal["pattern", "whole", "differs"] | None:
