@@ -105,9 +105,7 @@ def test_a_word_left_out_leaves_no_gap_and_the_only_word_nothing_alike(clf, enco
         ("  \n", 1, "expected a text with words"),
     ],
 )
-def test_an_unknown_member_or_a_text_without_words_is_refused(
-    clf, encoder, text, member, message
-):
+def test_an_unknown_member_or_a_text_without_words_is_refused(clf, encoder, text, member, message):
     with pytest.raises(InputError, match=message):
         explain_matches(clf.model_, encoder.encode, [(text, member)])
 

@@ -10,14 +10,17 @@ from protorynet.errors import InputError, MissingExtraError
 from protorynet.files import write_atomically
 from protorynet.report.conventions import (
     HUES,
+    UNFAMILIAR,
     Scale,
     break_lines,
     format_percent,
     format_points,
+    is_member,
     printable,
     read_verdict,
     scale_of_explanation,
     shorten,
+    warn_unfamiliar,
 )
 from protorynet.report.svg import FONTS, canvas, element, mark, text
 from protorynet.report.trajectory_drawing import draw_trajectory, name_picture
@@ -105,11 +108,17 @@ def _draw_headline(explanation: Explanation, scale: Scale, room: int) -> tuple[l
     fitting = max(int(room / (20 * _EM)) - len(certainty), 8)
     verdict = _isolate(shorten(label, fitting)) + certainty
     parts = [text(verdict, 0, 42, font_size=20, font_weight=700, style=f"fill:{hue}")]
-    if not explanation.level_with:
-        return parts, 60
-    others = printable(" and ".join(explanation.level_with))
-    note = shorten(f"level with {others}: nothing tips the scale", int(room / (12 * _EM)))
-    return [*parts, text(note, 0, 62, **_SMALL)], 80
+    warning = warn_unfamiliar(explanation)
+    notes = [f"Warning: {warning}"] if warning else []
+    if explanation.level_with:
+        others = printable(" and ".join(explanation.level_with))
+        notes.append(f"level with {others}: nothing tips the scale")
+    top = 60
+    for note in notes:
+        for line in break_lines(note, int(room / (12 * _EM)), most=2):
+            parts.append(text(line, 0, top + 2, **_SMALL))
+            top += 20
+    return parts, top
 
 
 def _write_sentences(
@@ -151,9 +160,17 @@ def _write_sentence(
         else:
             parts.append(text(line, indent, y, font_size=13))
         y += 17
-    quoted = f"like {step.prototype}: {_isolate(printable(step.prototype_sentence))}"
-    for line in break_lines(quoted, int(room / (11.5 * _EM)), most=2):
-        look = {"font_size": 11.5, "fill_opacity": 0.75, "font_style": "italic"}
+    like, limit = _isolate(printable(step.prototype_sentence)), int(room / (11.5 * _EM))
+    lead = "nearest" if step.unfamiliar else "like"
+    quoted = f"{lead}: {like}" if is_member(step) else f"{lead} {step.prototype}: {like}"
+    written = [(line, "italic") for line in break_lines(quoted, limit, most=2)]
+    if step.unfamiliar:
+        written.insert(0, (shorten(UNFAMILIAR, limit), "normal"))
+    if is_member(step):
+        headline = f"prototype {step.prototype}: {_isolate(printable(step.headline))}"
+        written.append((shorten(headline, limit), "normal"))
+    for line, style in written:
+        look = {"font_size": 11.5, "fill_opacity": 0.75, "font_style": style}
         parts.append(text(line, indent, y, **look))
         y += 15
     return parts, y + 12

@@ -30,7 +30,7 @@ from protorynet.report import report_charts as charts
 from protorynet.report.audit_views import audit_fragment
 from protorynet.report.automaton_drawing import automaton_svg
 from protorynet.report.console_views import pattern_sentence
-from protorynet.report.conventions import printable, scale_of_prototypes, shorten
+from protorynet.report.conventions import has_families, printable, scale_of_prototypes, shorten
 from protorynet.report.explanation_picture import write_view
 from protorynet.report.html_pages import render
 
@@ -152,8 +152,8 @@ def write_report(report: FullReport, path: Path, *, as_markdown: bool = False) -
     """
     template = "report.md" if as_markdown else "report_page.html"
     written = ""
-    for most in (8, 3, 1, 0):
-        written = render(template, **_fill(_limit(report, most)))
+    for most, most_members in ((8, None), (3, 25), (1, 5), (0, 3)):
+        written = render(template, **_fill(_limit(report, most), most_members))
         if as_markdown or len(written.encode()) <= LARGEST_PAGE:
             break
     write_view(path, written, "page")
@@ -173,14 +173,17 @@ def _limit(report: FullReport, most: int) -> FullReport:
     return replace(report, overview=fewer)
 
 
-def _fill(report: FullReport) -> dict[str, Any]:
-    """Return what the templates of a report name."""
+def _fill(report: FullReport, most_members: int | None) -> dict[str, Any]:
+    """Return what the templates of a report name; of each prototype so many members are listed."""
     overview, model = report.overview, report.model
-    alone = (each.value for each in report.evaluation.measures if each.name == "ids_only_accuracy")
+    measured = {each.name: each.value for each in report.evaluation.measures}
     values: dict[str, Any] = {
         "report": report,
         "overview": overview,
-        "alone": next(alone, None),
+        "alone": measured.get("ids_only_accuracy"),
+        "strange": measured.get("unfamiliar_sentences"),
+        "families": has_families(model.prototypes),
+        "most_members": most_members,
         "severities": [each.severity for each in report.audit.findings] if report.audit else [],
         "sure": SURE,
         "n_first": _MOST_FIRST,
@@ -300,6 +303,7 @@ def _cut_sentences(explanation: Explanation) -> Explanation:
             step,
             text=_cut(step.text),
             prototype_sentence=_cut(step.prototype_sentence),
+            headline=_cut(step.headline),
             runner_up_sentence=None,
         )
         for step in explanation.sentences

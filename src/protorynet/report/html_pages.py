@@ -71,9 +71,10 @@ def prototypes_fragment(prototypes: Prototypes) -> str:
     return render("prototypes_fragment.html", prototypes=prototypes)
 
 
-def prototypes_page(prototypes: Prototypes, path: Path) -> None:
-    """Write a self-contained page with the prototypes of a model."""
-    write_view(path, render("prototypes_page.html", prototypes=prototypes), "page")
+def prototypes_page(prototypes: Prototypes, path: Path, *, members: bool = False) -> None:
+    """Write a self-contained page with the prototypes of a model; `members`: all unfolded."""
+    page = render("prototypes_page.html", prototypes=prototypes, members=members)
+    write_view(path, page, "page")
 
 
 def model_page(story: ModelStory, path: Path) -> None:
@@ -107,15 +108,22 @@ def _environment(suffix: str) -> Environment:
     environment.globals.update(
         behind=conventions.READER_IS_BEHIND,
         deciding=conventions.find_decider,
+        has_families=conventions.has_families,
         hues=conventions.HUES,
+        is_member=conventions.is_member,
         marked=conventions.mark_words,
+        pick_members=conventions.pick_members,
         ranked=conventions.rank_prototypes,
         scale_of_explanation=conventions.scale_of_explanation,
         scale_of_prototypes=conventions.scale_of_prototypes,
         trajectory=_draw_trajectory,
+        unfamiliar=conventions.UNFAMILIAR,
         verdict_reading=conventions.read_verdict,
+        warn_unfamiliar=conventions.warn_unfamiliar,
     )
+    environment.tests["is_member"] = conventions.is_member
     environment.filters.update(
+        agreement=conventions.describe_agreement,
         measure_title=conventions.measure_title,
         measure_value=conventions.format_measure,
         percent=conventions.format_percent,

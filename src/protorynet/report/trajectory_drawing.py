@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from protorynet.errors import InputError
 from protorynet.report.conventions import (
+    UNFAMILIAR,
     Scale,
     ShownClass,
     format_percent,
+    is_member,
     scale_of_explanation,
     shorten,
     text_width,
@@ -86,8 +88,9 @@ def name_picture(explanation: Explanation, scale: Scale) -> tuple[str, str]:
 
 def _describe(number: int, step: SentenceExplanation, scale: Scale) -> str:
     shown, running = scale.shown(step.scores), scale.shown(step.running)
+    strange = f"{UNFAMILIAR}, nearest " if step.unfamiliar else ""
     return (
-        f"S{number}: prototype {step.prototype}, score {shown.value:.2f} for "
+        f"S{number}: {strange}prototype {step.prototype}, score {shown.value:.2f} for "
         f"{shown.label}, so far {running.label} {format_percent(running.value)}"
     )
 
@@ -280,5 +283,7 @@ def _marks(explanation: Explanation, scale: Scale, frame: _Frame) -> list[str]:
         shown = scale.shown(step.scores)
         sentence, prototype = shorten(step.text, 160), shorten(step.prototype_sentence, 160)
         note = f"{_describe(i + 1, step, scale)}\n{sentence}\nlike: {prototype}"
+        if is_member(step):
+            note += f"\nof prototype {step.prototype}: {shorten(step.headline, 160)}"
         parts.append(mark(frame.x(i), frame.y(shown.value), radius, shown.hue, note))
     return parts
