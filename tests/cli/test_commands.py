@@ -179,7 +179,10 @@ def test_prototypes_are_listed_without_the_encoder(run, trained, tmp_path, monke
 
     monkeypatch.setattr("protorynet.encoders.registry._load_transformer", refuse)
     given = json.loads(run("prototypes", trained, "--json").out)["prototypes"]
-    assert {"id", "sentence", "usage", "scores", "class_rate"} <= set(given[0])
+    assert {"id", "sentence", "usage", "scores", "class_rate", "spread"} <= set(given[0])
+    every = " ".join(run("prototypes", trained, "--members").out.split())
+    members = [member["sentence"] for item in given for member in item["members"]]
+    assert [sentence for sentence in members if sentence not in every] == []
     shown = run("prototypes", trained).out
     assert all(item["sentence"].split()[0] in shown for item in given)
     assert run("prototypes", trained, "--html", tmp_path / "page.html").code == 0

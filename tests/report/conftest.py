@@ -15,7 +15,7 @@ from protorynet.explain import (
     SentenceExplanation,
     WordEffect,
 )
-from protorynet.prototypes import Prototype, Prototypes
+from protorynet.prototypes import Member, Prototype, Prototypes
 
 # id, sentence, usage, score for positive, observed rate of positive
 _MOVIE_PROTOTYPES = [
@@ -84,6 +84,18 @@ _MOVIES = Prototypes(
 )
 
 
+def make_family(item: Prototype, *others: str) -> Prototype:
+    """Return a prototype with its sentence and others as members; ids of members from 100 on."""
+    members = [
+        Member(item.id * 100 + n, sentence, n, item.usage / (n + 2), (n % 2, 1 - n % 2))
+        for n, sentence in enumerate((item.sentence, *others))
+    ]
+    return replace(item, words=("best", "<i>film</i>"), members=tuple(members))
+
+
+_BEST = ("A masterpiece.", _HOSTILE_TEXTS[0], "What a joy!", "Simply the best.")
+
+
 def make_step(text: str, like: Prototype, running: dict[str, float], **how: Any) -> Any:
     how = {"similarity": 0.7, "runner_up": 30, "effect": 0.1} | how
     return SentenceExplanation(
@@ -115,6 +127,27 @@ def explain_review(steps: list[tuple[str, int, float, float]]) -> Explanation:
 @pytest.fixture
 def movie_prototypes():
     return _MOVIES
+
+
+@pytest.fixture
+def movie_families():
+    """The same with five sentences that differ in the most positive one, three in a named one."""
+    items = {item.id: item for item in _MOVIES}
+    items[3] = make_family(items[3], *_BEST)
+    items[19] = replace(make_family(items[19], "Dreadful.", "Do not watch it."), name="warnings")
+    return replace(_MOVIES, items=tuple(items.values()))
+
+
+@pytest.fixture
+def strange_review(good_review):
+    """Its first sentence is like a member; of the seven, the last four are unfamiliar."""
+    first, *steps = good_review.sentences
+    like = {"prototype_sentence": "My aunt <b>took</b> me.", "headline": "How I came to see it"}
+    steps = [
+        replace(step, headline=step.prototype_sentence, unfamiliar=number >= 2)
+        for number, step in enumerate(steps)
+    ]
+    return replace(good_review, sentences=(replace(first, **like), *steps))
 
 
 @pytest.fixture

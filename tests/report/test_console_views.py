@@ -15,6 +15,7 @@ from protorynet.report import print_evaluation, print_explanation, print_prototy
 WIDTHS = [60, 80, 120]
 EXPLANATIONS = ["good_review", "person", "hostile_review", "several_labels"]
 VIEWS = [(print_explanation, name) for name in EXPLANATIONS]
+VIEWS += [(print_explanation, "strange_review"), (print_prototypes, "movie_families")]
 VIEWS += [(print_prototypes, name) for name in ("movie_prototypes", "place_prototypes")]
 TERMINAL = {"force_terminal": True, "color_system": "truecolor"}
 
@@ -107,6 +108,35 @@ def test_prototypes_are_listed_by_falling_score_class_after_class(
     assert scores == sorted(scores, reverse=True)
     assert "21%" in text
     assert "53%" in text
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_family_is_shown_by_its_headline_or_name_words_agreement_and_members(
+    movie_families, width
+):
+    text = flat(printed(print_prototypes, movie_families, width=width))
+    assert "5 sentences that differ words: best, <i>film</i> · A masterpiece." in text
+    assert "· What a joy!" in text
+    assert "Simply the best." not in text
+    assert "3 sentences that differ" in text
+    assert " 19 warnings " in text
+    assert "· A complete waste of time and money; avoid it at" in text
+    assert "· It's funny" not in text
+    everything = {"show": lambda *given: print_prototypes(*given, members=True)}
+    text = flat(printed(thing=movie_families, width=width, **everything))
+    assert "304 100% Simply the best." in text
+    assert "1901 0% Dreadful." in text
+
+
+def test_a_member_comes_before_its_prototype_and_unfamiliar_sentences_are_named(strange_review):
+    text = printed(print_explanation, strange_review, width=100)
+    assert text.startswith("Warning: 4 of the 7 sentences are unlike anything in the training data")
+    text = flat(text)
+    assert "like: My aunt <b>took</b> me. (similarity 0.71; next: prototype 30, 0.63)" in text
+    assert "0.63) prototype 17: How I came to see it score 0.48" in text
+    assert text.count("in the training data nearest prototype ") == 4
+    few = replace(strange_review, sentences=strange_review.sentences[:5])
+    assert "Warning" not in printed(print_explanation, few)
 
 
 def test_an_evaluation_prints_every_measure_with_its_meaning(evaluation):

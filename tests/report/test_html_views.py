@@ -44,6 +44,11 @@ def pages(tmp_path, story, request, movie_prototypes):
     explanation_page(explanations, tmp_path / "many.html")
     explanation_page([request.getfixturevalue("long_review")], tmp_path / "long.html")
     prototypes_page(movie_prototypes, tmp_path / "prototypes.html")
+    families = request.getfixturevalue("movie_families")
+    prototypes_page(families, tmp_path / "families.html")
+    prototypes_page(families, tmp_path / "open.html", members=True)
+    model_page(replace(story, prototypes=families), tmp_path / "cards.html")
+    explanation_page([request.getfixturevalue("strange_review")], tmp_path / "strange.html")
     return {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
 
 
@@ -76,6 +81,31 @@ def test_the_model_page_shows_what_it_is_given_escaped_and_leaves_the_rest_out(p
     assert "How it reads" not in pages["bare"]
     assert "&lt;b&gt;&amp;" in pages["bare"]
     assert "&lt;u&gt;" in pages["bare"]
+
+
+def test_families_are_cards_with_all_members_folded_away(pages, movie_prototypes, movie_families):
+    for page in (pages["families"], pages["cards"], prototypes_fragment(movie_families)):
+        assert page.count('<li class="pn-card') == len(movie_families)
+        assert page.count("<details>") == 2
+        card = flat(page.split('<li class="pn-card')[1].split("<details>")[0])
+        assert "best · <i>film</i>" in card
+        assert "5 sentences that differ" in card
+        assert "Simply the best." not in card
+        folded = flat(page.split("<details>")[1].split("</details>")[0])
+        assert "Show all 5 sentences" in folded
+        assert "304100%Simply the best." in folded
+    assert pages["open"].count("<details open>") == 2
+    assert "pn-card" not in prototypes_fragment(movie_prototypes).split("</style>")[1]
+
+
+def test_every_view_names_the_member_its_prototype_and_what_is_unfamiliar(pages, strange_review):
+    picture = strange_review.to_svg()
+    for view in (explanation_fragment(strange_review), pages["strange"], picture):
+        assert "4 of the 7 sentences are unlike anything in the training data" in flat(view)
+        shown = flat(view.split("</svg>")[-1] if view != picture else view)
+        assert shown.lower().count("unlike anything in the training data") >= 4
+        assert "prototype 17: How I came to see it" in shown
+        assert "My aunt &lt;b&gt;took&lt;/b&gt; me." in view
 
 
 def test_a_fragment_shows_every_sentence_as_it_is_with_its_figures_and_the_verdict(

@@ -45,7 +45,9 @@ def read(page: str) -> str:
 
 @pytest.fixture(scope="module")
 def clf(reviews, encoder, quick):
-    settings = quick.replace(epochs=8, retrain_epochs=8, min_prototypes=5, max_prototypes=8)
+    settings = quick.replace(
+        members=1, epochs=8, retrain_epochs=8, min_prototypes=5, max_prototypes=8
+    )
     clf = ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False)
     return clf.fit(reviews.texts, reviews.labels)
 
@@ -153,6 +155,26 @@ def test_few_documents_and_extreme_answers_make_a_report(make, clf, unseen_revie
         page = written(make(clf, documents, labels))
         assert told in read(page)
         assert "nan" not in re.findall(r'"([^" ]+)"', page)
+
+
+def test_families_are_cards_whose_members_are_few_on_a_page_that_grows_too_large(
+    make, clf, reviews, unseen_reviews, monkeypatch
+):
+    texts = [f"{text} {_EVIL}" for text in reviews.texts]
+    families = clone(clf).set_params(settings=clf.settings.replace(members=50, max_prototypes=2))
+    model = families.fit(texts, reviews.labels)
+    report = make(model, unseen_reviews.texts, unseen_reviews.labels)
+    page = written(report)
+    size = max(report.model.prototypes.sizes)
+    assert size > 3
+    assert f"Show all {size} sentences" in read(page)
+    assert "These form 2 groups" in read(page)
+    assert "The 2 prototypes it thinks in" in read(page)
+    for view in (page, written(report, as_markdown=True)):
+        assert f"{size} sentences that " in view
+        assert "<script" not in view
+    monkeypatch.setattr("protorynet.report.full_report.LARGEST_PAGE", 0)
+    assert f"Show 3 of {size} sentences" in read(written(report))
 
 
 def test_several_labels_and_vectors_make_a_report(make, clf, reviews, quick):

@@ -121,7 +121,7 @@ def prototypes(
     # The encoder is not needed, so it is not loaded.
     listed = load_model(model)[0].prototypes
     if as_json:
-        print_json(listed.to_dict())
+        print_json({"prototypes": [item.to_dict() | {"spread": item.spread} for item in listed]})
         return
     from protorynet import report
 

@@ -409,7 +409,7 @@ def _print_prototype_list(
         if len(item.members) > 1:
             figures.append(f"  {describe_agreement(item)}", style="dim")
         print_hanging(console, " " * len(lead), figures)
-        if len(item.members) > 1:
+        if in_families:
             _print_members(item, reading.label, len(lead), console, members)
         console.print()
 
