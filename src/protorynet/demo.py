@@ -118,8 +118,8 @@ def run_demo(
         print_explanation(explanation, console)
     story = ModelStory(
         title="Movie reviews, read sentence by sentence",
-        subtitle="Every sentence is matched to the real sentence it is most like; these belong to a "
-        "few prototypes, whose sequence decides whether a review is positive.",
+        subtitle="Every sentence is matched to the real sentence it is most like, and so to one of "
+        "a few prototypes; their sequence decides whether a review is positive.",
         facts=(
             ("Accuracy on unseen reviews", f"{evaluation.accuracy:.1%}"),
             ("Prototypes", str(evaluation.n_prototypes)),
