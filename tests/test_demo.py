@@ -66,7 +66,7 @@ def test_the_demo_tells_its_story_and_leaves_a_model_and_a_page(tmp_path, monkey
     file = io.StringIO()
     run_demo(tmp_path, Console(file=file, width=80), n_train=80, n_test=40)
     story = file.getvalue()
-    for told in ("on 40 documents", "Score for positive", f"explain {tmp_path / 'model'}"):
+    for told in ("on 40 documents", "probability of positive", f"explain {tmp_path / 'model'}"):
         assert told in story.replace("\n", " ")
     assert story.count("Verdict: ") >= 2
     classifier = ProtoryNetClassifier.load(tmp_path / "model", cache=False)

@@ -524,7 +524,7 @@ def test_text_cannot_break_out_of_the_card(reviews, encoder, quick, tmp_path):
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     assert "<script>" not in card.replace("\\<", "")
     rows = [line for line in card.splitlines() if line.startswith("|")]
-    assert {line.replace("\\|", "").count("|") for line in rows} == {6}
+    assert len({line.replace("\\|", "").count("|") for line in rows}) == 1
 
 
 def test_the_card_lists_the_edits_and_warns_where_the_reader_is_behind(clf, edited):
