@@ -11,7 +11,7 @@
     encoder/            the fine-tuned encoder; only where training changed it
     edits.json          edits made by hand, and prototypes and automata before the last ten; only
                         if edited
-    edits.safetensors   prototypes' vectors and reader before the last ten edits; only if edited
+    edits.safetensors   members' vectors and reader before the last ten edits; only if edited
 """
 
 from __future__ import annotations
@@ -248,6 +248,9 @@ def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
         _refuse_strangers(path, (_EDITS, _STATES), "edits")
         return EditLog()
     values = _read_json(path / _EDITS, checksums)
+    if config["format_version"] == 1:
+        for change in (change for entry in values["entries"] for change in entry["changes"]):
+            change.pop("nearest", None)  # which prototype was nearest to one that was removed
     entries = tuple(read_record(EditEntry, entry) for entry in values["entries"])
     if len(entries) != count:
         raise ValueError(f"{len(entries)} edits in {_EDITS}, but {count!r} in {_CONFIG}")
