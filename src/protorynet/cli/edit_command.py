@@ -210,7 +210,8 @@ def _parse_move(given: str) -> tuple[int, int]:
 def _show_log(model: Path, *, as_json: bool) -> None:
     from protorynet.storage import load_model
 
-    log = load_model(model)[0].edits
+    found = load_model(model)[0]
+    log = found.edits
     if as_json:
         entries = [entry.to_dict() for entry in log.entries]
         print_json({"edits": entries, "undoable": len(log.states)})
@@ -219,13 +220,13 @@ def _show_log(model: Path, *, as_json: bool) -> None:
         _print("No edits so far.")
     for entry in log.entries:
         _print(f"{entry.number}. {entry.when}{f', undone {entry.undone}' * bool(entry.undone)}")
-        _print_entry(entry)
+        _print_entry(entry, found)
     _print_what_next(model, log)
 
 
 def _print_summary(saved: Path, model: Model, entry: EditEntry) -> None:
     _print(f"Edit {entry.number}{' is undone' * bool(entry.undone)}:")
-    _print_entry(entry)
+    _print_entry(entry, model)
     record = entry.retraining
     if record and not entry.undone and record.data_sha256 != model.training.data_sha256:
         _print(
@@ -236,8 +237,10 @@ def _print_summary(saved: Path, model: Model, entry: EditEntry) -> None:
     _print_what_next(saved, model.edits)
 
 
-def _print_entry(entry: EditEntry) -> None:
+def _print_entry(entry: EditEntry, model: Model) -> None:
     record = entry.retraining
+    # The reader of families learns for a fixed time.
+    stopped = ", which also decided when to stop" if max(model.network.sizes) == 1 else ""
     for change in entry.changes:
         _print(str(change), indent=2)
     if record:
@@ -246,7 +249,7 @@ def _print_entry(entry: EditEntry) -> None:
         _print(
             f"Accuracy {record.accuracy_before:.1%} before, {record.accuracy_edited:.1%} edited, "
             f"{record.accuracy_after:.1%} with the reader retrained ({record.seconds:.1f} s), on "
-            f"{record.n_held_out:,} held-out documents, which also decided when to stop.",
+            f"{record.n_held_out:,} held-out documents{stopped}.",
             indent=2,
         )
 

@@ -243,6 +243,10 @@ class Change:
     into: int | None = None
     members: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.kind in ("move", "split", "drop_member", "add") and not self.members:
+            raise ValueError(f"a change of the kind {self.kind!r} should name members")
+
     def __str__(self) -> str:
         name = f"prototype {self.id}"
         if self.kind == "rename":

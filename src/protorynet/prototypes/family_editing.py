@@ -191,9 +191,10 @@ class _Families:
         return self.by_id[self.home[number]].members.pop(number)
 
     def replace(self, number: int, sentence: str, vector: Tensor) -> None:
-        members = self.by_id[number].members
-        ((old, _),) = members.values()
-        members[old.id] = (replace(old, sentence=sentence, row=None), vector)
+        family = self.by_id[number]
+        ((old, _),) = family.members.values()
+        family.members[old.id] = (replace(old, sentence=sentence, row=None), vector)
+        family.item = replace(family.item, sentence=sentence, row=None)
         self.typed.append(old.id)
         self.log("replace", number, old.sentence, sentence, members=(old.id,))
 
