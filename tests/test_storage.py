@@ -55,7 +55,7 @@ def edited(clf, reviews, tmp_path_factory):
     path = tmp_path_factory.mktemp("edited") / "model"
     changed = copy.deepcopy(clf)
     ids = changed.prototypes_.ids.tolist()
-    changed.edit(reviews.texts, reviews.labels, replace={ids[0]: "The pool was perfect."})
+    changed.edit(reviews.texts, reviews.labels, add={ids[0]: "The pool was a marvel."})
     changed.edit(rename={ids[0]: "the pool"})
     changed.undo_edit()
     changed.edit(rename={ids[1]: "Zimmer ☃ <b>"})
@@ -531,7 +531,7 @@ def test_the_card_lists_the_edits_and_warns_where_the_reader_is_behind(clf, edit
     card = (edited / "README.md").read_text(encoding="utf-8")
     log = load_model(edited)[0].edits
     first, second, third = card.split("## Edited by hand since\n\n")[1].splitlines()
-    assert "replaced by “The pool was perfect.”" in first
+    assert f"“The pool was a marvel.” added to prototype {clf.prototypes_[0].id}" in first
     assert "accuracy on held-out documents" in first
     assert f"(undone {log.entries[1].undone})" in second
     assert third.endswith(r"named “Zimmer ☃ \<b\>” (reader not trained again)")

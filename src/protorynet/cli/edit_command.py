@@ -76,17 +76,17 @@ def edit(
     ] = None,
     move: Annotated[
         list[str] | None,
-        _edit_option(metavar="SENTENCE_ID ID", help="Move a sentence to another prototype."),
+        _edit_option(metavar="MEMBER ID", help="Move a sentence to another prototype."),
     ] = None,
     split_off: Annotated[
         list[str] | None,
         _edit_option(
-            metavar="SENTENCE_ID,…", help="Make sentences a prototype of their own, with a new id."
+            metavar="MEMBER,MEMBER", help="Make sentences a prototype of their own, with a new id."
         ),
     ] = None,
     drop_member: Annotated[
         list[str] | None,
-        _edit_option(metavar="SENTENCE_ID", help="Remove a sentence from its prototype."),
+        _edit_option(metavar="MEMBER", help="Remove a sentence from its prototype."),
     ] = None,
     add: Annotated[
         list[str] | None,
