@@ -431,10 +431,10 @@ def test_a_log_of_edits_cannot_be_added_or_hidden(edited, broken, damaged):
     "change",
     [
         lambda t: t.clear(),
-        lambda t: t.pop("1.network.members"),
+        lambda t: t.pop("vectors"),
         lambda t: t.update({"1.network.more": torch.zeros(2)}),
-        lambda t: t.update({"3.network.members": t["3.network.members"][:-1]}),
-        lambda t: t.update({"3.network.members": t["3.network.members"] * torch.nan}),
+        lambda t: t.update({"vectors": t["vectors"][:-1]}),
+        lambda t: t.update({"vectors": t["vectors"] * torch.nan}),
     ],
 )
 def test_forged_states_are_refused(damaged, change):
@@ -497,9 +497,11 @@ def test_automata_that_the_configuration_does_not_know_are_refused(broken):
         ("edits", lambda v: v["states"][0].update(automata=-1), "a state has the automata -1"),
         ("edits", lambda v: v["states"][0].update(automata=True), "a state has the automata True"),
         ("edits", lambda v: v.update(automata=None), "is not a valid model directory"),
+        ("edits", lambda v: v["states"][0]["vectors"].pop(), "is not a valid model directory"),
+        ("edits", lambda v: v["states"][0].update(vectors=[-1]), "vectors of other members"),
     ],
 )
-def test_forged_automata_are_refused(damaged, name, change, reason):
+def test_forged_automata_and_states_are_refused(damaged, name, change, reason):
     edit_json(damaged, f"{name}.json", change)
     with pytest.raises(ModelFormatError, match=reason):
         load_model(damaged)
