@@ -168,7 +168,10 @@ def test_without_an_edit_the_log_is_listed(run, model):
         (("--move", 1), "should be the ids of a sentence and of a prototype, as in --move 41 3."),
         (("--move", 1, "x"), "--move 1 'x' should end with the id of a prototype."),
         (("--split-off", "1,x"), "--split-off '1,x' should be sentence ids"),
-        (("--drop-member", 99), "there is no sentence 99; `protorynet prototypes` lists the ids"),
+        (
+            ("--drop-member", 99),
+            "there is no sentence 99; `protorynet prototypes --json` lists the ids",
+        ),
         (("--replace", "one", "text"), "should be an id and a text"),
         (("--replace", 1), "should be an id and a text"),
         (("--replace=1 text",), "should be an id and a text"),
@@ -196,4 +199,4 @@ def test_a_folder_that_cannot_be_replaced_is_refused_before_retraining(run, mode
     (model / "report.html").write_text("mine", encoding="utf-8")
     ended = run("edit", model, "--rename", "1", "first", "--retrain", table)
     assert (ended.code, "report.html" in ended.err) == (2, True)
-    assert "Retrain" not in ended.err
+    assert "Reader" not in ended.err

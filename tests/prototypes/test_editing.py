@@ -298,7 +298,7 @@ def test_ids_are_never_given_again(edit_grown):
         ({"replace": {4: "New."}}, "prototype 4 has 3 sentences"),
         ({"move": {41: 4}}, "sentence 41 is of prototype 4 already"),
         ({"move": {41: 3}}, "there is no prototype 3"),
-        ({"move": {40: 2}}, "there is no sentence 40; `protorynet prototypes` lists"),
+        ({"move": {40: 2}}, "there is no sentence 40; `protorynet prototypes --json` lists"),
         ({"move": {41: "2"}}, "'2' is no id"),
         ({"move": [41, 2]}, r"should give a prototype for each id, as in move=\{41: 3\}"),
         ({"move": {41: 2}, "drop": [2]}, "prototype 2 is to be removed, but is named for"),

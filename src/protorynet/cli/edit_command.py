@@ -125,9 +125,9 @@ def edit(
     """Edit a model's prototypes by hand, or list the edits made so far.
 
     Every option may be given more than once, and all edits are made together or none. Ids, of
-    prototypes and of their sentences, never change: `protorynet prototypes` shows them. Without
-    --retrain the reader stays as it was; train it later with --retrain alone. Rows with split
-    'train' are used where the table has such.
+    prototypes and of their sentences (members), never change: `protorynet prototypes --json` lists
+    them. Without --retrain the reader stays as it was; train it later with --retrain alone. Rows
+    with split 'train' are used where the table has such.
 
     **Example:** `protorynet edit model --drop 7 --rename 3 "slow service" --retrain reviews.csv`
     """

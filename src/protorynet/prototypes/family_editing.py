@@ -105,8 +105,8 @@ def _check_known(edits: Edits, prototypes: Prototypes) -> None:
         )
     if strange := sorted(set(edits.members).difference(m.id for m in prototypes.members)):
         raise InputError(
-            f"there is no sentence {', '.join(map(str, strange))}; `protorynet prototypes` lists "
-            "the ids of each prototype's sentences."
+            f"there is no sentence {', '.join(map(str, strange))}; `protorynet prototypes --json` "
+            "lists the ids of each prototype's sentences."
         )
     sizes = dict(zip(ids, prototypes.sizes, strict=True))
     for number, _ in edits.replace:
@@ -147,8 +147,8 @@ class _Families:
     def __init__(
         self, network: ProtoryNetwork, prototypes: Prototypes, taken: tuple[int, int]
     ) -> None:
-        vectors = torch.split(network.members.detach(), prototypes.sizes)
-        weights = network.reader.lstm.weight_ih_l0.detach().T
+        vectors = torch.split(network.members.detach(), list(prototypes.sizes))
+        weights = network.state_dict()["reader.lstm.weight_ih_l0"].T
         self.by_id = {
             item.id: _Family(item, zip(item.members, own, strict=True), column)
             for item, own, column in zip(prototypes, vectors, weights, strict=True)
