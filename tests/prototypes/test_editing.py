@@ -201,7 +201,7 @@ def test_several_edits_are_made_together_on_a_copy(network, edit):
         (
             {"split": [[18, 41]]},
             {4: [17], 7: [22, 30], 2: [5], 9: [50], 10: [41, 18]},
-            "2 sentences of prototype 4, as “Member 18.”, split off as prototype 10",
+            "2 sentences of prototype 4, such as “Member 18.”, split off as prototype 10",
         ),
         (
             {"split": [[30]]},

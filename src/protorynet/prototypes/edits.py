@@ -256,7 +256,7 @@ class Change:
             return f"sentence {self.members[0]} “{self.after}” added to {name}"
         if self.kind == "split" and len(self.members) > 1:
             return (
-                f"{len(self.members)} sentences of {name}, as “{self.before}”, split off as "
+                f"{len(self.members)} sentences of {name}, such as “{self.before}”, split off as "
                 f"prototype {self.into}"
             )
         if self.kind in ("move", "split", "drop_member"):
