@@ -55,7 +55,7 @@ def edited(clf, reviews, tmp_path_factory):
     path = tmp_path_factory.mktemp("edited") / "model"
     changed = copy.deepcopy(clf)
     ids = changed.prototypes_.ids.tolist()
-    changed.edit(reviews.texts, reviews.labels, replace={ids[0]: "The pool was perfect."})
+    changed.edit(reviews.texts, reviews.labels, add={ids[0]: "The pool was a marvel."})
     changed.edit(rename={ids[0]: "the pool"})
     changed.undo_edit()
     changed.edit(rename={ids[1]: "Zimmer ☃ <b>"})
@@ -431,10 +431,10 @@ def test_a_log_of_edits_cannot_be_added_or_hidden(edited, broken, damaged):
     "change",
     [
         lambda t: t.clear(),
-        lambda t: t.pop("1.network.members"),
+        lambda t: t.pop("vectors"),
         lambda t: t.update({"1.network.more": torch.zeros(2)}),
-        lambda t: t.update({"3.network.members": t["3.network.members"][:-1]}),
-        lambda t: t.update({"3.network.members": t["3.network.members"] * torch.nan}),
+        lambda t: t.update({"vectors": t["vectors"][:-1]}),
+        lambda t: t.update({"vectors": t["vectors"] * torch.nan}),
     ],
 )
 def test_forged_states_are_refused(damaged, change):
@@ -497,9 +497,11 @@ def test_automata_that_the_configuration_does_not_know_are_refused(broken):
         ("edits", lambda v: v["states"][0].update(automata=-1), "a state has the automata -1"),
         ("edits", lambda v: v["states"][0].update(automata=True), "a state has the automata True"),
         ("edits", lambda v: v.update(automata=None), "is not a valid model directory"),
+        ("edits", lambda v: v["states"][0]["vectors"].pop(), "is not a valid model directory"),
+        ("edits", lambda v: v["states"][0].update(vectors=[-1]), "vectors of other members"),
     ],
 )
-def test_forged_automata_are_refused(damaged, name, change, reason):
+def test_forged_automata_and_states_are_refused(damaged, name, change, reason):
     edit_json(damaged, f"{name}.json", change)
     with pytest.raises(ModelFormatError, match=reason):
         load_model(damaged)
@@ -531,7 +533,7 @@ def test_the_card_lists_the_edits_and_warns_where_the_reader_is_behind(clf, edit
     card = (edited / "README.md").read_text(encoding="utf-8")
     log = load_model(edited)[0].edits
     first, second, third = card.split("## Edited by hand since\n\n")[1].splitlines()
-    assert "replaced by “The pool was perfect.”" in first
+    assert f"“The pool was a marvel.” added to prototype {clf.prototypes_[0].id}" in first
     assert "accuracy on held-out documents" in first
     assert f"(undone {log.entries[1].undone})" in second
     assert third.endswith(r"named “Zimmer ☃ \<b\>” (reader not trained again)")

@@ -199,10 +199,15 @@ class Model:
         edits
             What to do; it may be nothing, where only the reader is to be trained again.
         vectors
-            The encoder's vectors of the sentences of `edits.replace`, (r, d).
+            The encoder's vectors of `edits.sentences`, (r, d).
         """
         network, prototypes, changes = apply_edits(
-            self.network, self.prototypes, edits, self.embed(vectors), self.labels.task
+            self.network,
+            self.prototypes,
+            edits,
+            self.embed(vectors),
+            self.labels.task,
+            taken=self.edits.highest_ids,
         )
         log = self.edits.with_edit(changes, self.network, self.prototypes, self.automata)
         automata = () if log.entries[-1].touches_matching else self.automata

@@ -11,7 +11,8 @@
     encoder/            the fine-tuned encoder; only where training changed it
     edits.json          edits made by hand, and prototypes and automata before the last ten; only
                         if edited
-    edits.safetensors   prototypes' vectors and reader before the last ten edits; only if edited
+    edits.safetensors   members' vectors, each once, and the readers before the last ten edits;
+                        only if edited
 """
 
 from __future__ import annotations
@@ -248,6 +249,9 @@ def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
         _refuse_strangers(path, (_EDITS, _STATES), "edits")
         return EditLog()
     values = _read_json(path / _EDITS, checksums)
+    if config["format_version"] == 1:
+        for change in (change for entry in values["entries"] for change in entry["changes"]):
+            change.pop("nearest", None)  # which prototype was nearest to one that was removed
     entries = tuple(read_record(EditEntry, entry) for entry in values["entries"])
     if len(entries) != count:
         raise ValueError(f"{len(entries)} edits in {_EDITS}, but {count!r} in {_CONFIG}")
@@ -260,9 +264,12 @@ def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
     for entry in values["states"]:
         number, n_classes = int(entry["number"]), len(model.labels.classes)
         prototypes = _prototypes(entry, model.labels)
+        weights = _below(tensors, f"{number}.")
+        if "vectors" in entry:  # not in version 1
+            weights["network.members"] = _past_vectors(entry["vectors"], tensors["vectors"])
         state = PastState(
             number,
-            _network(_below(tensors, f"{number}."), model.settings, n_classes, prototypes.sizes),
+            _network(weights, model.settings, n_classes, prototypes.sizes),
             prototypes,
             _past_automata(entry.get("automata"), kept),
         )
@@ -280,15 +287,30 @@ def _past_automata(number: Any, kept: list[tuple[Automaton, ...]]) -> tuple[Auto
     return kept[number]
 
 
+def _past_vectors(positions: Any, vectors: torch.Tensor) -> torch.Tensor:
+    if not all(type(number) is int and 0 <= number < len(vectors) for number in positions):
+        raise ValueError(f"a state has vectors of other members than the {len(vectors)} kept")
+    return vectors[positions]
+
+
 def _edit_files(log: EditLog) -> dict[str, bytes]:
-    # States between which only names changed share their automata, which are written once.
+    # States between which only names changed share their automata, and most members are in all
+    # states: what is the same is written once.
     distinct: list[tuple[Automaton, ...]] = []
+    vectors: dict[bytes, int] = {}
     states = []
     for state in log.states:
         if state.automata and state.automata not in distinct:
             distinct.append(state.automata)
-        number = distinct.index(state.automata) if state.automata else None
-        states.append({"number": state.number, "automata": number, **state.prototypes.to_dict()})
+        values = {
+            "number": state.number,
+            "automata": distinct.index(state.automata) if state.automata else None,
+            "vectors": [
+                vectors.setdefault(vector.tobytes(), len(vectors))
+                for vector in state.network.members.detach().cpu().numpy()
+            ],
+        }
+        states.append({**values, **state.prototypes.to_dict()})
     content = {
         "entries": [entry.to_dict() for entry in log.entries],
         "states": states,
@@ -299,7 +321,11 @@ def _edit_files(log: EditLog) -> dict[str, bytes]:
         f"{state.number}.network.{name}": tensor.detach().cpu().contiguous().clone()
         for state in log.states
         for name, tensor in state.network.state_dict().items()
+        if name != "members"
     }
+    if vectors:
+        kept = torch.frombuffer(bytearray(b"".join(vectors)), dtype=torch.float32)
+        tensors["vectors"] = kept.view(len(vectors), -1)
     return {_EDITS: json.dumps(content).encode(), _STATES: save_tensors(tensors)}
 
 

@@ -35,27 +35,57 @@ def ids(model: Path) -> list[int]:
     return [item["id"] for item in prototypes(model)]
 
 
+def large(model: Path, count: int) -> list[dict[str, Any]]:
+    """Return prototypes of several members, the largest first."""
+    found = sorted(prototypes(model), key=lambda item: -len(item["members"]))[:count]
+    assert len(found[-1]["members"]) > 1
+    return found
+
+
+def members(model: Path, number: int) -> list[int]:
+    (item,) = (item for item in prototypes(model) if item["id"] == number)
+    return [member["id"] for member in item["members"]]
+
+
 def test_every_edit_at_once_with_retraining(run, model, table):
-    first, second, third, *others = ids(model)
+    one, other = (item["id"] for item in large(model, 2))
+    first, *_, last = members(model, one)
+    assert run("edit", model, "--split-off", members(model, other)[0]).code == 0
+    alone = ids(model)[-1]
+    third, dropped, *_ = set(ids(model)) - {one, other, alone}
     ended = run(
-        *("edit", model, "--drop", first, "--merge", f"{second},{third}"),
-        *("--replace", second, _NEW, "--rename", second, "costumes", "--retrain", table),
+        *("edit", model, "--drop", dropped, "--merge", f"{alone},{third}"),
+        *("--replace", alone, _NEW, "--rename", alone, "costumes", "--move", last, alone),
+        *("--drop-member", first, "--split-off", members(model, other)[-1]),
+        *("--add", other, "The hats were a disgrace.", "--retrain", table),
     )
     assert ended.code == 0, ended.err
-    assert ids(model) == [second, *others]
-    kept = prototypes(model)[0]
+    assert ids(model)[-2:] == [alone, alone + 1]
+    kept = prototypes(model)[-2]
     assert (kept["sentence"], kept["name"], kept["row"]) == (_NEW, "costumes", None)
-    for words in ("dropped", f"merged into {second}", "replaced by", "named “costumes”"):
+    assert last in members(model, alone)
+    for words in (
+        f"prototype {third} “",
+        f"merged into prototype {alone}",
+        "replaced by",
+        "named “costumes”",
+        f"sentence {last} of prototype {one} “",
+        f"moved to prototype {alone}",
+        f"split off as prototype {alone + 1}",
+        f"“The hats were a disgrace.” added to prototype {other}",
+        f"What was matched to {dropped} is now at ",
+    ):
         assert words in ended.out
+    assert ended.out.count("dropped") == 2
     assert "with the reader retrained" in ended.out
-    assert "held-out documents, which also decided when to stop" in ended.out
+    assert "held-out documents." in ended.out
     assert "not the documents that the model was trained on" not in ended.out
     assert "has not been retrained" not in ended.out
 
 
 def test_the_edited_model_explains_with_the_new_sentence(run, model):
     number = ids(model)[0]
-    ended = run("edit", model, "--replace", number, _NEW)
+    ended = run("edit", model, "--add", number, _NEW)
     assert "The reader has not been retrained" in ended.out
     assert "--retrain DATA" in ended.out
     assert "usage and class rates are those from before" in ended.out
@@ -78,15 +108,19 @@ def test_json_is_one_object_with_the_accuracies(run, model, table):
     assert "not the documents that the model was trained on" in ended.out
 
 
-@pytest.mark.parametrize("kind", ["drop", "merge", "replace", "rename"])
+@pytest.mark.parametrize("kind", ["drop", "merge", "rename", "move", "split", "member", "add"])
 def test_undo_restores_the_files(run, model, kind):
     before = snapshot(model)
-    first, second, *_ = ids(model)
+    first, second = (item["id"] for item in large(model, 2))
+    one, two, *_ = members(model, first)
     words = {
         "drop": ("--drop", first),
         "merge": ("--merge", f"{first},{second}"),
-        "replace": ("--replace", first, _NEW),
         "rename": ("--rename", first, "a name"),
+        "move": ("--move", one, second),
+        "split": ("--split-off", f"{one},{two}", "--add", first, "Such hats!"),
+        "member": ("--drop-member", one),
+        "add": ("--add", first, _NEW),
     }
     assert run("edit", model, *words[kind]).code == 0
     assert snapshot(model)["prototypes.json"] != before["prototypes.json"]
@@ -128,9 +162,16 @@ def test_without_an_edit_the_log_is_listed(run, model):
         (("--drop", "1,1"), "prototype 1 is to be removed twice"),
         (("--drop", 1, "--rename", 1, "x"), "prototype 1 is to be removed, but is named for"),
         (("--merge", "1"), "at least two"),
-        (("--replace", 1, ""), "the sentence for prototype 1 is empty"),
+        (("--add", 1, ""), "the sentence for prototype 1 is empty"),
         (("--replace", 1, "x" * 501), "give at most 500"),
-        (("--replace", 1, "One. Two."), "should be one sentence, but 2 are read"),
+        (("--add", 1, "One. Two."), "should be one sentence, but 2 are read"),
+        (("--move", 1), "should be the ids of a sentence and of a prototype, as in --move 41 3."),
+        (("--move", 1, "x"), "--move 1 'x' should end with the id of a prototype."),
+        (("--split-off", "1,x"), "--split-off '1,x' should be sentence ids"),
+        (
+            ("--drop-member", 99),
+            "there is no sentence 99; `protorynet prototypes --json` lists the ids",
+        ),
         (("--replace", "one", "text"), "should be an id and a text"),
         (("--replace", 1), "should be an id and a text"),
         (("--replace=1 text",), "should be an id and a text"),
@@ -158,4 +199,4 @@ def test_a_folder_that_cannot_be_replaced_is_refused_before_retraining(run, mode
     (model / "report.html").write_text("mine", encoding="utf-8")
     ended = run("edit", model, "--rename", "1", "first", "--retrain", table)
     assert (ended.code, "report.html" in ended.err) == (2, True)
-    assert "Retrain" not in ended.err
+    assert "Reader" not in ended.err

@@ -15,7 +15,7 @@ import pytest
 
 from protorynet import ProtoryNetClassifier
 
-_MODELS = ["v1/texts", "v1/vectors"]
+_MODELS = ["v1/texts", "v1/vectors", "v1/edited"]
 
 
 @pytest.fixture(params=_MODELS)

@@ -17,6 +17,7 @@ from protorynet.prototypes import (
     EditEntry,
     EditLog,
     Edits,
+    Member,
     PastState,
     Prototype,
     Prototypes,
@@ -29,6 +30,13 @@ _SETTINGS = Settings(reader_size=3, reader_layers=2)
 _IDS = (4, 7, 2, 9)
 _USAGE = (0.1, 0.2, 0.3, 0.4)
 _VECTORS = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]
+# Of each prototype of the model of families, its members and how much each is used.
+_FAMILIES: list[dict[int, float]] = [
+    {41: 0.3, 17: 0.1, 18: 0.1},
+    {22: 0.2, 30: 0.1},
+    {5: 0.1},
+    {50: 0.1},
+]
 
 Edit = Callable[..., Any]
 
@@ -65,6 +73,51 @@ def edit(network, prototypes):
     return edited
 
 
+@pytest.fixture
+def grown(network, prototypes):
+    """The same model with several members in two of its prototypes; vectors count by ten."""
+    numbers = [number for family in _FAMILIES for number in family]
+    vectors = torch.tensor([[10.0 * number, 0.0] for number in numbers])
+    sizes = [len(family) for family in _FAMILIES]
+    items = tuple(
+        replace(
+            item,
+            sentence=f"Member {min(family)}.",
+            row=min(family),
+            usage=sum(family.values()),
+            members=tuple(
+                Member(number, f"Member {number}.", number, usage, (usage, 1 - usage))
+                for number, usage in family.items()
+            ),
+        )
+        for item, family in zip(prototypes, _FAMILIES, strict=True)
+    )
+    made = ProtoryNetwork(vectors, network.reader, _SETTINGS, sizes).requires_grad_(False)
+    return made, replace(prototypes, items=items)
+
+
+@pytest.fixture
+def edit_grown(grown):
+    """Edit the model of families, and check that what is told fits the network."""
+
+    def edited(vectors: Any = (), taken: tuple[int, int] = (0, 0), **edits: Any) -> Any:
+        points = torch.tensor(vectors, dtype=torch.float32).reshape(-1, 2)
+        found = apply_edits(*grown, Edits.of(**edits), points, "multiclass", taken=taken)
+        assert found.network.sizes == found.prototypes.sizes
+        for member, vector in zip(
+            found.prototypes.members, found.network.members.tolist(), strict=True
+        ):
+            assert member.row is None or vector == [10.0 * member.id, 0.0]
+        found.prototypes.check()
+        return found
+
+    return edited
+
+
+def members(edited: Any) -> dict[int, list[int]]:
+    return {item.id: [member.id for member in item.members] for item in edited.prototypes}
+
+
 def weights(network: ProtoryNetwork) -> torch.Tensor:
     return network.reader.lstm.weight_ih_l0.detach()
 
@@ -91,14 +144,11 @@ def test_sentences_of_a_dropped_prototype_go_to_the_nearest_that_remain(edit):
     one = torch.tensor([[1.0, 0.1]])
     found = match_sentences(edited.network, one, torch.arange(1), torch.tensor([1])).prototypes
     assert edited.prototypes.ids[found].tolist() == [4]
-    assert edited.changes[0].nearest == 4
 
 
 def test_a_merged_prototype_has_the_mean_of_the_weights_by_usage(network, prototypes, edit):
-    near, far = (str(edit(merge=[group]).changes[0]) for group in ((4, 7), (9, 7)))
-    assert near == "7 “Sentence 7.” merged into 4"
-    assert "but 4 is nearer to it" in far
     edited, old = edit(merge=[(2, 9)]), weights(network)
+    assert str(edited.changes[0]) == "prototype 9 “Sentence 9.” merged into prototype 2"
     assert edited.prototypes.ids.tolist() == [4, 7, 2]
     expected = (0.3 * old[:, 2] + 0.4 * old[:, 3]) / 0.7
     torch.testing.assert_close(weights(edited.network)[:, 2], expected)
@@ -129,9 +179,161 @@ def test_several_edits_are_made_together_on_a_copy(network, edit):
     edited = edit([0.5, 0.0], drop=[9], merge=[(4, 7)], replace={4: "Both."}, rename={4: "both"})
     captions = [(item.id, item.caption) for item in edited.prototypes]
     assert captions == [(4, "both: Both."), (2, "Sentence 2.")]
-    assert [change.kind for change in edited.changes] == ["drop", "merge", "replace", "rename"]
+    assert edited.network.members.tolist() == [[1.0, 0.0], [0.5, 0.0], [0.0, 1.0]]
+    assert [change.kind for change in edited.changes] == ["replace", "merge", "drop", "rename"]
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
     assert torch.equal(torch.get_rng_state(), random)
+
+
+@pytest.mark.parametrize(
+    ("edits", "families", "change"),
+    [
+        (
+            {"merge": [(7, 4)]},
+            {7: [41, 22, 30, 17, 18], 2: [5], 9: [50]},
+            "prototype 4 “Member 17.” merged into prototype 7",
+        ),
+        (
+            {"move": {17: 2}},
+            {4: [41, 18], 7: [22, 30], 2: [5, 17], 9: [50]},
+            "sentence 17 of prototype 4 “Member 17.” moved to prototype 2",
+        ),
+        (
+            {"split": [[18, 41]]},
+            {4: [17], 7: [22, 30], 2: [5], 9: [50], 10: [41, 18]},
+            "2 sentences of prototype 4, such as “Member 18.”, split off as prototype 10",
+        ),
+        (
+            {"split": [[30]]},
+            {4: [41, 17, 18], 7: [22], 2: [5], 9: [50], 10: [30]},
+            "sentence 30 of prototype 7 “Member 30.” split off as prototype 10",
+        ),
+        (
+            {"drop_members": [41]},
+            {4: [17, 18], 7: [22, 30], 2: [5], 9: [50]},
+            "sentence 41 of prototype 4 “Member 41.” dropped: what was matched to it goes to the "
+            "nearest that remain",
+        ),
+        (
+            {"add": [(2, "My own.")], "vectors": [1.0, 1.0]},
+            {4: [41, 17, 18], 7: [22, 30], 2: [5, 51], 9: [50]},
+            "sentence 51 “My own.” added to prototype 2",
+        ),
+    ],
+)
+def test_members_go_where_they_are_told(grown, edit_grown, edits, families, change):
+    edited = edit_grown(**edits)
+    assert members(edited) == families
+    assert [str(each) for each in edited.changes] == [change]
+    for item in edited.prototypes:
+        old = next((old for old in grown[1] if old.id == item.id), item)
+        assert (item.usage, item.class_rate, item.words) == (old.usage, old.class_rate, old.words)
+
+
+def test_a_merge_changes_the_member_of_no_sentence(grown, edit_grown):
+    sentences, index, one = torch.tensor([[210.0, 1.0], [400.0, 2.0]]), torch.arange(2), [2]
+    for made, of in (grown, edit_grown(merge=[(9, 7)])[:2]):
+        found = match_sentences(made, sentences, index, torch.tensor(one))
+        assert [of.members[position].id for position in found.members] == [22, 41]
+
+
+def test_a_prototype_split_off_is_read_as_before_and_measured_by_its_members(grown, edit_grown):
+    edited, mixed = edit_grown(split=[[41, 18]]), edit_grown(split=[[17, 22]])
+    old, new = weights(grown[0]), weights(edited.network)
+    assert torch.equal(new, old[:, [0, 1, 2, 3, 0]])
+    torch.testing.assert_close(weights(mixed.network)[:, 4], old[:, 0] / 3 + old[:, 1] * 2 / 3)
+    item = edited.prototypes[4]
+    assert (item.sentence, item.row, item.name, item.words) == ("Member 41.", 41, None, ())
+    assert (item.usage, mixed.prototypes[4].usage) == (pytest.approx(0.4), pytest.approx(0.3))
+    assert item.class_rate == pytest.approx({"bad": (0.3 * 0.3 + 0.1 * 0.1) / 0.4, "good": 0.75})
+    assert item.scores == pytest.approx(edited.prototypes[0].scores)
+    assert [change.id for change in mixed.changes] == [4, 7]
+
+
+def test_the_headline_stays_while_its_member_stays(edit_grown):
+    for edits, headline in [
+        ({"drop_members": [41]}, "Member 17."),
+        ({"merge": [(4, 7)]}, "Member 17."),
+        ({"move": {17: 9}}, "Member 41."),
+    ]:
+        assert edit_grown(**edits).prototypes[0].sentence == headline
+
+
+def test_members_leave_a_prototype_before_it_is_removed(edit_grown):
+    edited = edit_grown(
+        [[1.0, 1.0], [2.0, 1.0]],
+        drop=[4],
+        merge=[(2, 7)],
+        move={41: 9, 22: 9},
+        split=[[17]],
+        drop_members=[50],
+        add=[(9, "One."), (2, "Two.")],
+        rename={9: "nine"},
+    )
+    assert members(edited) == {2: [5, 30, 52], 9: [41, 22, 51], 10: [17]}
+    assert edited.prototypes[1].caption == "nine: Member 41."
+    kinds = [change.kind for change in edited.changes]
+    assert kinds == [
+        *("move", "move", "split", "drop_member", "add", "add", "merge", "drop", "rename")
+    ]
+
+
+def test_ids_are_never_given_again(edit_grown):
+    edited = edit_grown([1.0, 1.0], taken=(12, 80), split=[[17], [18]], add={2: "My own."})
+    assert members(edited) == {4: [41], 7: [22, 30], 2: [5, 81], 9: [50], 13: [17], 14: [18]}
+    log = EditLog().with_edit(edited.changes, edited.network, edited.prototypes)
+    assert log.highest_ids == (14, 81)
+    assert log.undo()[0].highest_ids == (14, 81)
+    gone = edit_grown(drop=[9]).changes
+    assert log.with_edit(gone, edited.network, edited.prototypes).highest_ids == (14, 81)
+    assert EditLog().with_edit(gone, edited.network, edited.prototypes).highest_ids == (9, 50)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"drop_members": [5]}, "prototype 2 would lose its last sentence; drop the prototype"),
+        ({"split": [[22, 30]]}, "prototype 7 would lose its last sentence"),
+        ({"move": {50: 4}}, "prototype 9 would lose its last sentence"),
+        ({"replace": {4: "New."}}, "prototype 4 has 3 sentences"),
+        ({"move": {41: 4}}, "sentence 41 is of prototype 4 already"),
+        ({"move": {41: 3}}, "there is no prototype 3"),
+        ({"move": {40: 2}}, "there is no sentence 40; `protorynet prototypes --json` lists"),
+        ({"move": {41: "2"}}, "'2' is no id"),
+        ({"move": [41, 2]}, r"should give a prototype for each id, as in move=\{41: 3\}"),
+        ({"move": {41: 2}, "drop": [2]}, "prototype 2 is to be removed, but is named for"),
+        ({"move": {41: 2}, "drop_members": [41]}, "sentence 41 is named twice"),
+        ({"split": [[41, 17], [17]]}, "sentence 17 is named twice"),
+        ({"split": [[]]}, "at least one sentence"),
+        ({"split": [[1, 2]]}, "there is no sentence 1, 2;"),
+        ({"drop_members": 41}, "drop_members=41 should be a list"),
+        ({"add": {3: "New."}}, "there is no prototype 3"),
+        ({"add": {4: " "}}, "the sentence for prototype 4 is empty"),
+        ({"add": {4: "New."}, "drop": [4]}, "prototype 4 is to be removed"),
+        (
+            {"add": {4: "New."}, "vectors": [220.0, 1e-7]},
+            r"^sentence 22 of prototype 7 \(“Member 22.”\) is the same to the encoder as the "
+            "sentence for prototype 4; give another.$",
+        ),
+        (
+            {"add": [(4, "New."), (7, "Again.")], "vectors": [[1.0, 1.0], [1.0, 1.0]]},
+            "sentence 52 of prototype 7 .* is the same to the encoder",
+        ),
+    ],
+)
+def test_edits_of_members_that_make_no_sense_are_refused(edit_grown, words, message):
+    with pytest.raises(InputError, match=message):
+        edit_grown(**{"vectors": [1.0, 1.0] * len(words.get("add", ())), **words})
+
+
+def test_a_reader_that_sees_all_similarities_has_one_member_per_prototype(network, prototypes):
+    dense = ProtoryNetwork(
+        network.members.data, network.reader, _SETTINGS.replace(selection="dense", members=1)
+    )
+    none = torch.zeros(0, 2)
+    with pytest.raises(InputError, match="prototype 4 would have 2 sentences, but a reader"):
+        apply_edits(dense, prototypes, Edits.of(merge=[(4, 7)]), none, "multiclass")
+    assert len(apply_edits(dense, prototypes, Edits.of([4]), none, "multiclass").prototypes) == 3
 
 
 @pytest.mark.parametrize(
@@ -152,8 +354,8 @@ def test_several_edits_are_made_together_on_a_copy(network, edit):
         ({"replace": {4: "half \ud800"}}, "half a Unicode character"),
         ({"replace": {4: None}}, "is None; expected a text"),
         ({"replace": ["4 text"]}, "should give a text for each id"),
-        ({"drop": [True]}, "True is no prototype id"),
-        ({"drop": ["7"]}, "'7' is no prototype id"),
+        ({"drop": [True]}, "True is no id"),
+        ({"drop": ["7"]}, "'7' is no id"),
         ({"drop": 7}, "drop=7 should be a list"),
         ({"drop": [5]}, "no prototype 5; the ids are 2, 4, 7, 9"),
         ({"merge": [(5, 4)]}, "no prototype 5; the ids are 2, 4, 7, 9"),

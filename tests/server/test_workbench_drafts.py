@@ -23,7 +23,7 @@ def test_an_edit_begins_a_draft_and_is_described_in_words(bench):
     assert (found["exists"], found["revision"], found["can_undo"]) == (True, 1, True)
     texts = [change["text"] for change in found["edits"][0]["changes"]]
     assert any("dropped" in text for text in texts)
-    assert f"{second} named “the room”" in texts
+    assert f"prototype {second} named “the room”" in texts
 
 
 def test_a_draft_does_not_touch_the_published_model(bench, own_hotel):

@@ -21,9 +21,11 @@ def make(encoder: Any, settings: Settings, **options: Any) -> ProtoryNetClassifi
     return ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False, **options)
 
 
-@pytest.fixture(scope="module")
-def trained(reviews, encoder, quick):
+@pytest.fixture(scope="module", params=["single", "families"])
+def trained(request, reviews, encoder, quick):
     settings = quick.replace(epochs=6, retrain_epochs=10, min_prototypes=6)
+    if request.param == "single":
+        settings = settings.replace(members=1)
     return make(encoder, settings).fit(reviews.texts, reviews.labels)
 
 
@@ -39,6 +41,17 @@ def ids(clf):
     return found
 
 
+@pytest.fixture
+def typed(clf):
+    """How to put a sentence of one's own into a prototype."""
+    return "replace" if max(clf.prototypes_.sizes) == 1 else "add"
+
+
+def vectors_by_id(model: Model) -> dict[int, list[float]]:
+    ids = [member.id for member in model.prototypes.members]
+    return dict(zip(ids, model.network.members.tolist(), strict=True))
+
+
 def same_state(one: Model, other: Model) -> bool:
     pairs = zip(one.network.state_dict().items(), other.network.state_dict().items(), strict=True)
     tensors = all(name == twin and torch.equal(a, b) for (name, a), (twin, b) in pairs)
@@ -46,13 +59,16 @@ def same_state(one: Model, other: Model) -> bool:
 
 
 @pytest.mark.parametrize("training", ["adapter", "none"])
-def test_a_replaced_prototype_is_the_embedding_of_its_sentence(reviews, encoder, quick, training):
-    clf = make(encoder, quick.replace(encoder_training=training))
+@pytest.mark.parametrize(("members", "kind"), [(1, "replace"), (1, "add"), (50, "add")])
+def test_a_typed_sentence_is_a_member_by_its_embedding(
+    reviews, encoder, quick, training, members, kind
+):
+    clf = make(encoder, quick.replace(encoder_training=training, members=members))
     clf.fit(reviews.texts, reviews.labels)
     number = clf.prototypes_[1].id
-    clf.edit(replace={number: _NEW})
+    (member,) = clf.edit(**{kind: {number: _NEW}}).changes[0].members
     vector = clf.model_.embed(encoder.encode([_NEW]))[0]
-    assert torch.equal(clf.model_.network.members[1], vector)
+    assert vectors_by_id(clf.model_)[member] == vector.tolist()
     (step,) = clf.explain(_NEW).sentences
     assert (step.prototype, step.prototype_sentence) == (number, _NEW)
     assert step.similarity == pytest.approx(1.0, abs=1e-5)
@@ -65,8 +81,8 @@ def test_a_fine_tuned_encoder_gives_the_vector_of_a_sentence_that_fits_its_windo
     clf = make(tiny_bert_folder, settings).fit(reviews.texts, reviews.labels)
     number = clf.prototypes_[0].id
     with pytest.raises(InputError, match="too long: it has 42 tokens, but the encoder reads 32"):
-        clf.edit(replace={number: "room " * 40})
-    clf.edit(reviews.texts, reviews.labels, replace={number: _NEW})
+        clf.edit(add={number: "room " * 40})
+    clf.edit(reviews.texts, reviews.labels, add={number: _NEW})
     clf.save(tmp_path / "model")
     loaded = ProtoryNetClassifier.load(tmp_path / "model", device="cpu", cache=False)
     (step,) = loaded.explain(_NEW).sentences
@@ -89,10 +105,10 @@ def test_without_documents_the_reader_stays_and_there_are_no_automata(clf, revie
         clf.automaton("good")
 
 
-def test_ids_stay_through_many_edits(clf, reviews, ids):
+def test_ids_stay_through_many_edits(clf, reviews, ids, typed):
     clf.edit(drop=[ids[0]])
     clf.edit(merge=[(ids[2], ids[1])])
-    clf.edit(replace={ids[3]: _NEW})
+    clf.edit(**{typed: {ids[3]: _NEW}})
     clf.edit(reviews.texts, reviews.labels)
     assert clf.prototypes_.ids.tolist() == ids[2:]
     used = {step.prototype for text in reviews.texts[:5] for step in clf.explain(text).sentences}
@@ -101,14 +117,14 @@ def test_ids_stay_through_many_edits(clf, reviews, ids):
         clf.edit(rename={ids[0]: "gone"})
 
 
-def test_what_cannot_be_done_is_refused_and_changes_nothing(clf, trained, reviews, ids):
+def test_what_cannot_be_done_is_refused_and_changes_nothing(clf, trained, reviews, ids, typed):
     good = [text for text in reviews.texts if "lovely" in text]
     two = "should be one sentence, but 2 are read: “One.” and “And two.”"
     for documents, words, message in [
         ((), {}, "nothing to do"),
-        ((), {"replace": {ids[0]: "One. And two."}}, two),
-        ((), {"replace": {ids[0]: "<br />"}}, "should be one sentence, but 0 are read: none"),
-        ((), {"replace": {ids[1]: clf.prototypes_[0].sentence}}, "is the same to the encoder"),
+        ((), {typed: {ids[0]: "One. And two."}}, two),
+        ((), {typed: {ids[0]: "<br />"}}, "should be one sentence, but 0 are read: none"),
+        ((), {typed: {ids[1]: clf.prototypes_[0].sentence}}, "is the same to the encoder"),
         ((reviews.texts, reviews.labels), {"drop": ids}, "would leave 0"),
         ((reviews.texts[:3], reviews.labels[:3]), {"drop": ids[:1]}, "3 documents are too few"),
         ((good, ["good"] * len(good)), {}, "no document to retrain on is of class 'bad'"),
@@ -125,7 +141,7 @@ def test_a_model_of_vectors_has_no_sentences_to_replace(quick):
     sequences = [draw.normal(size=(3, 5)) + 2 * label for label in labels]
     clf = make("precomputed", quick.replace(min_prototypes=4)).fit(sequences, labels)
     with pytest.raises(InputError, match="was trained on vectors"):
-        clf.edit(replace={clf.prototypes_[0].id: _NEW})
+        clf.edit(add={clf.prototypes_[0].id: _NEW})
     entry = clf.edit(sequences, labels, drop=[clf.prototypes_[0].id])
     assert entry.retraining is not None
     assert entry.retraining.data_sha256 == clf.model_.training.data_sha256
@@ -161,15 +177,23 @@ def test_only_the_reader_learns_again_by_the_models_own_seed(trained, reviews, i
         assert record.accuracy_after > record.accuracy_before
         models.append(clf.model_)
     assert same_state(*models)
-    assert torch.equal(models[0].network.members, before.network.members[1:])
+    dropped = {member.id for member in before.prototypes[0].members}
+    vectors = vectors_by_id(before).items()
+    assert vectors_by_id(models[0]) == {n: vector for n, vector in vectors if n not in dropped}
     assert torch.equal(models[0].adapter.up.weight, trained.model_.adapter.up.weight)
     assert not any(parameter.requires_grad for parameter in models[0].network.parameters())
 
 
-def test_usage_class_rates_and_scores_are_measured_again(clf, reviews, ids):
-    entry = clf.edit(reviews.texts, reviews.labels, drop=ids[:1], replace={ids[1]: _NEW})
+def test_usage_class_rates_and_scores_are_measured_again(clf, reviews, ids, typed):
+    edits = {"drop": ids[:1], typed: {ids[1]: _NEW}}
+    entry = clf.edit(reviews.texts, reviews.labels, **edits)
     assert sum(item.usage for item in clf.prototypes_) == pytest.approx(1.0)
     for item in clf.prototypes_:
+        use = [member.usage for member in item.members]
+        assert (sum(use), use) == (pytest.approx(item.usage), sorted(use, reverse=True))
+        rates = np.array([member.class_rate for member in item.members])
+        means = np.array(use) @ rates / max(item.usage, 1e-9)
+        assert means.tolist() == pytest.approx(list(item.class_rate.values()), abs=1e-4)
         if item.usage:
             assert sum(item.class_rate.values()) == pytest.approx(1.0)
         alone = clf.predict_proba([item.sentence])[0]
@@ -181,22 +205,37 @@ def test_usage_class_rates_and_scores_are_measured_again(clf, reviews, ids):
         assert str(ids[0]) not in shares
 
 
-@pytest.mark.parametrize("retrain", [False, True])
-@pytest.mark.parametrize("kind", ["drop", "merge", "replace", "rename"])
-def test_every_edit_can_be_undone_exactly(clf, trained, reviews, ids, kind, retrain):
-    words = {
-        "drop": ids[:2],
-        "merge": [ids[:2]],
-        "replace": {ids[0]: _NEW},
+@pytest.mark.parametrize(
+    ("kind", "retrain"),
+    [
+        ("drop", True),
+        ("merge", False),
+        ("typed", True),
+        ("rename", False),
+        ("move", False),
+        ("split", True),
+        ("drop_members", False),
+    ],
+)
+def test_every_edit_can_be_undone_exactly(clf, reviews, ids, typed, kind, retrain):
+    clf.edit(merge=[ids[:2]])  # so that one has several members in any case
+    before, (first, second) = copy.deepcopy(clf), clf.prototypes_[0].members[:2]
+    words: dict[str, Any] = {
+        "drop": ids[2:3],
+        "merge": [(ids[2], ids[0])],
+        "typed": {ids[2]: _NEW},
         "rename": {ids[0]: "a name"},
+        "move": {first.id: ids[2]},
+        "split": [[second.id]],
+        "drop_members": [first.id],
     }
     given = (reviews.texts, reviews.labels) if retrain else ()
-    clf.edit(*given, **{kind: words[kind]})
-    assert not same_state(clf.model_, trained.model_)
+    clf.edit(*given, **{typed if kind == "typed" else kind: words[kind]})
+    assert not same_state(clf.model_, before.model_)
     entry = clf.undo_edit()
-    assert (entry.number, entry.undone is None) == (1, False)
-    assert same_state(clf.model_, trained.model_)
-    assert clf.explain(reviews.texts) == trained.explain(reviews.texts)
+    assert (entry.number, entry.undone is None) == (2, False)
+    assert same_state(clf.model_, before.model_)
+    assert clf.explain(reviews.texts) == before.explain(reviews.texts)
 
 
 def test_edits_can_be_undone_after_saving_and_loading(
@@ -218,13 +257,24 @@ def test_edits_can_be_undone_after_saving_and_loading(
         loaded.undo_edit()
 
 
-def test_a_model_of_an_earlier_release_can_be_edited(encoder, tmp_path):
-    golden = Path(__file__).parent.parent / "golden" / "v1" / "texts" / "model"
+def test_a_model_of_an_earlier_release_can_be_edited_and_its_log_goes_on(encoder, tmp_path):
+    golden = Path(__file__).parent.parent / "golden" / "v1" / "edited" / "model"
     clf = ProtoryNetClassifier.load(golden, encoder=encoder, device="cpu", cache=False)
     before, number = clf.model_, clf.prototypes_[0].id
-    clf.edit(drop=[number])
+    assert str(before.edits.entries[0].changes[0]) == (
+        "prototype 3 “We stayed for 2 nights.” merged into prototype 2"
+    )
+    (change,) = clf.edit(add={number: _NEW}).changes
+    assert change.members == (9,)  # 8 was dropped
+    assert clf.edit(split=[[9]]).changes[0].into == 9
     clf.save(tmp_path / "model")
     loaded = ProtoryNetClassifier.load(tmp_path / "model", encoder=encoder, device="cpu")
-    assert number not in loaded.prototypes_.ids
+    assert loaded.model_.edits.entries[:4] == before.edits.entries
+    loaded.undo_edit()
     loaded.undo_edit()
     assert same_state(loaded.model_, before)
+    assert loaded.edit(add={number: _NEW}).changes[0].members == (10,)
+    for _ in range(4):
+        loaded.undo_edit()
+    unedited = ProtoryNetClassifier.load(golden.parent.parent / "texts" / "model", encoder=encoder)
+    assert same_state(loaded.model_, unedited.model_)

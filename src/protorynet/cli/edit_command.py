@@ -1,4 +1,4 @@
-"""`protorynet edit`: prototypes dropped, merged, replaced and renamed by hand, and that undone."""
+"""`protorynet edit`: prototypes and their sentences edited by hand, and that undone."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from protorynet.prototypes import EditEntry, EditLog
 
 _edit_option = option_in("Edits")
-_PAIRS = ("--replace", "--rename")
+_PAIRS = ("--replace", "--rename", "--move", "--add")
 _BETWEEN = "\0"  # which no word of a command line can hold
 
 
 class EditCommand(TyperCommand):
-    """A command some of whose options, which may be repeated, take an id and a text."""
+    """A command some of whose options, which may be repeated, take two values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Join each id with its text, for Typer has no repeated options of two values."""
+        """Join each id with its value, for Typer has no repeated options of two values."""
         joined: list[str] = []
         words = iter(args)
         for word in words:
@@ -56,21 +56,41 @@ def edit(
     drop: Annotated[
         list[str] | None,
         _edit_option(
-            metavar="ID", help="Remove a prototype; its sentences go to the nearest that remain."
+            metavar="ID",
+            help="Remove a prototype; what was matched to it goes to the nearest that remain.",
         ),
     ] = None,
     merge: Annotated[
         list[str] | None,
-        _edit_option(
-            metavar="ID,ID", help="Let the first speak for all of them, and remove the others."
-        ),
+        _edit_option(metavar="ID,ID", help="Let the sentences of the others join the first."),
     ] = None,
     replace: Annotated[
-        list[str] | None, _edit_option(metavar="ID SENTENCE", help="Put any sentence in its place.")
+        list[str] | None,
+        _edit_option(
+            metavar="ID SENTENCE", help="Put any sentence in place of a prototype's only one."
+        ),
     ] = None,
     rename: Annotated[
         list[str] | None,
         _edit_option(metavar="ID NAME", help="Give it a name to show; '' takes the name away."),
+    ] = None,
+    move: Annotated[
+        list[str] | None,
+        _edit_option(metavar="MEMBER ID", help="Move a sentence to another prototype."),
+    ] = None,
+    split_off: Annotated[
+        list[str] | None,
+        _edit_option(
+            metavar="MEMBER,MEMBER", help="Make sentences a prototype of their own, with a new id."
+        ),
+    ] = None,
+    drop_member: Annotated[
+        list[str] | None,
+        _edit_option(metavar="MEMBER", help="Remove a sentence from its prototype."),
+    ] = None,
+    add: Annotated[
+        list[str] | None,
+        _edit_option(metavar="ID SENTENCE", help="Add any sentence to those of a prototype."),
     ] = None,
     undo: Annotated[
         bool,
@@ -104,9 +124,10 @@ def edit(
 ) -> None:
     """Edit a model's prototypes by hand, or list the edits made so far.
 
-    Every option may be given more than once. Ids never change. Without --retrain the reader stays
-    as it was; train it later with --retrain alone. Rows with split 'train' are used where the
-    table has such.
+    Every option may be given more than once, and all edits are made together or none. Ids, of
+    prototypes and of their sentences (members), never change: `protorynet prototypes --json` lists
+    them. Without --retrain the reader stays as it was; train it later with --retrain alone. Rows
+    with split 'train' are used where the table has such.
 
     **Example:** `protorynet edit model --drop 7 --rename 3 "slow service" --retrain reviews.csv`
     """
@@ -115,6 +136,12 @@ def edit(
         "merge": [_parse_ids(given, "--merge") for given in merge or []],
         "replace": [_parse_pair(given, "--replace") for given in replace or []],
         "rename": [_parse_pair(given, "--rename") for given in rename or []],
+        "move": [_parse_move(given) for given in move or []],
+        "split": [_parse_ids(given, "--split-off") for given in split_off or []],
+        "drop_members": [
+            number for given in drop_member or [] for number in _parse_ids(given, "--drop-member")
+        ],
+        "add": [_parse_pair(given, "--add") for given in add or []],
     }
     is_edit = any(edits.values())
     if retrain is None and (text or label or split or skip_empty):
@@ -155,12 +182,11 @@ def edit(
 
 
 def _parse_ids(given: str, option: str) -> list[int]:
+    kind = "prototype" if option in ("--drop", "--merge") else "sentence"
     try:
         return [int(number) for number in given.split(",")]
     except ValueError:
-        raise InputError(
-            f"{option} {given!r} should be prototype ids, as in {option} 3,5."
-        ) from None
+        raise InputError(f"{option} {given!r} should be {kind} ids, as in {option} 3,5.") from None
 
 
 def _parse_pair(given: str, option: str) -> tuple[int, str]:
@@ -168,13 +194,24 @@ def _parse_pair(given: str, option: str) -> tuple[int, str]:
     if between and number.strip().isdecimal():
         return int(number), text
     shown = given.replace(_BETWEEN, " ")
-    raise InputError(f'{option} {shown!r} should be an id and a text, as in {option} 4 "A text."')
+    expected = f'an id and a text, as in {option} 4 "A text."'
+    if option == "--move":
+        expected = "the ids of a sentence and of a prototype, as in --move 41 3."
+    raise InputError(f"{option} {shown!r} should be {expected}")
+
+
+def _parse_move(given: str) -> tuple[int, int]:
+    number, home = _parse_pair(given, "--move")
+    if home.strip().isdecimal():
+        return number, int(home)
+    raise InputError(f"--move {number} {home!r} should end with the id of a prototype.")
 
 
 def _show_log(model: Path, *, as_json: bool) -> None:
     from protorynet.storage import load_model
 
-    log = load_model(model)[0].edits
+    found = load_model(model)[0]
+    log = found.edits
     if as_json:
         entries = [entry.to_dict() for entry in log.entries]
         print_json({"edits": entries, "undoable": len(log.states)})
@@ -183,13 +220,13 @@ def _show_log(model: Path, *, as_json: bool) -> None:
         _print("No edits so far.")
     for entry in log.entries:
         _print(f"{entry.number}. {entry.when}{f', undone {entry.undone}' * bool(entry.undone)}")
-        _print_entry(entry)
+        _print_entry(entry, found)
     _print_what_next(model, log)
 
 
 def _print_summary(saved: Path, model: Model, entry: EditEntry) -> None:
     _print(f"Edit {entry.number}{' is undone' * bool(entry.undone)}:")
-    _print_entry(entry)
+    _print_entry(entry, model)
     record = entry.retraining
     if record and not entry.undone and record.data_sha256 != model.training.data_sha256:
         _print(
@@ -200,18 +237,19 @@ def _print_summary(saved: Path, model: Model, entry: EditEntry) -> None:
     _print_what_next(saved, model.edits)
 
 
-def _print_entry(entry: EditEntry) -> None:
+def _print_entry(entry: EditEntry, model: Model) -> None:
     record = entry.retraining
+    # The reader of families learns for a fixed time.
+    stopped = ", which also decided when to stop" if max(model.network.sizes) == 1 else ""
     for change in entry.changes:
         _print(str(change), indent=2)
-        moved = record.moved.get(str(change.id)) if record else None
-        if moved and change.kind != "rename":
-            _print(f"its sentences are now at {_list_shares(moved)}", indent=4)
     if record:
+        for number, shares in record.moved.items():
+            _print(f"What was matched to {number} is now at {_list_shares(shares)}.", indent=2)
         _print(
             f"Accuracy {record.accuracy_before:.1%} before, {record.accuracy_edited:.1%} edited, "
             f"{record.accuracy_after:.1%} with the reader retrained ({record.seconds:.1f} s), on "
-            f"{record.n_held_out:,} held-out documents, which also decided when to stop.",
+            f"{record.n_held_out:,} held-out documents{stopped}.",
             indent=2,
         )
 

@@ -11,10 +11,9 @@ from .edit_log import (
     PastState as PastState,
     Retraining as Retraining,
 )
-from .edits import (
-    Change as Change,
+from .edits import Change as Change, Edits as Edits
+from .family_editing import (
     Edited as Edited,
-    Edits as Edits,
     apply_edits as apply_edits,
     score_alone as score_alone,
 )

@@ -27,15 +27,16 @@ class Retraining:
     ----------
     accuracy_before, accuracy_edited, accuracy_after
         Accuracy on the documents held out: before the edit, with the prototypes edited but the
-        reader as it was, and with the reader trained again. The last is a little optimistic, for
-        the same documents told when to stop.
+        reader as it was, and with the reader trained again. The last is a little optimistic where
+        every prototype has one member, for the same documents told when to stop.
     n_documents, n_held_out
         Documents that the reader learned from, and those held out.
     data_sha256, seed
         The data and the seed.
     moved
-        For each prototype that was removed or replaced, by id: the share of its sentences that
-        each prototype has now, by id, among the documents that the reader learned from.
+        For each prototype that was removed, or whose members changed, by id: of the sentences
+        matched to it before, the share that each prototype has now, by id, among the documents
+        that the reader learned from.
     seconds
         Time taken.
     """
@@ -126,6 +127,17 @@ class EditLog:
             if entry.touches_matching:
                 return True
         return False
+
+    @property
+    def highest_ids(self) -> tuple[int, int]:
+        """The highest ids of a prototype and of a member that an edit named, or 0.
+
+        Also of the undone ones, so that no id is given again.
+        """
+        changes = [change for entry in self.entries for change in entry.changes]
+        prototype = max((max(change.id, change.into or 0) for change in changes), default=0)
+        # Earlier releases logged no members: a prototype was its own, under the same id.
+        return prototype, max([prototype, *(n for change in changes for n in change.members)])
 
     def with_edit(
         self,

@@ -1,15 +1,17 @@
-"""Editing prototypes by hand: drop, merge, replace, rename.
+"""Edits of prototypes by hand: what a person asks for, checked, and what was done.
 
-What the edits mean in a model that matches every sentence to its nearest prototype:
+What the edits mean in a model that matches every sentence to its nearest member:
 
-- *drop*: the prototype goes; each of its sentences is matched to the nearest one that remains.
-- *merge* 3, 5: 5 goes, 3 stays and speaks for both: the reader's weights for 3 become the mean of
-  the two, weighted by usage. No sentence is forced to 3: each of 5's goes to the nearest one that
-  remains, which the log names where it is not 3. An explanation still shows what was computed.
-- *replace*: the vector becomes the embedding of the new sentence; the reader's weights stay.
+- *drop* a prototype, or one of its members: what was matched to it goes to the nearest member
+  that remains, whosever it is.
+- *merge* 3, 5: the members of 5 join 3. Every sentence keeps its member; the reader's weights for
+  3 become the mean of the two, weighted by usage.
+- *split*: some members become a prototype of their own, which the reader reads as before.
+- *move* a member to another prototype, *add* a sentence of one's own as a member, *replace* the
+  only member of a prototype: the reader's weights stay.
 - *rename*: only what is shown changes.
 
-An id never changes and is never given to another prototype.
+An id never changes and is never given to another prototype or member.
 """
 
 from __future__ import annotations
@@ -18,108 +20,150 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from typing import Any, Literal
 
 from protorynet.errors import InputError
-from protorynet.labels import Task
-from protorynet.network import (
-    ProtoryNetwork,
-    Reader,
-    match_sentences,
-    pairwise_distance,
-    read_matches,
-)
-from protorynet.prototypes.prototype import Prototype, Prototypes
-from protorynet.reading import Reading
 
-__all__ = ["Change", "Edited", "Edits", "apply_edits", "score_alone"]
+__all__ = ["Change", "Edits"]
 
 _LONGEST_SENTENCE, _LONGEST_NAME = 500, 80  # characters
-_FEWEST_PROTOTYPES = 2
-# Nearer than this, one of two prototypes would take the sentences of both.
-_SAME_DISTANCE = 1e-5
+
+_Texts = Mapping[int, str] | Iterable[tuple[int, str]]
 
 
 @dataclass(frozen=True)
 class Edits:
     """Edits to be made together; every id is named once for each purpose.
 
+    Members are changed first, then prototypes: so a prototype can be dropped of which some
+    members are moved to another.
+
     Parameters
     ----------
     drop
         Ids of the prototypes to remove.
     merge
-        Groups of ids: the first stays, the others are removed.
+        Groups of ids: the members of the others join the first.
     replace
-        Ids with their new sentences.
+        Ids of prototypes of one member, with their new sentences.
     rename
         Ids with their new names; an empty one takes the name away.
+    move
+        Ids of members, each with that of the prototype it is to belong to.
+    split
+        Groups of ids of members: each group becomes a prototype of its own.
+    drop_members
+        Ids of the members to remove.
+    add
+        Ids of prototypes, with sentences that are to be members of them.
 
     Examples
     --------
-    >>> Edits.of(drop=[7], rename={3: "slow service"})
-    Edits(drop=(7,), merge=(), replace=(), rename=((3, 'slow service'),))
+    >>> Edits.of(drop=[7], rename={3: "slow service"}).rename
+    ((3, 'slow service'),)
     """
 
     drop: tuple[int, ...] = ()
     merge: tuple[tuple[int, ...], ...] = ()
     replace: tuple[tuple[int, str], ...] = ()
     rename: tuple[tuple[int, str], ...] = ()
+    move: tuple[tuple[int, int], ...] = ()
+    split: tuple[tuple[int, ...], ...] = ()
+    drop_members: tuple[int, ...] = ()
+    add: tuple[tuple[int, str], ...] = ()
 
     def __post_init__(self) -> None:
         for group in self.merge:
             if len(group) < 2:
                 raise InputError(f"merge={list(group)} should name at least two prototypes.")
+        if not all(self.split):
+            raise InputError("split=[] should name at least one sentence of a prototype.")
         kept = {
             "merged into": [group[0] for group in self.merge],
             "replaced": [number for number, _ in self.replace],
             "renamed": [number for number, _ in self.rename],
         }
         for purpose, ids in {"removed": self.removed, **kept}.items():
-            for number, count in Counter(ids).items():
-                if count > 1:
-                    raise InputError(f"prototype {number} is to be {purpose} twice; name it once.")
-        for number in self.removed:
-            if any(number in ids for ids in kept.values()):
-                raise InputError(
-                    f"prototype {number} is to be removed, but is named for something else as "
-                    "well. Do one or the other."
-                )
+            if twice := _repeated(ids):
+                raise InputError(f"prototype {twice} is to be {purpose} twice; name it once.")
+        if twice := _repeated(self.members):
+            raise InputError(
+                f"sentence {twice} is named twice. Move it, split it off or drop it, once."
+            )
+        for number in set(self.removed).intersection(self.prototypes):
+            raise InputError(
+                f"prototype {number} is to be removed, but is named for something else as well. "
+                "Do one or the other."
+            )
 
     @classmethod
     def of(
         cls,
         drop: Iterable[int] = (),
         merge: Iterable[Iterable[int]] = (),
-        replace: Mapping[int, str] | Iterable[tuple[int, str]] = (),
-        rename: Mapping[int, str] | Iterable[tuple[int, str]] = (),
+        replace: _Texts = (),
+        rename: _Texts = (),
+        move: Mapping[int, int] | Iterable[tuple[int, int]] = (),
+        split: Iterable[Iterable[int]] = (),
+        drop_members: Iterable[int] = (),
+        add: _Texts = (),
     ) -> Edits:
-        """Check and tidy what a person gives: lists of ids, dictionaries or pairs of texts."""
-        sentences = _check_texts(replace, "replace", "sentence", _LONGEST_SENTENCE)
-        for number, sentence in sentences:
-            if not sentence:
-                raise InputError(
-                    f"the sentence for prototype {number} is empty; give one to replace it."
-                )
+        """Check and tidy what a person gives: lists of ids, dictionaries or pairs."""
+        homes = [
+            (number, _check_ids([home], "move"))
+            for number, home in _check_pairs(move, "move", "a prototype")
+        ]
         return cls(
             _check_ids(drop, "drop"),
             tuple(_check_ids(group, "merge") for group in _check_list(merge, "merge")),
-            sentences,
+            _check_sentences(replace, "replace"),
             _check_texts(rename, "rename", "name", _LONGEST_NAME),
+            tuple((number, home) for number, (home,) in homes),
+            tuple(_check_ids(group, "split") for group in _check_list(split, "split")),
+            _check_ids(drop_members, "drop_members"),
+            _check_sentences(add, "add"),
         )
 
     def __bool__(self) -> bool:
-        return bool(self.removed or self.replace or self.rename)
+        return bool(self.touches_members or self.rename)
+
+    @property
+    def touches_members(self) -> bool:
+        """Whether more than names change."""
+        return bool(self.removed or self.replace or self.members or self.add)
 
     @property
     def removed(self) -> tuple[int, ...]:
-        """Ids that are gone afterwards."""
+        """Ids of the prototypes that are gone afterwards."""
         return (*self.drop, *(number for group in self.merge for number in group[1:]))
+
+    @property
+    def prototypes(self) -> list[int]:
+        """Ids of the prototypes that stay and are named."""
+        pairs = (*self.replace, *self.rename, *self.add)
+        named = [group[0] for group in self.merge] + [number for _, number in self.move]
+        return named + [number for number, _ in pairs]
+
+    @property
+    def members(self) -> list[int]:
+        """Ids of the members that are named."""
+        split = [number for group in self.split for number in group]
+        return [number for number, _ in self.move] + split + list(self.drop_members)
+
+    @property
+    def sentences(self) -> tuple[tuple[int, str], ...]:
+        """Sentences that were typed, each with the id of its prototype."""
+        return (*self.replace, *self.add)
+
+    def with_sentences(self, sentences: Sequence[str]) -> Edits:
+        """Return the edits with the typed sentences as the encoder reads them."""
+        ids = [number for number, _ in self.sentences]
+        pairs, count = tuple(zip(ids, sentences, strict=True)), len(self.replace)
+        return replace(self, replace=pairs[:count], add=pairs[count:])
+
+
+def _repeated(ids: Iterable[int]) -> int | None:
+    return next((number for number, count in Counter(ids).items() if count > 1), None)
 
 
 def _check_list(values: Any, what: str) -> list[Any]:
@@ -132,18 +176,31 @@ def _check_ids(values: Any, what: str) -> tuple[int, ...]:
     numbers = _check_list(values, what)
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, Integral):
-            raise InputError(f"{what}: {number!r} is no prototype id; ids are whole numbers.")
+            raise InputError(f"{what}: {number!r} is no id; ids are whole numbers.")
     return tuple(map(int, numbers))
+
+
+def _check_pairs(given: Any, what: str, kind: str) -> list[tuple[int, Any]]:
+    pairs = list(given.items()) if isinstance(given, Mapping) else _check_list(given, what)
+    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+        example = "{4: 'A text.'}" if kind == "a text" else "{41: 3}"
+        raise InputError(f"{what} should give {kind} for each id, as in {what}={example}.")
+    ids = _check_ids([number for number, _ in pairs], what)
+    return [(number, value) for number, (_, value) in zip(ids, pairs, strict=True)]
+
+
+def _check_sentences(given: Any, what: str) -> tuple[tuple[int, str], ...]:
+    sentences = _check_texts(given, what, "sentence", _LONGEST_SENTENCE)
+    for number, sentence in sentences:
+        if not sentence:
+            raise InputError(f"the sentence for prototype {number} is empty; type one.")
+    return sentences
 
 
 def _check_texts(given: Any, what: str, kind: str, longest: int) -> tuple[tuple[int, str], ...]:
     """Return ids with their texts, each on one line."""
-    pairs = list(given.items()) if isinstance(given, Mapping) else _check_list(given, what)
-    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-        raise InputError(f"{what} should give a text for each id, as in {what}={{4: 'A text.'}}.")
-    ids = _check_ids([number for number, _ in pairs], what)
     lines = []
-    for number, (_, text) in zip(ids, pairs, strict=True):
+    for number, text in _check_pairs(given, what, "a text"):
         name = f"the {kind} for prototype {number}"
         if not isinstance(text, str):
             raise InputError(f"{name} is {text!r}; expected a text.")
@@ -160,201 +217,56 @@ def _check_texts(given: Any, what: str, kind: str, longest: int) -> tuple[tuple[
 
 @dataclass(frozen=True)
 class Change:
-    """What an edit did to one prototype, for the log.
+    """What an edit did to one prototype, or to members of it, for the log.
 
     Parameters
     ----------
     kind, id
         What was done, and to which prototype.
     before, after
-        Its sentence (its name, if it was renamed) before and after; empty where there is none.
+        The sentence (the name, if it was renamed) before and after; empty where there is none.
     into
-        The prototype it was merged into.
-    nearest
-        The remaining prototype nearest to one that was removed.
+        The prototype that it, or its members, went to.
+    members
+        Ids of the members that went, came or changed.
 
     Examples
     --------
-    >>> print(Change("drop", 7, "More", nearest=3))
-    7 “More” dropped: its sentences go to the nearest that remain
+    >>> print(Change("move", 3, "It took an hour.", into=5, members=(41,)))
+    sentence 41 of prototype 3 “It took an hour.” moved to prototype 5
     """
 
-    kind: Literal["drop", "merge", "replace", "rename"]
+    kind: Literal["drop", "merge", "replace", "rename", "move", "split", "drop_member", "add"]
     id: int
     before: str
     after: str = ""
     into: int | None = None
-    nearest: int | None = None
+    members: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind in ("move", "split", "drop_member", "add") and not self.members:
+            raise ValueError(f"a change of the kind {self.kind!r} should name members")
 
     def __str__(self) -> str:
+        name = f"prototype {self.id}"
         if self.kind == "rename":
             was = f" (was “{self.before}”)" if self.before else ""
-            return f"{self.id} {f'named “{self.after}”' if self.after else 'unnamed'}{was}"
-        was = f"{self.id} “{self.before}”"
-        if self.kind == "replace":
-            return f"{was} replaced by “{self.after}”"
-        if self.kind == "drop":
-            return f"{was} dropped: its sentences go to the nearest that remain"
-        if self.nearest == self.into:
-            return f"{was} merged into {self.into}"
-        return (
-            f"{was} merged into {self.into}; but {self.nearest} is nearer to it, and sentences go "
-            "to the nearest that remain"
-        )
-
-
-def score_alone(network: ProtoryNetwork, task: Task) -> NDArray[np.float32]:
-    """Return the probability of each class for each prototype read alone, (K, C)."""
-    each = np.arange(network.n_prototypes)
-    ones = np.ones(len(each), np.float32)
-    itself = Reading(each, ones, each, ones, np.ones_like(each))
-    if network.settings.selection == "dense":
-        numbers = torch.from_numpy(each)
-        itself = match_sentences(network, network.members.data, numbers, torch.ones_like(numbers))
-    return read_matches(network.reader, itself, task).probabilities
-
-
-class Edited(NamedTuple):
-    """A network and its prototypes after edits, and what was done."""
-
-    network: ProtoryNetwork
-    prototypes: Prototypes
-    changes: tuple[Change, ...]
-
-
-def apply_edits(
-    network: ProtoryNetwork, prototypes: Prototypes, edits: Edits, vectors: Tensor, task: Task
-) -> Edited:
-    """Return the network and the prototypes as edited; those given stay as they are.
-
-    Scores are computed again. Usage and class rates need documents, so they stay as they were.
-
-    Parameters
-    ----------
-    network, prototypes
-        A trained network, and what is known of its prototypes.
-    edits
-        What to do; the sentences as the encoder reads them.
-    vectors
-        Embeddings of the sentences of `edits.replace` in the space of the prototypes, (r, d).
-    task
-        One class per document, or several.
-    """
-    positions = {item.id: position for position, item in enumerate(prototypes)}
-    _check_known(edits, positions)
-    sentences, names = dict(edits.replace), dict(edits.rename)
-    items = [item for item in prototypes if item.id not in edits.removed]
-    edited, nearest = network, {}
-    if edits.removed or edits.replace:
-        edited = _edit_network(network, prototypes, edits, vectors, positions)
-        items = [
-            replace(item, sentence=sentences[item.id], row=None) if item.id in sentences else item
-            for item in items
-        ]
-        _check_apart(edits, edited, items)
-        alone = zip(items, score_alone(edited, task).tolist(), strict=True)
-        items = [
-            replace(item, scores=dict(zip(prototypes.classes, scores, strict=True)))
-            for item, scores in alone
-        ]
-        nearest = _find_nearest(edits.removed, network, edited, positions, items)
-    items = [
-        replace(item, name=names[item.id] or None) if item.id in names else item for item in items
-    ]
-    changes = _list_changes(edits, prototypes, nearest)
-    return Edited(edited, replace(prototypes, items=tuple(items)), changes)
-
-
-def _check_known(edits: Edits, positions: Mapping[int, int]) -> None:
-    """Refuse edits of prototypes that are not there, or of too many."""
-    named = [*edits.removed, *(group[0] for group in edits.merge)]
-    named += [number for number, _ in (*edits.replace, *edits.rename)]
-    if unknown := sorted(set(named) - set(positions)):
-        raise InputError(
-            f"there is no prototype {', '.join(map(str, unknown))}; the ids are "
-            f"{', '.join(map(str, sorted(positions)))}."
-        )
-    left = len(positions) - len(edits.removed)
-    if edits.removed and left < _FEWEST_PROTOTYPES:
-        raise InputError(
-            f"removing {len(edits.removed)} of {len(positions)} prototypes would leave {left}; a "
-            f"model needs at least {_FEWEST_PROTOTYPES}."
-        )
-
-
-def _edit_network(
-    network: ProtoryNetwork,
-    prototypes: Prototypes,
-    edits: Edits,
-    vectors: Tensor,
-    positions: Mapping[int, int],
-) -> ProtoryNetwork:
-    state = {name: value.detach().clone() for name, value in network.state_dict().items()}
-    weight = state["reader.lstm.weight_ih_l0"]
-    for group in edits.merge:
-        together = [positions[number] for number in group]
-        # A tiny share each, so that prototypes which are never used have a mean as well.
-        share = weight.new_tensor([prototypes[position].usage + 1e-9 for position in together])
-        weight[:, together[0]] = weight[:, together] @ (share / share.sum())
-    for (number, _), vector in zip(edits.replace, vectors, strict=True):
-        state["members"][positions[number]] = vector
-    kept = [position for number, position in positions.items() if number not in edits.removed]
-    state["members"] = state["members"][kept]
-    state["reader.lstm.weight_ih_l0"] = weight[:, kept].contiguous()
-    # Built without memory nor random numbers: all weights are given.
-    with torch.device("meta"):
-        reader = Reader.of(network.settings, len(kept), network.reader.head.out_features)
-    edited = ProtoryNetwork(state["members"], reader, network.settings)
-    edited.load_state_dict(state, assign=True)
-    return edited.eval().requires_grad_(False)
-
-
-def _check_apart(edits: Edits, network: ProtoryNetwork, items: Sequence[Prototype]) -> None:
-    """Refuse a sentence that another prototype has already, in these words or in others."""
-    vectors = network.members.double()
-    for number in dict(edits.replace):
-        position = next(position for position, item in enumerate(items) if item.id == number)
-        distances = pairwise_distance(vectors[[position]], vectors, network.settings.distance)
-        distances[0, position] = torch.inf
-        other = items[int(distances.argmin())]
-        if float(distances.min()) < _SAME_DISTANCE:
-            raise InputError(
-                f"prototype {other.id} (“{other.sentence}”) is the same to the encoder as the "
-                f"sentence for prototype {number}; give another, or merge the two."
+            return f"{name} {f'named “{self.after}”' if self.after else 'unnamed'}{was}"
+        if self.kind == "add":
+            return f"sentence {self.members[0]} “{self.after}” added to {name}"
+        if self.kind == "split" and len(self.members) > 1:
+            return (
+                f"{len(self.members)} sentences of {name}, such as “{self.before}”, split off as "
+                f"prototype {self.into}"
             )
-
-
-def _find_nearest(
-    removed: Sequence[int],
-    before: ProtoryNetwork,
-    after: ProtoryNetwork,
-    positions: Mapping[int, int],
-    items: Sequence[Prototype],
-) -> dict[int, int]:
-    """Return, for each id removed, that of the remaining prototype nearest to it."""
-    gone = before.members[[positions[number] for number in removed]].double()
-    distances = pairwise_distance(gone, after.members.double(), after.settings.distance)
-    nearest = distances.argmin(dim=1).tolist()
-    return {number: items[position].id for number, position in zip(removed, nearest, strict=True)}
-
-
-def _list_changes(
-    edits: Edits, before: Prototypes, nearest: Mapping[int, int]
-) -> tuple[Change, ...]:
-    was = {item.id: item for item in before}
-    into = {number: group[0] for group in edits.merge for number in group[1:]}
-    changes = [
-        Change(
-            "merge" if number in into else "drop",
-            number,
-            was[number].sentence,
-            into=into.get(number),
-            nearest=nearest[number],
-        )
-        for number in edits.removed
-    ]
-    for number, sentence in edits.replace:
-        changes.append(Change("replace", number, was[number].sentence, sentence))
-    for number, name in edits.rename:
-        changes.append(Change("rename", number, was[number].name or "", name))
-    return tuple(changes)
+        if self.kind in ("move", "split", "drop_member"):
+            name = f"sentence {self.members[0]} of {name}"
+        done = {
+            "drop": "dropped: what was matched to it goes to the nearest that remain",
+            "drop_member": "dropped: what was matched to it goes to the nearest that remain",
+            "merge": f"merged into prototype {self.into}",
+            "replace": f"replaced by “{self.after}”",
+            "move": f"moved to prototype {self.into}",
+            "split": f"split off as prototype {self.into}",
+        }
+        return f"{name} “{self.before}” {done[self.kind]}"

@@ -10,6 +10,7 @@ import copy
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,12 @@ from protorynet.encoders import Encoder, WindowedEncoder
 from protorynet.errors import InputError
 from protorynet.model import Model
 from protorynet.network import ProtoryNetwork
-from protorynet.prototypes import EditEntry, Edits, Prototypes, Retraining
+from protorynet.prototypes import EditEntry, Edits, Prototypes, Retraining, marking_words
+from protorynet.reading import Reading
 from protorynet.training.algorithm import match_corpus, score_prototypes, train_reader, validate
+from protorynet.training.batches import Corpus
 from protorynet.training.epochs import Run, Stage
+from protorynet.training.families import fit_reader
 from protorynet.training.fitting import Fitted, Labelled, digest_data, hold_out, read_back
 from protorynet.training.sources import FrozenSource
 
@@ -51,6 +55,10 @@ class EditableMixin:
         merge: Iterable[Iterable[int]] = (),
         replace: Mapping[int, str] | Iterable[tuple[int, str]] = (),
         rename: Mapping[int, str] | Iterable[tuple[int, str]] = (),
+        move: Mapping[int, int] | Iterable[tuple[int, int]] = (),
+        split: Iterable[Iterable[int]] = (),
+        drop_members: Iterable[int] = (),
+        add: Mapping[int, str] | Iterable[tuple[int, str]] = (),
     ) -> EditEntry:
         """Edit prototypes by hand; with documents, also train the reader again on them.
 
@@ -62,13 +70,22 @@ class EditableMixin:
             class rates are those from before the edit, and the model has no automata until the
             reader is trained again, unless only names change.
         drop
-            Ids of prototypes to remove; their sentences go to the nearest that remain.
+            Ids of prototypes to remove; what was matched to them goes to the nearest that remain.
         merge
-            Groups of ids: the first stays and speaks for all, the others are removed.
+            Groups of ids: the members of the others join the first.
         replace
-            Ids with the sentences that are to take their place.
+            Ids of prototypes of one member, with the sentences that are to take its place.
         rename
             Ids with names to show; an empty one takes the name away.
+        move
+            Ids of members, each with that of the prototype it is to belong to.
+        split
+            Groups of ids of members: each becomes a prototype of its own, with a new id.
+        drop_members
+            Ids of members to remove.
+        add
+            Ids of prototypes with sentences of your own that are to be members; as pairs, if one
+            is to have several.
 
         Returns
         -------
@@ -78,7 +95,8 @@ class EditableMixin:
         --------
         ``clf.edit(texts, labels, drop=[7], rename={3: "slow service"})``
         """
-        before, edits = self._fitted(), Edits.of(drop, merge, replace, rename)
+        before = self._fitted()
+        edits = Edits.of(drop, merge, replace, rename, move, split, drop_members, add)
         if not edits and X is None:
             raise InputError("there is nothing to do: name an edit, or documents to retrain on.")
         # Edited first, so that a wrong id is told before documents are encoded.
@@ -108,22 +126,20 @@ def edit_model(model: Model, edits: Edits, encoder: Encoder | None) -> Model:
     The encoder is None where users give vectors in place of texts.
     """
     sentences = [
-        _read_sentence(text, number, model.splitter, encoder) for number, text in edits.replace
+        _read_sentence(text, number, model.splitter, encoder) for number, text in edits.sentences
     ]
     vectors = np.zeros((0, 0), np.float32)
     if sentences and encoder is not None:
         vectors = encoder.encode(sentences)
-    ids = [number for number, _ in edits.replace]
-    edits = replace(edits, replace=tuple(zip(ids, sentences, strict=True)))
-    return model.edited(edits, vectors)
+    return model.edited(edits.with_sentences(sentences), vectors)
 
 
 def _read_sentence(text: str, number: int, splitter: Splitter, encoder: Encoder | None) -> str:
     """Return a typed sentence as the encoder reads it; it must be one, and fit."""
     if encoder is None:
         raise InputError(
-            f"prototype {number} cannot be replaced by a sentence: the model was trained on "
-            "vectors, not on texts."
+            f"prototype {number} can have no sentence of yours: the model was trained on vectors, "
+            "not on texts."
         )
     found = split_documents([text], splitter=splitter, on_empty="skip").texts
     if len(found) != 1:
@@ -161,8 +177,8 @@ def retrain_reader(
     begin = time.perf_counter()
     run = _make_run(edited, documents, progress)
     network, accuracy_after = _train_copy(edited.network, run)
-    matched = match_corpus(network, run.source, run.train).prototypes
-    prototypes = _measure(edited.prototypes, network, matched, run)
+    matches = match_corpus(network, run.source, run.train)
+    prototypes = _measure(edited.prototypes, network, matches, documents, run)
     former = match_corpus(before.network, run.source, run.train).prototypes
     before_ids = before.prototypes.ids[former]
     changed = {c.id for c in edited.edits.entries[-1].changes if c.kind != "rename"}
@@ -174,7 +190,7 @@ def retrain_reader(
         n_held_out=len(run.validation),
         data_sha256=digest_data(documents, with_vectors=not edited.centring.unit_length),
         seed=run.seed,
-        moved=_share_moved(before_ids, prototypes.ids[matched], changed),
+        moved=_share_moved(before_ids, prototypes.ids[matches.prototypes], changed),
         seconds=round(time.perf_counter() - begin, 3),
     )
     log = edited.edits.with_retraining(record)
@@ -219,27 +235,62 @@ def _train_copy(network: ProtoryNetwork, run: Run) -> tuple[ProtoryNetwork, floa
     """Return a copy whose reader is trained, and its accuracy on the documents held out."""
     trained = copy.deepcopy(network)
     trained.reader.requires_grad_(True)
-    stage = Stage("retrain reader", run.settings.retrain_epochs, run.settings.patience)
     with torch.random.fork_rng():
-        score = train_reader(trained, run, stage)
+        if max(network.sizes) > 1:
+            matches = match_corpus(network, run.source, run.train)
+            learned = (matches, run.train.targets, run.labels.task)
+            fit_reader(trained.reader, *learned, seed=run.seed, progress=run.progress)
+            score = validate(trained, run)
+        else:
+            stage = Stage("retrain reader", run.settings.retrain_epochs, run.settings.patience)
+            score = train_reader(trained, run, stage)
     return trained.eval().requires_grad_(False), score.accuracy
 
 
 def _measure(
-    prototypes: Prototypes, network: ProtoryNetwork, matched: NDArray[np.int64], run: Run
+    prototypes: Prototypes, network: ProtoryNetwork, matches: Reading, given: Labelled, run: Run
 ) -> Prototypes:
-    """Return the prototypes with usage, scores and class rates as they are now."""
-    measures = zip(prototypes, *score_prototypes(network, matched, run), strict=True)
+    """Return the prototypes with usage, scores, class rates and words as they are now.
+
+    The members of each are put in the order of their usage, in the network too.
+    """
+    targets = run.train.targets.cpu().numpy().astype(np.float64)
+    counts, shares = replace(matches, prototypes=matches.members).class_rates(
+        targets, len(prototypes.members)
+    )
+    order = np.lexsort((-counts, network.families.cpu().numpy()))
+    network.members.copy_(network.members[torch.from_numpy(order)])
+    usage = counts / counts.sum()
+    members = iter(
+        replace(
+            prototypes.members[position],
+            usage=float(usage[position]),
+            class_rate=tuple(np.round(shares[position], 4).tolist()),
+        )
+        for position in order.tolist()
+    )
+    words = [item.words for item in prototypes]
+    if max(network.sizes) > 1:
+        words = marking_words(_texts_of(run.train, given), matches.prototypes, len(words))
+    measures = score_prototypes(network, matches.prototypes, run)
     items = tuple(
         replace(
             item,
-            usage=float(usage),
+            usage=float(use),
             scores=dict(zip(prototypes.classes, scores.tolist(), strict=True)),
             class_rate=dict(zip(prototypes.classes, rates.tolist(), strict=True)),
+            words=marks,
+            members=tuple(islice(members, len(item.members))),
         )
-        for item, scores, usage, rates in measures
+        for item, scores, use, rates, marks in zip(prototypes, *measures, words, strict=True)
     )
     return replace(prototypes, items=items)
+
+
+def _texts_of(corpus: Corpus, given: Labelled) -> list[str]:
+    """Return the sentences of some of the documents given."""
+    texts = dict(zip(given.embeddings.index.tolist(), given.sentences.texts, strict=True))
+    return [texts[number] for number in corpus.index.tolist()]
 
 
 def _share_moved(
