@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -140,7 +141,7 @@ class Evidence(nn.Module):
             likely: Tensor = functional.log_softmax(logits, dim=-1)
             return (likely / 2).exp()
         both: Tensor = functional.logsigmoid(torch.cat([logits, -logits], dim=-1))
-        return (both / 2).exp() / float(logits.shape[-1]) ** 0.5
+        return (both / 2).exp() / math.sqrt(logits.shape[-1])
 
 
 def pairwise_distance(a: Tensor, b: Tensor, metric: Distance = "euclidean") -> Tensor:

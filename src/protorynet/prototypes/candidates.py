@@ -19,7 +19,7 @@ _MAX_CAPITAL_SHARE = 0.3
 _MIN_COMPLETE, _MIN_COMPLETE_SHARE = 200, 0.02
 _MIN_READABLE = 2
 # Words that mark a group of sentences: how many, how sure, and of how many sentences.
-_MARKING_WORDS, _BEYOND_CHANCE, _COUNTED_SENTENCES = 5, 3.0, 50_000
+_MARKING_WORDS, _BEYOND_CHANCE, _COUNTED_SENTENCES = 5, 2.0, 50_000
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _DECORATION = re.compile(r"[\W_]+")
