@@ -99,11 +99,15 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A sentence that is matched to a prototype, and the rows of its documents, ascending."""
+    """A sentence matched to a prototype, the rows of its documents, ascending, and the member.
+
+    `member` is the position of the one that it is like among the members of all prototypes.
+    """
 
     text: str
     similarity: float
     rows: tuple[int, ...]
+    member: int
 
 
 @dataclass(frozen=True)
@@ -260,15 +264,18 @@ def nearest_sentences(
     ends = np.cumsum(np.bincount(reading.prototypes, minlength=k))
     found = []
     for start, end in zip([0, *ends[:-1]], ends, strict=True):
-        near: dict[str, tuple[float, set[int]]] = {}
+        near: dict[str, tuple[float, int, set[int]]] = {}
         for sentence in order[start:end].tolist():
             text, similarity = texts[sentence], float(reading.similarities[sentence])
             if text not in near and len(near) == most:
-                if similarity < min(other for other, _ in near.values()):
+                if similarity < min(other for other, *_ in near.values()):
                     break
                 continue
-            near.setdefault(text, (similarity, set()))[1].add(int(row_of[sentence]))
-        found.append(tuple(Neighbour(t, s, tuple(sorted(own))) for t, (s, own) in near.items()))
+            new = similarity, int(reading.members[sentence]), set[int]()
+            near.setdefault(text, new)[2].add(int(row_of[sentence]))
+        found.append(
+            tuple(Neighbour(t, s, tuple(sorted(own)), m) for t, (s, m, own) in near.items())
+        )
     return tuple(found)
 
 

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, FailFast, Field
 
 from protorynet.errors import EncoderError, InputError, ModelFormatError
+from protorynet.prototypes import Prototype
 from protorynet.report import model_card
 from protorynet.server.api_keys import require
 from protorynet.server.api_shapes import ApiError, Body, Text
@@ -33,6 +34,9 @@ _SENTENCE = {
     "runner_up": 3,
     "runner_up_similarity": 0.44,
     "runner_up_sentence": "The pool is great.",
+    "member": 471,
+    "headline": "The room was very nice.",
+    "unfamiliar": False,
     "scores": {"negative": 0.04, "positive": 0.96},
     "running": {"negative": 0.05, "positive": 0.95},
     "effect": 0.31,
@@ -44,15 +48,27 @@ _EXPLANATION = {
     "automaton": None,
     "pattern": None,
 }
-_PROTOTYPE = {
-    "id": 12,
+_MEMBER = {
+    "id": 471,
     "sentence": "Our room was beautiful and clean.",
     "row": 840,
+    "usage": 0.004,
+    "class_rate": [0.08, 0.92],
+}
+_PROTOTYPE = {
+    "id": 12,
+    "sentence": "The room was very nice.",
+    "row": 212,
     "usage": 0.07,
     "scores": {"negative": 0.04, "positive": 0.96},
     "class_rate": {"negative": 0.11, "positive": 0.89},
     "name": None,
+    "words": ["room", "clean", "comfortable"],
+    "members": [_MEMBER],
+    "n_members": 44,
+    "spread": 0.06,
 }
+MEMBERS_SHOWN = 4
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
 _predict, _admin = [Depends(require("predict"))], [Depends(require("admin"))]
@@ -106,7 +122,11 @@ class ExplainView(BaseModel):
 
 
 class PrototypesView(BaseModel):
-    """The prototypes, as `protorynet prototypes --json` prints them."""
+    """The prototypes, each with the most used of its members: the sentences it is made of.
+
+    `sentence` is its most typical member, `n_members` counts them all, `class_rate` of a member
+    stands in the order of the model's classes, and `spread` tells how far these rates lie apart.
+    """
 
     prototypes: list[dict[str, Any]] = Field(examples=[[_PROTOTYPE]])
 
@@ -120,6 +140,10 @@ class ModelView(BaseModel):
     task: str = Field(description="'multiclass' or 'multilabel'.", examples=["multiclass"])
     encoder: str = Field(examples=["minilm"])
     n_prototypes: int = Field(examples=[20])
+    n_members: int = Field(
+        description="Sentences that the prototypes are made of; one each in the paper's kind.",
+        examples=[886],
+    )
     n_documents: int = Field(description="Documents it was trained on.", examples=[16000])
     validation_accuracy: float = Field(examples=[0.94])
     has_automata: bool = Field(examples=[True])
@@ -172,10 +196,17 @@ async def explain(name: Name, body: ExplainBody, request: Request) -> JSONRespon
 
 
 @router.get("/{name}/prototypes", dependencies=_predict, response_model=PrototypesView)
-async def prototypes(name: Name, request: Request) -> JSONResponse:
-    """List the training sentences that the model compares everything with."""
+async def prototypes(
+    name: Name,
+    request: Request,
+    members: Annotated[
+        int, Query(ge=0, le=100, description="The most members of each to give.")
+    ] = MEMBERS_SHOWN,
+) -> JSONResponse:
+    """List the prototypes that the model reads every text as a sequence of."""
     served: ServedModel = request.app.state.store.get(name)
-    return JSONResponse(served.classifier.prototypes_.to_dict())
+    items = served.classifier.prototypes_
+    return JSONResponse({"prototypes": [view_prototype(item, members) for item in items]})
 
 
 @router.get("/{name}/automaton", dependencies=_predict)
@@ -225,6 +256,13 @@ async def reload(name: Name, request: Request) -> ModelView:
     return _view_model(name, request)
 
 
+def view_prototype(item: Prototype, members: int = MEMBERS_SHOWN) -> dict[str, Any]:
+    """Return a prototype with some of its members: a model may have thousands of them."""
+    some = [vars(member) for member in item.members[:members]]
+    counted = {"members": some, "n_members": len(item.members), "spread": item.spread}
+    return {**vars(item), **counted}
+
+
 def _check_texts(texts: list[str], limits: Limits) -> None:
     if len(texts) > limits.max_texts:
         raise ApiError(
@@ -270,6 +308,7 @@ def _view_model(name: str, request: Request) -> ModelView:
         # Of a folder's path only the end: clients need no more.
         encoder=FilePath(encoder).name if FilePath(encoder).is_absolute() else encoder,
         n_prototypes=len(model.prototypes),
+        n_members=len(model.prototypes.members),
         n_documents=model.training.n_documents,
         validation_accuracy=accuracy if math.isfinite(accuracy) else 0.0,
         has_automata=bool(model.automata),

@@ -328,6 +328,7 @@ class Tally:
         self._labels: dict[int, str] = {}
         self._owners: list[NDArray[np.int64]] = []
         self._prototypes: list[NDArray[np.int64]] = []
+        self._unfamiliar: list[NDArray[np.bool_]] = []
         self._top: list[list[Neighbour]] = [[] for _ in model.prototypes]
 
     def add(self, documents: NDArray[np.int64], reading: Reading, sentences: Sequence[str]) -> None:
@@ -335,6 +336,7 @@ class Tally:
         self._documents.append(documents)
         self._owners.append(np.repeat(documents, reading.lengths))
         self._prototypes.append(reading.prototypes)
+        self._unfamiliar.append(reading.similarities < self._model.familiar)
         for document, each in zip(documents.tolist(), reading.probabilities, strict=True):
             self._labels[document] = self._model.labels.name_of(each)
         k = len(self._top)
@@ -355,6 +357,7 @@ class Tally:
         documents, owners, matched = map(
             np.concatenate, (self._documents, self._owners, self._prototypes)
         )
+        strange = keys.of[owners[np.concatenate(self._unfamiliar)]]
         pairs = np.unique(np.stack([owners, matched]), axis=1)
         holding = np.zeros((k, n_keys), np.int64)
         np.add.at(holding, (pairs[1], keys.of[pairs[0]]), 1)
@@ -370,7 +373,10 @@ class Tally:
             "keys": list(keys.names),
             "n_documents": len(documents),
             "n_sentences": len(matched),
+            "n_unfamiliar": len(strange) if self._model.familiar else None,
             "documents": np.bincount(keys.of[documents], minlength=n_keys).tolist(),
+            "sentences": np.bincount(keys.of[owners], minlength=n_keys).tolist(),
+            "unfamiliar": np.bincount(strange, minlength=n_keys).tolist(),
             "labels": [
                 {"label": str(names[n]), "n": int(labels[n].sum()), "counts": labels[n].tolist()}
                 for n in np.argsort(-labels.sum(axis=1), kind="stable").tolist()
@@ -390,6 +396,7 @@ class Tally:
             "id": item.id,
             "sentence": item.sentence,
             "name": item.name,
+            "words": list(item.words),
             "scores": dict(item.scores),
             "n_documents": int(counts.sum()),
             "counts": counts.tolist(),
@@ -402,6 +409,7 @@ class Tally:
             "row": near.rows[0],
             "sentence": near.text,
             "similarity": near.similarity,
+            "member_sentence": self._model.prototypes.members[near.member].sentence,
             "label": self._labels[document],
             "text": shorten(self._texts[document]),
         }

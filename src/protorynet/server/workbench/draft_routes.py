@@ -55,6 +55,13 @@ _Sentence = Annotated[Text, Field(max_length=10_000)]
 router = make_router()
 
 
+class AddedSentence(Body):
+    """A sentence typed by hand that becomes a member of a prototype."""
+
+    prototype: _Id = Field(examples=[3])
+    sentence: _Sentence = Field(examples=["We waited an hour for the key."])
+
+
 class EditsBody(Body):
     """Edits to be made together."""
 
@@ -62,14 +69,33 @@ class EditsBody(Body):
     merge: list[Annotated[list[_Id], Field(min_length=2, max_length=2)]] = Field(
         default=[],
         max_length=_MOST_EDITS,
-        description="Pairs of ids: the first stays and speaks for both, the second is removed.",
+        description="Pairs of ids: the first stays and takes the second's members.",
         examples=[[[3, 5]]],
     )
     replace: dict[_Key, _Sentence] = Field(
-        default={}, max_length=_MOST_EDITS, examples=[{"4": "The room was cold."}]
+        default={},
+        max_length=_MOST_EDITS,
+        description="New sentences for prototypes of one member.",
+        examples=[{"4": "The room was cold."}],
     )
     rename: dict[_Key, _Sentence] = Field(
         default={}, max_length=_MOST_EDITS, examples=[{"3": "slow service"}]
+    )
+    move: dict[_Key, _Id] = Field(
+        default={},
+        max_length=_MOST_EDITS,
+        description="Ids of members, each with the prototype that it shall belong to.",
+        examples=[{"471": 12}],
+    )
+    split: list[Annotated[list[_Id], Field(min_length=1, max_length=_MOST_EDITS)]] = Field(
+        default=[],
+        max_length=_MOST_EDITS,
+        description="Lists of members of one prototype, each to become a new prototype.",
+        examples=[[[471, 480]]],
+    )
+    drop_members: list[_Id] = Field(default=[], max_length=_MOST_EDITS, examples=[[466]])
+    add: list[AddedSentence] = Field(
+        default=[], max_length=_MOST_EDITS, description="New members, typed by hand."
     )
     revision: int | None = Field(
         default=None,
@@ -83,7 +109,16 @@ class EditsBody(Body):
         groups: dict[int, list[int]] = {}
         for kept, removed in self.merge:
             groups.setdefault(kept, [kept]).append(removed)
-        return Edits.of(self.drop, groups.values(), self.replace, self.rename)
+        return Edits.of(
+            drop=self.drop,
+            merge=groups.values(),
+            replace=self.replace,
+            rename=self.rename,
+            move=self.move,
+            split=self.split,
+            drop_members=self.drop_members,
+            add=[(each.prototype, each.sentence) for each in self.add],
+        )
 
 
 class PublishBody(Body):
@@ -362,6 +397,7 @@ def _measure(model: Model, documents: LabelledDocuments, reading: Reading) -> di
         "accuracy": labels.share_equal(targets, said),
         "macro_f1": float(f1_score(*given, average="macro", zero_division=0)),
         "n_prototypes": len(model.prototypes),
+        "n_members": len(model.prototypes.members),
         "classes": [
             {
                 "name": each.name,
@@ -390,6 +426,7 @@ def _view_draft(desk: Desk) -> dict[str, Any]:
         "can_undo": found is not None and found.can_undo,
         "reader_is_behind": model.edits.reader_is_behind,
         "n_prototypes": len(model.prototypes),
+        "n_members": len(model.prototypes.members),
         "edits": [_view_entry(entry) for entry in found.entries] if found else [],
         "job": job.model_dump() if job else None,
     }

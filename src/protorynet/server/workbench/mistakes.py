@@ -15,6 +15,7 @@ from pydantic import Field
 from protorynet.explain import Mistake, confident_mistakes, documents_at, explain_mistakes
 from protorynet.inference import TorchBackend
 from protorynet.model import Model
+from protorynet.prototypes import Prototypes
 from protorynet.server.api_shapes import ApiError, Body, Text, csv_download
 from protorynet.server.background import Progress, run_in_pool
 from protorynet.server.model_routes import Name
@@ -171,7 +172,8 @@ def _find_mistakes(desk: Desk) -> _Found:
     def look(progress: Progress) -> _Found:
         prepared = desk.prepared(served, progress, share=0.6)
         items = _explain_all(served.classifier.model_, prepared, progress)
-        return _Found(served.version, len(prepared.splits), items, _list_choices(items))
+        choices = _list_choices(items, served.classifier.prototypes_)
+        return _Found(served.version, len(prepared.splits), items, choices)
 
     return desk.ask("mistakes", served.version, look)
 
@@ -218,19 +220,21 @@ def _view_mistake(mistake: Mistake, split: str) -> dict[str, Any]:
             "end": sentence.end,
             "prototype": sentence.prototype,
             "prototype_sentence": sentence.prototype_sentence,
+            "member": sentence.member,
+            "headline": sentence.headline,
+            "unfamiliar": sentence.unfamiliar,
             "similarity": sentence.similarity,
             "effect": mistake.blamed_effect,
         },
     }
 
 
-def _list_choices(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _list_choices(items: Sequence[dict[str, Any]], prototypes: Prototypes) -> dict[str, Any]:
     """Return what there is to filter by: the most frequent first."""
     patterns = {item["pattern"]["key"]: item["pattern"] for item in items if item["pattern"]}
     per_pattern = Counter(item["pattern"]["key"] for item in items if item["pattern"])
-    blamed = Counter(
-        (item["blamed"]["prototype"], item["blamed"]["prototype_sentence"]) for item in items
-    )
+    blamed = Counter(item["blamed"]["prototype"] for item in items)
+    known = {item.id: item for item in prototypes}
     return {
         "patterns": [
             {
@@ -242,8 +246,8 @@ def _list_choices(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
             for key, n in per_pattern.most_common(_MOST_CHOICES)
         ],
         "prototypes": [
-            {"id": number, "sentence": sentence, "n": n}
-            for (number, sentence), n in blamed.most_common(_MOST_CHOICES)
+            {"id": number, "sentence": known[number].sentence, "name": known[number].name, "n": n}
+            for number, n in blamed.most_common(_MOST_CHOICES)
         ],
         "truths": sorted({item["truth"] for item in items}),
         "predicted": sorted({item["predicted"] for item in items}),

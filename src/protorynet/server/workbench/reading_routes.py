@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Path, Query
@@ -15,10 +16,10 @@ from protorynet.explain import Neighbour, nearest_sentences
 from protorynet.files import read_limited, write_atomically
 from protorynet.inference import TorchBackend
 from protorynet.model import Model
-from protorynet.prototypes import Prototype
+from protorynet.prototypes import Member, Prototype
 from protorynet.server.api_shapes import ApiError
 from protorynet.server.background import Progress, run_in_pool
-from protorynet.server.model_routes import Name
+from protorynet.server.model_routes import MEMBERS_SHOWN, Name, view_prototype
 from protorynet.server.served_models import ServedModel
 from protorynet.server.workbench.desk import (
     MAY_WAIT,
@@ -35,6 +36,7 @@ from protorynet.server.workbench.draft_routes import present_draft
 from protorynet.server.workbench.labelled_table import HELD_OUT, holds_words, quiet_copy
 
 _MOST_NEAREST, _MOST_ROWS, _MOST_DOCUMENTS = 50, 100, 3
+_MOST_NEAREST_MEMBER = 10
 _LARGEST_TRUST = 64 * 2**20
 
 _Row = Annotated[int, Path(ge=0, le=2**53, description="Row of the table, counted from 0.")]
@@ -87,23 +89,51 @@ def prototypes_page(
     sort: Annotated[str, Query(max_length=1_000)] = "usage",
     draft: bool = False,
 ) -> dict[str, Any]:
-    """List the prototypes, searched and ordered; those of the draft, if asked for."""
+    """List the prototypes, searched and ordered; those of the draft, if asked for.
+
+    Of each a few members are given: the most used, or the first that hold the words searched.
+    """
     edited = present_draft(desk) if draft else None
     base = desk.served.classifier.model_
     model = base if edited is None else edited.model
     classes = model.labels.names
-    found = [item for item in model.prototypes if holds_words(f"{item.id} {item.caption}", search)]
+    found = []
+    for item in model.prototypes:
+        holding = [each for each in item.members if holds_words(each.sentence, search)]
+        told = f"{item.id} {item.caption} {' '.join(item.words)}"
+        if holding or holds_words(told, search):
+            found.append((item, holding))
     changes = {} if edited is None else _list_changes(base, edited)
-    items = [
-        {**item.to_dict(), "changed": changes.get(item.id)}
-        for item in _sort_prototypes(found, sort, classes)
+    shown = {item.id: (holding or list(item.members))[:MEMBERS_SHOWN] for item, holding in found}
+    page = paged.of(_sort_prototypes([item for item, _ in found], sort, classes))
+    page["items"] = [
+        {
+            **view_prototype(item),
+            "members": [vars(member) for member in shown[item.id]],
+            "changed": changes.get(item.id),
+        }
+        for item in page["items"]
     ]
     return {
-        **paged.of(items),
+        **page,
         "classes": list(classes),
         "draft": edited is not None,
         "stale_figures": model.edits.reader_is_behind,
     }
+
+
+@router.get("/prototypes/{prototype}/members", dependencies=PREDICT)
+@in_pool
+def members(
+    desk: AtDesk, paged: Paged, prototype: _Id, search: _Words = "", draft: bool = False
+) -> dict[str, Any]:
+    """List the sentences that a prototype is made of, the most used first."""
+    edited = present_draft(desk) if draft else None
+    model = desk.served.classifier.model_ if edited is None else edited.model
+    found = model.prototypes[_find(model.prototypes, prototype)]
+    chosen = [each for each in found.members if holds_words(f"{each.id} {each.sentence}", search)]
+    page = paged.of(sorted(chosen, key=lambda each: (-each.usage, each.id)))
+    return {"id": prototype, **page, "items": [vars(each) for each in page["items"]]}
 
 
 @router.get("/prototypes/{prototype}/nearest", dependencies=PREDICT, responses=MAY_WAIT)
@@ -112,24 +142,34 @@ def nearest(
     desk: AtDesk,
     prototype: _Id,
     n: Annotated[int, Query(ge=1, le=_MOST_NEAREST)] = 10,
+    member: Annotated[
+        int | None, Query(ge=0, le=2**53, description="Only those matched to this member.")
+    ] = None,
     draft: bool = False,
 ) -> JSONResponse:
-    """Show the training sentences most like a prototype, and where they stand."""
+    """Show the training sentences most like a prototype, or a member, and where they stand."""
     table = desk.table()
     served, edited = desk.served, present_draft(desk) if draft else None
     model = served.classifier.model_ if edited is None else edited.model
     state = served.version if edited is None else (edited.id, edited.revision)
-    positions = {item.id: position for position, item in enumerate(model.prototypes)}
-    if prototype not in positions:
-        raise ApiError(404, "unknown_prototype", "there is no prototype of this id.")
+    position = _find(model.prototypes, prototype)
+    shown: Prototype | Member = model.prototypes[position]
+    if member is not None:
+        own = model.prototypes[position].members
+        shown = own[_find(own, member, "member of this prototype")]
+        position = _find(model.prototypes.members, member)
 
     def look(progress: Progress) -> tuple[tuple[Neighbour, ...], ...]:
         train = desk.prepared(served, progress).train
         reading = TorchBackend(model).read(train.embeddings, train.sentences.lengths)
-        texts, k = train.sentences.texts, len(model.prototypes)
-        return nearest_sentences(reading, texts, train.rows, k, most=_MOST_NEAREST)
+        k, most = len(model.prototypes), _MOST_NEAREST
+        if member is not None:
+            reading = replace(reading, prototypes=reading.members)
+            k, most = len(model.prototypes.members), _MOST_NEAREST_MEMBER
+        return nearest_sentences(reading, train.sentences.texts, train.rows, k, most=most)
 
-    found = desk.ask("nearest", state, look)[positions[prototype]]
+    kind = "nearest" if member is None else "nearest to members"
+    found = desk.ask(kind, state, look)[position]
     items = [
         {
             "text": neighbour.text,
@@ -137,11 +177,12 @@ def nearest(
             "rows": list(neighbour.rows[:_MOST_ROWS]),
             "n_documents": len(neighbour.rows),
             "documents": [table.view(table.find(row)) for row in neighbour.rows[:_MOST_DOCUMENTS]],
+            "member": (like := model.prototypes.members[neighbour.member]).id,
+            "member_sentence": like.sentence,
         }
         for neighbour in found[:n]
     ]
-    sentence = model.prototypes[positions[prototype]].sentence
-    return JSONResponse({"id": prototype, "sentence": sentence, "items": items})
+    return JSONResponse({"id": prototype, "sentence": shown.sentence, "items": items})
 
 
 @router.get("/trust", dependencies=PREDICT, responses=MAY_WAIT)
@@ -194,6 +235,14 @@ def _measure_trust(desk: Desk, served: ServedModel, progress: Progress) -> dict[
     }
 
 
+def _find(items: Iterable[Prototype | Member], number: int, what: str = "prototype") -> int:
+    for position, item in enumerate(items):
+        if item.id == number:
+            return position
+    code = f"unknown_{what.split()[0]}"
+    raise ApiError(404, code, f"there is no {what} of this id.")
+
+
 def _sort_prototypes(
     items: list[Prototype], sort: str, classes: tuple[str, ...]
 ) -> list[Prototype]:
@@ -220,7 +269,7 @@ def _sort_prototypes(
 
 
 def _list_changes(base: Model, draft: Draft) -> dict[int, str]:
-    """Return what the draft did to the prototypes that are left."""
+    """Return what the draft did to the prototypes it has."""
     before = {item.id: item for item in base.prototypes}
     into = {
         change.into
@@ -233,11 +282,15 @@ def _list_changes(base: Model, draft: Draft) -> dict[int, str]:
     for item in draft.model.prototypes:
         old = before.get(item.id)
         if old is None:
+            found[item.id] = "new"
             continue
+        is_single = len(item.members) == len(old.members) == 1
+        regrouped = {each.id for each in item.members} != {each.id for each in old.members}
         changes = {
-            "replaced": item.sentence != old.sentence,
+            "replaced": is_single and item.sentence != old.sentence,
             "renamed": item.name != old.name,
             "merged into": item.id in into,
+            "regrouped": regrouped and item.id not in into and not is_single,
         }
         found[item.id] = " and ".join(word for word, holds in changes.items() if holds)
     return {number: words for number, words in found.items() if words}
