@@ -1,5 +1,5 @@
 /* What the workbench's own routes send. */
-import type { Distribution, Explanation, Job, Page, Prototype } from "./types";
+import type { Distribution, Explanation, Job, Member, Page, Prototype } from "./types";
 
 export interface ListedPrototype extends Prototype {
   changed: string | null;
@@ -11,6 +11,10 @@ export interface PrototypePage extends Page<ListedPrototype> {
   stale_figures: boolean;
 }
 
+export interface MemberPage extends Page<Member> {
+  id: number;
+}
+
 export interface Nearest {
   id: number;
   sentence: string;
@@ -20,12 +24,12 @@ export interface Nearest {
     rows: number[];
     n_documents: number;
     documents: { row: number; label: string; text: string }[];
+    member: number;
+    member_sentence: string;
   }[];
 }
 
 export interface Change {
-  kind: "drop" | "merge" | "replace" | "rename";
-  id: number;
   text: string;
 }
 
@@ -36,6 +40,7 @@ export interface Draft {
   can_undo: boolean;
   reader_is_behind: boolean;
   n_prototypes: number;
+  n_members: number;
   edits: {
     number: number;
     when: string;
@@ -51,12 +56,17 @@ export interface Edits {
   merge?: [number, number][];
   replace?: Record<string, string>;
   rename?: Record<string, string>;
+  move?: Record<string, number>;
+  split?: number[][];
+  drop_members?: number[];
+  add?: { prototype: number; sentence: string }[];
 }
 
 export interface Figures {
   accuracy: number;
   macro_f1: number;
   n_prototypes: number;
+  n_members: number;
   classes: { name: string; n_true: number; precision: number | null; recall: number | null; f1: number | null }[];
 }
 
@@ -102,6 +112,8 @@ export interface Mistake {
     end: number;
     prototype: number;
     prototype_sentence: string;
+    headline: string;
+    unfamiliar: boolean;
     similarity: number;
     effect: number;
   } | null;
@@ -115,7 +127,7 @@ export interface MistakePage extends Page<Mistake> {
   version: string;
   filters: {
     patterns: { key: string; label: string; prototypes: number[]; n: number }[];
-    prototypes: { id: number; sentence: string; n: number }[];
+    prototypes: { id: number; sentence: string; name: string | null; n: number }[];
     truths: string[];
     predicted: string[];
     splits: string[];
@@ -154,17 +166,22 @@ export interface Overview {
   keys: string[];
   n_documents: number;
   n_sentences: number;
+  /** Sentences unlike anything in the training texts; null where the model cannot tell. */
+  n_unfamiliar: number | null;
   documents: number[];
+  sentences: number[];
+  unfamiliar: number[];
   labels: { label: string; n: number; counts: number[] }[];
   prototypes: {
     id: number;
     sentence: string;
     name: string | null;
+    words: string[];
     scores: Distribution;
     n_documents: number;
     n_sentences: number;
     counts: number[];
-    top: { row: number; sentence: string; similarity: number; label: string; text: string }[];
+    top: { row: number; sentence: string; similarity: number; member_sentence: string; label: string; text: string }[];
   }[];
 }
 

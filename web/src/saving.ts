@@ -2,7 +2,7 @@
 import { leading, linePath, markPath, opposite, PRINTED_HUES, dashes, type Scale } from "./scale";
 import { areaOf, dotsOf, frameOf, linesOf, numbered } from "./trajectory";
 import type { Explanation } from "./types";
-import { lines as broken, percent, points, shorten } from "./wording";
+import { likeWords, lines as broken, percent, points, shorten } from "./wording";
 
 const FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const INK = "#1d2127";
@@ -27,7 +27,7 @@ export function pictureSvg(explanation: Explanation, scale: Scale, width = 960):
   const columns = Math.floor((width - 2 * margin - 170) / 7.6);
   explanation.sentences.forEach((step, i) => {
     const said = broken(`${i + 1}  ${step.text}`, columns, 4);
-    const like = broken(`is most like “${step.prototype_sentence}”`, Math.floor(columns * 1.08), 2);
+    const like = broken(`${likeWords(step)} “${step.prototype_sentence}”`, Math.floor(columns * 1.08), 2);
     const so = leading(scale, step.running);
     const height = said.length * 21 + like.length * 18;
     parts.push(`<rect x="${margin}" y="${y - 15}" width="4" height="${height}" fill="${PRINTED_HUES[leading(scale, step.scores).hue]}"/>`);
@@ -77,19 +77,19 @@ function text(content: string, x: number, y: number, attributes: string): string
 }
 
 /** The reading as a page that can be mailed and opened offline. */
-export function readingPage(explanation: Explanation, scale: Scale, model: string, decided: string | null): string {
+export function readingPage(explanation: Explanation, scale: Scale, model: string, decided: string | null, families = false): string {
   const name = leading(scale, explanation.probabilities);
   const width = 900;
   const plot = plotParts(explanation, scale, width, 260).join("");
   const steps = explanation.sentences.map((step) => {
     const so = leading(scale, step.running);
     const hue = PRINTED_HUES[leading(scale, step.scores).hue];
-    return `<li style="border-color:${hue}"><p>${escaped(step.text)}</p><p class="soft">is most like <q>${escaped(step.prototype_sentence)}</q> (prototype ${step.prototype}, similarity ${step.similarity.toFixed(2)})</p><p class="soft">so far “${escaped(so.label)}” ${percent(so.value)}; left out, the answer loses ${points(step.effect)} points</p></li>`;
+    return `<li style="border-color:${hue}"><p>${escaped(step.text)}</p><p class="soft">${likeWords(step)} <q>${escaped(step.prototype_sentence)}</q> (${families ? "of " : ""}prototype ${step.prototype}${families ? ` “${escaped(step.headline)}”` : ""}, similarity ${step.similarity.toFixed(2)})</p><p class="soft">so far “${escaped(so.label)}” ${percent(so.value)}; left out, the answer loses ${points(step.effect)} points</p></li>`;
   });
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><title>${escaped(name.label)}: a text as the model “${escaped(model)}” reads it</title>
 <style>body{font:1rem/1.5 ${FONTS};color:${INK};background:#f7f6f3;margin:0;padding:clamp(1rem,4vw,3rem)}main{max-width:60rem;margin:auto}h1{line-height:1.2}svg{width:100%;height:auto;background:#fff;border:1px solid #e4e1da;border-radius:.75rem}ol{padding:0}li{list-style:none;border-left:.25rem solid;padding:0 0 0 .9rem;margin:1.1rem 0;overflow-wrap:anywhere}p{margin:.15rem 0}.soft{color:${SOFT};font-size:.92rem}q{font-style:italic}</style>
 <main><h1>The model’s answer: ${escaped(name.label)}, ${percent(name.value)}</h1>
-<p>Each sentence is matched to a prototype: of the few real sentences that the model “${escaped(model)}” keeps from the texts it learned from, the one it resembles most. The model decides from this sequence.</p>${decided ? `<p>${escaped(decided)}</p>` : ""}
+<p>Each sentence is matched to ${families ? "the one it resembles most of the" : "a prototype: of the few"} real sentences that the model “${escaped(model)}” keeps from the texts it learned from${families ? ", and counts as the prototype that this one belongs to" : ", the one it resembles most"}. The model decides from this sequence.</p>${decided ? `<p>${escaped(decided)}</p>` : ""}
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} 260" role="img" aria-label="The probability after each sentence" fill="${INK}">${plot}</svg>
 <ol>${steps.join("\n")}</ol></main></html>
 `;

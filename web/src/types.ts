@@ -9,6 +9,8 @@ export interface Model {
   task: string;
   encoder: string;
   n_prototypes: number;
+  /** Sentences that the prototypes are made of. */
+  n_members: number;
   n_documents: number;
   validation_accuracy: number;
   has_automata: boolean;
@@ -28,7 +30,12 @@ export interface Step {
   start: number;
   end: number;
   prototype: number;
+  /** The sentence it is like: a member of the prototype. */
   prototype_sentence: string;
+  member: number;
+  /** What the prototype is called: its name, or its most typical sentence. */
+  headline: string;
+  unfamiliar: boolean;
   similarity: number;
   runner_up: number | null;
   runner_up_similarity: number | null;
@@ -62,6 +69,15 @@ export interface Explanation {
   pattern: Pattern | null;
 }
 
+export interface Member {
+  id: number;
+  sentence: string;
+  row: number | null;
+  usage: number;
+  /** In the order of the model's classes. */
+  class_rate: number[];
+}
+
 export interface Prototype {
   id: number;
   sentence: string;
@@ -70,6 +86,11 @@ export interface Prototype {
   scores: Distribution;
   class_rate: Distribution;
   name: string | null;
+  words: string[];
+  /** Some of them: the most used, or those that hold the words searched. */
+  members: Member[];
+  n_members: number;
+  spread: number;
 }
 
 export interface Automaton {

@@ -27,6 +27,11 @@ export function likeness(similarity: number): string {
   return "hardly alike";
 }
 
+/** How a sentence is told to be like the one it is matched to. */
+export function likeWords(step: { unfamiliar: boolean }): string {
+  return step.unfamiliar ? "is unlike anything the model learned from; nearest is" : "is most like";
+}
+
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
@@ -73,4 +78,22 @@ export function unitOffset(text: string, codePoints: number): number {
     units += mark.length;
   }
   return units;
+}
+
+/** Whether prototypes are made of several sentences each; in the paper, of one. */
+export function hasFamilies(counted: { n_members: number; n_prototypes: number }): boolean {
+  return counted.n_members > counted.n_prototypes;
+}
+
+/** What a prototype is called. */
+export function captionOf(prototype: { name: string | null; sentence: string }): string {
+  return prototype.name ?? prototype.sentence;
+}
+
+/** How far a prototype's sentences agree, from the spread of their class rates; the same as in the reports. */
+export function agreement(spread: number, classes: number): string {
+  // Over many classes, most of which are 0 for all of them, the spread would always be small.
+  const apart = spread * Math.sqrt(classes / 2);
+  const words = apart < 0.1 ? "agree" : apart < 0.2 ? "mostly agree" : "differ";
+  return `${words} (±${Math.round(100 * apart)})`;
 }

@@ -10,14 +10,14 @@ import { leading, scaleOf, spread } from "../src/scale";
 import { sparkline, tallies } from "../src/tallying";
 import { areaOf, dotsOf, frameOf, linesOf, numbered } from "../src/trajectory";
 import type { Automaton, Explanation, Step } from "../src/types";
-import { likeness, lines, listed, percent, points, shorten, unitOffset } from "../src/wording";
+import { agreement, hasFamilies, likeness, lines, listed, percent, points, shorten, unitOffset } from "../src/wording";
 import { moved, zoomed } from "../src/view";
 
 const EVIL = `<script>alert("1")</script> & 'so'`;
 
 function step(text: string, start: number, end: number, good: number, more: Partial<Step> = {}): Step {
   return {
-    text, start, end, prototype: 1, prototype_sentence: "A joy.", similarity: 0.8,
+    text, start, end, prototype: 1, prototype_sentence: "A joy.", member: 1, headline: "A joy.", unfamiliar: false, similarity: 0.8,
     runner_up: null, runner_up_similarity: null, runner_up_sentence: null,
     scores: { bad: 1 - good, good }, running: { bad: 1 - good, good }, effect: 0.1, ...more,
   };
@@ -53,6 +53,8 @@ describe("wording", () => {
   });
   it("says similarity in words, and lists names", () => {
     expect([0.9, 0.6, 0.4, 0.1].map(likeness)).toEqual(["very much alike", "alike", "somewhat alike", "hardly alike"]);
+    expect([0.04, 0.15, 0.3].map((spread) => agreement(spread, 2))).toEqual(["agree (±4)", "mostly agree (±15)", "differ (±30)"]);
+    expect(hasFamilies({ n_members: 20, n_prototypes: 20 })).toBe(false);
     expect(listed(["a", "b", "c"])).toBe("“a”, “b” or “c”");
   });
   it("cuts and breaks texts", () => {
@@ -157,12 +159,15 @@ describe("the view", () => {
 });
 
 describe("saved files", () => {
-  const evil = { ...EXPLANATION, sentences: [step(EVIL, 0, 9, 0.9, { prototype_sentence: EVIL })] };
+  const evil = { ...EXPLANATION, sentences: [step(EVIL, 0, 9, 0.9, { prototype_sentence: EVIL, headline: EVIL, unfamiliar: true })] };
   it("hold texts as text only", () => {
-    for (const file of [pictureSvg(evil, SCALE).svg, readingPage(evil, SCALE, EVIL, EVIL)]) {
+    for (const file of [pictureSvg(evil, SCALE).svg, readingPage(evil, SCALE, EVIL, EVIL, true)]) {
+      expect(file).toContain("is unlike anything the model learned from");
       expect(file).not.toContain("<script");
       expect(file).toContain("&#60;script");
     }
+    expect(readingPage(EXPLANATION, SCALE, "m", null)).toContain("(prototype 1, similarity 0.80)");
+    expect(readingPage(EXPLANATION, SCALE, "m", null, true)).toContain("(of prototype 1 “A joy.”, similarity 0.80)");
     expect(escaped("a\u0000b\ud800")).toBe("a\ufffdb\ufffd");
   });
 });
@@ -178,9 +183,9 @@ describe("what decided", () => {
 });
 
 describe("a table of texts", () => {
-  const top = { id: 1, sentence: "a", name: null, scores: { good: 1 }, n_documents: 5, n_sentences: 6, counts: [4, 1], top: [] };
+  const top = { id: 1, sentence: "a", name: null, words: [], scores: { good: 1 }, n_documents: 5, n_sentences: 6, counts: [4, 1], top: [] };
   const overview = {
-    by: "group" as const, column: "city", bucket: null, keys: ["x", "y"], n_documents: 10, n_sentences: 30, documents: [5, 5], labels: [],
+    by: "group" as const, column: "city", bucket: null, keys: ["x", "y"], n_documents: 10, n_sentences: 30, n_unfamiliar: 2, documents: [5, 5], sentences: [20, 10], unfamiliar: [2, 0], labels: [],
     prototypes: [top, { ...top, id: 2, n_documents: 4, counts: [0, 4] }],
   };
   it("is ranked by the chosen group", () => {
@@ -193,7 +198,7 @@ describe("a table of texts", () => {
 describe("an example", () => {
   it("is made of the model's own sentences where there is no table", () => {
     const made = fromPrototypes(
-      ["x", "y", "z"].map((sentence, id) => ({ id, sentence, row: null, usage: id, scores: { bad: id % 2, good: 1 - (id % 2) }, class_rate: {}, name: null })),
+      ["x", "y", "z"].map((sentence, id) => ({ id, sentence, row: null, usage: id, scores: { bad: id % 2, good: 1 - (id % 2) }, class_rate: {}, name: null, words: [], members: [], n_members: 1, spread: 0 })),
       SCALE,
     );
     expect(made[0]!.split(" ").length).toBeGreaterThan(1);

@@ -8,7 +8,7 @@ import { ClassName, download, Notice, PageHead, Pager, Waiting } from "../parts/
 import { StepRow } from "../parts/steps";
 import { TrajectoryChart } from "../parts/trajectory-chart";
 import { formatPlace } from "../routing";
-import { percent, plural, points, shorten, unitOffset } from "../wording";
+import { captionOf, hasFamilies, percent, plural, points, shorten, unitOffset } from "../wording";
 
 const EMPTY = {
   truth: "", predicted: "", pattern: "", prototype: "", blamed: "", marked: "",
@@ -112,7 +112,7 @@ function FilterForm({ found, filters, set, clear }: FormProps) {
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         {choice("truth", "Labelled", truths.map((name) => [name, shorten(name, 40)]))}
         {choice("predicted", "Answered", predicted.map((name) => [name, shorten(name, 40)]))}
-        {choice("blamed", "Misled by prototype", prototypes.map((each) => [String(each.id), `${each.id}: ${shorten(each.sentence, 44)} (${each.n})`]))}
+        {choice("blamed", "Misled by prototype", prototypes.map((each) => [String(each.id), `${each.id}: ${shorten(captionOf(each), 44)} (${each.n})`]))}
         {choice("pattern", "Misled by beginning", [
           ...patterns.filter((each) => each.key !== "none").map((each): [string, string] => [each.key, `${each.prototypes.join(" → ")}, “${shorten(each.label, 20)}” (${each.n})`]),
           ["none", "no beginning alone"],
@@ -154,7 +154,7 @@ function Card({ model, scale, item, changed, blame, announce }: PageProps & { it
       {blamed && (
         <p class="blame small">
           Most to blame is the marked sentence: it is taken for <q>{blamed.prototype_sentence}</q>{" "}
-          (similarity {blamed.similarity.toFixed(2)}). Without it “{item.predicted}” would have {points(-blamed.effect)} points.
+          ({hasFamilies(model) && `of prototype ${blamed.prototype}, “${blamed.headline}”; `}{blamed.unfamiliar && "unlike anything it learned from; "}similarity {blamed.similarity.toFixed(2)}). Without it “{item.predicted}” would have {points(-blamed.effect)} points.
         </p>
       )}
       {item.pattern && (
@@ -175,7 +175,7 @@ function Card({ model, scale, item, changed, blame, announce }: PageProps & { it
               <TrajectoryChart explanation={found.explanation} scale={scale} selected={blamed?.position ?? null} height={200} />
               <ol class="steps">
                 {found.explanation.sentences.map((step, i) => (
-                  <StepRow key={i} step={step} place={i} scale={scale} blamed={i === blamed?.position} />
+                  <StepRow key={i} step={step} place={i} scale={scale} blamed={i === blamed?.position} families={hasFamilies(model)} />
                 ))}
               </ol>
             </div>

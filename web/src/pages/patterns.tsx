@@ -11,7 +11,7 @@ import { PanZoom } from "../parts/pan-zoom";
 import { hueOf, leading, N_HUES, type Scale } from "../scale";
 import { rememberedAnswer, rememberedText, rememberText } from "../session";
 import type { Automaton, Explanation, Pattern, Prototype } from "../types";
-import { exactPercent, percent, plural } from "../wording";
+import { captionOf, exactPercent, hasFamilies, percent, plural } from "../wording";
 
 const GREY = N_HUES - 1;
 
@@ -24,7 +24,7 @@ export function Patterns(props: PageProps) {
   );
   const prototypes = useAnswer<{ prototypes: Prototype[] }>(modelPath(model.name, "prototypes"));
   const sentences = useMemo(
-    () => new Map((prototypes.data?.prototypes ?? []).map((each) => [each.id, each.name ? `${each.name}: ${each.sentence}` : each.sentence])),
+    () => new Map((prototypes.data?.prototypes ?? []).map((each) => [each.id, each.name && each.n_members === 1 ? `${each.name}: ${each.sentence}` : captionOf(each)])),
     [prototypes.data],
   );
   const choose = (chosen: string) => {
@@ -152,7 +152,7 @@ function Chart({ model, scale, automaton, sentences, announce }: PageProps & { a
                       <button type="button" aria-current={i + 1 === at ? "step" : undefined} onClick={() => go(i + 1)}>
                         <span>{each.text}</span>
                         <span class="soft small">
-                          {each.prototype}: <q>{each.prototype_sentence}</q> → {percent(automaton.states[states[i + 1]!]!.belief)}
+                          {each.prototype}: <q>{hasFamilies(model) ? each.headline : each.prototype_sentence}</q> → {percent(automaton.states[states[i + 1]!]!.belief)}
                         </span>
                         {isDeciding && <span class="tag">decides</span>}
                       </button>

@@ -1,17 +1,17 @@
-/* Prototypes: the sentences that the model thinks in, and a draft in which they are changed. */
+/* Prototypes: what the model thinks in, and a draft in which it is changed. */
 import { useEffect, useState } from "preact/hooks";
 import { ask, modelPath, query } from "../api";
 import type { PageProps } from "../context";
-import type { Draft, Edits, ListedPrototype, Nearest, PrototypePage } from "../desk";
+import type { Draft, Edits, ListedPrototype, PrototypePage } from "../desk";
 import { useAction, useAnswer, useRested } from "../hooks";
 import { LeaningBar, Notice, PageHead, Pager, Waiting } from "../parts/common";
-import { DocumentDialog } from "../parts/document";
 import { DraftPanel } from "../parts/draft-panel";
+import { ChangedTag, FamilyCard, NearestList, TargetForm, TextForm, type ItemProps } from "../parts/family";
 import { leading } from "../scale";
-import type { Prototype } from "../types";
-import { exactPercent, percent, plural, shorten } from "../wording";
+import { exactPercent, hasFamilies, percent, plural, shorten } from "../wording";
 
 const SIZE = 25;
+const MOST = 200;
 
 export function Prototypes(props: PageProps) {
   const { model, scale, place } = props;
@@ -23,7 +23,7 @@ export function Prototypes(props: PageProps) {
   const base = modelPath(model.name, "prototypes");
   const draft = useAnswer<Draft>(modelPath(model.name, "draft"));
   const asked = useAnswer<PrototypePage>(`${base}/page${query({ search: rested, sort, page, size: SIZE, draft: "true" })}`);
-  const all = useAnswer<{ prototypes: Prototype[] }>(base);
+  const all = useAnswer<PrototypePage>(`${base}/page${query({ size: MOST, draft: "true" })}`);
   const { busy, error, act } = useAction();
   const [isPinnedOpen, setIsPinnedOpen] = useState(true);
   useEffect(() => setPage(1), [rested, sort]);
@@ -31,6 +31,7 @@ export function Prototypes(props: PageProps) {
   const changed = () => {
     draft.reload();
     asked.reload();
+    all.reload();
   };
   const edit = (edits: Edits, said: string) =>
     act(async () => {
@@ -39,28 +40,41 @@ export function Prototypes(props: PageProps) {
       changed();
     });
   const wanted = place.state.id === undefined ? null : Number(place.state.id);
-  const pinned = all.data?.prototypes.find((each) => each.id === wanted);
+  const families = hasFamilies(model) || (draft.data !== null && hasFamilies(draft.data));
+  const pinned = all.data?.items.find((each) => each.id === wanted);
+  const Item = families ? FamilyCard : Row;
   const row = (item: ListedPrototype, isOpen: boolean, toggle: () => void) => (
-    <Row
+    <Item
       key={item.id}
       {...{ model, scale, item, isOpen, toggle, edit, busy }}
-      others={(all.data?.prototypes ?? []).filter((each) => each.id !== item.id)}
+      others={(all.data?.items ?? []).filter((each) => each.id !== item.id)}
       isDraft={asked.data?.draft ?? false}
       frozen={draft.data?.stale || Boolean(draft.data?.job)}
+      revision={draft.data?.revision ?? 0}
+      search={rested}
     />
   );
+  const safely = "nothing is changed in the model that is served until you publish.";
   return (
     <>
-      <PageHead title={`The ${plural(model.n_prototypes, "sentence")} the model thinks in`}>
-        Real sentences from the texts it learned from. Every sentence of a new text is matched to one of these. If one is
-        useless or misleading, change it here: nothing is changed in the model that is served until you publish.
-      </PageHead>
+      {families ? (
+        <PageHead title={`The ${plural(model.n_prototypes, "kind")} of sentences the model thinks in`}>
+          Each <em>prototype</em> is made of real sentences from the texts it learned from,{" "}
+          {model.n_members.toLocaleString("en")} in all. A sentence of a new text is matched to the one most like it, and
+          counts as its prototype. If one is useless or misleading, change it here: {safely}
+        </PageHead>
+      ) : (
+        <PageHead title={`The ${plural(model.n_prototypes, "sentence")} the model thinks in`}>
+          Real sentences from the texts it learned from. Every sentence of a new text is matched to one of these. If one is
+          useless or misleading, change it here: {safely}
+        </PageHead>
+      )}
       <div class="with-side">
         <section class="panel list-panel" aria-label="Prototypes">
           <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
             <label class="field grow">
               <span>Search</span>
-              <input type="search" value={search} placeholder="Words of the sentence or name" onInput={(event) => setSearch(event.currentTarget.value)} />
+              <input type="search" value={search} placeholder={families ? "Words of its sentences or name" : "Words of the sentence or name"} onInput={(event) => setSearch(event.currentTarget.value)} />
             </label>
             <label class="field">
               <span>Sort by</span>
@@ -77,8 +91,8 @@ export function Prototypes(props: PageProps) {
           </form>
           {error && <Notice>{error}</Notice>}
           {pinned && (
-            <ul class="rows pinned" aria-label="The prototype you came for">
-              {row({ ...pinned, changed: null }, isPinnedOpen, () => setIsPinnedOpen(!isPinnedOpen))}
+            <ul class={`rows pinned ${families ? "families" : ""}`} aria-label="The prototype you came for">
+              {row(pinned, isPinnedOpen, () => setIsPinnedOpen(!isPinnedOpen))}
             </ul>
           )}
           <Waiting asked={asked} label="Fetching the prototypes…">
@@ -86,16 +100,19 @@ export function Prototypes(props: PageProps) {
               <>
                 {found.stale_figures && <p class="soft small">How often each is used was counted before the changes in the draft.</p>}
                 {found.items.length === 0 && <p class="soft">No prototype holds these words.</p>}
-                <div class="row-heads" aria-hidden="true">
-                  <span /><span>Prototype</span><span>Alone, it says</span><span>Used by</span><span>Its texts</span>
-                </div>
-                <ul class="rows" aria-busy={asked.loading}>
+                {!families && (
+                  <div class="row-heads" aria-hidden="true">
+                    <span /><span>Prototype</span><span>Alone, it says</span><span>Used by</span><span>Its texts</span>
+                  </div>
+                )}
+                <ul class={families ? "rows families" : "rows"} aria-busy={asked.loading}>
                   {found.items.map((item) => row(item, open === item.id, () => setOpen(open === item.id ? null : item.id)))}
                 </ul>
                 <Pager page={found.page} size={found.size} total={found.total} of="prototypes" go={setPage} />
                 <p class="soft small">
                   Alone, it says: the model’s answer to a text of this sentence only. Used by: share of all sentences matched
                   to it. Its texts: share of the texts with such a sentence that bear the label it speaks for.
+                  {families && " Members agree: how far the texts of its sentences differ in their labels."}
                 </p>
               </>
             )}
@@ -103,7 +120,7 @@ export function Prototypes(props: PageProps) {
         </section>
         <aside class="side">
           {draft.error ? <Notice>{draft.error}</Notice> : draft.data && (
-            <DraftPanel {...props} draft={draft.data} changed={changed} published={() => { changed(); all.reload(); props.refresh(); }} />
+            <DraftPanel {...props} draft={draft.data} changed={changed} published={() => { changed(); props.refresh(); }} />
           )}
         </aside>
       </div>
@@ -111,18 +128,7 @@ export function Prototypes(props: PageProps) {
   );
 }
 
-interface RowProps extends Pick<PageProps, "model" | "scale"> {
-  item: ListedPrototype;
-  isOpen: boolean;
-  toggle: () => void;
-  edit: (edits: Edits, said: string) => void;
-  busy: boolean;
-  others: Prototype[];
-  isDraft: boolean;
-  frozen: boolean;
-}
-
-function Row(props: RowProps) {
+function Row(props: ItemProps) {
   const { scale, item, isOpen, toggle } = props;
   const says = leading(scale, item.scores);
   const observed = item.class_rate[says.label];
@@ -132,7 +138,7 @@ function Row(props: RowProps) {
         <span class="row-id">{item.id}</span>
         <span class="row-sentence">
           {item.name && <b>{item.name}: </b>}{item.sentence}
-          {item.changed && <span class="tag">{item.changed === "merged into" ? "others merged into it" : item.changed}</span>}
+          {item.changed && <ChangedTag changed={item.changed} />}
         </span>
         <span class="row-leaning"><span class="row-name">Alone, it says</span><LeaningBar scale={scale} distribution={item.scores} /></span>
         <span class="row-number"><span class="row-name">Used by</span> {exactPercent(item.usage)} <span class="row-name">of sentences</span></span>
@@ -145,69 +151,26 @@ function Row(props: RowProps) {
   );
 }
 
-function Details({ model, item, edit, busy, others, isDraft, frozen }: RowProps) {
-  const [row, setRow] = useState<number | null>(null);
-  const [name, setName] = useState(item.name ?? "");
-  const [sentence, setSentence] = useState(item.sentence);
-  const [into, setInto] = useState("");
-  const path = modelPath(model.name, "prototypes", item.id, "nearest");
-  const asked = useAnswer<Nearest>(path + query({ n: 5, draft: isDraft ? "true" : undefined }));
+function Details({ model, item, edit, busy, others, isDraft, frozen }: ItemProps) {
   const off = busy || frozen;
   return (
     <div class="row-details">
       <div>
         <h3>Real sentences most like it</h3>
-        <Waiting asked={asked} label="Looking for the nearest sentences…">
-          {(found) => (
-            <ol class="near">
-              {found.items.map((each) => (
-                <li key={each.text}>
-                  <q>{each.text}</q> <span class="soft small number">({each.similarity.toFixed(2)})</span>
-                  <span class="soft small near-rows">
-                    in {each.documents.map((document) => (
-                      <button key={document.row} type="button" class="plain" onClick={() => setRow(document.row)}>
-                        row {document.row}, “{shorten(document.label, 24)}”
-                      </button>
-                    ))}
-                    {each.n_documents > each.documents.length && ` and ${each.n_documents - each.documents.length} more`}
-                  </span>
-                </li>
-              ))}
-            </ol>
-          )}
-        </Waiting>
+        <NearestList {...{ model, isDraft }} id={item.id} />
       </div>
       <div class="edit-forms">
         <h3>Change it in the draft</h3>
-        <form onSubmit={(event) => { event.preventDefault(); edit({ rename: { [item.id]: name.trim() } }, "Renamed in the draft."); }}>
-          <label class="field grow">
-            <span>Name</span>
-            <input value={name} maxLength={80} placeholder="such as: dirty room" onInput={(event) => setName(event.currentTarget.value)} />
-          </label>
-          <button disabled={off || name.trim() === (item.name ?? "")}>Rename</button>
-        </form>
-        <form onSubmit={(event) => { event.preventDefault(); edit({ replace: { [item.id]: sentence.trim() } }, "Replaced in the draft."); }}>
-          <label class="field grow">
-            <span>Sentence</span>
-            <textarea rows={2} value={sentence} onInput={(event) => setSentence(event.currentTarget.value)} />
-          </label>
-          <button disabled={off || !sentence.trim() || sentence.trim() === item.sentence}>Replace</button>
-        </form>
-        <form onSubmit={(event) => { event.preventDefault(); edit({ merge: [[Number(into), item.id]] }, "Merged in the draft."); }}>
-          <label class="field grow">
-            <span>Merge into</span>
-            <select value={into} onChange={(event) => setInto(event.currentTarget.value)}>
-              <option value="">choose another…</option>
-              {others.map((each) => <option key={each.id} value={each.id}>{each.id}: {shorten(each.name ?? each.sentence, 60)}</option>)}
-            </select>
-          </label>
-          <button disabled={off || !into}>Merge</button>
-        </form>
+        <TextForm label="Name" button="Rename" value={item.name ?? ""} placeholder="such as: dirty room" off={off} mayBeEmpty
+          send={(name) => edit({ rename: { [item.id]: name } }, "Renamed in the draft.")} />
+        <TextForm label="Sentence" button="Replace" value={item.sentence} off={off}
+          send={(sentence) => edit({ replace: { [item.id]: sentence } }, "Replaced in the draft.")} />
+        <TargetForm others={others} label="Merge into" button="Merge" off={off}
+          send={(into) => edit({ merge: [[into, item.id]] }, "Merged in the draft.")} />
         <button type="button" class="danger" disabled={off} onClick={() => edit({ drop: [item.id] }, "Dropped in the draft.")}>
           Drop this prototype
         </button>
       </div>
-      {row !== null && <DocumentDialog model={model} row={row} close={() => setRow(null)} />}
     </div>
   );
 }

@@ -11,7 +11,7 @@ import { TextBox } from "../parts/text-box";
 import { verdictOf } from "../parts/verdict";
 import { rememberAnswer, rememberedText, rememberText } from "../session";
 import type { Explanation } from "../types";
-import { listed, plural } from "../wording";
+import { hasFamilies, listed, plural } from "../wording";
 
 export function Read({ model, scale, place, announce }: PageProps) {
   const [text, setText] = useState(() => place.state.text ?? rememberedText());
@@ -70,8 +70,10 @@ export function Read({ model, scale, place, announce }: PageProps) {
   return (
     <>
       <PageHead title="How does the model read your text?">
-        It compares every sentence with {plural(model.n_prototypes, "real sentence")} it kept from the texts it learned
-        from, its <em>prototypes</em>, finds the one most alike, and so makes up its mind about{" "}
+        It compares every sentence with {plural(model.n_members, "real sentence")} it kept from the texts it learned
+        from, {hasFamilies(model)
+          ? <>finds the one most alike, reads the text as a sequence of the {model.n_prototypes} <em>prototypes</em> these belong to,</>
+          : <>its <em>prototypes</em>, finds the one most alike,</>} and so makes up its mind about{" "}
         {model.classes.length > 6 ? `${model.classes.length} possible answers` : listed(model.classes)} as it goes.
       </PageHead>
       <TextBox text={text} start={start} examples={examples} setProblem={setProblem} />

@@ -30,6 +30,10 @@ const QUESTIONS: Record<string, string> = {
   top_usage: "Share of the most used prototype",
   usage_perplexity: "How many prototypes are really in use",
   unused_prototypes: "Prototypes that nothing is matched to",
+  family_coherence: "A prototype’s sentences are of one kind",
+  family_spread: "How far a prototype’s sentences differ in their labels",
+  unfamiliar_sentences: "Sentences unlike anything in the training texts",
+  score_error: "How far a prototype’s score is from the labels of its texts",
   automaton_fidelity: "The chart of patterns decides as the model does",
   automaton_states: "Circles in the largest chart",
 };

@@ -61,7 +61,7 @@ function Message({ message }: { message: string }) {
   return <>{message.split("`").map((part, i) => (i % 2 ? <code key={i}>{part}</code> : part))}</>;
 }
 
-export function Notice({ kind = "problem", children }: { kind?: "problem" | "hint" | "good"; children: ComponentChildren }) {
+export function Notice({ kind = "problem", children }: { kind?: "problem" | "warning" | "hint" | "good"; children: ComponentChildren }) {
   return (
     <div class={`notice ${kind}`} role={kind === "problem" ? "alert" : "status"}>
       {typeof children === "string" ? <Message message={children} /> : children}

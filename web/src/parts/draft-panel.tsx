@@ -5,7 +5,7 @@ import type { PageProps } from "../context";
 import type { Comparison, Draft, Versions } from "../desk";
 import { useAction, useAnswer } from "../hooks";
 import type { Job } from "../types";
-import { exactPercent, plural, points, shorten } from "../wording";
+import { exactPercent, hasFamilies, plural, points, shorten } from "../wording";
 import { Notice, Progress, Waiting } from "./common";
 
 interface Props extends PageProps {
@@ -49,7 +49,7 @@ export function DraftPanel(props: Props) {
       <h2 id="draft-title">Draft</h2>
       {draft.stale && <Notice>The model was changed elsewhere since this draft was begun. Discard it and start again.</Notice>}
       {!kept.length && !draft.exists && (
-        <p class="soft">Open a prototype to drop, merge, replace or rename it. The changes gather here; the model that is served stays as it is until you publish.</p>
+        <p class="soft">Open a prototype to {hasFamilies(model) ? "rename, merge, split or drop it, or to move its sentences" : "drop, merge, replace or rename it"}. The changes gather here; the model that is served stays as it is until you publish.</p>
       )}
       {kept.length > 0 && (
         <ol class="changes">
@@ -149,6 +149,7 @@ function Compared({ found }: { found: Comparison }) {
             <Compare key={each.name} name={`“${shorten(each.name, 28)}” found`} before={each.recall} after={after.classes[i]?.recall ?? null} />
           ))}
           <tr><th scope="row">Prototypes</th><td>{before.n_prototypes}</td><td>{after.n_prototypes}</td><td>{points((after.n_prototypes - before.n_prototypes) / 100)}</td></tr>
+          {(hasFamilies(before) || hasFamilies(after)) && <tr><th scope="row">Members</th><td>{before.n_members}</td><td>{after.n_members}</td><td>{points((after.n_members - before.n_members) / 100)}</td></tr>}
         </tbody>
       </table>
       <p class="small">

@@ -5,6 +5,7 @@ import type { PageProps } from "../context";
 import type { Shown } from "../editing";
 import { formatPlace } from "../routing";
 import { picturePng, pictureSvg, readingPage } from "../saving";
+import { hasFamilies } from "../wording";
 import { download, Notice } from "./common";
 
 interface Props extends Pick<PageProps, "model" | "scale" | "announce"> {
@@ -31,7 +32,7 @@ export function KeepReading({ model, scale, shown, announce, decided }: Props) {
     }
   };
   const saveHtml = () =>
-    download(new Blob([readingPage(shown.explanation, scale, model.name, decided)], { type: "text/html" }), `${model.name}-reading.html`);
+    download(new Blob([readingPage(shown.explanation, scale, model.name, decided, hasFamilies(model))], { type: "text/html" }), `${model.name}-reading.html`);
   const savePng = async () => {
     try {
       const { svg, height } = pictureSvg(shown.explanation, scale);

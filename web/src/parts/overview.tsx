@@ -6,7 +6,7 @@ import type { BatchView, Overview } from "../desk";
 import { useAnswer } from "../hooks";
 import { leading, linePath } from "../scale";
 import { sparkline, tallies, type Tally } from "../tallying";
-import { percent, plural, shorten } from "../wording";
+import { hasFamilies, percent, plural, shorten } from "../wording";
 import { ClassName, Share, Waiting } from "./common";
 
 const FIRST = 15;
@@ -40,7 +40,7 @@ export function OverviewPanel(props: PageProps & { batch: BatchView }) {
   );
 }
 
-function Counted({ scale, overview, chosen, choose }: PageProps & { overview: Overview; chosen: string | null; choose: (key: string | null) => void }) {
+function Counted({ model, scale, overview, chosen, choose }: PageProps & { overview: Overview; chosen: string | null; choose: (key: string | null) => void }) {
   const [all, setAll] = useState(false);
   const counted = tallies(overview, chosen);
   const shown = all ? counted : counted.slice(0, FIRST);
@@ -65,18 +65,25 @@ function Counted({ scale, overview, chosen, choose }: PageProps & { overview: Ov
           return <span key={each.label}>{i > 0 && ", "}<ClassName scale={scale} label={each.label} /> <span class="number">{percent(count / Math.max(n, 1))}</span></span>;
         })}
       </p>
+      {overview.n_unfamiliar !== null && (
+        <p class="soft small">
+          {percent((at < 0 ? overview.n_unfamiliar : (overview.unfamiliar[at] ?? 0)) / Math.max(at < 0 ? overview.n_sentences : (overview.sentences[at] ?? 0), 1))} of
+          the sentences are unlike anything the model learned from; where they are many, its answers mean less.
+        </p>
+      )}
       {overview.by === "time" && <p class="soft small">Each little line is the share of texts per {overview.bucket} that hold such a sentence, from {overview.keys[0]} to {overview.keys.findLast((key) => key !== "(none)")}.</p>}
       {chosen !== null && <p class="soft small">The tick on a bar is the share in all texts.</p>}
       <ol class="tallies">
-        {shown.map((each) => <Row key={each.prototype.id} {...{ each, scale, overview, top }} compare={chosen !== null} />)}
+        {shown.map((each) => <Row key={each.prototype.id} {...{ each, model, scale, overview, top }} compare={chosen !== null} />)}
       </ol>
       {counted.length > FIRST && <button type="button" onClick={() => setAll(!all)}>{all ? "Show fewer" : `Show all ${counted.length}`}</button>}
     </>
   );
 }
 
-function Row({ each, scale, overview, top, compare }: Pick<PageProps, "scale"> & { each: Tally; overview: Overview; top: number; compare: boolean }) {
+function Row({ each, model, scale, overview, top, compare }: Pick<PageProps, "model" | "scale"> & { each: Tally; overview: Overview; top: number; compare: boolean }) {
   const { prototype } = each;
+  const families = hasFamilies(model);
   const says = leading(scale, prototype.scores);
   const periods = each.shares.filter((_, i) => overview.keys[i] !== "(none)");
   const most = Math.max(...periods, 0);
@@ -84,7 +91,7 @@ function Row({ each, scale, overview, top, compare }: Pick<PageProps, "scale"> &
     <li class={`tally hue-${says.hue}`}>
       <details>
         <summary>
-          <span class="tally-sentence">{prototype.name && <b>{prototype.name}: </b>}{prototype.sentence} <ClassName scale={scale} label={says.label} /></span>
+          <span class="tally-sentence">{prototype.name && <b>{prototype.name}{families ? "" : ": "}</b>}{(!families || !prototype.name) && prototype.sentence} <ClassName scale={scale} label={says.label} /></span>
           {overview.by === "time" ? (
             <svg class="spark" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label={`Shares from first to last: ${periods.map(percent).join(", ")}`}>
               <path d={linePath(sparkline(periods, most))} />
@@ -97,10 +104,10 @@ function Row({ each, scale, overview, top, compare }: Pick<PageProps, "scale"> &
           )}
           <span class="number tally-share">{percent(each.share)}{compare && <span class="soft small"> (all: {percent(each.usual)})</span>}</span>
         </summary>
-        <p class="small soft">In {plural(prototype.n_documents, "text")}, {plural(prototype.n_sentences, "sentence")}. The nearest of them:</p>
+        <p class="small soft">In {plural(prototype.n_documents, "text")}, {plural(prototype.n_sentences, "sentence")}. {prototype.words.length > 0 && `Its words: ${prototype.words.join(", ")}. `}The nearest of them:</p>
         <ol class="near">
           {prototype.top.map((one, i) => (
-            <li key={i}><q>{one.sentence}</q> <span class="soft small">row {one.row}, answered “{one.label}” ({one.similarity.toFixed(2)})</span></li>
+            <li key={i}><q>{one.sentence}</q> <span class="soft small">row {one.row}, answered “{one.label}” ({one.similarity.toFixed(2)}{families && one.member_sentence !== one.sentence && <>, like <q>{shorten(one.member_sentence, 90)}</q></>})</span></li>
           ))}
         </ol>
       </details>

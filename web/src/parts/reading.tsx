@@ -6,7 +6,9 @@ import { around, type Edit, type Shown } from "../editing";
 import { useMedia } from "../hooks";
 import { leading } from "../scale";
 import type { Explanation, Step } from "../types";
+import { hasFamilies, plural } from "../wording";
 import { KeepReading } from "./keep-reading";
+import { Notice } from "./common";
 import { SentenceCard } from "./sentence-card";
 import { SentenceEditor } from "./sentence-editor";
 import { StepRow } from "./steps";
@@ -33,6 +35,7 @@ export function Reading(props: Props) {
   const [showWords, setShowWords] = useState(false);
   const changed = original !== null && original.text !== shown.text;
   const decided = decidingSentence(explanation);
+  const strange = explanation.sentences.filter((each) => each.unfamiliar).length;
   const parts = edit ? around(shown, edit) : { before: explanation.sentences.map((_, i) => i), behind: [] };
   const edited = edit && parts.before.length < explanation.sentences.length - parts.behind.length ? parts.before.length : null;
   const open = edited ?? selected ?? (isWide ? mostTelling(explanation) : null);
@@ -52,6 +55,7 @@ export function Reading(props: Props) {
       place={place}
       scale={scale}
       selected={place === open}
+      families={hasFamilies(model)}
       select={() => select(place)}
       activate={() => { select(place); props.beginEdit(explanation.sentences[place]!); }}
       hint="Press Enter to change this sentence."
@@ -65,6 +69,11 @@ export function Reading(props: Props) {
         <Verdict explanation={explanation} scale={scale} />
         <KeepReading {...props} decided={decided} />
       </header>
+      {2 * strange > explanation.sentences.length && (
+        <Notice kind="warning">
+          {`${strange} of ${plural(explanation.sentences.length, "sentence")} ${strange === 1 ? "is" : "are"} unlike anything the model learned from, so its answer says little.`}
+        </Notice>
+      )}
       {decided && <p class="decided">{decided}</p>}
       {changed && (
         <div class="what-if" role="status">

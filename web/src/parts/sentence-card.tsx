@@ -5,7 +5,7 @@ import { marked } from "../marking";
 import { formatPlace } from "../routing";
 import { leading, type Scale } from "../scale";
 import type { Explanation, Model, Step, WordEffect } from "../types";
-import { likeness, percent } from "../wording";
+import { hasFamilies, likeness, likeWords, percent } from "../wording";
 import { LeaningBar, Notice, Share } from "./common";
 
 interface Props {
@@ -25,6 +25,7 @@ const known = new Map<string, Words>();
 export function SentenceCard({ model, scale, explanation, place, showWords, setShowWords, edit, leaveOut }: Props) {
   const step = explanation.sentences[place]!;
   const [words, problem] = useWords(model, step, showWords);
+  const families = hasFamilies(model);
   const alone = explanation.sentences.length === 1;
   return (
     <section class="card" aria-label={`Sentence ${place + 1}`}>
@@ -33,10 +34,18 @@ export function SentenceCard({ model, scale, explanation, place, showWords, setS
         <Marked text={step.text} words={words?.words} pair={words} hue={leading(scale, step.scores).hue} />
       </p>
       <p class="card-like">
-        <span class="kicker">is most like the model’s prototype {step.prototype}</span>
+        <span class="kicker">
+          {families || step.unfamiliar ? likeWords(step) : `is most like the model’s prototype ${step.prototype}`}
+        </span>
         <q><Marked text={step.prototype_sentence} words={words?.prototype_words} pair={words} hue={leading(scale, step.scores).hue} /></q>
       </p>
       <dl class="facts">
+        {families && (
+          <div>
+            <dt>Prototype {step.prototype}</dt>
+            <dd><b>{step.headline}</b></dd>
+          </div>
+        )}
         <div>
           <dt>How alike</dt>
           <dd>
@@ -100,7 +109,7 @@ function Marked({ text, words, pair, hue }: { text: string; words?: WordEffect[]
 
 /** The words of a sentence and its prototype, asked for when somebody wants to see them. */
 function useWords(model: Model, step: Step, wanted: boolean): [Words | null, string | null] {
-  const key = JSON.stringify([model.name, model.version, step.text, step.prototype]);
+  const key = JSON.stringify([model.name, model.version, step.text, step.member]);
   const [, setTurn] = useState(0);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
@@ -113,7 +122,7 @@ function useWords(model: Model, step: Step, wanted: boolean): [Words | null, str
     })
       .then(({ explanations }) => {
         const same = explanations[0]?.sentences.find(
-          (each) => each.text === step.text && each.prototype === step.prototype,
+          (each) => each.text === step.text && each.member === step.member,
         );
         known.set(key, { words: same?.words ?? [], prototype_words: same?.prototype_words ?? [] });
         setTurn((turn) => turn + 1);

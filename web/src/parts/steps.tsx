@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { leading, type Scale } from "../scale";
 import type { Step } from "../types";
-import { percent } from "../wording";
+import { likeWords, percent } from "../wording";
 
 interface RowProps {
   step: Step;
@@ -11,6 +11,8 @@ interface RowProps {
   scale: Scale;
   selected?: boolean;
   blamed?: boolean;
+  /** Whether a prototype has more sentences than the one it is like. */
+  families?: boolean;
   select?: () => void;
   activate?: () => void;
   /** What the button does, for those who cannot see it. */
@@ -18,15 +20,16 @@ interface RowProps {
   children?: ComponentChildren;
 }
 
-export function StepRow({ step, place, scale, selected, blamed, select, activate, hint, children }: RowProps) {
+export function StepRow({ step, place, scale, selected, blamed, families, select, activate, hint, children }: RowProps) {
   const so = leading(scale, step.running);
   const says = leading(scale, step.scores);
   // By the time of the click, the focus that a tap brings has selected the sentence already.
   const wasSelected = useRef(false);
   const body = (
     <>
-      <span class="step-said"><span class="step-number">{place + 1}</span>{step.text}</span>
-      <span class="step-like">is most like <q>{step.prototype_sentence}</q></span>
+      <span class="step-said"><span class="step-number">{place + 1}</span>{step.text}{step.unfamiliar && <span class="tag">unfamiliar</span>}</span>
+      <span class="step-like">{likeWords(step)} <q>{step.prototype_sentence}</q></span>
+      {families && <span class="step-family"><span class="soft">prototype {step.prototype}</span> {step.headline}</span>}
       <span class="step-so-far"><span class="soft">so far</span> “{so.label}” {percent(so.value)}</span>
       {blamed && <span class="step-blame">most to blame</span>}
       {hint && <span class="unseen">{hint}</span>}
@@ -34,7 +37,7 @@ export function StepRow({ step, place, scale, selected, blamed, select, activate
   );
   return (
     <li
-      class={`step hue-${says.hue} ${selected ? "selected" : ""} ${blamed ? "blamed" : ""}`}
+      class={`step hue-${says.hue} ${selected ? "selected" : ""} ${blamed ? "blamed" : ""} ${step.unfamiliar ? "unfamiliar" : ""}`}
       onPointerEnter={(event) => event.pointerType === "mouse" && select?.()}
     >
       {select ? (
