@@ -93,6 +93,10 @@ class Running:
         items = self.get("/prototypes/page", sort="id", **params).json()["items"]
         return [item["id"] for item in items]
 
+    def members(self, prototype: int, **params: Any) -> list[int]:
+        items = self.get(f"/prototypes/{prototype}/members", **params).json()["items"]
+        return [item["id"] for item in items]
+
     def edit(self, **edits: Any) -> dict[str, Any]:
         answer = self.post("/draft/edits", edits)
         assert answer.status_code == 200, answer.text

@@ -28,13 +28,14 @@ PATIENCE = 60_000  # milliseconds, on a machine that does other things as well
 
 
 @pytest.fixture(scope="module")
-def model(tiny_bert_folder, reviews, quick, tmp_path_factory):
-    """A tiny model whose training texts hold markup."""
-    folder: Path = tmp_path_factory.mktemp("models") / "hotel"
+def models(tiny_bert_folder, reviews, quick, single, tmp_path_factory):
+    """Tiny models whose training texts hold markup; the inn's prototypes are single sentences."""
+    folder: Path = tmp_path_factory.mktemp("models")
     texts = [f"{text} {EVIL}" for text in reviews.texts]
-    settings = replace(quick, min_prototypes=4)
-    classifier = ProtoryNetClassifier(str(tiny_bert_folder), settings=settings, device="cpu")
-    classifier.fit(texts, reviews.labels).save(folder)
+    for name, kind in {"hotel": quick, "inn": single}.items():
+        settings = replace(kind, min_prototypes=4)
+        classifier = ProtoryNetClassifier(str(tiny_bert_folder), settings=settings, device="cpu")
+        classifier.fit(texts, reviews.labels).save(folder / name)
     return folder
 
 
@@ -81,19 +82,18 @@ def served(**options: Any) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def address(model, table, tmp_path_factory):
-    """A server that tests only read from; it serves the model under two names."""
-    folder = tmp_path_factory.mktemp("served")
-    models = {name: Path(shutil.copytree(model, folder / name)) for name in ("hotel", "inn")}
-    with served(models=models, data=table) as url:
+def address(models, table, tmp_path_factory):
+    """A server that tests only read from."""
+    folder = shutil.copytree(models, tmp_path_factory.mktemp("served") / "models")
+    with served(models={name: folder / name for name in ("hotel", "inn")}, data=table) as url:
         yield url
 
 
 @pytest.fixture
-def own_address(model, table, tmp_path):
+def own_address(models, table, tmp_path):
     """A server of the test's own, to edit."""
-    own = Path(shutil.copytree(model, tmp_path / "hotel"))
-    with served(models={"hotel": own}, data=table) as url:
+    own = shutil.copytree(models, tmp_path / "models")
+    with served(models={name: own / name for name in ("hotel", "inn")}, data=table) as url:
         yield url
 
 
@@ -179,10 +179,15 @@ def look(browser, address, request):
         yield found
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*(f"{name}/hotel" for name in PAGES), "prototypes/inn"])
 def test_every_page_is_open_to_everyone_and_fits_its_window(look, name):
-    page = look.open(f"{name}/hotel")
-    if name == "prototypes":
+    page = look.open(name)
+    if name == "prototypes/hotel":
+        page.locator(".family-title button").first.click()
+        page.locator(".member input").first.check()
+        page.get_by_role("button", name="Your sentences like it").first.click()
+        page.wait_for_selector(".near li")
+    elif name == "prototypes/inn":
         page.locator(".row-body").first.click()
         page.wait_for_selector(".near li")
     look.settle()
@@ -209,6 +214,7 @@ def test_reading_draws_the_line_and_shows_each_sentence_beside_its_prototype(vis
     card = page.locator(".card")
     expect(card).to_contain_text("The bed was broken.")
     expect(card).to_contain_text("Left out")
+    expect(page.locator(".step-family").nth(1)).to_contain_text("prototype")
     page.get_by_label("Mark the words that make them alike").check()
     page.wait_for_selector(".card mark")
 
@@ -288,7 +294,7 @@ def test_a_reading_is_saved_as_a_harmless_page_and_as_a_picture(visitor, browser
 
 
 def test_a_prototype_is_renamed_another_dropped_and_the_model_published(editor):
-    page = editor.open("prototypes/hotel")
+    page = editor.open("prototypes/inn")
     count = page.locator(".row").count()
     page.get_by_label("Search").fill("no such words anywhere")
     page.get_by_text("No prototype holds these words.").wait_for()
@@ -325,16 +331,47 @@ def test_a_prototype_is_renamed_another_dropped_and_the_model_published(editor):
 
 def test_a_prototype_is_merged_into_another_which_keeps_its_id(editor):
     page = editor.open("prototypes/hotel")
-    ids = sorted(page.locator(".row-id").all_inner_texts(), key=int)
+    names = page.locator(".family-tags > .soft")
+    ids = sorted((name.split()[-1] for name in names.all_inner_texts()), key=int)
     page.get_by_label("Sort by").select_option("id")
-    expect(page.locator(".row-id")).to_have_text(ids)
+    expect(names).to_have_text([f"Prototype {number}" for number in ids])
     others = ids[1:]
-    page.locator(".row-body").first.click()
+    page.locator(".family-title button").first.click()
     page.get_by_label("Merge into").select_option(others[-1])
     page.get_by_role("button", name="Merge", exact=True).click()
-    expect(page.locator(".row-id")).to_have_text(others)
-    kept = page.locator(".row", has_text="others merged into it")
-    expect(kept.locator(".row-id")).to_have_text(others[-1])
+    expect(names).to_have_text([f"Prototype {number}" for number in others])
+    kept = page.locator(".family", has_text="others merged into it")
+    expect(kept).to_contain_text(f"Prototype {others[-1]}")
+
+
+def test_the_sentences_of_a_prototype_are_searched_added_moved_split_off_and_dropped(editor):
+    page = editor.open("prototypes/hotel")
+    sizes = [int(size) for size in re.findall(r"Its (\d+) sentences", page.inner_text("main"))]
+    large = page.locator(".family", has_text=f"Its {max(sizes)} sentences").first
+    large.locator(".family-title button").click()
+    large.locator(".member").first.wait_for()
+    number = large.locator(".family-tags > .soft").inner_text()
+    card = page.locator(".family").filter(has=page.get_by_text(number, exact=True))
+
+    def count(size: int) -> None:
+        expect(card.locator(".family-facts")).to_contain_text(f"Its {size} sentence")
+        editor.settle()
+
+    for word in ("bed", "pool", "lobby"):
+        card.get_by_label("Add a sentence").fill(f"The town has a {word}.")
+        card.get_by_role("button", name="Add", exact=True).click()
+        page.locator(".changes li", has_text=f"has a {word}").wait_for()
+    count(max(sizes) + 3)
+    card.get_by_label("Search its sentences").fill("town has")
+    for size, action in enumerate(("Make them a new prototype", "Drop them", "Move")):
+        expect(card.locator(".member")).to_have_count(3 - size)
+        card.locator(".member input").first.check()
+        if action == "Move":
+            card.get_by_label("Move to").select_option(index=1)
+        card.get_by_role("button", name=action, exact=True).click()
+        count(max(sizes) + 2 - size)
+    page.get_by_role("button", name="Undo").click()
+    count(max(sizes) + 1)
 
 
 def test_a_text_walks_through_the_chart_step_by_step(visitor):
@@ -412,11 +449,11 @@ def test_another_model_is_chosen_by_name(visitor):
 
 
 def test_a_key_is_asked_for_once_and_what_it_does_not_allow_is_said(
-    browser, model, table, tmp_path
+    browser, models, table, tmp_path
 ):
     from protorynet.server import KeyFile
 
-    own = Path(shutil.copytree(model, tmp_path / "hotel"))
+    own = Path(shutil.copytree(models / "hotel", tmp_path / "hotel"))
     secret, _ = KeyFile(tmp_path / "keys.json").create("predict")
     with served(models={"hotel": own}, data=table, keys=tmp_path / "keys.json") as address:
         visitor = Visitor(browser, address)
@@ -431,7 +468,7 @@ def test_a_key_is_asked_for_once_and_what_it_does_not_allow_is_said(
         assert page.evaluate("Object.keys(localStorage).length") == 0
         assert not any(secret in url for url in visitor.asked)
         page.get_by_role("link", name="Prototypes").click()
-        page.locator(".row-body").first.click()
+        page.locator(".family-title button").first.click()
         page.get_by_role("button", name="Drop this prototype").click()
         page.get_by_role("alert").get_by_text("edit").first.wait_for()
         visitor.context.close()

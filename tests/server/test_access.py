@@ -18,7 +18,8 @@ from server_scene import TEXTS, error_code, running, serving
 
 READING = """
 GET /documents, GET /documents/{row}, GET /prototypes/page, GET /prototypes/{prototype}/nearest,
-GET /draft, GET /draft/comparison, GET /versions, GET /mistakes, GET /mistakes.csv,
+GET /prototypes/{prototype}/members, GET /draft, GET /draft/comparison, GET /versions,
+GET /mistakes, GET /mistakes.csv,
 GET /mistakes/{row}, GET /trust, POST /batches, POST /batches/preview, GET /batches/{batch},
 GET /batches/{batch}/result.csv, GET /batches/{batch}/result.parquet,
 GET /batches/{batch}/overview, DELETE /batches/{batch}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import warnings
 from typing import Any
@@ -45,7 +46,13 @@ def test_explanations_are_those_that_the_command_prints(server, classifier, word
 
 
 def test_prototypes_automata_and_card_are_those_of_the_classifier(server, classifier):
-    assert server.get("/prototypes").json() == classifier.prototypes_.to_dict()
+    given = server.get("/prototypes", members=100).json()["prototypes"]
+    for item, own in zip(given, classifier.prototypes_.to_dict()["prototypes"], strict=True):
+        assert json.loads(json.dumps(own)).items() <= item.items()
+        assert item["n_members"] == len(own["members"])
+    few = server.get("/prototypes", members=1).json()["prototypes"]
+    assert [item["members"] for item in few] == [item["members"][:1] for item in given]
+    assert server.get("").json()["n_members"] == sum(item["n_members"] for item in given)
     automaton = server.get("/automaton", label="good").json()
     assert automaton == classifier.automaton("good").to_dict()
     card = server.get("/card")

@@ -154,6 +154,13 @@ def test_the_overview_counts_the_documents_of_each_prototype(reading, batch, cla
     shown = [top for item in found["prototypes"] for top in item["top"]]
     assert shown
     assert all(top["sentence"] in ROWS[top["row"]]["complaint"] for top in shown)
+    like = classifier.read([top["sentence"] for top in shown]).members
+    members = [classifier.prototypes_.members[position].sentence for position in like]
+    assert [top["member_sentence"] for top in shown] == members
+    similar = classifier.read(FILLED).similarities
+    strange = int((similar < classifier.model_.familiar).sum())
+    assert (found["n_unfamiliar"], found["sentences"]) == (strange, [len(similar)])
+    assert found["unfamiliar"] == [strange]
 
 
 @pytest.mark.parametrize(

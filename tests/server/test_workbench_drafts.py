@@ -38,6 +38,9 @@ def test_a_draft_does_not_touch_the_published_model(bench, own_hotel):
 
 def test_the_prototypes_of_the_draft_are_listed_when_asked_for(bench):
     first, second, third, *_ = bench.ids()
+    if more := bench.members(third)[1:]:  # only one that stands alone can be replaced
+        bench.edit(drop_members=more)
+        bench.post("/draft/publish")
     bench.edit(drop=[first], rename={str(second): "<b>room</b>"}, replace={str(third): "The bed."})
     answer = bench.get("/prototypes/page", draft=True, sort="id").json()
     items = {item["id"]: item for item in answer["items"]}
@@ -56,6 +59,31 @@ def test_a_merge_keeps_the_first_id_given_as_on_the_command_line(bench, classifi
     own = copy.copy(classifier)
     own.edit(merge=[[third, first, second]])
     assert sorted(own.prototypes_.ids.tolist()) == [third, *others]
+
+
+def test_members_are_moved_split_off_dropped_and_added(bench):
+    items = bench.get("/prototypes/page").json()["items"]
+    large, other, *_ = bench.ids()
+    before = bench.members(large)
+    typed = [f"The town has a {word}." for word in ("bed", "pool", "lobby")]
+    bench.edit(add=[{"prototype": large, "sentence": sentence} for sentence in typed])
+    first, second, third = sorted(set(bench.members(large, draft=True)) - set(before))
+    assert set(bench.members(large, draft=True, search="town has")) == {first, second, third}
+    bench.edit(move={str(first): other}, drop_members=[second])
+    found = bench.edit(split=[[third]])
+    n_members = sum(item["n_members"] for item in items) + 2
+    assert (found["n_prototypes"], found["n_members"]) == (len(items) + 1, n_members)
+    edited = bench.get("/prototypes/page", draft=True).json()["items"]
+    changed = {item["id"]: item["changed"] for item in edited}
+    new = max(changed)
+    assert (changed[large], changed[other], changed[new]) == (None, "regrouped", "new")
+    assert (bench.members(large, draft=True), bench.members(new, draft=True)) == (before, [third])
+    assert first in bench.members(other, draft=True)
+    near = bench.computed(f"/prototypes/{new}/nearest", member=third, draft=True).json()
+    assert {item["member"] for item in near["items"]} <= {third}
+    for _ in range(3):
+        bench.post("/draft/undo")
+    assert bench.get("/prototypes/page", draft=True).json()["items"] == items
 
 
 def test_undo_brings_back_what_was_there(bench):
@@ -77,6 +105,8 @@ def test_only_the_drafts_own_edits_can_be_undone_or_published(bench):
 
 def test_an_edit_that_cannot_be_made_is_refused(reading):
     known = str(reading.ids()[0])
+    items = reading.get("/prototypes/page").json()["items"]
+    large = max(items, key=lambda item: item["n_members"])
     bodies: list[Any] = [
         {},
         {"drop": [9999]},
@@ -88,6 +118,14 @@ def test_an_edit_that_cannot_be_made_is_refused(reading):
         {"rename": {known: "a" * 81}},
         {"rename": {known: "a\u0000"}},
         {"remove": [int(known)]},
+        {"replace": {str(large["id"]): "The bed."}},
+        {"move": {"9999": int(known)}},
+        {"move": {str(large["members"][0]["id"]): 9999}},
+        {"split": [[]]},
+        {"split": [[9999]]},
+        {"drop_members": [9999]},
+        {"add": [{"prototype": int(known), "sentence": ""}]},
+        {"add": [[int(known), "The bed."]]},
         [],
     ]
     for body in bodies:

@@ -36,6 +36,8 @@ def test_a_document_is_shown_whole_with_its_reasons(reading):
         ("/documents/x", "invalid_request"),
         ("/documents?size=0", "invalid_request"),
         ("/prototypes/9999/nearest", "unknown_prototype"),
+        ("/prototypes/9999/members", "unknown_prototype"),
+        ("/prototypes/1/nearest?member=9999", "unknown_member"),
         ("/prototypes/page?sort=score:ugly", "bad_sort"),
         ("/prototypes/page?sort=price", "bad_sort"),
         ("/prototypes/page?sort=usage:good", "bad_sort"),
@@ -74,6 +76,34 @@ def test_prototypes_are_listed_by_usage_and_found_by_their_words(reading, classi
     first = answer["items"][0]
     found = reading.get("/prototypes/page", search=first["sentence"].upper()).json()
     assert first["id"] in [item["id"] for item in found["items"]]
+    large = max(classifier.prototypes_, key=lambda item: len(item.members))
+    rare = large.members[-1]
+    items = reading.get("/prototypes/page", search=rare.sentence).json()["items"]
+    (found,) = [item for item in items if item["id"] == large.id]
+    assert [member["id"] for member in found["members"]] == [rare.id]
+    assert (found["n_members"], found["spread"]) == (len(large.members), large.spread)
+
+
+def test_all_members_of_a_prototype_come_in_pages_and_by_words(reading, classifier):
+    large = max(classifier.prototypes_, key=lambda item: len(item.members))
+    path = f"/prototypes/{large.id}/members"
+    pages = [reading.get(path, page=page, size=2).json() for page in (1, 2)]
+    assert {page["total"] for page in pages} == {len(large.members)}
+    listed = [member["id"] for page in pages for member in page["items"]]
+    by_usage = sorted(large.members, key=lambda member: (-member.usage, member.id))
+    assert listed == [member.id for member in by_usage[:4]]
+    found = reading.get(path, search=large.members[0].sentence.upper()).json()["items"]
+    assert large.members[0].sentence in [member["sentence"] for member in found]
+
+
+def test_the_nearest_sentences_of_a_member_are_matched_to_it(reading, classifier):
+    large = max(classifier.prototypes_, key=lambda item: len(item.members))
+    member = max(large.members, key=lambda each: each.usage)
+    found = reading.computed(f"/prototypes/{large.id}/nearest", member=member.id).json()
+    assert found["sentence"] == member.sentence
+    assert {item["member"] for item in found["items"]} == {member.id}
+    like = classifier.read([item["text"] for item in found["items"]]).members
+    assert {classifier.prototypes_.members[position].id for position in like} == {member.id}
 
 
 @pytest.mark.parametrize("sort", ["score:good", "rate:good", "-score:good", "-rate:good"])
@@ -108,6 +138,8 @@ def test_mistakes_are_what_the_model_gets_wrong(reading):
     assert error_code(reading.get(f"/mistakes/{right}")) == "no_mistake"
     assert found["n_documents"] == 44
     assert found["n_mistakes"] == found["total"] == len(wrong)
+    choices = [choice["id"] for choice in found["filters"]["prototypes"]]
+    assert len(set(choices)) == len(choices)
     sure = [item["confidence"] for item in found["items"]]
     assert sure == sorted(sure, reverse=True)
     for item in found["items"]:

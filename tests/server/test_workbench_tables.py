@@ -83,7 +83,7 @@ def test_a_model_of_several_labels_has_mistakes_and_versions(
     table.write_text("".join(json.dumps({"text": t, "label": each}) + "\n" for t, each in lines))
     with serving(tmp_path / "hotel", data=table) as bench:
         assert bench.computed("/mistakes").json()["n_documents"] > 0
-        bench.edit(replace={str(bench.ids()[0]): "The bed was broken."})
+        bench.edit(add=[{"prototype": bench.ids()[0], "sentence": "The shower ran cold."}])
         assert bench.computed("/draft/comparison").json()["n_documents"] > 0
         assert bench.wait(bench.post("/draft/retrain").json()["job"])["state"] == "done"
         assert bench.post("/draft/publish").json()["number"] == 2
@@ -124,10 +124,10 @@ def test_batches_edits_and_predictions_do_not_disturb_each_other(bench):
     statuses: list[int] = []
     with ThreadPoolExecutor(1) as threads:
         sending = threads.submit(bench.send_table, content, "t.csv", text="text")
-        number = str(bench.ids()[0])
+        number = bench.ids()[0]
         while not sending.done():
-            sentence = f"The bed was broken {len(statuses)} times."
-            answer = bench.post("/draft/edits", {"replace": {number: sentence}})
+            name = {str(number): f"name {len(statuses)}"}
+            answer = bench.post("/draft/edits", {"rename": name})
             statuses += [answer.status_code, bench.explain(TEXTS).status_code]
     assert set(statuses) == {200}
     assert sending.result()["n_documents"] == 120
