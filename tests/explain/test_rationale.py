@@ -36,13 +36,13 @@ def similarity(clf: Classifier, encoder: Any, text: str, other: str) -> float:
     return float(np.exp(-(one - two).norm().item() / clf.model_.settings.psi_squared))
 
 
-def explain_match(model: Any, encode: Any, sentence: str, prototype_id: int) -> Rationale:
-    (why,) = explain_matches(model, encode, [(sentence, prototype_id)])
+def explain_match(model: Any, encode: Any, sentence: str, member_id: int) -> Rationale:
+    (why,) = explain_matches(model, encode, [(sentence, member_id)])
     return why
 
 
 def test_an_effect_is_the_similarity_with_the_word_minus_without_in_either_sentence(clf, encoder):
-    prototype = clf.prototypes_[0]
+    prototype = clf.prototypes_.members[0]
     why = explain_match(clf.model_, encoder.encode, SENTENCE, prototype.id)
     whole = similarity(clf, encoder, SENTENCE, prototype.sentence)
     assert why.similarity == pytest.approx(whole, abs=1e-5)
@@ -56,7 +56,7 @@ def test_an_effect_is_the_similarity_with_the_word_minus_without_in_either_sente
 
 def test_many_matches_are_encoded_in_one_call_and_each_text_once(clf, encoder):
     counting = Counting(encoder)
-    first, second = clf.prototypes_[0].id, clf.prototypes_[1].id
+    first, second = (member.id for member in clf.prototypes_.members[:2])
     matches = [(SENTENCE, first), (SENTENCE, second), ("Clean!", first), (SENTENCE, first)]
     found = explain_matches(clf.model_, counting.encode, matches)
     (texts,) = counting.calls
@@ -71,7 +71,7 @@ def test_many_matches_are_encoded_in_one_call_and_each_text_once(clf, encoder):
 def test_the_words_of_a_long_sentence_are_left_out_in_groups(clf, encoder):
     long = " ".join(f"word{n}" for n in range(1000))
     counting = Counting(encoder)
-    why = explain_match(clf.model_, counting.encode, long, clf.prototypes_[0].id)
+    why = explain_match(clf.model_, counting.encode, long, clf.prototypes_.members[0].id)
     assert len(why.words) == 40
     assert " ".join(word.text for word in why.words) == long
     assert len(counting.calls[0]) <= 82
@@ -80,7 +80,7 @@ def test_the_words_of_a_long_sentence_are_left_out_in_groups(clf, encoder):
 def test_a_model_of_the_papers_splitter_reads_words_as_it_reads_sentences(clf, encoder):
     counting = Counting(encoder)
     model = replace(clf.model_, splitter="paper")
-    why = explain_match(model, counting.encode, "It WAS, clean!", clf.prototypes_[0].id)
+    why = explain_match(model, counting.encode, "It WAS, clean!", clf.prototypes_.members[0].id)
     assert [word.text for word in why.words] == ["It", "WAS", "clean"]
     assert {"it was clean", "was clean", "it clean", "it was"} <= set(counting.calls[0])
 
@@ -97,18 +97,16 @@ def test_a_word_left_out_leaves_no_gap_and_the_only_word_nothing_alike(clf, enco
 
 
 @pytest.mark.parametrize(
-    ("text", "prototype", "message"),
+    ("text", "member", "message"),
     [
-        (SENTENCE, 999, "no prototype 999; its ids are 1, 2"),
+        (SENTENCE, 999, "no member 999; the ids are 1, 2"),
         ("", 1, "expected a text with words"),
         ("  \n", 1, "expected a text with words"),
     ],
 )
-def test_an_unknown_prototype_or_a_text_without_words_is_refused(
-    clf, encoder, text, prototype, message
-):
+def test_an_unknown_member_or_a_text_without_words_is_refused(clf, encoder, text, member, message):
     with pytest.raises(InputError, match=message):
-        explain_matches(clf.model_, encoder.encode, [(text, prototype)])
+        explain_matches(clf.model_, encoder.encode, [(text, member)])
 
 
 def test_explanations_carry_the_words_of_their_matches(clf, encoder, unseen_reviews):
@@ -117,7 +115,11 @@ def test_explanations_carry_the_words_of_their_matches(clf, encoder, unseen_revi
         assert after.has_words
         assert not before.has_words
         for step in after.sentences:
-            why = explain_match(clf.model_, encoder.encode, step.text, step.prototype)
+            why = explain_match(clf.model_, encoder.encode, step.text, step.member)
+            assert (why.prototype, why.prototype_sentence) == (
+                step.prototype,
+                step.prototype_sentence,
+            )
             assert step.similarity == pytest.approx(why.similarity, abs=1e-6)
             assert [word.text for word in step.words] == [word.text for word in why.words]
             assert [word.effect for word in step.prototype_words] == pytest.approx(

@@ -32,7 +32,7 @@ def check_same(classifier: Any, folder: Path, documents: list[Any], **how: Any) 
         predictor.read(documents)
         for predictor in (open_predictor(folder, cache=False, **how), classifier)
     )
-    for name in ("filled", "lengths", "prototypes"):
+    for name in ("filled", "lengths", "prototypes", "members"):
         assert np.array_equal(getattr(mine, name), getattr(theirs, name))
     np.testing.assert_allclose(mine.probabilities, theirs.probabilities, atol=1e-5, rtol=0)
 
@@ -48,7 +48,12 @@ def test_several_labels_and_a_tuned_encoder_survive_the_export(
     pairs = zip(reviews.texts, reviews.labels, strict=True)
     sets = [(label, "pool") if "pool" in text else (label,) for text, label in pairs]
     tuned = quick.replace(encoder_training="full")
-    for name, settings, labels in (("sets", quick, sets), ("tuned", tuned, None)):
+    single = quick.replace(members=1)
+    for name, settings, labels in (
+        ("sets", quick, sets),
+        ("tuned", tuned, None),
+        ("single", single, None),
+    ):
         classifier = fitted(tiny_bert_folder, reviews, settings, labels)
         export_onnx(classifier.predictor, tmp_path / name)
         check_same(classifier, tmp_path / name, unseen_reviews.texts)

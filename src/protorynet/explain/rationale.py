@@ -41,33 +41,36 @@ _MOST_WORDS = 40  # of one text; the words of a longer one are left out in group
 def explain_matches(
     model: Model, encode: Encode, matches: Sequence[tuple[str, int]]
 ) -> list[Rationale]:
-    """Find the words that make sentences and prototypes alike.
+    """Find the words that make sentences and members of prototypes alike.
 
-    Each word in turn is left out of the sentence, and of the prototype's sentence, and what
-    remains is compared again. So the effects are the model's own, whatever the encoder; they need
-    not add up, since words that say the same can each be spared. All texts go through the encoder
-    in one call, each distinct one once.
+    Each word in turn is left out of the sentence, and of the member's sentence, and what remains
+    is compared again. So the effects are the model's own, whatever the encoder; they need not add
+    up, since words that say the same can each be spared. All texts go through the encoder in one
+    call, each distinct one once.
 
     Parameters
     ----------
     model, encode
         The model, and its encoder's function from texts to vectors.
     matches
-        Pairs of a text that holds more than space and the id of one of the model's prototypes.
+        Pairs of a text that holds more than space and the id of a member of a prototype; where
+        every prototype is one sentence, that is the prototype's own.
     """
-    positions = {item.id: position for position, item in enumerate(model.prototypes)}
-    for sentence, prototype_id in matches:
-        _check(model, sentence, prototype_id, positions)
-    pairs = [(sentence, model.prototypes[positions[number]]) for sentence, number in matches]
-    space = _Space(model, encode, [text for one, other in pairs for text in (one, other.sentence)])
+    members = model.prototypes.members
+    positions = {member.id: position for position, member in enumerate(members)}
+    for sentence, member_id in matches:
+        _check(model, sentence, member_id, positions)
+    pairs = [(sentence, positions[number]) for sentence, number in matches]
+    texts = [text for one, other in pairs for text in (one, members[other].sentence)]
+    space, owners = _Space(model, encode, texts), model.network.families.tolist()
     found = []
-    for sentence, prototype in pairs:
-        own = model.network.members[positions[prototype.id]]
-        likeness, words = space.effects(sentence, own)
+    for sentence, position in pairs:
+        shown, prototype = members[position].sentence, model.prototypes[owners[position]]
+        likeness, words = space.effects(sentence, model.network.members[position])
         # The paper's variant shows sentences that are only near its prototypes, so the effects
         # of their words are measured from the sentence shown.
-        _, others = space.effects(prototype.sentence, space.point(sentence))
-        found.append(Rationale(sentence, prototype.id, prototype.sentence, likeness, words, others))
+        _, others = space.effects(shown, space.point(sentence))
+        found.append(Rationale(sentence, prototype.id, shown, likeness, words, others))
     return found
 
 
@@ -81,11 +84,11 @@ def explain_words(
             "sentence like its prototype. Explain without words."
         )
     steps = [step for explanation in explanations for step in explanation.sentences]
-    matches = list(dict.fromkeys((step.text, step.prototype) for step in steps))
+    matches = list(dict.fromkeys((step.text, step.member) for step in steps))
     found = dict(zip(matches, explain_matches(model, encoder.encode, matches), strict=True))
     explained = []
     for explanation in explanations:
-        reasons = [found[step.text, step.prototype] for step in explanation.sentences]
+        reasons = [found[step.text, step.member] for step in explanation.sentences]
         sentences = tuple(
             replace(step, words=why.words, prototype_words=why.prototype_words)
             for step, why in zip(explanation.sentences, reasons, strict=True)
@@ -136,13 +139,13 @@ def _read(model: Model, text: str) -> str:
     return paper_reading(text) if model.splitter == "paper" else text
 
 
-def _check(model: Model, sentence: str, prototype_id: int, positions: dict[int, int]) -> None:
+def _check(model: Model, sentence: str, member_id: int, positions: dict[int, int]) -> None:
     if not isinstance(sentence, str) or not _read(model, sentence).strip():
         raise InputError(f"the sentence to explain is {sentence!r}; expected a text with words.")
-    if prototype_id not in positions:
+    if member_id not in positions:
         known = ", ".join(str(number) for number in sorted(positions)[:8])
         raise InputError(
-            f"the model has no prototype {prototype_id!r}; its ids are {known}"
+            f"the model has no member {member_id!r}; the ids are {known}"
             f"{', …' if len(positions) > 8 else ''}."
         )
 
