@@ -121,7 +121,7 @@ def test_a_prototype_of_one_text_misleads_unless_it_shows_that_text(replied):
 def test_members_that_should_not_stand_for_others_are_named_with_the_reason(replied):
     first, second, *others = replied.model.prototypes
     # One member more stands in both splits.
-    shared = "My aunt came from Leeds on Monday with 7 bags and 3 cats."
+    shared = "Nobody had told us that the ferry would leave before we had even paid."
     more = replace(others[-1].members[0], id=10**6, sentence=shared)
     last = replace(others[-1], members=(*others[-1].members, more))
     prototypes = Prototypes((first, second, *others[:-1], last), replied.model.prototypes.classes)
@@ -132,10 +132,10 @@ def test_members_that_should_not_stand_for_others_are_named_with_the_reason(repl
     (finding,) = member_findings(corpus, set())
     named = {example["member"]: example for example in finding.evidence["examples"]}
     assert named[first.members[0].id]["reason"] == "copied"
-    assert named[first.members[0].id]["repeated"][0].startswith("We thank every guest")
     assert named[10**6]["reason"] == "in test"
     (finding,) = member_findings(corpus, {number})
     assert finding.evidence["n_members"]["gives the answer away"] == 1
+    assert finding.evidence["examples"][0]["repeated"][0].startswith("We thank every guest")
     assert "--drop-member" in finding.message
     single = tuple(replace(item, members=item.members[:1]) for item in replied.model.prototypes)
     model = replace(replied.model, prototypes=Prototypes(single, prototypes.classes))

@@ -15,8 +15,9 @@ _MOST_OF_THEM = 0.5
 _ONE_SOURCE = 0.8
 _NOTABLE_SHARE = 0.01
 _SHOWN = 50
+_TELLING = "gives the answer away"
 _REASONS = {
-    "gives the answer away": "{} for a text that gives the answer away",
+    _TELLING: "{} for a text that gives the answer away",
     "copied": "{} for passages copied from text to text",
     "one source": "{} for the sentences of one document",
     "in test": "{} in the test data word for word",
@@ -58,7 +59,7 @@ def member_findings(corpus: AuditCorpus, telling: set[int]) -> list[Finding]:
             "text": quote(prototypes.members[at].sentence),
             "reason": reasons[at],
             "times": int(uses[at]),
-            "repeated": _most_frequent(corpus, at),
+            "repeated": _most_frequent(corpus, at) if reasons[at] == _TELLING else [],
         }
         for at in ordered[:_SHOWN]
     ]
@@ -82,8 +83,7 @@ def _find_reasons(corpus: AuditCorpus, telling: set[int]) -> dict[int, str]:
     unique = (corpus.words.lengths >= PASSAGE_WORDS) & ~corpus.formulas
     tested = np.unique(corpus.same_sentence[corpus.in_test])
     found = {
-        "gives the answer away": enough
-        & (share(np.isin(corpus.same_sentence, list(telling))) >= _MOST_OF_THEM),
+        _TELLING: enough & (share(np.isin(corpus.same_sentence, list(telling))) >= _MOST_OF_THEM),
         "copied": (is_known & corpus.passages[own])
         | (enough & (share(corpus.passages) >= _MOST_OF_THEM)),
         "one source": enough & (_largest_source(corpus, count) >= _ONE_SOURCE * uses),
