@@ -42,12 +42,13 @@ def explain_match(model: Any, encode: Any, sentence: str, member_id: int) -> Rat
 
 
 def test_an_effect_is_the_similarity_with_the_word_minus_without_in_either_sentence(clf, encoder):
-    prototype = clf.prototypes_.members[0]
-    why = explain_match(clf.model_, encoder.encode, SENTENCE, prototype.id)
-    whole = similarity(clf, encoder, SENTENCE, prototype.sentence)
+    member = clf.prototypes_[-1].members[-1]
+    why = explain_match(clf.model_, encoder.encode, SENTENCE, member.id)
+    assert why.headline == clf.prototypes_[-1].sentence
+    whole = similarity(clf, encoder, SENTENCE, member.sentence)
     assert why.similarity == pytest.approx(whole, abs=1e-5)
-    sides = ((why.words, SENTENCE, prototype.sentence),)
-    sides += ((why.prototype_words, prototype.sentence, SENTENCE),)
+    sides = ((why.words, SENTENCE, member.sentence),)
+    sides += ((why.prototype_words, member.sentence, SENTENCE),)
     for words, text, other in sides:
         for word in words:
             less = similarity(clf, encoder, text[: word.start] + text[word.end :], other)
@@ -99,7 +100,7 @@ def test_a_word_left_out_leaves_no_gap_and_the_only_word_nothing_alike(clf, enco
 @pytest.mark.parametrize(
     ("text", "member", "message"),
     [
-        (SENTENCE, 999, "no member 999; the ids are 1, 2"),
+        (SENTENCE, 9999, "no member 9999; the ids are "),
         ("", 1, "expected a text with words"),
         ("  \n", 1, "expected a text with words"),
     ],
@@ -116,10 +117,6 @@ def test_explanations_carry_the_words_of_their_matches(clf, encoder, unseen_revi
         assert not before.has_words
         for step in after.sentences:
             why = explain_match(clf.model_, encoder.encode, step.text, step.member)
-            assert (why.prototype, why.prototype_sentence) == (
-                step.prototype,
-                step.prototype_sentence,
-            )
             assert step.similarity == pytest.approx(why.similarity, abs=1e-6)
             assert [word.text for word in step.words] == [word.text for word in why.words]
             assert [word.effect for word in step.prototype_words] == pytest.approx(

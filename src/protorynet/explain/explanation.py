@@ -47,7 +47,11 @@ class WordEffect:
 
 @dataclass(frozen=True)
 class Rationale:
-    """Why the model finds a sentence like a prototype, word by word, in reading order."""
+    """Why the model finds a sentence like a prototype, word by word, in reading order.
+
+    The prototype's sentence is that of the member compared; the headline is what the prototype is
+    called.
+    """
 
     sentence: str
     prototype: int
@@ -55,6 +59,7 @@ class Rationale:
     similarity: float
     words: tuple[WordEffect, ...]
     prototype_words: tuple[WordEffect, ...]
+    headline: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

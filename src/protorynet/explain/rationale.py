@@ -43,34 +43,35 @@ def explain_matches(
 ) -> list[Rationale]:
     """Find the words that make sentences and members of prototypes alike.
 
-    Each word in turn is left out of the sentence, and of the member's sentence, and what remains
-    is compared again. So the effects are the model's own, whatever the encoder; they need not add
-    up, since words that say the same can each be spared. All texts go through the encoder in one
-    call, each distinct one once.
+    Each word in turn is left out of the sentence, and of the member's sentence, and what
+    remains is compared again. So the effects are the model's own, whatever the encoder; they need
+    not add up, since words that say the same can each be spared. All texts go through the encoder
+    in one call, each distinct one once.
 
     Parameters
     ----------
     model, encode
         The model, and its encoder's function from texts to vectors.
     matches
-        Pairs of a text that holds more than space and the id of a member of a prototype; where
-        every prototype is one sentence, that is the prototype's own.
+        Pairs of a text that holds more than space and the id of a member of one of the prototypes.
     """
-    members = model.prototypes.members
+    members, sizes = model.prototypes.members, model.prototypes.sizes
     positions = {member.id: position for position, member in enumerate(members)}
+    families = [item for item, n in zip(model.prototypes, sizes, strict=True) for _ in range(n)]
     for sentence, member_id in matches:
         _check(model, sentence, member_id, positions)
     pairs = [(sentence, positions[number]) for sentence, number in matches]
     texts = [text for one, other in pairs for text in (one, members[other].sentence)]
-    space, owners = _Space(model, encode, texts), model.network.families.tolist()
+    space = _Space(model, encode, texts)
     found = []
     for sentence, position in pairs:
-        shown, prototype = members[position].sentence, model.prototypes[owners[position]]
+        item, like = families[position], members[position].sentence
         likeness, words = space.effects(sentence, model.network.members[position])
         # The paper's variant shows sentences that are only near its prototypes, so the effects
         # of their words are measured from the sentence shown.
-        _, others = space.effects(shown, space.point(sentence))
-        found.append(Rationale(sentence, prototype.id, shown, likeness, words, others))
+        _, others = space.effects(like, space.point(sentence))
+        headline = item.name or item.sentence
+        found.append(Rationale(sentence, item.id, like, likeness, words, others, headline))
     return found
 
 
@@ -145,7 +146,7 @@ def _check(model: Model, sentence: str, member_id: int, positions: dict[int, int
     if member_id not in positions:
         known = ", ".join(str(number) for number in sorted(positions)[:8])
         raise InputError(
-            f"the model has no member {member_id!r}; the ids are {known}"
+            f"the model's prototypes have no member {member_id!r}; the ids are {known}"
             f"{', …' if len(positions) > 8 else ''}."
         )
 
