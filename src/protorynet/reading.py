@@ -138,6 +138,12 @@ class Reading:
         """Say for each of `k` prototypes whether it is active anywhere."""
         return np.bincount(self.prototypes, minlength=k) > 0
 
+    def unfamiliar(self, familiar: float) -> NDArray[np.float64]:
+        """Return the share of each document's sentences that are less similar to any member."""
+        document = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        counts = np.bincount(document[self.similarities < familiar], minlength=len(self.lengths))
+        return np.asarray(counts / self.lengths)
+
     def with_full_similarity(self) -> Reading:
         """Return the trajectories, not read, with every similarity 1: the prototype ids alone."""
         ones = np.ones_like(self.similarities)

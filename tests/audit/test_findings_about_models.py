@@ -23,6 +23,7 @@ from protorynet import ProtoryNetClassifier
 from protorynet.audit import Finding, audit_model
 from protorynet.audit.audit_corpus import AuditCorpus
 from protorynet.audit.leftovers import WordEvidence
+from protorynet.audit.member_findings import member_findings
 from protorynet.audit.prediction_findings import prediction_findings, unfamiliar_sentences
 from protorynet.audit.prototype_findings import meaning_findings, usage_findings
 from protorynet.errors import InputError
@@ -36,11 +37,15 @@ _REPLY = (
 
 
 def matched(corpus: AuditCorpus, prototypes: Any) -> AuditCorpus:
-    """Return the documents as if each sentence had been matched so, at full similarity."""
+    """Return the documents as if each sentence had been matched so, at full similarity.
+
+    All sentences of a prototype are matched to its first member.
+    """
     prototypes = np.asarray(prototypes, np.int64)
     ones = np.ones(len(prototypes), np.float32)
-    trajectory = replace(corpus.reading, prototypes=prototypes, similarities=ones)
-    return replace(corpus, reading=trajectory)
+    first = np.cumsum([0, *corpus.model.prototypes.sizes])
+    how = {"prototypes": prototypes, "similarities": ones, "members": first[prototypes]}
+    return replace(corpus, reading=replace(corpus.reading, **how))
 
 
 def predicted(corpus: AuditCorpus, good: Any) -> AuditCorpus:
@@ -113,6 +118,30 @@ def test_a_prototype_of_one_text_misleads_unless_it_shows_that_text(replied):
     assert "What is shown" not in finding.message
 
 
+def test_members_that_should_not_stand_for_others_are_named_with_the_reason(replied):
+    first, second, *others = replied.model.prototypes
+    # One member more stands in both splits.
+    shared = "Nobody had told us that the ferry would leave before we had even paid."
+    more = replace(others[-1].members[0], id=10**6, sentence=shared)
+    last = replace(others[-1], members=(*others[-1].members, more))
+    prototypes = Prototypes((first, second, *others[:-1], last), replied.model.prototypes.classes)
+    corpus = replace(replied, model=replace(replied.model, prototypes=prototypes))
+    sentences = [shared, *corpus.sentences[1:-1], shared]
+    corpus = replace(corpus, sentences=sentences)
+    number = int(replied.same_sentence[replied.sentences.index(_REPLY)])
+    (finding,) = member_findings(corpus, set())
+    named = {example["member"]: example for example in finding.evidence["examples"]}
+    assert named[first.members[0].id]["reason"] == "copied"
+    assert named[10**6]["reason"] == "in test"
+    (finding,) = member_findings(corpus, {number})
+    assert finding.evidence["n_members"]["gives the answer away"] == 1
+    assert finding.evidence["examples"][0]["repeated"][0].startswith("We thank every guest")
+    assert "--drop-member" in finding.message
+    single = tuple(replace(item, members=item.members[:1]) for item in replied.model.prototypes)
+    model = replace(replied.model, prototypes=Prototypes(single, prototypes.classes))
+    assert member_findings(replace(replied, model=model), {number}) == []
+
+
 def test_a_prototype_of_one_class_is_told_unless_its_words_say_the_class(corpus):
     travel = np.array([text.startswith("My ") for text in corpus.sentences])
     is_good = corpus.truth[corpus.documents, 1]
@@ -134,6 +163,12 @@ def far_from_all(corpus: AuditCorpus) -> AuditCorpus:
     return replace(corpus, reading=replace(corpus.reading, similarities=similarities))
 
 
+def some_strange(corpus: AuditCorpus) -> AuditCorpus:
+    similarities = np.ones(len(corpus.sentences), np.float32)
+    similarities[np.isin(corpus.documents, np.flatnonzero(corpus.is_test)[:3])] = 0
+    return replace(corpus, reading=replace(corpus.reading, similarities=similarities))
+
+
 def turned(corpus: AuditCorpus) -> AuditCorpus:
     return scored(corpus, [1 - item.scores["good"] for item in corpus.model.prototypes])
 
@@ -150,7 +185,8 @@ def too_sure(corpus: AuditCorpus) -> AuditCorpus:
         (turned, "poor_score_calibration", "warning", {}),
         (lambda c: predicted(c, 0.1), "class_never_predicted", "serious", {"class": "good"}),
         (too_sure, "misplaced_certainty", "warning", {}),
-        (far_from_all, "unfamiliar_sentences", "serious", {}),
+        (far_from_all, "unfamiliar_sentences", "serious", {"n_test_documents": len(TEST)}),
+        (some_strange, "unfamiliar_sentences", "note", {"n_test_documents": 3}),
     ],
 )
 def test_what_makes_a_model_unfit_is_found(corpus, change, kind, severity, evidence):
@@ -199,7 +235,8 @@ def test_order_that_changes_nothing_is_noted():
 
 
 def test_clean_texts_and_a_sound_model_raise_no_alarm():
-    assert {finding.kind for finding in audit_of().findings} <= {"order_not_used"}
+    kinds = {finding.kind for finding in audit_of().findings}
+    assert kinds <= {"order_not_used", "label_suspects"}
     with pytest.raises(InputError, match="no test documents"):
         audit_of(TRAIN, [(" ", "good")])
 

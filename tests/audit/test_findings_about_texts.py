@@ -24,6 +24,7 @@ from protorynet.audit.leftovers import (
     WordEvidence,
     artefact_sentences,
     copied_passages,
+    find_artefacts,
     fixed_sentences,
     sign_findings,
 )
@@ -149,7 +150,7 @@ def test_a_leftover_at_the_end_of_one_class_is_named_with_the_predictions_that_h
 )
 def test_only_what_gives_the_class_away_is_a_leftover(train, expected):
     corpus = corpus_of(train, TEST)
-    found = artefact_sentences(corpus, WordEvidence(corpus))
+    found = artefact_sentences(corpus, find_artefacts(corpus, WordEvidence(corpus)))
     assert [finding.evidence["sentence"] for finding in found] == expected
 
 
@@ -196,7 +197,7 @@ def test_sentences_of_few_documents_are_told_together():
         some = [number for number, (text, label) in enumerate(train) if label == "bad"][:25]
         train = [(f"{t} {ending}.", y) if p in some else (t, y) for p, (t, y) in enumerate(train)]
     corpus = corpus_of(train)
-    (finding,) = artefact_sentences(corpus, WordEvidence(corpus))
+    (finding,) = artefact_sentences(corpus, find_artefacts(corpus, WordEvidence(corpus)))
     assert (finding.kind, finding.evidence["n_sentences"]) == ("telling_sentences", 2)
 
 

@@ -37,6 +37,8 @@ def test_the_known_faults_are_found_and_no_others_made_up(hotel):
     copied = " ".join(text for example in examples for text in example["repeated"])
     assert "We are looking forward to welcome you" in copied
     assert "satisfaction is important to us" in copied
+    examples = only(hotel, "artefact_members").evidence["examples"]
+    assert "More" in examples[0]["repeated"][0]
     evidence = only(hotel, "copied_passages").evidence
     assert 300 < evidence["n_documents"] < 500
     assert any("feedback" in example["text"] for example in evidence["examples"])

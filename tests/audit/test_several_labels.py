@@ -29,7 +29,7 @@ def test_a_suspected_label_is_judged_by_the_class_in_dispute():
         labels.append(has.astype(float))
     truth = np.array(labels)
     sizes = {"n_prototypes": 6, "max_prototypes": 6, "min_prototypes": 6}
-    settings = Settings(epochs=20, retrain_epochs=20, learning_rate=1e-2, **sizes)
+    settings = Settings(members=1, epochs=20, retrain_epochs=20, learning_rate=1e-2, **sizes)
     model = ProtoryNetClassifier(HashingEncoder(), settings=settings, device="cpu", cache=False)
     model.fit(texts, truth)
     only_food = next(row for row in range(300) if truth[row].tolist() == [1, 0])

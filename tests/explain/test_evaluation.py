@@ -20,7 +20,7 @@ NAMES = """
 ids_only_accuracy substitution_agreement prototype_error projection_drop duplicate_prototypes
 semantic_similarity semantic_limit match_quality match_quality_untrained score_calibration
 comprehensiveness sufficiency shuffled_accuracy top_usage usage_perplexity unused_prototypes
-automaton_fidelity automaton_states
+automaton_fidelity automaton_states family_coherence family_spread unfamiliar_sentences score_error
 """
 
 
@@ -47,6 +47,7 @@ def test_accuracy_and_macro_f1_are_those_of_scikit_learn(evaluation, clf, unseen
     assert evaluation.macro_f1 == pytest.approx(f1_score(truth, predicted, average="macro"))
     assert evaluation.n_documents == len(truth)
     assert evaluation.n_prototypes == len(clf.prototypes_)
+    assert evaluation.n_members == sum(clf.prototypes_.sizes) > evaluation.n_prototypes
 
 
 def test_matches_alone_and_the_prototypes_own_sentences_are_read_by_the_model(
@@ -55,8 +56,10 @@ def test_matches_alone_and_the_prototypes_own_sentences_are_read_by_the_model(
     predicted = [label_of(clf, [(k, 1.0) for k, _ in steps]) for steps in trajectories]
     right = np.mean([p == t for p, t in zip(predicted, unseen_reviews.labels, strict=True)])
     assert measure(evaluation, "ids_only_accuracy") == pytest.approx(float(right))
-    shown = [item.sentence for item in clf.prototypes_]
-    replaced = [" ".join(shown[prototype] for prototype, _ in steps) for steps in trajectories]
+    shown = [member.sentence for member in clf.prototypes_.members]
+    matched = clf.read(unseen_reviews.texts)
+    each = np.split(matched.members, matched.offsets[1:-1])
+    replaced = [" ".join(shown[member] for member in members) for members in each]
     same = np.mean(clf.predict(replaced) == clf.predict(unseen_reviews.texts))
     assert measure(evaluation, "substitution_agreement") == pytest.approx(float(same))
     vectors = clf.model_.embed(encoder.encode(shown)).numpy()
@@ -78,6 +81,24 @@ def test_score_calibration_is_the_correlation_of_score_and_class_rate(
     assert measure(evaluation, "score_calibration") == pytest.approx(expected, abs=1e-6)
 
 
+def test_the_members_of_a_prototype_have_rates_that_lie_apart_by_more_than_chance(
+    evaluation, clf, unseen_reviews
+):
+    read = clf.read(unseen_reviews.texts)
+    good = np.repeat([label == "good" for label in unseen_reviews.labels], read.lengths)
+    total, weight = 0.0, 0
+    for member in set(read.members.tolist()):
+        own, family = good[read.members == member], read.prototypes[read.members == member][0]
+        if (n := len(own)) > 1:
+            rate, mean = own.mean(), good[read.prototypes == family].mean()
+            total += n * ((rate - mean) ** 2 - rate * (1 - rate) / (n - 1))
+            weight += n
+    expected = math.sqrt(max(0.0, total / weight))
+    assert measure(evaluation, "family_spread") == pytest.approx(expected)
+    far = float((read.similarities < clf.model_.familiar).mean())
+    assert measure(evaluation, "unfamiliar_sentences") == pytest.approx(far)
+
+
 def test_usage_measures_count_the_sentences_of_each_prototype(evaluation, clf, trajectories):
     prototypes = [prototype for steps in trajectories for prototype, _ in steps]
     shares = [prototypes.count(k) / len(prototypes) for k in range(len(clf.prototypes_))]
@@ -96,6 +117,17 @@ def test_shuffling_keeps_every_sentence_in_its_document(clf, unseen_reviews, eva
     said = clf.model_.labels.decode(clf.model_.read(shuffled).probabilities)
     right = float((said == unseen_reviews.labels).mean())
     assert measure(evaluation, "shuffled_accuracy") == pytest.approx(right)
+
+
+def test_prototypes_of_one_sentence_have_no_measures_of_families(quick, reviews, encoder):
+    clf = Classifier(encoder, settings=quick.replace(members=1), device="cpu", cache=False)
+    clf.fit(reviews.texts, reviews.labels)
+    names = {m.name for m in clf.evaluate(reviews.texts, reviews.labels).measures}
+    assert set(NAMES.split()) - names == {
+        "family_coherence",
+        "family_spread",
+        "unfamiliar_sentences",
+    }
 
 
 def test_measures_that_cannot_be_computed_are_none_and_say_what_they_need(clf, encoder, of_vectors):
@@ -136,7 +168,8 @@ def test_json_has_the_keys_that_other_programs_read_and_the_same_figures_every_t
 ):
     assert clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder) == evaluation
     values = json.loads(json.dumps(evaluation.to_dict()))
-    assert list(values) == ["accuracy", "macro_f1", "n_documents", "n_prototypes", "faithfulness"]
+    counts = ["n_documents", "n_prototypes", "n_members"]
+    assert list(values) == ["accuracy", "macro_f1", *counts, "faithfulness"]
     assert set(values["faithfulness"]) == set(NAMES.split())
     assert all(m.meaning.endswith(".") and len(m.meaning) > 40 for m in evaluation.measures)
 

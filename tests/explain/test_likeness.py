@@ -36,9 +36,9 @@ def values(evaluation: Evaluation) -> dict[str, float]:
 
 
 def cosines(clf: Classifier, encoder: Any, texts: list[str]) -> list[list[float]]:
-    """Return the cosine of each sentence with each prototype's sentence, one pair at a time."""
+    """Return the cosine of each sentence with each member's sentence, one pair at a time."""
     mean = clf.model_.centring.mean.numpy()
-    shown = encoder.encode([item.sentence for item in clf.prototypes_]) - mean
+    shown = encoder.encode([item.sentence for item in clf.prototypes_.members]) - mean
     vectors = encoder.encode(texts) - mean
     return [[float(a @ b / math.sqrt((a @ a) * (b @ b))) for b in shown] for a in vectors]
 
@@ -51,10 +51,10 @@ def check_semantics(
     clf: Classifier, encoder: Any, documents: list[str], found: dict[str, float]
 ) -> None:
     """Compare with means over all sentences, which are few enough to be sampled whole."""
-    prototypes = clf.read(documents).prototypes.tolist()
+    members = clf.read(documents).members.tolist()
     near = cosines(clf, encoder, sentences_of(clf, documents))
-    own = [each[prototype] for each, prototype in zip(near, prototypes, strict=True)]
-    best = [max(each[prototype] for prototype in set(prototypes)) for each in near]
+    own = [each[member] for each, member in zip(near, members, strict=True)]
+    best = [max(each[member] for member in set(members)) for each in near]
     assert found["semantic_similarity"] == pytest.approx(sum(own) / len(own), abs=1e-5)
     assert found["semantic_limit"] == pytest.approx(sum(best) / len(best), abs=1e-5)
 
@@ -100,8 +100,8 @@ def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
     clf, unseen_reviews, encoder
 ):
     texts = sentences_of(clf, unseen_reviews.texts)
-    prototypes = clf.read(unseen_reviews.texts).prototypes.tolist()
-    live = sorted(set(prototypes))
+    members = clf.read(unseen_reviews.texts).members.tolist()
+    live = sorted(set(members))
     opinion = np.random.default_rng(7).random((len(texts), len(live)))
     labelled = clf.labelled(unseen_reviews.texts, unseen_reviews.labels)
     documents = (labelled.sentences, labelled.embeddings, labelled.targets)
@@ -109,7 +109,11 @@ def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
         clf.model_,
         *documents,
         encode=encoder.encode,
-        judge=lambda some, shown: opinion.astype(np.float32),
+        judge=lambda some, shown: (
+            opinion.astype(np.float32)
+            if len(shown) == len(live)
+            else np.zeros((len(some), len(shown)), np.float32)
+        ),
     )
     random = np.random.default_rng(0)
     random.choice(len(texts), len(texts), replace=False)
@@ -118,7 +122,7 @@ def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
     preferred: dict[str, list[bool]] = {"match_quality": [], "match_quality_untrained": []}
     for number in range(len(texts)):
         nearest = max(range(len(live)), key=lambda at: near[number][live[at]])
-        matches = (live.index(prototypes[number]), nearest)
+        matches = (live.index(members[number]), nearest)
         for name, match in zip(preferred, matches, strict=True):
             drawn = sorted(range(len(live)), key=lambda at: order[number][at])
             others = [at for at in drawn if at != match][:2]
@@ -141,7 +145,7 @@ def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
 )
 def test_a_twin_has_the_same_words_or_almost_the_same_vector(clf, sentences, vectors, expected):
     items = tuple(
-        replace(item, sentence=text)
+        replace(item, members=(), sentence=text)
         for item, text in zip(clf.model_.prototypes, sentences, strict=False)
     )
     model = replace(clf.model_, prototypes=replace(clf.model_.prototypes, items=items))

@@ -215,6 +215,18 @@ def test_documents_without_a_sentence_are_named_with_their_files(tmp_path):
         predict_to_stream(stream, ToyPredictor(), io.BytesIO(), ".csv", lambda rows: None)
 
 
+def test_the_share_of_unfamiliar_sentences_is_a_column_unless_the_model_knows_none(monkeypatch):
+    texts = ["Fine. An odd one.", "Quite odd. So odd. Bad.", "Fine."]
+    batch, toy = pa.record_batch({"text": texts}), ToyPredictor()
+    scored = toy.score_batch(batch, text="text")
+    assert scored["unfamiliar"].to_pylist() == [0.5, 0.666667, 0.0]
+    assert toy.count_unfamiliar(scored) == 1
+    monkeypatch.setattr(toy.facts, "familiar", 0.0)
+    named = pa.record_batch({"text": texts, "unfamiliar": ["1", "1", "1"]})
+    assert toy.score_batch(named, text="text").schema.names[:2] == ["text", "unfamiliar"]
+    assert toy.count_unfamiliar(named) == 0
+
+
 @pytest.mark.parametrize("texts", [[], [None, "..."]])
 def test_a_batch_of_which_nothing_is_left_has_all_columns(texts):
     batch = pa.record_batch({"text": pa.array(texts, pa.string()), "n": pa.array(texts)})
@@ -227,7 +239,7 @@ def test_a_batch_of_which_nothing_is_left_has_all_columns(texts):
     ("columns", "error"),
     [
         ({"body": ["a"]}, "no column 'text'"),
-        ({"text": ["a"], "p_bad": [1]}, "'p_bad'"),
+        ({"text": ["a"], "p_bad": [1], "unfamiliar": [0]}, "'p_bad', 'unfamiliar'"),
         ({"text": [1]}, "column 'text' holds int64, not text"),
         ({"text": ["Fine.", "..."]}, "row 1"),
     ],

@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from protorynet import ProtoryNetClassifier
 from protorynet.errors import InputError, ModelFormatError
-from protorynet.inference import open_predictor, read_exported
+from protorynet.inference import export_onnx, open_predictor, read_exported
 from protorynet.records import digest_values
 
 
@@ -30,6 +32,24 @@ def replace_file(folder: Path, name: str, content: bytes) -> None:
     (folder / name).write_bytes(content)
     digest = hashlib.sha256(content).hexdigest()
     rewrite(folder, lambda values: values["sha256"].update({name: digest}))
+
+
+def test_a_folder_of_version_1_is_read_as_ever(reviews, encoder, quick, tmp_path):
+    classifier = ProtoryNetClassifier(encoder, settings=quick.replace(members=1), cache=False)
+    classifier.fit(reviews.texts, reviews.labels)
+    export_onnx(classifier.predictor, tmp_path / "old")
+
+    def as_before(values: Any) -> None:
+        values.update(format_version=1)
+        del values["familiar"]
+        for item in values["prototypes"]:
+            del item["members"], item["words"]
+
+    rewrite(tmp_path / "old", as_before)
+    opened = open_predictor(tmp_path / "old", encoder=encoder, cache=False)
+    assert opened.facts.prototypes.ids.tolist() == classifier.prototypes_.ids.tolist()
+    mine, theirs = opened.read(reviews.texts), classifier.read(reviews.texts)
+    assert np.array_equal(mine.prototypes, theirs.prototypes)
 
 
 def test_what_is_written_is_what_is_read(exported, trained):
@@ -60,7 +80,13 @@ def test_a_description_changed_by_hand_is_refused(own):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda v: v.update(format_version=2), "format_version '2', but this release reads 1"),
+        (lambda v: v.update(format_version=3), "format_version '3', .* reads up to 2"),
+        (lambda v: v.pop("familiar"), "'familiar'"),
+        (lambda v: v.update(familiar=1.5), "familiar 1.5"),
+        (
+            lambda v: v["prototypes"][1].update(members=v["prototypes"][0]["members"]),
+            "members have",
+        ),
         (lambda v: v.update(task="ranking"), "task 'ranking'"),
         (lambda v: v.update(classes=["good", "good"]), "classes"),
         (lambda v: v.update(classes=["good", 1]), "different texts or numbers"),

@@ -21,8 +21,8 @@ from protorynet.inference import Exported, OnnxBackend
 from protorynet.inference.exporting import _write_reader
 from protorynet.labels import LabelCode
 from protorynet.model import Model
-from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader
-from protorynet.prototypes import Prototypes
+from protorynet.network import Adapter, Centring, Evidence, ProtoryNetwork, Reader
+from protorynet.prototypes import Member, Prototypes
 from protorynet.settings import Settings
 
 DIMENSION, K = 12, 5
@@ -35,26 +35,44 @@ def made(
     adapter: bool = True,
     scale: float = 0.0,
     k: int = K,
+    sizes: tuple[int, ...] = (),
     **changes: Any,
 ) -> Model:
-    """A model with random weights; what the graph does not read is that of `base`."""
-    settings = Settings(**changes)
+    """A model with random weights, with evidence where prototypes have `sizes` of several members.
+
+    What the graph does not read is that of `base`.
+    """
+    settings = Settings(**{"members": 1, **changes})
+    k, sizes = len(sizes) or k, sizes or (1,) * k
     with torch.random.fork_rng():
         torch.manual_seed(0)
         centring = Centring(0.1 * torch.randn(DIMENSION), scale)
-        bend = Adapter(DIMENSION, 7, unit_length=centring.unit_length)
+        bend: Adapter | Evidence = Adapter(DIMENSION, 7, unit_length=centring.unit_length)
+        width = DIMENSION
+        if max(sizes) > 1:
+            bend = Evidence(DIMENSION, 7, 3, task)
+            bend.weight.fill_(0.7)
+            width = bend.width
         torch.nn.init.normal_(bend.up.weight, std=0.3)
         reader = Reader(k, 3, hidden=6, layers=settings.reader_layers, dropout=0.3)
         for weight in reader.parameters():
             torch.nn.init.normal_(weight, std=0.8)
-        vectors = torch.nn.functional.normalize(torch.randn(k, DIMENSION), dim=-1)
+        vectors = torch.nn.functional.normalize(torch.randn(sum(sizes), width), dim=-1)
     labels = LabelCode(("a", "b", "c"), task)
-    items = tuple(replace(base.prototypes[0], id=number) for number in range(k))
+    ids = iter(range(100))
+    items = tuple(
+        replace(
+            base.prototypes[0],
+            id=number,
+            members=tuple(Member(next(ids), "Room", None, 0.0) for _ in range(size)),
+        )
+        for number, size in enumerate(sizes)
+    )
     return replace(
         base,
         centring=centring,
         adapter=bend if adapter else None,
-        network=ProtoryNetwork(vectors, reader, settings).requires_grad_(False),
+        network=ProtoryNetwork(vectors, reader, settings, sizes).requires_grad_(False),
         prototypes=Prototypes(items, labels.names),
         labels=labels,
         settings=settings,
@@ -81,6 +99,7 @@ def opened(model: Model, graph: bytes | None = None) -> OnnxBackend:
         class_frequencies=(0.2, 0.3, 0.5),
         validation_accuracy=1.0,
         reader_is_behind=False,
+        familiar=0.0,
         sha256={},
     )
     return OnnxBackend(facts, graph or reader_graph(model), Path("reader.onnx"))
@@ -115,6 +134,9 @@ def whole(base):
         {"selection": "paper"},
         {"reader_layers": 2},
         {"k": 1},
+        {"sizes": (3, 1, 4)},
+        {"sizes": (2, 5), "task": "multilabel"},
+        {"sizes": (4,)},
         {"equal": True},
     ],
     ids=str,
@@ -127,8 +149,8 @@ def test_the_graph_says_what_the_model_says(base, options):
     embeddings, lengths = documents()
     expected = model.read(model.match(embeddings, lengths))
     reading = opened(model).read(embeddings, lengths)
-    assert np.array_equal(reading.prototypes, expected.prototypes)
-    assert np.array_equal(reading.runner_up, expected.runner_up)
+    for name in ("prototypes", "members", "runner_up", "runner_up_members"):
+        assert np.array_equal(getattr(reading, name), getattr(expected, name))
     for name in ("probabilities", "running", "similarities", "runner_up_similarities"):
         mine, theirs = getattr(reading, name), getattr(expected, name)
         np.testing.assert_allclose(mine, theirs, atol=2e-6, rtol=0)

@@ -29,7 +29,8 @@ def test_a_folder_of_parts_holds_the_rows_of_one_process_in_their_order(
     model, table, expected, tmp_path
 ):
     written = predict_with_ray(model, [table], tmp_path / "out", skip_empty=True)
-    assert written == len(expected)
+    assert written.n_rows == len(expected)
+    assert written.n_unfamiliar == sum(row["unfamiliar"] > 0.5 for row in expected)
     assert rows_in(tmp_path / "out") == expected
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

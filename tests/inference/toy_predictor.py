@@ -19,6 +19,7 @@ from protorynet.reading import Reading
 _FACTS = SimpleNamespace(
     labels=LabelCode(("bad", "good"), "multiclass"),
     prototypes=[SimpleNamespace(id=number) for number in range(5)],
+    familiar=0.5,
 )
 
 
@@ -42,7 +43,7 @@ class ToyPredictor(Predictor):
         ones = np.ones(len(prototypes), np.float32)
         return Reading(
             prototypes,
-            ones,
+            np.array(["odd" not in s for some in sentences for s in some], np.float32),
             prototypes,
             ones,
             np.array([len(some) for some in sentences if some], np.int64),

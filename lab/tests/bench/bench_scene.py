@@ -10,7 +10,7 @@ from protorynet_lab.bench.bench_jobs import MODELS
 from protorynet_lab.bench.bench_records import append_record
 
 # One model of every kind that there is code for.
-_ALIKE = {"adapter", "ceiling-adapter", "ceiling-none", "paper-full"}
+_ALIKE = {"adapter", "single", "ceiling-adapter", "ceiling-none", "paper-full"}
 MEASURED = tuple(sorted({kind.name for kind in MODELS} - _ALIKE))
 
 

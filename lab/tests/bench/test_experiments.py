@@ -31,6 +31,7 @@ from protorynet_lab.bench.bench_plots import draw_curves, draw_heat_map
 from protorynet_lab.bench.bench_recipe import RECIPE
 from protorynet_lab.bench.bench_significance import pack_flags
 
+SINGLE = {"model": "single-full"}
 BY_NAME = {each.name: each for each in (RECIPE, *EXPERIMENTS)}
 
 
@@ -66,9 +67,9 @@ def test_a_data_set_stands_in_the_tables_of_its_encoders(tmp_path) -> None:
 
 
 def test_variants_stay_out_of_the_tables_of_plain_models(tmp_path) -> None:
-    add(tmp_path, accuracy=0.9)
-    add(tmp_path, accuracy=0.5, variant="selection=dense")
-    add(tmp_path, accuracy=0.5, variant="selection=dense", encoder="gte-small")
+    add(tmp_path, accuracy=0.9, **SINGLE)
+    add(tmp_path, accuracy=0.5, **DENSE)
+    add(tmp_path, accuracy=0.5, **DENSE, encoder="gte-small")
     assert ".500" not in markdown(grids(tmp_path))
     assert len(grids(tmp_path)) == 1
     assert ".500" in markdown(grids(tmp_path, "sparsity"))
@@ -94,10 +95,14 @@ def test_the_commands_measure_what_the_table_shows_and_nothing_else(tmp_path) ->
     assert measured == shown
 
 
-DENSE = {"variant": "selection=dense"}
+DENSE = {**SINGLE, "variant": "selection=dense"}
 WITH_VECTORS = {"model": "lstm", "encoder": "", "settings": {"vectors": "my vectors.txt"}}
-PRUNED = {"set": "amazon", "variant": "n_prototypes=200", "pruning": [{"threshold": 0.0}]}
-BY_ANOTHER = {"set": "hotel", "variant": "n_prototypes=20"}  # what another experiment measured
+PRUNED = {**SINGLE, "set": "amazon", "variant": "n_prototypes=200", "pruning": [{"threshold": 0.0}]}
+BY_ANOTHER = {
+    **SINGLE,
+    "set": "hotel",
+    "variant": "n_prototypes=20",
+}  # what another experiment measured
 
 
 @pytest.mark.parametrize(
@@ -107,8 +112,8 @@ BY_ANOTHER = {"set": "hotel", "variant": "n_prototypes=20"}  # what another expe
         ("table1", [{"set": "my data; rm"}], "--sets 'my data; rm' "),
         ("table1", [WITH_VECTORS], "--vectors 'my vectors.txt'"),
         # An encoder that is compared with nothing; a seed that one variant does not have.
-        ("sparsity", [DENSE, {}, {"encoder": "gte-small"}], "--encoders minilm "),
-        ("sparsity", [{"seed": 0}, {"seed": 1}, DENSE], "--seeds 0,1 "),
+        ("sparsity", [DENSE, SINGLE, {**SINGLE, "encoder": "gte-small"}], "--encoders minilm "),
+        ("sparsity", [SINGLE, {**SINGLE, "seed": 1}, DENSE], "--seeds 0,1 "),
         ("pruning", [PRUNED, BY_ANOTHER], "--sets amazon "),
     ],
 )
@@ -182,7 +187,7 @@ def test_the_papers_figure_stands_beside_ours(tmp_path) -> None:
 def test_pruning_shows_accuracy_and_prototypes_left_and_seeds_with_nothing_left(tmp_path) -> None:
     whole = {"threshold": 0.0, "n_prototypes": 200, "accuracy": 0.918}
     pruned = {"threshold": 0.005, "n_prototypes": 14, "accuracy": 0.917}
-    usual = {"set": "amazon", "variant": "n_prototypes=200", "accuracy": 0.918}
+    usual = {**SINGLE, "set": "amazon", "variant": "n_prototypes=200", "accuracy": 0.918}
     add(tmp_path, **usual, seed=0, pruning=[whole, pruned])
     add(tmp_path, **usual, seed=1, pruning=[whole])
     table = markdown(grids(tmp_path, "pruning"))

@@ -16,7 +16,7 @@ import pytest
 from bench_scene import MEASURED, Scene, words
 
 from protorynet.cli import main
-from protorynet_lab.bench import EXPERIMENTS
+from protorynet_lab.bench import EXPERIMENTS, read_results
 from protorynet_lab.bench.bench_jobs import MODELS, find_model
 from protorynet_lab.bench.bench_measuring import match_share
 from protorynet_lab.bench.bench_records import append_record, read_records
@@ -43,7 +43,9 @@ def jobs(scene: Scene, name: str = "hotel") -> list[dict[str, Any]]:
 def test_every_model_is_measured_once_on_every_set(measured, name) -> None:
     every = jobs(measured, name)
     plain = [line["model"] for line in every if not line.get("variant") and line["seed"] == 0]
-    assert sorted(plain) == sorted(MEASURED)
+    usual = {model for model in MEASURED if find_model(model).family != "single"}
+    # One is compared with its dense variant; the others are measured where --models names them.
+    assert sorted(plain) == sorted(usual | ({"single-full"} if name == "hotel" else set()))
     assert [line["error"] for line in every if "error" in line] == []
 
 
@@ -58,9 +60,13 @@ def test_a_record_holds_what_was_measured(measured, model) -> None:
     kind = find_model(model)
     assert line["encoder"] == ("tiny" if kind.uses_encoder else None)
     assert ("faithfulness" in line) == kind.has_prototypes
-    if kind.has_prototypes:
+    if kind.has_prototypes and not line.get("variant"):
         assert len(line["prototypes"]) == line["n_prototypes"]
-        assert set(line["prototypes"][0]) == {"id", "sentence", "usage", "scores", "class_rate"}
+        kept = {"id", "sentence", "usage", "scores", "class_rate", "words", "n_members", "members"}
+        assert set(line["prototypes"][0]) == kept
+        counts = [item["n_members"] for item in line["prototypes"]]
+        assert line["n_members"] == sum(counts)
+        assert (max(counts) > 1) == (kind.family == "ours")
         assert line["judge"] == "judge"
 
 
@@ -78,6 +84,10 @@ def test_the_seeds_of_a_model_are_compared(measured) -> None:
     compared = [line for line in lines(measured) if line["kind"] == "stability"]
     assert [(line["model"], line["seeds"]) for line in compared] == [("none", [0, 1])]
     assert 0 <= compared[0]["value"] <= 1
+    results = read_results(measured.records)
+    agreement = results.figure("hotel", "tiny", "none", "seed_agreement")
+    assert agreement is not None
+    assert (agreement.n, results.figure("hotel", "tiny", "full", "seed_agreement")) == (1, None)
 
 
 def test_the_same_prototypes_are_wholly_stable_and_others_not_at_all() -> None:
@@ -90,7 +100,7 @@ def test_a_second_run_has_nothing_to_do(scene, capsys) -> None:
     before = lines(scene)
     assert main(words(scene, "all", sets="hotel,dbpedia", models=",".join(MEASURED))) == 0
     assert lines(scene) == before
-    assert "0 of 29 jobs to do" in capsys.readouterr().err
+    assert "0 of 30 jobs to do" in capsys.readouterr().err
 
 
 def test_other_documents_encoders_or_vectors_of_the_same_name_are_measured_again(

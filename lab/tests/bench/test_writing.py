@@ -194,3 +194,23 @@ def test_an_escaped_text_stays_in_its_cell(text) -> None:
     escaped = escape_markdown(text)
     assert "\n" not in escaped
     assert not re.search(r"(?<!\\)(?:\\\\)*\|", escaped)
+
+
+def test_records_of_before_are_of_prototypes_of_one_sentence(tmp_path) -> None:
+    names = {"set": "imdb", "encoder": "minilm", "seed": 0, "accuracy": 0.9}
+    prototypes = [{"id": 1, "sentence": "Fine.", "usage": 1, "scores": {"0": 0.1, "1": 0.9}}]
+    lines = [
+        {**names, "kind": "job", "model": model, "prototypes": prototypes}
+        for model in ("full", "adapter", "none", "paper")
+    ]
+    stable = {**names, "kind": "stability", "model": "full", "value": 0.5}
+    text = "".join(json.dumps(line) + "\n" for line in (*lines, stable))
+    (tmp_path / "imdb.jsonl").write_text(text, encoding="utf-8")
+    add(tmp_path, accuracy=0.8, n_prototypes=1, n_members=30)
+    groups = {group.kind.name: group for group in read_results(tmp_path).groups}
+    assert list(groups) == ["full", "single-full", "single", "single-none", "paper"]
+    assert (groups["single-full"].stability, groups["full"].stability) == (0.5, None)
+    shown = page(tmp_path)
+    assert "| Their sentences | 30 | – | – | – | – |" in shown
+    (tmp_path / "records.jsonl").unlink()
+    assert "Their sentences" not in page(tmp_path)

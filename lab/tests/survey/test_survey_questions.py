@@ -18,6 +18,7 @@ from protorynet.errors import InputError
 from protorynet_lab.survey import (
     NONE,
     Counts,
+    Option,
     Question,
     Survey,
     new_token,
@@ -92,14 +93,20 @@ def test_a_match_is_readable_and_offers_the_models_prototype_two_others_and_none
     for question in questions_of("match", *made):
         assert 15 <= len(question.lines[0]) <= 220
         prototypes = models[question.id.split("/")[0]].prototypes_
-        sentences = {str(item.id): item.sentence for item in prototypes}
-        offered = {option.key: option.lines for option in question.options}
-        assert len({plain(sentences[key]) for key in question.keys[:3]}) == 3
-        assert offered == {key: (sentences[key],) for key in question.keys[:3]} | {NONE: ()}
-        assert plain(sentences[question.expected]) != plain(question.lines[0])
+        members = {str(item.id): {m.sentence for m in item.members} for item in prototypes}
+        *shown, none = question.options
+        assert none == Option(NONE, ())
+        assert (
+            len({plain(option.lines[0]) for option in shown})
+            == len(members.keys() & {*question.keys})
+            == 3
+        )
+        assert all(option.lines[0] in members[option.key] for option in shown)
         steps = explain(question).sentences
         step = next(step for step in steps if step.text == question.lines[0])
+        assert Option(str(step.prototype), (step.prototype_sentence,)) in shown
         assert question.expected == str(step.prototype)
+        assert plain(step.prototype_sentence) != plain(question.lines[0])
 
 
 def test_models_are_asked_the_same_and_places_tell_nothing(made) -> None:

@@ -9,9 +9,11 @@ from protorynet.audit.leftovers import (
     WordEvidence,
     artefact_sentences,
     copied_passages,
+    find_artefacts,
     fixed_sentences,
     sign_findings,
 )
+from protorynet.audit.member_findings import member_findings
 from protorynet.audit.prediction_findings import (
     empty_documents,
     prediction_findings,
@@ -32,9 +34,10 @@ def audit_model(
     """Look for what would make a model's figures or explanations misleading.
 
     Texts in both splits, duplicates, contradicting or doubtful labels, leftovers and boilerplate
-    in the texts and among the prototypes, classes without prototypes, test data unlike the
-    training data, and more: each is a `Finding` that says what to do. Where the model was given
-    vectors in place of texts, what needs texts is left out. The seed is that of the sampling.
+    in the texts, among the prototypes and their members, classes without prototypes, test data
+    unlike the training data, and more: each is a `Finding` that says what to do. Where the model
+    was given vectors in place of texts, what needs texts is left out. The seed is that of the
+    sampling.
     """
     for name, split in (("training", train), ("test", test)):
         if not split.sentences.filled.any():
@@ -54,11 +57,13 @@ def audit_model(
 
 def _about_texts(corpus: AuditCorpus, seed: int) -> list[Finding]:
     evidence = WordEvidence(corpus, seed)
+    artefacts = find_artefacts(corpus, evidence)
     return [
-        *artefact_sentences(corpus, evidence),
+        *artefact_sentences(corpus, artefacts),
         *fixed_sentences(corpus),
         *sign_findings(corpus),
         *meaning_findings(corpus, evidence),
+        *member_findings(corpus, {found.number for found, _ in artefacts}),
         *copy_findings(corpus),
         *copied_passages(corpus),
         *worded_shift_findings(corpus),

@@ -111,7 +111,11 @@ class _Repeated(NamedTuple):
     rate: float
 
 
-def artefact_sentences(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
+Artefacts = list[tuple[_Repeated, float]]
+"""Sentences that give the class away, with what their words let expect of it."""
+
+
+def find_artefacts(corpus: AuditCorpus, evidence: WordEvidence) -> Artefacts:
     """Look for repeated sentences that give the class away though their words say nothing."""
     from scipy.stats import binom
 
@@ -119,7 +123,7 @@ def artefact_sentences(corpus: AuditCorpus, evidence: WordEvidence) -> list[Find
     base = corpus.truth[corpus.is_first].mean(axis=0)
     labels = [found.label for found in candidates]
     chosen = sorted(set(labels), key=lambda label: (-labels.count(label), label))[:_MOST_CLASSES]
-    artefacts: list[tuple[_Repeated, float]] = []
+    artefacts: Artefacts = []
     for label in chosen:
         mine = [found for found in candidates if found.label == label]
         rates = evidence.rates(label, np.array([found.sentence for found in mine]))
@@ -132,7 +136,12 @@ def artefact_sentences(corpus: AuditCorpus, evidence: WordEvidence) -> list[Find
                 and chance * tests < _SIGNIFICANT
             ):
                 artefacts.append((found, expected))
-    artefacts.sort(key=lambda pair: (-pair[0].n_documents, pair[0].number))
+    return sorted(artefacts, key=lambda pair: (-pair[0].n_documents, pair[0].number))
+
+
+def artefact_sentences(corpus: AuditCorpus, artefacts: Artefacts) -> list[Finding]:
+    """Describe the frequent ones each, and the others together."""
+    base = corpus.truth[corpus.is_first].mean(axis=0)
     least = _FREQUENT * int(corpus.is_first.sum())
     rare = [found for found, _ in artefacts if found.n_documents < least]
     return [
@@ -184,8 +193,9 @@ def _describe_artefact(
     sentence, name = corpus.sentences[found.sentence], corpus.model.labels.names[found.label]
     whole = int(corpus.is_first.sum())
     at_end = float((corpus.share_from_end[sentences] == 0).mean())
-    counts = np.bincount(corpus.reading.prototypes[sentences])
-    prototype = corpus.model.prototypes[int(counts.argmax())]
+    prototypes = corpus.model.prototypes
+    prototype = prototypes[int(np.bincount(corpus.reading.prototypes[sentences]).argmax())]
+    member = prototypes.members[int(np.bincount(corpus.reading.members[sentences]).argmax())]
     changed, tested = _count_changes_without(corpus, sentences)
     effect = f"Taken out, it changes {changed:,} of {counted(tested, 'test prediction')}. "
     where = ", nearly always as the last sentence" if at_end > 0.9 else ""
@@ -207,7 +217,7 @@ def _describe_artefact(
         "class_rate_expected_from_its_words": expected,
         "share_at_the_end": at_end,
         "prototype": prototype.id,
-        "prototype_sentence": quote(prototype.sentence),
+        "prototype_sentence": quote(member.sentence),
         "n_test_documents_with_it": tested,
         "n_test_predictions_changed_without_it": changed,
         "examples": [_show_in_context(corpus, int(at)) for at in sentences[:3]],
@@ -344,7 +354,7 @@ def _unclean_texts(corpus: AuditCorpus) -> list[Finding]:
     held = [
         position
         for position, item in enumerate(corpus.model.prototypes)
-        if any(re.search(_UNWRITTEN[name], item.sentence) for name in shares)
+        if any(re.search(_UNWRITTEN[name], m.sentence) for name in shares for m in item.members)
     ]
     several = len(held) > 1
     shown = (

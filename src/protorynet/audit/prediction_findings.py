@@ -20,6 +20,9 @@ _UNMOVED = 0.01
 _CERTAINTY_GAP = 0.05
 _FAR = 0.05
 _MANY_FAR, _MOST_FAR = 3 * _FAR, 8 * _FAR
+# Of the held-out sentences of training one in a hundred is unfamiliar.
+_UNFAMILIAR, _MANY_UNFAMILIAR = 0.01, 0.1
+_MOSTLY, _STRANGE_DOCUMENTS, _MANY_STRANGE = 0.5, 3, 0.01
 _MANY_UNKNOWN, _MORE_UNKNOWN = 0.1, 2.5
 _OTHER_LENGTH = 2.0
 _MANY_EMPTY, _MANY_CUT = 0.05, 0.02
@@ -183,25 +186,41 @@ def _misplaced_certainty(corpus: AuditCorpus) -> list[Finding]:
 
 
 def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
-    """Look whether more test sentences lie far from every prototype than training sentences do."""
-    similarities = corpus.reading.similarities
+    """Look whether many test sentences, or documents, lie far from every prototype.
+
+    Far is what the model finds unfamiliar or, where it does not know, what is farther than nearly
+    all training sentences.
+    """
+    similarities, familiar = corpus.reading.similarities, corpus.model.familiar
     in_test = np.flatnonzero(corpus.in_test)
     if min(len(in_test), len(similarities) - len(in_test)) < _ENOUGH_SENTENCES:
         return []
-    limit = float(np.quantile(similarities[~corpus.in_test], _FAR))
+    limit = familiar or float(np.quantile(similarities[~corpus.in_test], _FAR))
     far = in_test[similarities[in_test] < limit]
     share = len(far) / len(in_test)
-    if share < _MANY_FAR:
+    strange = corpus.reading.unfamiliar(familiar)[corpus.is_test] > _MOSTLY
+    many = share >= (_MANY_UNFAMILIAR if familiar else _MANY_FAR)
+    if not many and strange.sum() < max(_STRANGE_DOCUMENTS, _MANY_STRANGE * len(strange)):
         return []
+    usual = "held-out" if familiar else "training"
+    least = 1 - (_UNFAMILIAR if familiar else _FAR)
+    documents = (
+        f" {counted(int(strange.sum()), 'test document')} ({share_of(strange.mean(), 1)}) "
+        f"{'consists' if strange.sum() == 1 else 'consist'} mostly of such."
+        if strange.any()
+        else ""
+    )
     message = (
         f"{share_of(share, 1)} of the test sentences are less like any prototype than "
-        f"{share_of(1 - _FAR, 1)} of the training sentences are: the test data do not look like "
-        "the training data. Read the examples; if such texts are to be classified, train on some."
+        f"{share_of(least, 1)} of the {usual} sentences are: "
+        f"{'the' if many else 'some'} test data do not look like the training data.{documents} "
+        "Read the examples; if such texts are to be classified, train on some."
     )
     far = far[np.argsort(similarities[far], kind="stable")]
     _, first = np.unique(corpus.same_sentence[far], return_index=True)
     evidence = {
         "share_of_test_sentences": share,
+        "n_test_documents": int(strange.sum()),
         "least_usual_similarity": limit,
         "examples": [
             {
@@ -214,6 +233,7 @@ def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
         ],
     }
     severity: Severity = "serious" if share >= _MOST_FAR else "warning"
+    severity = severity if many else "note"
     return [Finding("unfamiliar_sentences", severity, message, evidence)]
 
 

@@ -159,16 +159,18 @@ def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
 def _foreign(corpus: AuditCorpus) -> list[Finding]:
     """Check that the prototypes stand in the training documents given."""
     known = set(corpus.sentences[: int((~corpus.in_test).sum())])
-    items = corpus.model.prototypes
-    missing = [position for position, item in enumerate(items) if item.sentence not in known]
+    items, members = corpus.model.prototypes, corpus.model.prototypes.members
+    foreign = sum(member.sentence not in known for member in members)
     # Prototypes may have been edited by hand; not most of them.
-    if 2 * len(missing) <= len(items):
+    if 2 * foreign <= len(members):
         return []
+    what = "prototype" if len(members) == len(items) else "member"
     message = (
-        f"{len(missing)} of the {counted(len(items), 'prototype')} are not sentences of the "
-        "training documents given. These are not the documents that the model was made from, so "
-        "what is said here of training does not hold: give the right ones."
+        f"{foreign} of the {counted(len(members), what)} are not sentences of the training "
+        "documents given. These are not the documents that the model was made from, so what is "
+        "said here of training does not hold: give the right ones."
     )
+    missing = [position for position, item in enumerate(items) if item.sentence not in known]
     evidence = {"examples": [prototype_evidence(corpus, position) for position in missing[:5]]}
     return [Finding("other_training_data", "serious", message, evidence)]
 

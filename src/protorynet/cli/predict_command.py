@@ -96,10 +96,11 @@ def predict(
 ) -> None:
     """Predict the labels of tables of texts, however large.
 
-    The rows are written with new columns: prediction, probability, `p_<class>` for every class, and
-    trajectory, the ids of the prototypes that the sentences are matched to. Tables are read chunk
-    by chunk, so memory does not grow with them. OUTPUT appears when it is whole; until then the
-    chunks done lie in a hidden folder beside it, from which --resume continues.
+    The rows are written with new columns: prediction, probability, `p_<class>` for every class,
+    trajectory, the ids of the prototypes that the sentences are matched to, and unfamiliar, the
+    share of the sentences that are unlike the training data. Tables are read chunk by chunk, so
+    memory does not grow with them. OUTPUT appears when it is whole; until then the chunks done lie
+    in a hidden folder beside it, from which --resume continues.
 
     **Example:** `protorynet predict model new.csv -o labelled.csv`
 
@@ -154,8 +155,7 @@ def predict(
     if stream.n_rows is None and stream.n_blank:
         note(f"skipped {stream.n_blank:,} rows without text")
     note_left_out(written.n_left_out)
-    if output not in (None, _STANDARD):
-        note(f"wrote {written.n_rows:,} predictions to {output}")
+    _tell_written(written, output)
 
 
 def _check_paths(model: Path, sources: list[str], output: str | None, *, resume: bool) -> None:
@@ -242,10 +242,18 @@ def _predict_with_ray(model: Path, sources: list[str], output: str | None, **how
 
     if output is None or output == _STANDARD:
         raise InputError("--engine ray needs -o OUTPUT: a folder of parts, or one .parquet file.")
-    n_rows = predict_with_ray(
-        model, sources, output, progress=sys.stderr.isatty(), tell=note, **how
-    )
-    note(f"wrote {n_rows:,} predictions to {output}")
+    how |= {"progress": sys.stderr.isatty(), "tell": note}
+    _tell_written(predict_with_ray(model, sources, output, **how), output)
+
+
+def _tell_written(written: Written, output: str | None) -> None:
+    if written.n_unfamiliar:
+        note(
+            f"{written.n_unfamiliar:,} of {written.n_rows:,} documents are mostly unlike the "
+            "training data (column 'unfamiliar' above 0.5); do not rely on their predictions"
+        )
+    if output not in (None, _STANDARD):
+        note(f"wrote {written.n_rows:,} predictions to {output}")
 
 
 def export(

@@ -35,30 +35,30 @@ _MEANINGS = {
         "similar it is. Much lower than the accuracy: the shown matches are not the whole reason."
     ),
     "substitution_agreement": (
-        "Share of predictions that stay the same when every sentence is replaced by its "
-        "prototype's sentence and the whole model runs again. Low: the prototypes do not stand "
-        "for the sentences they are shown for."
+        "Share of predictions that stay the same when every sentence is replaced by the one it is "
+        "matched to and the whole model runs again. Low: the prototypes do not stand for the "
+        "sentences they are shown for."
     ),
     "prototype_error": (
-        "Largest difference between a prototype's vector and its sentence encoded again. Above "
-        "0.00001: the sentence shown is not what the model computes with."
+        "Largest difference between a vector that sentences are matched to and its sentence "
+        "encoded again. Above 0.00001: the sentence shown is not what the model computes with."
     ),
     "duplicate_prototypes": (
-        "Share of the prototypes that have a twin: the same words, or a cosine of 0.9 or more "
-        "before training. High: there are fewer different prototypes than are shown."
+        "Share of the prototypes' sentences that have a twin: the same words, or a cosine of 0.9 "
+        "or more before training. High: there are fewer different ones than are shown."
     ),
     "semantic_similarity": (
-        "Mean cosine of a sentence and its prototype's sentence, by the encoder as it was before "
+        "Mean cosine of a sentence and the one it is matched to, by the encoder as it was before "
         "training. Far below the semantic limit: sentences are matched by their class more than "
         "by what they say."
     ),
     "semantic_limit": (
-        "The same if every sentence had the likest of the prototypes in use. Low: many sentences "
-        "have no prototype that is like them."
+        "The same if every sentence had the likest of the prototypes' sentences in use. Low: many "
+        "sentences have none that is like them."
     ),
     "match_quality": (
-        "How often an independent judge{judge} finds the sentence more like its prototype than "
-        "like two random others. One third would be chance."
+        "How often an independent judge{judge} finds the sentence more like the one it is matched "
+        "to than like two random others. One third would be chance."
     ),
     "match_quality_untrained": (
         "The same judge about the matches that the encoder would make before any training: a "
@@ -147,8 +147,8 @@ class Evaluation:
     accuracy, macro_f1, measures
         Share of documents labelled correctly, mean over classes of the F1 score, and the
         faithfulness measures.
-    n_documents, n_prototypes
-        How many documents were read, and with how many prototypes.
+    n_documents, n_prototypes, n_members
+        How many documents were read, and with how many prototypes of how many sentences.
     """
 
     accuracy: float
@@ -156,6 +156,7 @@ class Evaluation:
     n_documents: int
     n_prototypes: int
     measures: tuple[Measure, ...]
+    n_members: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet evaluate --json` prints them."""
@@ -195,7 +196,7 @@ def evaluate_model(
     reading = model.read(model.match(embeddings, sentences.lengths))
     predicted = model.labels.decide(reading.probabilities)
     truth = model.labels.decide(targets)
-    space = None
+    space, has_families = None, len(model.prototypes.members) > len(model.prototypes)
     # A text in place of a figure says why there is none.
     found: dict[str, float | str] = {}
     found["ids_only_accuracy"] = _agreement(model, reading.with_full_similarity(), truth)
@@ -213,9 +214,12 @@ def evaluate_model(
         found |= measure_semantics(space, reading)
     if judge is not None:
         found |= measure_match_quality(model, sentences, reading, space, judge, seed=seed)
-        found["family_coherence"] = measure_coherence(model, judge, seed=seed)
-    found["family_spread"] = _spread(model, reading, targets)
-    found["unfamiliar_sentences"] = _unfamiliar(model, reading)
+        if has_families:
+            found["family_coherence"] = measure_coherence(model, judge, seed=seed)
+    if has_families:
+        found["family_spread"] = _spread(model, reading, targets)
+    if model.familiar:
+        found["unfamiliar_sentences"] = float((reading.similarities < model.familiar).mean())
     found["projection_drop"] = _projection_drop(model)
     found |= _calibration(model, reading, targets)
     found |= _erasure(model, reading, seed)
@@ -228,6 +232,7 @@ def evaluate_model(
         macro_f1=float(f1_score(*labels, average="macro", zero_division=0)),
         n_documents=len(targets),
         n_prototypes=len(model.prototypes),
+        n_members=len(model.prototypes.members),
         measures=tuple(_measure(name, value, judge_name) for name, value in found.items()),
     )
 
@@ -269,13 +274,11 @@ def _calibration(
     return {"score_calibration": correlation, "score_error": error}
 
 
-def _spread(model: Model, reading: Reading, targets: NDArray[np.float32]) -> float | str:
+def _spread(model: Model, reading: Reading, targets: NDArray[np.float32]) -> float:
     """Return how far the class rates of a family's members lie apart, chance taken off.
 
     The variance of the rates is by use; that of rates of so many documents by chance goes off it.
     """
-    if len(model.prototypes.members) == len(model.prototypes):
-        return " Needs prototypes of several members."
     members = replace(reading, prototypes=reading.members)
     counts, rates = members.class_rates(targets, len(model.prototypes.members))
     family = np.repeat(np.arange(len(model.prototypes)), model.prototypes.sizes)
@@ -285,12 +288,6 @@ def _spread(model: Model, reading: Reading, targets: NDArray[np.float32]) -> flo
     several = counts > 1
     share = counts[several] / counts[several].sum()
     return float(np.sqrt(max(0.0, share @ (variance - chance)[several])))
-
-
-def _unfamiliar(model: Model, reading: Reading) -> float | str:
-    if not model.familiar:
-        return " It was not recorded for this model."
-    return float((reading.similarities < model.familiar).mean())
 
 
 def _erasure(model: Model, reading: Reading, seed: int) -> dict[str, float | str]:

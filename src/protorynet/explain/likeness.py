@@ -203,8 +203,8 @@ def measure_coherence(model: Model, judge: Judge, *, seed: int) -> float | str:
     """
     prototypes = model.prototypes
     family = np.repeat(np.arange(len(prototypes)), prototypes.sizes)
-    if len(prototypes) < 2 or max(prototypes.sizes) < 2:
-        return " Needs prototypes of several members."
+    if len(prototypes) < 2:
+        return " Needs two prototypes."
     random = np.random.default_rng([seed, 2])
     use = np.array([member.usage for member in prototypes.members]) + 1e-12
     drawn = np.sort(random.choice(len(use), min(_JUDGED_SENTENCES, len(use)), replace=False))

@@ -211,6 +211,8 @@ def _check_agreement(exported: Exported) -> None:
     exported.prototypes.check()
     if len(exported.class_frequencies) != len(exported.labels.names):
         raise ValueError(f"{len(exported.class_frequencies)} class frequencies")
+    if not 0 <= exported.familiar <= 1:
+        raise ValueError(f"familiar {exported.familiar}")
     if exported.dimension < 1:
         raise ValueError(f"dimension {exported.dimension}")
     encoder = exported.encoder

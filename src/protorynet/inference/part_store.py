@@ -30,7 +30,7 @@ from protorynet.inference.table_writers import writer_for
 __all__ = ["Part", "PartFolder", "PartStore"]
 
 _RUN, _LOCK, _FINISHED = "_run.json", "_lock", "_SUCCESS"
-_PART = re.compile(r"part-(\d{12,})-(\d{12,})-(\d+)-(\d+)\.(?:arrow|parquet)")
+_PART = re.compile(r"part-(\d{12,})-(\d{12,})-(\d+)-(\d+)-(\d+)\.(?:arrow|parquet)")
 _UNFINISHED = re.compile(r"\..+|whole\..+")
 _LOCK_ATTEMPTS = 100
 _OPTION_NAMES = {
@@ -57,17 +57,20 @@ class Part:
         How many of them have a prediction.
     n_left_out
         How many of them have a text without a sentence.
+    n_unfamiliar
+        How many of them have mostly sentences unlike the training data.
     """
 
     first: int
     stop: int
     n_rows: int
     n_left_out: int
+    n_unfamiliar: int = 0
 
     def name(self, ending: str) -> str:
         """Return the name of its file, which says all this."""
         rows = f"{self.first:012d}-{self.stop:012d}"
-        return f"part-{rows}-{self.n_rows}-{self.n_left_out}{ending}"
+        return f"part-{rows}-{self.n_rows}-{self.n_left_out}-{self.n_unfamiliar}{ending}"
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,9 @@ __all__ = [
 ]
 
 Runtime = Literal["torch", "onnx"]
-_DECIMALS = 6  # of the probabilities in tables
+_UNFAMILIAR = "unfamiliar"  # the column of a document's share of such sentences
+_MOSTLY = 0.5  # a greater share of unfamiliar sentences makes a document unfamiliar
+_DECIMALS = 6  # of the shares and probabilities in tables
 
 
 class Backend(Protocol):
@@ -264,15 +266,21 @@ class Predictor:
             raise TableError(
                 f"there is no column {text!r}; the columns are {', '.join(map(repr, given.names))}."
             )
-        first, *numbers, last = prediction_names(self.labels.names)
-        added = [(first, _label_type(self.labels)), *((name, pa.float64()) for name in numbers)]
-        if taken := [name for name in (first, *numbers, last) if name in given.names]:
+        names = prediction_names(self.labels.names)[: None if self.facts.familiar else -1]
+        kinds = dict.fromkeys(names, pa.float64())
+        kinds |= {"prediction": _label_type(self.labels), "trajectory": pa.string()}
+        if taken := [name for name in names if name in given.names]:
             raise InputError(
                 f"the table has the column(s) {', '.join(map(repr, taken))} already, which "
                 "predict would write. Rename or remove them."
             )
-        added_schema = pa.schema([*added, (last, pa.string())])
-        return pa.schema([*given, *added_schema], metadata=given.metadata)
+        return pa.schema([*given, *pa.schema(kinds)], metadata=given.metadata)
+
+    def count_unfamiliar(self, labelled: pa.RecordBatch) -> int:
+        """Return how many of some rows with predictions are mostly unlike the training data."""
+        if not self.facts.familiar:
+            return 0
+        return int((labelled.column(_UNFAMILIAR).to_numpy() > _MOSTLY).sum())
 
     def _prediction_columns(self, reading: Reading) -> list[pa.Array]:
         rounded = np.round(reading.probabilities.astype(np.float64), _DECIMALS)
@@ -283,11 +291,13 @@ class Predictor:
         else:
             labels = self.labels.decide(reading.probabilities).argmax(axis=1)
             predicted = [self.labels.classes[label] for label in labels]
+        unfamiliar = np.round(reading.unfamiliar(self.facts.familiar), _DECIMALS)
         return [
             pa.array(predicted, _label_type(self.labels)),
             pa.array(rounded.max(axis=1, initial=0.0)),
             *(pa.array(each) for each in rounded.T),
             pa.array(paths, pa.string()),
+            *([pa.array(unfamiliar)] if self.facts.familiar else []),
         ]
 
     def _nothing(self, n_documents: int) -> Reading:
@@ -301,12 +311,15 @@ class Predictor:
 def prediction_names(classes: Sequence[str]) -> list[str]:
     """Return the names of the columns that predictions have.
 
+    The last one is left out where the model does not know what is familiar.
+
     Examples
     --------
     >>> prediction_names(["no", "yes"])
-    ['prediction', 'probability', 'p_no', 'p_yes', 'trajectory']
+    ['prediction', 'probability', 'p_no', 'p_yes', 'trajectory', 'unfamiliar']
     """
-    return ["prediction", "probability", *(f"p_{name}" for name in classes), "trajectory"]
+    classes = [f"p_{name}" for name in classes]
+    return ["prediction", "probability", *classes, "trajectory", _UNFAMILIAR]
 
 
 def column_texts(column: pa.Array | pa.ChunkedArray, name: str) -> list[str]:

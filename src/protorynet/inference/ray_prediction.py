@@ -22,7 +22,12 @@ from protorynet import __version__, errors
 from protorynet.data import DOCUMENTS, TEXT_BYTES, read_table
 from protorynet.inference.addresses import hide_keys, is_address, normalise_address
 from protorynet.inference.part_store import Part, PartFolder, PartStore, check_output_folder
-from protorynet.inference.predictor import Predictor, Runtime, hash_model, open_predictor
+from protorynet.inference.predictor import (
+    Predictor,
+    Runtime,
+    hash_model,
+    open_predictor,
+)
 from protorynet.inference.ray_cluster import (
     Attempts,
     error_of,
@@ -40,6 +45,7 @@ from protorynet.inference.ray_inputs import (
     read_slice,
     rows_per_part,
 )
+from protorynet.inference.running import Written
 from protorynet.progress import progress_bar
 
 __all__ = ["predict_with_ray"]
@@ -61,7 +67,7 @@ def predict_with_ray(
     resume: bool = False,
     progress: bool = False,
     tell: Callable[[str], None] = lambda message: None,
-) -> int:
+) -> Written:
     """Score Parquet files with Ray; the rows and their order are those of one machine.
 
     A run that was stopped resumes by the same rule as on one machine.
@@ -95,8 +101,8 @@ def predict_with_ray(
 
     Returns
     -------
-    int
-        The rows written.
+    Written
+        How much was written.
     """
     if not model.is_dir():
         raise errors.ModelFormatError(f"there is no model directory {model}; check the path.")
@@ -135,7 +141,7 @@ def predict_with_ray(
                     "run the command again with --resume."
                 )
             store.deliver(sorted(done, key=lambda part: part.first))
-    return sum(part.n_rows for part in done)
+    return Written.of(done)
 
 
 class PartScorer:
@@ -162,13 +168,15 @@ class PartScorer:
     def __call__(self, orders: pa.Table) -> pa.Table:
         """Score the slice that a table of one row describes; answer with what was written."""
         part = Slice(**orders.to_pylist()[0])
-        answer = {"first": part.first, "rows": 0, "kind": "", "message": ""}
+        answer = {"first": part.first, "rows": 0, "unfamiliar": 0, "kind": "", "message": ""}
         try:
             self._begin(part)
-            batches = list(self._score_slice(part))
-            n_rows = sum(len(batch) for batch in batches)
-            self._folder.write(_finished_part(part, n_rows), batches)
-            answer["rows"] = n_rows
+            if self._predictor is None:
+                self._predictor = self._shipped.open()
+            batches = list(self._score_slice(self._predictor, part))
+            counts = sum(map(len, batches)), sum(map(self._predictor.count_unfamiliar, batches))
+            self._folder.write(_finished_part(part, *counts), batches)
+            answer |= dict(zip(("rows", "unfamiliar"), counts, strict=True))
         except errors.ProtoryNetError as error:
             answer["kind"] = type(error).__name__
             answer["message"] = f"{error} (on {socket.gethostname()})"
@@ -184,22 +192,20 @@ class PartScorer:
                 "Ray."
             )
 
-    def _score_slice(self, part: Slice) -> Iterator[pa.RecordBatch]:
-        if self._predictor is None:
-            self._predictor = self._shipped.open()
+    def _score_slice(self, predictor: Predictor, part: Slice) -> Iterator[pa.RecordBatch]:
         at = part.start
         rows = read_slice(part)
         # Of the size that one machine reads at once, so that memory is bounded in the same way.
         fitting = int(TEXT_BYTES * len(rows) / max(rows.nbytes, 1))
         for batch in rows.to_batches(max_chunksize=max(1, min(DOCUMENTS, fitting))):
             with _naming_rows(part.source, at):
-                yield self._predictor.score_batch(batch, **self._how)
+                yield predictor.score_batch(batch, **self._how)
             at += len(batch)
 
 
-def _finished_part(part: Slice, n_rows: int) -> Part:
+def _finished_part(part: Slice, n_rows: int, n_unfamiliar: int) -> Part:
     size = part.stop - part.start
-    return Part(part.first, part.first + size, n_rows, size - n_rows)
+    return Part(part.first, part.first + size, n_rows, size - n_rows, n_unfamiliar)
 
 
 def _score(ray: ModuleType, slices: Sequence[Slice], *how: Any) -> Iterator[Part]:
@@ -216,7 +222,8 @@ def _score(ray: ModuleType, slices: Sequence[Slice], *how: Any) -> Iterator[Part
         for answer in answers.iter_rows():
             if answer["kind"]:
                 raise error_of(answer["kind"], answer["message"])
-            yield _finished_part(by_row[answer["first"]], answer["rows"])
+            part = by_row[answer["first"]]
+            yield _finished_part(part, answer["rows"], answer["unfamiliar"])
     except ray.exceptions.RayError as error:
         reason = " ".join(str(error).split())[-300:]
         raise errors.ProtoryNetError(f"Ray gave up: {reason}") from None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import BinaryIO
 
+import numpy as np
 import pyarrow as pa
 
 from protorynet.data import DOCUMENTS, Chunk, TableStream
@@ -29,10 +30,19 @@ class Written:
         Rows with a prediction.
     n_left_out
         Documents left out because they hold no sentence.
+    n_unfamiliar
+        Documents of mostly sentences unlike the training data.
     """
 
     n_rows: int
     n_left_out: int
+    n_unfamiliar: int
+
+    @classmethod
+    def of(cls, parts: Iterable[Part]) -> Written:
+        """Return how much some parts hold together."""
+        counts = np.array([[p.n_rows, p.n_left_out, p.n_unfamiliar] for p in parts], np.int64)
+        return cls(*counts.reshape(-1, 3).sum(axis=0).tolist())
 
 
 def predict_to_file(
@@ -65,7 +75,7 @@ def predict_to_file(
     # Standard input may keep a thread waiting, which then could not be stopped.
     for chunk in chunks if stream.n_rows is None else _read_ahead(chunks):
         labelled = _score_chunk(predictor, chunk, stream)
-        done.append(_part(chunk, labelled))
+        done.append(_part(predictor, chunk, labelled))
         store.folder.write(done[-1], [labelled])
         advance(chunk.stop - chunk.first)
     written = _checked(done)
@@ -108,7 +118,7 @@ def predict_to_stream(
             if labelled.num_rows:
                 writer.write(labelled)
                 file.flush()
-            done.append(_part(chunk, labelled))
+            done.append(_part(predictor, chunk, labelled))
             advance(chunk.stop - chunk.first)
         return _checked(done)
 
@@ -122,13 +132,14 @@ def _unbroken(parts: list[Part]) -> list[Part]:
     return found
 
 
-def _part(chunk: Chunk, labelled: pa.RecordBatch) -> Part:
-    n_left_out = chunk.batch.num_rows - labelled.num_rows
-    return Part(chunk.first, chunk.stop, labelled.num_rows, n_left_out)
+def _part(predictor: Predictor, chunk: Chunk, labelled: pa.RecordBatch) -> Part:
+    n_rows = labelled.num_rows
+    counts = (n_rows, chunk.batch.num_rows - n_rows, predictor.count_unfamiliar(labelled))
+    return Part(chunk.first, chunk.stop, *counts)
 
 
 def _checked(done: list[Part]) -> Written:
-    written = Written(sum(part.n_rows for part in done), sum(part.n_left_out for part in done))
+    written = Written.of(done)
     if not written.n_rows:
         raise InputError("there are no documents with a sentence to predict.")
     return written

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _MOST_EXAMPLES = 5
 _STYLES = {"serious": "bold red", "warning": "bold yellow", "note": "bold"}
 _TITLES = {
+    "artefact_members": "Members that should not stand for others",
     "artefact_sentence": "A leftover gives the answer away",
     "boilerplate_prototypes": "Boilerplate among the prototypes",
     "class_never_predicted": "A class is never predicted",
@@ -144,7 +145,8 @@ def _locate(example: dict[str, Any]) -> str:
     if "split" in example:
         return f"{example['split']} row {example['row']}"
     if "prototype" in example:
-        return f"prototype {example['prototype']}"
+        parts = (f"{name} {example[name]}" for name in ("prototype", "member") if name in example)
+        return ", ".join((*parts, *filter(None, [example.get("reason")])))
     parts = [
         f"{split} row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:4]))}"
         + (", …" if len(rows) > 4 else "")

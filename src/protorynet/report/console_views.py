@@ -128,6 +128,8 @@ def print_evaluation(evaluation: Evaluation, console: Console) -> None:
     accuracy, f1 = f"{100 * evaluation.accuracy:.1f}%", f"{evaluation.macro_f1:.3f}"
     console.print(Text.assemble("Accuracy ", (accuracy, "bold"), "  Macro F1 ", (f1, "bold")))
     read = f"on {evaluation.n_documents:,} documents with {evaluation.n_prototypes:,} prototypes"
+    if evaluation.n_members > evaluation.n_prototypes:
+        read += f" of {evaluation.n_members:,} sentences"
     console.print(Text(read, style="dim"))
     if not evaluation.measures:
         return

@@ -19,7 +19,7 @@ from protorynet.settings import EncoderTraining, Settings, preset
 if TYPE_CHECKING:
     from protorynet.data import Table
 
-Family = Literal["ours", "paper", "ceiling", "rival"]
+Family = Literal["ours", "single", "paper", "ceiling", "rival"]
 _TEST_SHARE = 0.2
 _QUICK_TRAIN, _QUICK_TEST, _QUICK_CHARACTERS = 40, 100, 240
 _LONGEST_LIST = 80  # letters of a list of labels in a message
@@ -53,7 +53,7 @@ class ModelKind:
 
     name: str
     title: str
-    family: Family  # "paper" follows its procedure; a "ceiling" has no prototypes
+    family: Family  # "single" has one sentence per prototype, "paper" also the paper's procedure
     encoder_training: EncoderTraining | None  # a rival has its own way
     reads: str  # what a person can read of it; empty for a black box
     cost: int  # its rank in the order of jobs: the cheap come first
@@ -63,9 +63,10 @@ class ModelKind:
     @property
     def has_prototypes(self) -> bool:
         """Whether its faithfulness can be measured."""
-        return self.family in ("ours", "paper")
+        return self.family in _PRESETS
 
 
+_PRESETS = {"ours": "default", "single": "single", "paper": "paper"}
 _NEGATIVE_POSITIVE = (("0", "negative"), ("1", "positive"))
 DATA_SETS = (
     DataSet("imdb", "IMDB", True, _NEGATIVE_POSITIVE),
@@ -83,6 +84,9 @@ MODELS = (
     ModelKind("full", "ours, full", "ours", "full", _SENTENCES, 9),
     ModelKind("adapter", "ours, adapter", "ours", "adapter", _SENTENCES, 3),
     ModelKind("none", "ours, frozen", "ours", "none", _SENTENCES, 2),
+    ModelKind("single-full", "ours, single sentences, full", "single", "full", _SENTENCES, 9),
+    ModelKind("single", "ours, single sentences, adapter", "single", "adapter", _SENTENCES, 3),
+    ModelKind("single-none", "ours, single sentences, frozen", "single", "none", _SENTENCES, 2),
     ModelKind("paper-full", "paper's procedure, full", "paper", "full", _SENTENCES, 10),
     ModelKind("paper", "paper's procedure, frozen", "paper", "none", _SENTENCES, 4),
     ModelKind("ceiling-full", "no prototypes, full", "ceiling", "full", "", 8),
@@ -320,7 +324,7 @@ class Job:
         changes = dict(DESCRIPTIONS["quick"]["settings"]) if self.quick else {}
         if self.kind.encoder_training is not None:
             changes["encoder_training"] = self.kind.encoder_training
-        settings = preset("paper" if self.kind.family == "paper" else "default")
+        settings = preset(_PRESETS.get(self.kind.family, "default"))
         return settings.replace(**changes).replace(**self.variant.changes)
 
     @property

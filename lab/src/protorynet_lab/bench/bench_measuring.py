@@ -23,7 +23,7 @@ from protorynet.prototypes import Edits, is_complete
 from protorynet.training import Labelled, edit_model, retrain_reader
 from protorynet_lab.baselines import SUBSTITUTES, fit_substitutes, substitute_predictions
 from protorynet_lab.bench.bench_jobs import Documents, Job
-from protorynet_lab.bench.bench_significance import pack_flags
+from protorynet_lab.bench.bench_significance import pack_flags, pack_numbers
 
 if TYPE_CHECKING:
     from protorynet_lab.baselines import Rival
@@ -33,6 +33,8 @@ _PACKAGES = ("protorynet", "torch", "transformers", "numpy", "scikit-learn", "se
 _FEWEST_PROTOTYPES = 2
 _COUNTERPART_COSINE = 0.6  # from which two sentences of different models count as the same
 _SAMPLED_DOCUMENTS = 1_000
+_KEPT_OF_PROTOTYPES = ("id", "sentence", "usage", "scores", "class_rate", "words")
+_KEPT_MEMBERS, _ASSIGNED_SENTENCES = 5, 2_000
 _DIGESTED_BYTES = 1 << 20  # of the beginning of a file of word vectors, which may be gigabytes
 
 
@@ -82,21 +84,28 @@ def _measure_protorynet(job: Job, material: Material) -> dict[str, Any]:
         # What a fine-tuned encoder gives is read once; keeping it would only push others out.
         classifier.set_params(cache=False)
     evaluation = classifier.evaluate(test.texts, test.labels, judge=material.judge)
+    reading = classifier.read(test.texts)
     substitutes = fit_substitutes(classifier, train.texts, train.labels)
     predictions = substitute_predictions(classifier, substitutes, test.texts)
     thresholds = job.variant.thresholds
     pruning = {"pruning": _prune(classifier, thresholds, train, test)} if thresholds else {}
     training = classifier.model_.training
     prototypes = [item.to_dict() for item in classifier.prototypes_.ranked()]
-    fragments = [not is_complete(item["sentence"]) for item in prototypes]
+    members = classifier.prototypes_.members
+    fragments = [not is_complete(member.sentence) for member in members]
     return {
         **_score_predictions(predictions["protorynet"], test),
         **pruning,
         "fragment_prototypes": float(np.mean(fragments)),
         "prototypes": [
-            {key: item[key] for key in ("id", "sentence", "usage", "scores", "class_rate")}
+            {
+                **{key: item[key] for key in _KEPT_OF_PROTOTYPES},
+                "n_members": len(item["members"]),
+                "members": [member["sentence"] for member in item["members"][:_KEPT_MEMBERS]],
+            }
             for item in ([] if job.variant.name else prototypes)  # of variants nothing shows them
         ],
+        "assigned": pack_numbers(reading.prototypes[:_ASSIGNED_SENTENCES]),
         "automata": [
             {
                 "label": str(each.label),
@@ -107,6 +116,7 @@ def _measure_protorynet(job: Job, material: Material) -> dict[str, Any]:
             for each in classifier.model_.automata
         ],
         "n_prototypes": evaluation.n_prototypes,
+        "n_members": evaluation.n_members,
         "substitutes": {
             name: float((predictions[name] == np.array(test.labels)).mean()) for name in SUBSTITUTES
         },

@@ -38,11 +38,13 @@ _SUMMARY_FIGURES = (
     "macro_f1",
     "validation_accuracy",
     "n_prototypes",
+    "n_members",
     "n_train",
     "n_test",
     "ids_only_gap",
     "fragment_prototypes",
     "stability",
+    "seed_agreement",
     "training_seconds",
 )
 
@@ -142,7 +144,7 @@ def _summarise_group(results: Results, group: Group) -> dict[str, Any]:
     records = group.records
     measures = sorted({measure for record in records for measure in record.faithfulness})
     figures = {each: group.figure(each) for each in (*_SUMMARY_FIGURES, *measures)}
-    if group.kind.family == "ours":
+    if group.kind.family in ("ours", "single"):
         figures["ceiling_gap"] = results.ceiling_gap(*group.model)
     return {
         "encoder": group.encoder or None,

@@ -20,15 +20,19 @@ Curves = dict[str, dict[float, float]]
 _LOOK = TEMPLATES / "bench.mplstyle"
 # Accuracies that hardly differ must not look as if they did.
 _LEAST_SPAN, _LEAST_SHADES = 0.02, 0.05
-# In the frontier, dark circles are ours and light diamonds the paper's.
+# In the frontier, dark circles are ours, squares ours of single sentences, diamonds the paper's.
 _FILLS = {
     "full": "#123f68",
     "adapter": "#8fb6d8",
     "none": "#ffffff",
+    "single-full": "#5d8a5a",
+    "single": "#b9d4b6",
+    "single-none": "#ffffff",
     "paper-full": "#f4bd80",
     "paper": "#ffffff",
 }
-_EDGES, _SHAPES = {"ours": "#123f68", "paper": "#a8601a"}, {"ours": "o", "paper": "D"}
+_EDGES = {"ours": "#123f68", "single": "#33602f", "paper": "#a8601a"}
+_SHAPES = {"ours": "o", "single": "s", "paper": "D"}
 _FRONTIER = {
     "ids_only_gap": "accuracy lost with ids only",
     "usage_perplexity": "usage perplexity",
@@ -151,7 +155,7 @@ def draw_frontier(groups: Sequence[Group]) -> str:
 
 
 def _mark_models(axes: Axes, groups: Sequence[Group], measure: str) -> dict[str, Any]:
-    """Draw a mark per model and data set, and a line from the paper's procedure to ours."""
+    """Draw a mark per model and data set, and lines to ours from what it is compared with."""
     points: dict[ModelKind, list[tuple[float, float]]] = {}
     ends: dict[tuple[str, str], tuple[float, float]] = {}
     for group in groups:
@@ -161,8 +165,8 @@ def _mark_models(axes: Axes, groups: Sequence[Group], measure: str) -> dict[str,
             # Of several models of a family, the line is about the first, which is that in full.
             ends.setdefault((group.set, group.kind.family), (value, accuracy))
     for name, family in ends:
-        if family == "paper" and (name, "ours") in ends:
-            line = zip(ends[name, "paper"], ends[name, "ours"], strict=True)
+        if family != "ours" and (name, "ours") in ends:
+            line = zip(ends[name, family], ends[name, "ours"], strict=True)
             axes.plot(*line, "-", marker="", color=FAINT, lw=0.7, alpha=0.6)
     # The darkest last, so that ours in full lies on top.
     return {

@@ -26,6 +26,8 @@ from protorynet_lab.bench.bench_results import (
     format_range,
 )
 
+_COUNTS = {"n_prototypes": "Prototypes", "n_members": "Their sentences"}
+_OF_MEMBERS = ("n_members", "seed_agreement", "family_coherence", "family_spread")
 _SHOWN_PROTOTYPES = ("yelp", "hotel", "imdb")
 _PAPER_COLUMNS = {
     "full": "fine-tuned",
@@ -144,9 +146,11 @@ def _faithfulness_blocks(results: Results) -> Iterator[Block]:
         records = [record for group in groups for record in group.records]
         others = {measure for record in records for measure in record.faithfulness}
         measures = [*first, *sorted(others.difference(first))]
+        # Records of before know nothing of members.
+        measures = [m for m in measures if m not in _OF_MEMBERS or any(g.figure(m) for g in groups)]
         rows = [
             [
-                "Prototypes" if measure == "n_prototypes" else measure_title(measure),
+                _COUNTS.get(measure, measure_title(measure)),
                 *(_format_measure(measure, group) for group in groups),
             ]
             for measure in measures
@@ -160,8 +164,8 @@ def _faithfulness_blocks(results: Results) -> Iterator[Block]:
 
 
 def _format_measure(measure: str, group: Group) -> str:
-    if measure == "n_prototypes":
-        return group.prototype_counts
+    if measure in _COUNTS:
+        return format_range(record.figure(measure) for record in group.records)
     return format_measure(measure, group.figure(measure))
 
 
@@ -169,7 +173,9 @@ def _prototype_blocks(results: Results) -> Iterator[Block]:
     yield Heading("The prototypes")
     yield Prose(RECIPE.text("prototypes"))
     for name in _SHOWN_PROTOTYPES:
-        ours = [g for g in results.groups if g.set == name and g.kind.family == "ours"]
+        own = [group for group in results.groups if group.set == name]
+        ours = [group for group in own if group.kind.family == "ours"]
+        ours = ours or [group for group in own if group.kind.family == "single"]
         yield Heading(find_data_set(name).title, 1)
         if not ours:
             yield Prose("Nothing was measured yet.")
@@ -189,6 +195,7 @@ def _prototype_grid(group: Group) -> Grid:
     items = [(item, read_numbers(item.get("scores"))) for item in group.records[0].prototypes]
     items = [(item, scores) for item, scores in items if scores]
     classes = list(items[0][1]) if items else []
+    has_members = any(read_numbers(item).get("n_members", 1) > 1 for item, _ in items)
     only = classes[-1] if len(classes) == 2 else None
     ranked = []
     for item, scores in items:
@@ -204,10 +211,19 @@ def _prototype_grid(group: Group) -> Grid:
             format_figure(read_numbers(item).get("usage")),
             sentence,
         ]
+        if has_members:
+            others = [text for text in _texts(item.get("members")) if text != sentence]
+            count = format_figure(read_numbers(item).get("n_members"), 0)
+            row += [count, ", ".join(_texts(item.get("words"))), " / ".join(others[:3])]
         rows.append(row if only else [named(label), *row])
-    if only is None:
-        return make_grid(["class", "score", "class rate", "usage", "prototype"], rows)
-    return make_grid([f"score, {named(only)}", f"rate, {named(only)}", "usage", "prototype"], rows)
+    header = ["class", "score", "class rate", "usage", "prototype"]
+    if only is not None:
+        header = [f"score, {named(only)}", f"rate, {named(only)}", "usage", "prototype"]
+    return make_grid([*header, *(["members", "words", "such as"] if has_members else [])], rows)
+
+
+def _texts(values: object) -> list[str]:
+    return [str(value) for value in values] if isinstance(values, list) else []
 
 
 def _time_blocks(results: Results) -> Iterator[Block]:

@@ -17,6 +17,9 @@ DOCUMENTS = "documents"
 """Kind of a line, and model of its record, that says which documents a run was about."""
 
 _JOB, _STABILITY = "job", "stability"
+_FORMAT = 2
+# What models were called in records of format 1, when every prototype was one sentence.
+_FORMER = {"full": "single-full", "adapter": "single", "none": "single-none"}
 _LARGEST_FIGURE = 1e9  # what is beyond, or no number, was not measured
 # Time that is not training: reading, splitting and encoding before it, measuring after it.
 _NOT_TRAINING = ("prepare", "evaluate")
@@ -44,6 +47,7 @@ class Record:
     pruning: tuple[dict[str, float], ...] = ()
     automata: tuple[dict[str, Any], ...] = ()
     prototypes: tuple[dict[str, Any], ...] = ()
+    assigned: str = ""  # prototypes of some test sentences, as `pack_numbers` makes it
     judge: str = ""
     device: str = ""
     versions: dict[str, str] = field(default_factory=dict)
@@ -83,6 +87,7 @@ def append_record(path: Path, values: Mapping[str, Any]) -> None:
     which JSON does not know, is written as not measured.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    values = {"format": _FORMAT, **values}
     line = json.dumps(finite(values), ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
     with path.open("a+b") as file:
         with suppress(ImportError, OSError):
@@ -164,6 +169,8 @@ def _parse_line(line: bytes) -> Record | dict[Any, float] | None:
     if not all(isinstance(name, str) for name in names):
         return None
     name, encoder, model = map(str, names)
+    if "format" not in values:
+        model = _FORMER.get(model, model)
     digest = _text(values.get("data"))
     if values.get("kind") == DOCUMENTS:
         quick = {"quick": True} if values.get("quick") is True else {}

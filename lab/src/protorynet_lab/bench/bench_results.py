@@ -10,11 +10,18 @@ from statistics import fmean, stdev
 from typing import Any
 
 from protorynet.errors import InputError
-from protorynet_lab.bench.bench_jobs import DATA_SETS, MODELS, ModelKind, find_data_set
+from protorynet_lab.bench.bench_jobs import (
+    DATA_SETS,
+    MODELS,
+    ModelKind,
+    find_data_set,
+    find_model,
+)
 from protorynet_lab.bench.bench_records import DOCUMENTS, Record, read_records
+from protorynet_lab.bench.bench_significance import compare_assignments
 
 MISSING = "–"
-_DECIMALS = {"n_prototypes": 1, "training_seconds": 0, "usage_perplexity": 1}
+_DECIMALS = {"n_prototypes": 1, "n_members": 0, "training_seconds": 0, "usage_perplexity": 1}
 _NAMED_EXCEPTIONS = 3  # groups with fewer or more seeds than the others; more are only counted
 
 
@@ -107,6 +114,8 @@ class Group:
         """Return a figure over the seeds."""
         if name == "stability":
             return None if self.stability is None else Figure(self.stability, None, 1)
+        if name == "seed_agreement":
+            return figure_of(compare_assignments([record.assigned for record in self.records]))
         return figure_of(record.figure(name) for record in self.records)
 
     def mean(self, name: str) -> float | None:
@@ -226,10 +235,10 @@ class Results:
         group = self.group(name, encoder, model)
         return None if group is None else group.figure(measure)
 
-    def ceiling_gap(self, name: str, encoder: str, training: str) -> Figure | None:
+    def ceiling_gap(self, name: str, encoder: str, model: str) -> Figure | None:
         """Return the accuracy that our prototypes cost against the same encoder without any."""
-        ours = self.group(name, encoder, training)
-        ceiling = self.group(name, encoder, f"ceiling-{training}")
+        ours = self.group(name, encoder, model)
+        ceiling = self.group(name, encoder, f"ceiling-{find_model(model).encoder_training}")
         if ours is None or ceiling is None:
             return None
         # Seed by seed, since a seed stands for the same documents held out.

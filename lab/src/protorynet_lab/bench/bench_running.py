@@ -308,6 +308,8 @@ def _describe_outcome(record: Mapping[str, Any]) -> str:
     parts = [f"accuracy {record['accuracy']:.4f}"]
     if "n_prototypes" in record:
         parts.append(f"{record['n_prototypes']} prototypes")
+        if record.get("n_members", 0) > record["n_prototypes"]:
+            parts[-1] += f" of {record['n_members']} sentences"
     parts.append(f"{sum(record['seconds'].values()):.0f} s")
     return f"  {', '.join(parts)}"
 

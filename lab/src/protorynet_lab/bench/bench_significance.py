@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,26 @@ class Comparison:
     def reverse(self) -> Comparison:
         """The same comparison, seen from the other model."""
         return replace(self, difference=-self.difference, low=-self.high, high=-self.low)
+
+
+def pack_numbers(numbers: NDArray[np.int64]) -> str:
+    """Return small numbers as text for a record."""
+    return base64.b64encode(numbers.astype("<u2").tobytes()).decode()
+
+
+def compare_assignments(packed: Sequence[str]) -> list[float]:
+    """Return the adjusted Rand index of every two assignments that `pack_numbers` wrote.
+
+    1 where two models divide the same sentences alike, 0 where they agree by chance only.
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    found = []
+    for text in packed:
+        with suppress(ValueError):
+            found.append(np.frombuffer(base64.b64decode(text), "<u2"))
+    pairs = [(a, b) for a, b in combinations(found, 2) if len(a) == len(b) > 0]
+    return [float(adjusted_rand_score(a, b)) for a, b in pairs]
 
 
 def compare(ours: Flags, theirs: Flags) -> Comparison:

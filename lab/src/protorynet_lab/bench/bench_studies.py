@@ -195,7 +195,7 @@ def _sensitivity_blocks(results: Results) -> list[Block]:
 
 def _cells(group: Group, figures: dict[str, Figure | None]) -> tuple[Cell | str, ...]:
     """Return data, model and figures, with the paper's own beside those of the model in full."""
-    has_paper = group.kind.name == "full"
+    has_paper = group.kind.name in ("full", "single-full")
     cells = (
         Cell(format_figure(figure), format_paper(group.set, name) if has_paper else "")
         for name, figure in figures.items()

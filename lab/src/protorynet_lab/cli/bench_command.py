@@ -64,9 +64,9 @@ def bench(
         _option(
             _CHOICE,
             "NAMES",
-            "full, adapter, none, paper, paper-full, transformer, prosenet, protoattend, "
-            "lstm, bag-of-words, bag-of-words-paper, ceiling-full, ceiling-adapter, ceiling-none. "
-            "By default those of the experiment.",
+            "full, adapter, none, single-full, single, single-none, paper, paper-full, "
+            "transformer, prosenet, protoattend, lstm, bag-of-words, bag-of-words-paper, "
+            "ceiling-full, ceiling-adapter, ceiling-none. By default those of the experiment.",
         ),
     ] = None,
     encoders: Annotated[str, _option(_CHOICE, "NAMES", "Names or folders of encoders.")] = "minilm",

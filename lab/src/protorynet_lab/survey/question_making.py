@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from protorynet.errors import EmptyDocumentError, InputError
 from protorynet.explain import Explanation, SentenceExplanation
 from protorynet.model import PRECOMPUTED
-from protorynet.prototypes import Prototypes
+from protorynet.prototypes import Prototype, Prototypes
 from protorynet_lab.survey.questionnaire import (
     NONE,
     TASKS,
@@ -128,8 +128,7 @@ def _read(
         raise InputError(
             f"the model {name!r} reads vectors, not texts, so people cannot be asked about it."
         )
-    sentences = [item.sentence for item in model.prototypes_]
-    readable = {_words(sentence) for sentence in sentences if _is_shown(sentence)}
+    readable = {_words(some[0]) for item in model.prototypes_ if (some := _readable(item))}
     if len(readable) < 3:
         raise InputError(
             f"the model {name!r} has {len(readable)} different prototypes of readable "
@@ -191,7 +190,7 @@ def _choose_sentences(
 
 
 def _is_fair_match(models: Sequence[_ReadModel], document: int, step: int) -> bool:
-    """Whether a sentence is readable, and for no model the very words of its prototype."""
+    """Whether a sentence is readable, and for no model the very words that it is matched to."""
     low, high = SENTENCE_LENGTHS
     sentences = [model.explanations[document].sentences[step] for model in models]
     return all(
@@ -209,8 +208,10 @@ def _choose_texts(
     """Choose short texts whose trajectories change prototypes, for every model."""
 
     def fits(explanation: Explanation) -> bool:
-        prototypes = {_words(step.prototype_sentence) for step in explanation.sentences}
-        return _is_short_text(explanation) and len(prototypes) > 1
+        steps = explanation.sentences
+        sentences = {_words(step.prototype_sentence) for step in steps}
+        prototypes = {step.prototype for step in steps}
+        return _is_short_text(explanation) and min(len(sentences), len(prototypes)) > 1
 
     fitting = (
         document
@@ -263,7 +264,7 @@ def _choose_lesson(model: _ReadModel, order: Sequence[int], used: set[int]) -> L
 def _ask_match(model: _ReadModel, document: int, step: int, draw: random.Random) -> Question:
     sentence = model.explanations[document].sentences[step]
     key = str(sentence.prototype)
-    others = _draw_prototypes(model, sentence.prototype_sentence, 2, draw)
+    others = _draw_others(model, sentence, 2, draw)
     options = [Option(key, (sentence.prototype_sentence,)), *others]
     draw.shuffle(options)
     return Question("", "match", (sentence.text,), (*options, Option(NONE, ())), key, 0)
@@ -289,7 +290,7 @@ def _ask_trajectory(model: _ReadModel, document: int, draw: random.Random) -> Qu
     """
     steps = model.explanations[document].sentences
     right = [step.prototype_sentence for step in steps]
-    wrong = [_draw_prototypes(model, text, 1, draw)[0].lines[0] for text in right]
+    wrong = [_draw_others(model, step, 1, draw)[0].lines[0] for step in steps]
     first = set(draw.sample(range(len(steps)), len(steps) // 2))
     trajectories = [
         tuple((right if (a if step in first else b) else wrong)[step] for step in range(len(steps)))
@@ -301,17 +302,23 @@ def _ask_trajectory(model: _ReadModel, document: int, draw: random.Random) -> Qu
     return Question("", "trajectory", lines, tuple(options), keys[0], 0)
 
 
-def _draw_prototypes(
-    model: _ReadModel, taken: str, count: int, draw: random.Random
+def _draw_others(
+    model: _ReadModel, step: SentenceExplanation, count: int, draw: random.Random
 ) -> list[Option]:
-    """Draw prototypes whose words differ from each other and from those of the one taken."""
-    seen = {_words(taken)}
+    """Draw a member each of other prototypes, of other words than the match and each other."""
+    seen = {_words(step.prototype_sentence)}
     found = []
     for item in draw.sample(model.prototypes.items, len(model.prototypes)):
-        if _is_shown(item.sentence) and _words(item.sentence) not in seen:
-            seen.add(_words(item.sentence))
-            found.append(Option(str(item.id), (item.sentence,)))
+        fitting = [text for text in _readable(item) if _words(text) not in seen]
+        if fitting and item.id != step.prototype:
+            text = draw.choice(fitting) if len(fitting) > 1 else fitting[0]
+            seen.add(_words(text))
+            found.append(Option(str(item.id), (text,)))
     return found[:count]
+
+
+def _readable(item: Prototype) -> list[str]:
+    return [member.sentence for member in item.members if _is_shown(member.sentence)]
 
 
 def _is_shown(prototype: str) -> bool:
