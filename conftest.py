@@ -73,9 +73,9 @@ def encoder() -> HashingEncoder:
 
 @pytest.fixture(scope="session")
 def quick() -> Settings:
-    """Settings small enough to train in a fraction of a second."""
+    """Settings small enough to train in about a second; prototypes are families, as by default."""
     return Settings(
-        epochs=2,
+        epochs=8,
         retrain_epochs=2,
         full_epochs=1,
         n_prototypes=8,
@@ -87,6 +87,12 @@ def quick() -> Settings:
         learning_rate=0.01,
         validation_fraction=0.2,
     )
+
+
+@pytest.fixture(scope="session")
+def single(quick) -> Settings:
+    """The same for prototypes of one sentence each, as in the paper."""
+    return quick.replace(members=1, epochs=2)
 
 
 @pytest.fixture(scope="session")
