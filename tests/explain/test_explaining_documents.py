@@ -137,7 +137,7 @@ def test_a_pattern_is_how_the_document_begins_unless_automaton_and_model_differ(
     pattern, first = explanation.pattern, explanation.sentences[0]
     assert pattern is not None
     assert (pattern.label, pattern.prototypes) == (explanation.label, (first.prototype,))
-    assert pattern.sentences == (first.prototype_sentence,)
+    assert pattern.sentences == (first.headline,)
     assert (pattern.support, pattern.purity) == (212, 0.97)
     assert not explanation.reader_is_behind
     changed.edit(rename={first.prototype: "the first"})
