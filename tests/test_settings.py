@@ -20,6 +20,10 @@ _REAL = sorted(name for name, hint in _HINTS.items() if hint is float)
 _NUMBERS = [*_WHOLE, *_REAL]
 
 
+# What prototypes of several members need.
+_FAMILIES = {"exact": True, "selection": "straight_through"}
+
+
 def _values(name: str) -> st.SearchStrategy[Any]:
     hint = _HINTS[name]
     if choices := get_args(hint):
@@ -32,7 +36,8 @@ def _values(name: str) -> st.SearchStrategy[Any]:
 
 _VALID = (
     st.fixed_dictionaries({}, optional={name: _values(name) for name in _HINTS})
-    .map(lambda values: {**values, "min_prototypes": 2})
+    .map(lambda values: {"members": 1, **values, "min_prototypes": 2})
+    .filter(lambda v: v["members"] == 1 or _FAMILIES.items() <= {**_FAMILIES, **v}.items())
     .map(lambda values: Settings(**values))
 )
 
@@ -104,8 +109,18 @@ def test_presets_are_found_by_name_and_the_papers_holds_its_constants():
     assert (paper.psi_squared, paper.alpha, paper.beta, paper.eta) == (10.0, 0.1, 1e-4, 1.0)
     assert (paper.learning_rate, paper.project_every) == (1e-4, 10)
     assert (paper.selection, paper.accuracy_loss, paper.exact) == ("paper", "mse", False)
-    with pytest.raises(SettingsError, match=r"there is no preset 'fast'; .* 'default', 'paper'"):
+    assert (load_settings("single").members, paper.members) == (1, 1)
+    listed = r"there is no preset 'fast'; .* 'default', 'single', 'paper'"
+    with pytest.raises(SettingsError, match=listed):
         preset("fast")
+
+
+def test_several_members_need_exact_matches_of_one_prototype():
+    assert Settings().members > 1
+    for changes in ({"exact": False}, {"selection": "paper"}, {"selection": "dense"}):
+        with pytest.raises(SettingsError, match=r"members=50 needs exact=true.*give members=1"):
+            Settings(**changes)
+        Settings(members=1, **changes)
 
 
 @pytest.mark.parametrize(

@@ -70,11 +70,18 @@ def test_each_step_shows_the_nearest_prototype_and_its_scores(clf, encoder, unse
     for step in clf.explain(unseen_reviews.texts[0]).sentences:
         vector = model.embed(encoder.encode([step.text])).double()[0]
         distances = (model.network.members.double() - vector).norm(dim=1)
-        order = distances.argsort()[:2].tolist()
-        assert [step.prototype, step.runner_up] == [clf.prototypes_[k].id for k in order]
-        closeness = np.exp(-distances[order[0]].item() / model.settings.psi_squared)
+        families = [item for item in clf.prototypes_ for _ in item.members]
+        order = distances.argsort().tolist()
+        first = order[0]
+        second = next(at for at in order if families[at] != families[first])
+        assert [step.prototype, step.runner_up] == [families[first].id, families[second].id]
+        closeness = np.exp(-distances[first].item() / model.settings.psi_squared)
         assert step.similarity == pytest.approx(closeness, abs=1e-5)
-        assert step.prototype_sentence == known[step.prototype].sentence
+        shown, other = (clf.prototypes_.members[at] for at in (first, second))
+        assert (step.member, step.prototype_sentence) == (shown.id, shown.sentence)
+        assert step.runner_up_sentence == other.sentence
+        assert step.headline == families[first].sentence
+        assert step.unfamiliar == (step.similarity < model.familiar)
         assert step.scores == known[step.prototype].scores
 
 
@@ -130,7 +137,7 @@ def test_a_pattern_is_how_the_document_begins_unless_automaton_and_model_differ(
     pattern, first = explanation.pattern, explanation.sentences[0]
     assert pattern is not None
     assert (pattern.label, pattern.prototypes) == (explanation.label, (first.prototype,))
-    assert pattern.sentences == (first.prototype_sentence,)
+    assert pattern.sentences == (first.headline,)
     assert (pattern.support, pattern.purity) == (212, 0.97)
     assert not explanation.reader_is_behind
     changed.edit(rename={first.prototype: "the first"})

@@ -15,7 +15,7 @@ import pytest
 
 from protorynet import ProtoryNetClassifier
 
-_MODELS = ["v1/texts", "v1/vectors", "v1/edited"]
+_MODELS = ["v1/texts", "v1/vectors", "v1/edited", "v2/texts", "v2/vectors"]
 
 
 @pytest.fixture(params=_MODELS)
@@ -47,16 +47,21 @@ def test_an_old_model_explains_as_it_explained(clf, expected):
     for explanation, then in zip(explanations, expected["explanations"], strict=True):
         assert explanation.label == then["label"]
         for step, old in zip(explanation.sentences, then["sentences"], strict=True):
-            assert step.prototype == old["prototype"]
-            assert step.prototype_sentence == old["prototype_sentence"]
+            exact = {"prototype", "prototype_sentence", "member", "headline", "unfamiliar"}
+            for name in exact & set(old):
+                assert getattr(step, name) == old[name]
             assert step.similarity == pytest.approx(old["similarity"], abs=1e-5)
             assert step.effect == pytest.approx(old["effect"], abs=1e-5)
 
 
-def test_an_old_model_has_exact_prototypes_and_no_automata(clf, encoder):
-    assert clf.model_.automata == ()
+def test_an_old_model_has_exact_members_and_automata_since_they_are_kept(clf, encoder, folder):
+    is_first = folder.parent.name == "v1"
+    assert (clf.model_.automata == ()) == is_first
+    assert (max(clf.prototypes_.sizes) == 1) == is_first
+    assert (clf.model_.familiar == 0) == is_first
     if clf.encoder_ is not None:
-        vectors = clf.model_.embed(encoder.encode([item.sentence for item in clf.prototypes_]))
+        shown = [member.sentence for member in clf.prototypes_.members]
+        vectors = clf.model_.embed(encoder.encode(shown))
         assert float((vectors - clf.model_.network.members).abs().max()) < 1e-5
 
 

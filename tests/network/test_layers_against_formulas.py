@@ -11,6 +11,7 @@ from torch import Tensor
 from protorynet.network import (
     Adapter,
     Centring,
+    Evidence,
     accuracy_loss,
     anchor_loss,
     diversity_loss,
@@ -227,3 +228,27 @@ def test_an_adapter_adds_a_small_network_and_keeps_unit_length():
         ]
         expected = [x / math.hypot(*moved) for x in moved]
         assert adapted.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("task", ["multiclass", "multilabel"])
+@torch.no_grad()
+def test_evidence_joins_the_roots_of_what_a_sentence_tells_to_its_embedding(task):
+    parts = [Evidence(5, hidden, 3, task) for hidden in (4, 7)]
+    for number, part in enumerate(parts):
+        for at, weight in enumerate(part.parameters()):
+            weight.copy_(random_tensor(*weight.shape, seed=10 * number + at))
+    base = random_tensor(6, 5)
+    whole = Evidence.mean(parts)
+    logits = whole.logits(base)
+    torch.testing.assert_close(logits, (parts[0].logits(base) + parts[1].logits(base)) / 2)
+    whole.weight.fill_(1.5)
+    joined = whole(base)
+    assert joined.shape == (6, whole.width) == (6, 8 if task == "multiclass" else 11)
+    assert torch.equal(joined[:, :5], base)
+    torch.testing.assert_close(joined[:, 5:].norm(dim=1), torch.full((6,), 1.5))
+    for tone, each in zip(joined[:, 5:].tolist(), logits.tolist(), strict=True):
+        likely = slow_softmax(each)
+        if task == "multilabel":
+            ways = [*map(slow_sigmoid, each), *(1 - slow_sigmoid(value) for value in each)]
+            likely = [chance / 3 for chance in ways]
+        assert tone == pytest.approx([1.5 * math.sqrt(chance) for chance in likely], abs=1e-5)

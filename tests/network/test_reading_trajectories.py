@@ -37,8 +37,8 @@ def make_reader(*, layers: int = 1, dropout: float = 0.0) -> Reader:
         return Reader(K, CLASSES, hidden=7, layers=layers, dropout=dropout)
 
 
-def make_network(prototypes: Tensor, **changes: object) -> ProtoryNetwork:
-    return ProtoryNetwork(prototypes, make_reader(), Settings(psi_squared=1.3, **changes))
+def make_network(members: Tensor, sizes: tuple[int, ...] = (1,) * K, **changes: object):
+    return ProtoryNetwork(members, make_reader(), Settings(psi_squared=1.3, **changes), sizes)
 
 
 def random_trajectory(lengths: list[int], seed: int = 0) -> Reading:
@@ -50,6 +50,8 @@ def random_trajectory(lengths: list[int], seed: int = 0) -> Reading:
         runner_up=random.integers(K, size=n),
         runner_up_similarities=random.random(n, dtype=np.float32),
         lengths=np.array(lengths, np.int64),
+        members=random.permutation(n),
+        runner_up_members=random.permutation(n),
     )
 
 
@@ -114,16 +116,25 @@ def slow_distance(a: Tensor, b: Tensor, metric: str) -> float:
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-@pytest.mark.parametrize("block", [4, 16_384])
-def test_every_sentence_is_matched_to_its_two_nearest_prototypes(metric, block, monkeypatch):
-    monkeypatch.setattr(network_module, "_SENTENCES_PER_BLOCK", block)
-    embedded, prototypes = random_tensor(20, DIMENSION), random_tensor(K, DIMENSION, seed=1)
+@pytest.mark.parametrize("at_once", [50, 2**22])
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 1, 1), (3, 1, 6, 2, 1), (7,)])
+def test_every_sentence_is_matched_to_the_nearest_members_of_two_prototypes(
+    metric, at_once, sizes, monkeypatch
+):
+    monkeypatch.setattr(network_module, "_DISTANCES_PER_BLOCK", at_once)
+    embedded, members = random_tensor(20, DIMENSION), random_tensor(sum(sizes), DIMENSION, seed=1)
     index, lengths = torch.arange(30) % 20, torch.tensor([10, 15, 5])
-    found = match_sentences(make_network(prototypes, distance=metric), embedded, index, lengths)
+    network = make_network(members, sizes, distance=metric)
+    found = match_sentences(network, embedded, index, lengths)
+    family = [number for number, size in enumerate(sizes) for _ in range(size)]
     for sentence, number in enumerate(index.tolist()):
-        distances = [slow_distance(embedded[number], p, metric) for p in prototypes]
-        first, second = sorted(range(K), key=lambda position: distances[position])[:2]
-        assert (found.prototypes[sentence], found.runner_up[sentence]) == (first, second)
+        distances = [slow_distance(embedded[number], member, metric) for member in members]
+        order = sorted(range(len(members)), key=lambda at: distances[at])
+        first = order[0]
+        second = next((at for at in order if family[at] != family[first]), first)
+        assert [found.members[sentence], found.runner_up_members[sentence]] == [first, second]
+        assert found.prototypes[sentence] == family[first]
+        assert found.runner_up[sentence] == family[second]
         near = [found.similarities[sentence], found.runner_up_similarities[sentence]]
         expected = [math.exp(-distances[position] / 1.3) for position in (first, second)]
         assert near == pytest.approx(expected, abs=1e-5)
@@ -145,13 +156,26 @@ def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(metric, l
     assert (trajectory.similarities <= 1).all()
 
 
-def test_a_single_prototype_is_its_own_runner_up():
-    reader = Reader(1, 2, hidden=3, layers=1, dropout=0.0)
-    network = ProtoryNetwork(random_tensor(1, DIMENSION), reader, Settings())
-    trajectory = match_sentences(
-        network, random_tensor(4, DIMENSION), torch.arange(4), torch.tensor([4])
-    )
-    assert trajectory.prototypes.tolist() == trajectory.runner_up.tolist() == [0, 0, 0, 0]
+def test_of_members_at_no_distance_the_first_is_matched_and_the_first_of_another_prototype():
+    members = random_tensor(1, DIMENSION).repeat(5, 1)
+    network = make_network(members, (2, 3))
+    found = match_sentences(network, members[:1], torch.zeros(1).long(), torch.ones(1).long())
+    assert (found.members[0], found.runner_up_members[0], found.runner_up[0]) == (0, 2, 1)
+
+
+def test_members_and_similarities_stay_with_their_sentences():
+    whole = random_trajectory([3, 1, 4, 2])
+    some = np.array([True, False, True, True])
+    joined = Reading.join([whole.part(some), whole.part(~some)])
+    assert joined.lengths.tolist() == [3, 4, 2, 1]
+    ones = whole.with_full_similarity()
+    for other in (whole.take(np.arange(10)[::-1], np.array([10])), joined, whole.shuffle(0), ones):
+        assert sorted(other.members) == list(range(10))
+        order = np.argsort(whole.members)[other.members]  # where each sentence was
+        assert (other.prototypes == whole.prototypes[order]).all()
+        assert (other.runner_up_members == whole.runner_up_members[order]).all()
+        if other is not ones:
+            assert (other.similarities == whole.similarities[order]).all()
 
 
 @settings(max_examples=25, deadline=None)

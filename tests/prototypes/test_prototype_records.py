@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
 
-from protorynet.prototypes import Prototype, Prototypes, PruningPoint, choose_size, sizes_to_try
+from protorynet.prototypes import (
+    Member,
+    Prototype,
+    Prototypes,
+    PruningPoint,
+    choose_size,
+    sizes_to_try,
+)
 
 _CURVES = st.lists(
     st.tuples(st.integers(1, 40), st.floats(0, 1)), min_size=1, unique_by=lambda point: point[0]
@@ -39,10 +48,27 @@ def test_prototypes_are_ranked_by_the_score_of_a_class(prototypes):
 def test_json_has_the_keys_that_other_programs_read(prototypes):
     values = json.loads(json.dumps(prototypes.to_dict()))
     assert set(values) == {"prototypes"}
-    keys = ["id", "sentence", "row", "usage", "scores", "class_rate", "name"]
+    keys = ["id", "sentence", "row", "usage", "scores", "class_rate", "name", "words", "members"]
     for entry in values["prototypes"]:
         assert list(entry) == keys
         assert set(entry["scores"]) == set(entry["class_rate"]) == {"bad", "good"}
+
+
+def test_members_are_counted_through_all_prototypes_and_must_agree(prototypes):
+    members = (Member(7, "Great!", 2, 0.2, (0.25, 0.75)), Member(8, "Super!", 5, 0.1, (1.0, 0.0)))
+    family = replace(prototypes[1], members=members)
+    both = replace(prototypes, items=(prototypes[0], family))
+    assert both.sizes == (1, 2)
+    assert [(each.id, each.row) for each in both.members] == [(2, 12), (7, 2), (8, 5)]
+    assert [each.row for each in both.with_rows(range(100, 120)).members] == [112, 102, 105]
+    assert family.spread == pytest.approx(math.sqrt((0.2 * 0.25**2 + 0.1 * 0.5**2) / 0.3))
+    assert prototypes[0].spread == 0
+    both.check()
+    other_id, other_width = replace(members[1], id=2), replace(members[1], class_rate=(1.0,))
+    for wrong, message in ((other_id, "same id"), (other_width, "other classes")):
+        items = (prototypes[0], replace(family, members=(members[0], wrong)))
+        with pytest.raises(ValueError, match=message):
+            replace(both, items=items).check()
 
 
 def test_the_table_has_a_row_per_prototype(prototypes):

@@ -35,6 +35,8 @@ np.savez(
     Path(out, f"{rank}.npz"),
     weights=weights.numpy(),
     prototypes=clf.prototypes_.ids,
+    sentences=[member.sentence for member in clf.prototypes_.members],
+    vectors=clf.model_.network.members.numpy(),
     probabilities=clf.predict_proba(data["unseen"]),
 )
 """
@@ -54,13 +56,18 @@ def train(
     return [dict(np.load(out / f"{rank}.npz")) for rank in range(size)]
 
 
-@pytest.fixture(scope="module", params=[2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module",
+    params=[(2, 1), (2, 50), pytest.param((3, 50), marks=pytest.mark.slow)],
+    ids=["two, single", "two", "three"],
+)
 def together(request, tiny_bert_folder, quick, reviews, unseen_reviews, tmp_path_factory):
     out = tmp_path_factory.mktemp("together")
     data = {"texts": reviews.texts, "labels": reviews.labels, "unseen": unseen_reviews.texts}
     (out / "data.json").write_text(json.dumps(data))
-    options = {**vars(quick), "encoder_training": "full", "full_epochs": 2}
-    return train(tiny_bert_folder, out, request.param, options)
+    size, members = request.param
+    options = {"encoder_training": "full", "full_epochs": 2, "members": members}
+    return train(tiny_bert_folder, out, size, {**vars(quick), **options})
 
 
 def test_all_processes_end_with_the_same_model(together, unseen_reviews):

@@ -29,8 +29,8 @@ def fitted(reviews, encoder, quick):
 
 
 def exactness(clf: ProtoryNetClassifier) -> float:
-    """Return the largest difference of a prototype's vector and its sentence encoded again."""
-    vectors = clf.encoder_.encode([item.sentence for item in clf.prototypes_])
+    """Return the largest difference of a member's vector and its sentence encoded again."""
+    vectors = clf.encoder_.encode([member.sentence for member in clf.prototypes_.members])
     return float((clf.model_.embed(vectors) - clf.model_.network.members).abs().max())
 
 
@@ -38,16 +38,24 @@ def check_prototypes(clf: ProtoryNetClassifier, texts: list[str]) -> None:
     settings, model = clf.model_.settings, clf.model_
     assert exactness(clf) < 1e-5
     assert 1 <= len(clf.prototypes_) <= settings.max_prototypes
-    assert len(model.network.members) == len(clf.prototypes_)
-    sentences = [item.sentence for item in clf.prototypes_]
-    assert len(set(sentences)) == len(sentences)
-    for item in clf.prototypes_:
-        assert item.usage > 0
-        assert item.sentence in texts[item.row]
-        assert sum(item.class_rate.values()) == pytest.approx(1)
+    members = clf.prototypes_.members
+    assert model.network.sizes == clf.prototypes_.sizes
+    assert len({member.sentence for member in members}) == len(members)
+    for member in members:
+        assert member.usage > 0
+        assert member.sentence in texts[member.row]
+        assert sum(member.class_rate) == pytest.approx(1, abs=1e-3)
     distances = torch.cdist(model.network.members, model.network.members)
     assert (distances + torch.eye(len(distances)) > 1e-4).all()
-    assert sorted(item.id for item in clf.prototypes_) == list(range(1, len(sentences) + 1))
+    for items in (clf.prototypes_, members):
+        assert sum(item.usage for item in items) == pytest.approx(1)
+        assert sorted(item.id for item in items) == list(range(1, len(items) + 1))
+    for item in clf.prototypes_:
+        assert sum(item.class_rate.values()) == pytest.approx(1)
+        assert item.sentence in [member.sentence for member in item.members]
+        uses = [member.usage for member in item.members]
+        assert item.usage == pytest.approx(sum(uses))
+        assert uses == sorted(uses, reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -59,35 +67,38 @@ def check_prototypes(clf: ProtoryNetClassifier, texts: list[str]) -> None:
         {"selection": "paper", "accuracy_loss": "mse"},
         {"selection": "dense", "distance": "cosine"},
         {"distance": "cosine", "max_prototypes": 2},
+        {"members": 50},
+        {"members": 2, "distance": "cosine"},
+        {"members": 3, "encoder_training": "none"},
     ],
 )
 @pytest.mark.parametrize("seed", [0, 1])
-def test_every_prototype_is_the_embedding_of_its_own_sentence(
-    reviews, encoder, quick, changes, seed
-):
-    clf = make(encoder, quick.replace(**changes), random_state=seed)
+def test_every_member_is_the_embedding_of_its_own_sentence(reviews, encoder, single, changes, seed):
+    clf = make(encoder, single.replace(**changes), random_state=seed)
     check_prototypes(clf.fit(reviews.texts, reviews.labels), reviews.texts)
 
 
-def test_the_papers_looser_variant_stays_available(reviews, encoder, quick):
+def test_the_papers_looser_variant_stays_available(reviews, encoder, single):
     loose = {"exact": False, "retrain": "reader", "encoder_training": "none"}
-    clf = make(encoder, quick.replace(**loose, epochs=5, project_every=100))
+    clf = make(encoder, single.replace(**loose, epochs=5, project_every=100))
     assert exactness(clf.fit(reviews.texts, reviews.labels)) > 1e-3
 
 
-def test_the_pruning_curve_is_kept(fitted, reviews, encoder, quick):
-    curve = fitted.model_.training.curve
+def test_the_pruning_curve_is_kept(reviews, encoder, single):
+    curve = make(encoder, single).fit(reviews.texts, reviews.labels).model_.training.curve
     sizes = [point.n_prototypes for point in curve]
     assert sizes == sorted(sizes, reverse=True)
     assert all(0 <= point.accuracy <= 1 and 0 < point.threshold <= 1 for point in curve)
-    fixed = quick.replace(n_prototypes=6, min_prototypes=6, max_prototypes=6)
+    fixed = single.replace(n_prototypes=6, min_prototypes=6, max_prototypes=6)
     curve = make(encoder, fixed).fit(reviews.texts, reviews.labels).model_.training.curve
     assert [point.n_prototypes for point in curve] == [6]
 
 
-def test_a_model_learns_to_tell_good_from_bad(reviews, unseen_reviews, encoder, quick):
-    settings = quick.replace(epochs=30, retrain_epochs=30, n_prototypes=20, max_prototypes=12)
-    clf = make(encoder, settings).fit(reviews.texts, reviews.labels)
+@pytest.mark.parametrize("members", [1, 50])
+def test_a_model_learns_to_tell_good_from_bad(reviews, unseen_reviews, encoder, quick, members):
+    changes = {"epochs": 30, "retrain_epochs": 30, "n_prototypes": 20, "max_prototypes": 12}
+    clf = make(encoder, quick.replace(members=members, **changes))
+    clf.fit(reviews.texts, reviews.labels)
     assert clf.score(unseen_reviews.texts, unseen_reviews.labels) > 0.8
 
 
@@ -108,13 +119,15 @@ def test_the_seed_alone_decides_and_random_numbers_of_the_caller_stay(
     assert different_tensors(other, fitted)
 
 
+@pytest.mark.parametrize("members", [1, 50])
 def test_full_training_is_exact_repeatable_and_leaves_the_users_encoder_alone(
-    reviews, tiny_bert_folder, quick
+    reviews, tiny_bert_folder, quick, members
 ):
     mine = load_encoder(tiny_bert_folder, device="cpu")
     before = {name: value.clone() for name, value in mine.network.state_dict().items()}
     fingerprint = mine.fingerprint
-    settings = quick.replace(encoder_training="full", encoder_learning_rate=1e-3)
+    rate = {"encoder_training": "full", "encoder_learning_rate": 1e-3}
+    settings = quick.replace(members=members, **rate)
     clf, again = (make(mine, settings).fit(reviews.texts, reviews.labels) for _ in range(2))
     check_prototypes(clf, reviews.texts)
     assert not different_tensors(clf, again)
@@ -151,8 +164,10 @@ def test_a_hundred_documents_with_several_labels_each_are_learned_by_default(enc
 
 
 @pytest.mark.parametrize("count", [4, 5, 20])
-def test_a_handful_of_documents_is_enough(reviews, encoder, quick, count):
-    clf = make(encoder, quick).fit(reviews.texts[:count], reviews.labels[:count])
+@pytest.mark.parametrize("members", [1, 50])
+def test_a_handful_of_documents_is_enough(reviews, encoder, quick, count, members):
+    clf = make(encoder, quick.replace(members=members))
+    clf.fit(reviews.texts[:count], reviews.labels[:count])
     check_prototypes(clf, reviews.texts)
     assert [automaton.label for automaton in clf.model_.automata] == ["bad", "good"]
 
@@ -162,24 +177,28 @@ def test_too_few_documents_are_refused(reviews, encoder, quick):
         make(encoder, quick).fit(reviews.texts[:3], reviews.labels[:3])
 
 
-def test_documents_that_are_all_alike_give_a_model_of_one_prototype(encoder, quick):
-    clf = make(encoder, quick).fit(["The room was fine."] * 8, [0, 1] * 4)
+@pytest.mark.parametrize("members", [1, 50])
+def test_documents_that_are_all_alike_give_a_model_of_one_prototype(encoder, quick, members):
+    clf = make(encoder, quick.replace(members=members)).fit(["The room was fine."] * 8, [0, 1] * 4)
     assert [item.sentence for item in clf.prototypes_] == ["The room was fine."]
     assert clf.explain("The room was fine.").sentences[0].runner_up is None
 
 
-def test_the_training_record_tells_how_the_model_came_to_be(fitted):
+def test_the_training_record_tells_how_the_model_came_to_be(fitted, reviews, encoder, single):
     record = fitted.model_.training
     assert (record.seed, record.n_documents) == (0, 60)
     assert record.class_frequencies == pytest.approx((0.5, 0.5))
+    steps = {"evidence", "members", "families", "reader", "score", "automata"}
+    assert set(record.seconds) == steps
+    record = make(encoder, single).fit(reviews.texts, reviews.labels).model_.training
     steps = {"initialise", "train", "project", "prune", "retrain", "score", "automata"}
     assert set(record.seconds) == steps
     assert {"protorynet", "torch"} <= set(record.versions)
 
 
 @pytest.mark.parametrize("selection", ["straight_through", "paper", "dense"])
-def test_predictions_are_what_the_network_computes_in_training(selection, encoder, quick, reviews):
-    clf = make(encoder, quick.replace(selection=selection)).fit(reviews.texts, reviews.labels)
+def test_predictions_are_what_the_network_computes_in_training(selection, encoder, single, reviews):
+    clf = make(encoder, single.replace(selection=selection)).fit(reviews.texts, reviews.labels)
     network, lengths = clf.model_.network, torch.from_numpy(clf.read(reviews.texts).lengths)
     _, embeddings = clf.prepare(list(reviews.texts))
     embedded = clf.model_.embed(embeddings.vectors[embeddings.index])
@@ -193,7 +212,7 @@ def test_too_little_memory_names_the_setting_to_lower(reviews, encoder, quick, m
     def exhausted(run: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(fitting, "train_protorynet", exhausted)
+    monkeypatch.setattr(fitting, "train_families", exhausted)
     with pytest.raises(ProtoryNetError, match="lower the setting batch_size"):
         make(encoder, quick).fit(reviews.texts, reviews.labels)
 

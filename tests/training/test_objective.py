@@ -75,7 +75,9 @@ def gradients(network: ProtoryNetwork, source: SentenceSource) -> list[Tensor]:
 def test_every_combination_gives_a_finite_loss_with_finite_gradients(
     selection, loss, task, distance, source, tied
 ):
-    network = make_network(Settings(selection=selection, accuracy_loss=loss, distance=distance))
+    network = make_network(
+        Settings(members=1, selection=selection, accuracy_loss=loss, distance=distance)
+    )
     sentences = make_source(source)
     network.members.data.copy_(sentences.base[:K])  # at no distance, where roots have no slope
     tied_index = TIED if tied else None
@@ -93,7 +95,7 @@ def test_similarities_are_never_hidden_where_they_alone_tell_the_prototypes_apar
     losses = []
     for share in (0.0, 1.0):
         torch.manual_seed(0)
-        network = make_network(Settings(selection=selection, ids_only_share=share))
+        network = make_network(Settings(members=1, selection=selection, ids_only_share=share))
         source, batch = make_source("frozen"), make_batch("multiclass")
         losses.append(batch_loss(network, source, batch, "multiclass").item())
     assert losses[0] == losses[1]
@@ -111,7 +113,9 @@ def make_run(source: SentenceSource) -> Run:
     train, validation = corpus.subset(np.arange(9)), corpus.subset(np.arange(9, 12))
     labels = LabelCode(tuple(range(CLASSES)), "multiclass")
     candidates = torch.arange(0, 36, 2)
-    return Run(train, validation, candidates, source, Settings(n_prototypes=K), labels, 0)
+    return Run(
+        train, validation, candidates, source, Settings(members=1, n_prototypes=K), labels, 0
+    )
 
 
 def test_blocks_give_what_all_sentences_at_once_give(monkeypatch):

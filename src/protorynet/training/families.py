@@ -8,11 +8,14 @@ function of its own. What was tried is in docs/research.md.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
@@ -33,11 +36,12 @@ from protorynet.network import (
 from protorynet.progress import progress_bar
 from protorynet.prototypes import score_alone
 from protorynet.reading import Reading
+from protorynet.settings import Distance
 from protorynet.training.algorithm import Clock, Trained, match_corpus, score_of
 from protorynet.training.batches import Batch, Corpus
 from protorynet.training.epochs import Run, Score, adam, derive_seed, learn
-from protorynet.training.parallel import agree
-from protorynet.training.sources import EvidenceSource, SentenceSource
+from protorynet.training.parallel import agree, agree_on_all
+from protorynet.training.sources import EvidenceSource, FixedSource, SentenceSource
 
 __all__ = ["count_families", "fit_reader", "train_families"]
 
@@ -49,7 +53,7 @@ _CLASSES_WITHOUT_MORE = 6  # classes up to which `max_prototypes` families do
 _FAMILIES_PER_CLASS = 3
 _MOST_MEMBERS = 4_000
 # Of the sentences that could be members, those are kept that lie deepest in their family.
-_SHARE_KEPT = 0.4
+_SHARE_KEPT, _FEWEST_KEPT = 0.4, 4
 _TWIN_COSINE = 0.9  # of two members that say the same, one goes
 _LEARNED_BY_HEART = 0.15  # most that a member's evidence may differ from its fair one
 _FEWEST_MATCHES = 3  # training sentences of a member
@@ -169,9 +173,7 @@ def learn_evidence(run: Run) -> Learned:
     """
     index = run.train.index
     if len(run.train) < _FEWEST_FOR_FOLDS:
-        head = _train_head(run, "evidence")
-        run.source.settle()
-        source = EvidenceSource(run.source, head.evidence)
+        source = _settled(run, _train_head(run, "evidence").evidence)
         logits = _all_logits(source)
         return Learned(source, logits, logits[index])
     count = _FULL_FOLDS if run.full else _FOLDS
@@ -192,9 +194,18 @@ def learn_evidence(run: Run) -> Learned:
         fair[left_out] = EvidenceSource(part.source, evidence).all_logits(distinct)[inverse]
         parts.append(evidence)
     evidence = _train_head(run, "evidence").evidence if run.full else Evidence.mean(parts)
-    run.source.settle()
-    source = EvidenceSource(run.source, evidence)
+    source = _settled(run, evidence)
     return Learned(source, _all_logits(source), fair)
+
+
+def _settled(run: Run, evidence: Evidence) -> EvidenceSource:
+    """Return what the delivered model computes; an encoder that learned reads all but once."""
+    run.source.settle()
+    base, embeddings = run.source.base, run.source
+    if run.full:
+        every = torch.arange(len(base), device=base.device)
+        embeddings = FixedSource(base, run.source.embed_all(every))
+    return EvidenceSource(embeddings, evidence)
 
 
 def _train_head(run: Run, name: str) -> EvidenceSum:
@@ -261,17 +272,14 @@ def count_families(most: int, n_classes: int) -> int:
 def choose_members(learned: Learned, run: Run) -> Tensor:
     """Return the index of real sentences that stand for all others, more than will stay.
 
-    They are the candidates nearest to the middles of many small clusters, and tell of the label
-    what they would if they had never been seen. The evidence is given the least weight that
-    matches a sentence to one that tells alike.
+    They are the candidates nearest to the middles of many small clusters, or all where these are
+    few, and tell of the label what they would if they had never been seen. The evidence is given
+    the least weight that matches a sentence to one that tells alike.
     """
-    from sklearn.cluster import KMeans
-
     source, settings, index = learned.source, run.settings, run.train.index
     n_families = count_families(settings.max_prototypes, run.train.targets.shape[1])
     wanted = round(min(settings.members * n_families, _MOST_MEMBERS) / _SHARE_KEPT)
     candidates = _trustworthy(learned, run, 2 * wanted)
-    wanted = max(2, min(wanted, len(candidates) // 2))
     random = np.random.default_rng(derive_seed(run.seed, "members"))
     count = min(len(index), wanted * _SENTENCES_PER_MEMBER)
     drawn = np.sort(random.choice(len(index), count, replace=False))
@@ -279,24 +287,24 @@ def choose_members(learned: Learned, run: Run) -> Tensor:
     weights = _weights(run)
     source.evidence.weight.fill_(weights[len(weights) // 2])
     points = learned.fair_vectors(index, sample)
-    clusters = KMeans(
-        min(wanted, len(torch.unique(index[sample]))),
-        init="random",
-        n_init=1,
-        max_iter=10,
-        random_state=random.integers(2**31),
-    ).fit(points.cpu().numpy())
-    middles = torch.from_numpy(clusters.cluster_centers_).to(points)
-    nearest = _nearest(middles, source.embed_all(candidates))
-    members = candidates[torch.unique(agree(nearest.cpu()).to(nearest.device))]
-    use = torch.bincount(_nearest(points, source.embed_all(members)), minlength=len(members))
-    members = _without_twins(members, source.base, use)
+    members, metric = candidates, settings.distance
+    if len(candidates) > wanted:
+        quick = {"init": "random", "n_init": 1, "max_iter": 10}
+        seed = random.integers(2**31)
+        clusters = _cluster(points.cpu().numpy(), wanted, random_state=seed, **quick)
+        middles = torch.from_numpy(clusters.cluster_centers_).to(points)
+        nearest = _nearest(middles, source.embed_all(candidates), metric)
+        members = candidates[torch.unique(nearest)]
+    matched = _nearest(points, source.embed_all(members), metric)
+    use = torch.bincount(matched, minlength=len(members))
+    members = agree_on_all(_without_twins(members, source.base, use))
     for weight in weights:
         source.evidence.weight.fill_(weight)
-        matched = _nearest(learned.fair_vectors(index, sample), source.embed_all(members))
+        matched = _nearest(learned.fair_vectors(index, sample), source.embed_all(members), metric)
         shown = learned.logits[members[matched]]
         if _deviation(learned.fair[sample], shown, run.labels.task) <= _TONE_OF_MATCH:
             break
+    source.evidence.weight.copy_(agree(source.evidence.weight))
     return members
 
 
@@ -323,6 +331,8 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     seed but through the evidence. Members between two families go, as do those that hardly any
     training sentence is matched to.
     """
+    if len(members) == 1:
+        return members, (1,)
     features, middles = _find_middles(learned, run, len(members))
     distances = torch.cdist(features[members], middles)
     two = distances.topk(2, dim=1, largest=False)
@@ -331,15 +341,17 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     for number in range(len(middles)):
         inside = torch.nonzero(family == number).squeeze(1)
         order = margin[inside].argsort(descending=True, stable=True)
-        deepest.append(inside[order[: math.ceil(len(inside) * _SHARE_KEPT)]])
+        kept = max(_FEWEST_KEPT, math.ceil(len(inside) * _SHARE_KEPT))
+        deepest.append(inside[order[:kept]])
     chosen = torch.cat(deepest).sort().values
     members, family = members[chosen], family[chosen]
+    metric = run.settings.distance
     while True:
         every = torch.arange(len(run.train.index), device=members.device)
         vectors = learned.source.embed_all(members)
         matched = torch.cat(
             [
-                _nearest(learned.fair_vectors(run.train.index, block), vectors)
+                _nearest(learned.fair_vectors(run.train.index, block), vectors, metric)
                 for block in torch.split(every, _SENTENCES_PER_BLOCK)
             ]
         )
@@ -349,14 +361,13 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
             break
         members, family = members[~dead], family[~dead]
     by_use = np.lexsort((-use.cpu().numpy(), family.cpu().numpy()))
-    sizes = np.bincount(family.cpu().numpy())
-    kept = agree(torch.from_numpy(by_use)).to(members.device)
-    return members[kept], tuple(sizes[sizes > 0].tolist())
+    sizes = torch.bincount(agree_on_all(family))
+    members = agree_on_all(members[torch.from_numpy(by_use).to(members.device)])
+    return members, tuple(sizes[sizes > 0].tolist())
 
 
 def _find_middles(learned: Learned, run: Run, n_members: int) -> tuple[Tensor, Tensor]:
     """Return all sentences as points, by topic and tone, and the middles of their clusters."""
-    from sklearn.cluster import KMeans
     from sklearn.decomposition import PCA
 
     base, task = learned.source.base, run.labels.task
@@ -372,17 +383,29 @@ def _find_middles(learned: Learned, run: Run, n_members: int) -> tuple[Tensor, T
     topics = topics / topics[sample].square().sum(1).mean().sqrt().clamp_min(1e-6)
     fair = learned.fair_of_distinct(run.train.index)
     tone = learned.source.evidence.tone(fair)
-    count = count_families(run.settings.max_prototypes, run.train.targets.shape[1])
-    count = max(2, min(count, n_members // 2, len(sample) // 2))
+    n_classes = run.train.targets.shape[1]
+    # Of few members each may be a family of its own, so that every class has some.
+    few = max(n_members // 2, min(n_members, _FAMILIES_PER_CLASS * n_classes))
+    count = min(count_families(run.settings.max_prototypes, n_classes), few)
     for weight in _WEIGHTS:
         points = torch.cat([topics[sample], weight * tone[sample]], dim=1).cpu().numpy()
-        clusters = KMeans(count, n_init=1, random_state=0).fit(points)
+        clusters = _cluster(points, count, n_init=1, random_state=0)
         family = torch.from_numpy(clusters.labels_).long().to(base.device)
         if _spread(fair[sample], family, count, task) <= _TONE_IN_FAMILY:
             break
-    clusters = KMeans(count, n_init=10, random_state=0).fit(points)
+    clusters = _cluster(points, count, n_init=10, random_state=0)
     middles = torch.from_numpy(clusters.cluster_centers_).to(base)
     return torch.cat([topics, weight * tone], dim=1), agree(middles.cpu()).to(base.device)
+
+
+def _cluster(points: NDArray[np.float32], count: int, **options: Any) -> Any:
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        # Different sentences may have equal vectors; then some clusters are empty.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return KMeans(count, **options).fit(points)
 
 
 def _spread(logits: Tensor, family: Tensor, count: int, task: Task) -> float:
@@ -404,16 +427,21 @@ def _root_mean_square(differences: Tensor, task: Task) -> float:
     return float(per_sentence.mean().sqrt())
 
 
-def _nearest(points: Tensor, others: Tensor) -> Tensor:
+def _nearest(points: Tensor, others: Tensor, metric: Distance) -> Tensor:
     blocks = torch.split(points, max(1, 2**24 // max(1, len(others))))
-    return torch.cat([pairwise_distance(block, others).argmin(dim=1) for block in blocks])
+    return torch.cat([pairwise_distance(block, others, metric).argmin(dim=1) for block in blocks])
 
 
 def _without_twins(members: Tensor, base: Tensor, use: Tensor) -> Tensor:
-    """Leave out members that say the same as a more used one."""
+    """Leave out members that say the same as a more used one.
+
+    Vectors given by the user are of any length, and alike only if their lengths are too.
+    """
     order = use.argsort(descending=True, stable=True)
-    vectors = nn.functional.normalize(base[members[order]], dim=1)
-    alike = torch.tril(vectors @ vectors.T >= _TWIN_COSINE, diagonal=-1)
+    vectors = base[members[order]]
+    squared = vectors.square().sum(dim=1)
+    cosines = vectors @ vectors.T / ((squared[:, None] + squared) / 2).clamp_min(1e-12)
+    alike = torch.tril(cosines >= _TWIN_COSINE, diagonal=-1)
     return members[order[~alike.any(dim=1)]].sort().values
 
 
@@ -459,7 +487,7 @@ def fit_reader(
     similarities = torch.from_numpy(reading.similarities).to(device)
     lengths = torch.from_numpy(reading.lengths).to(device)
     corpus = Corpus(torch.arange(len(matched), device=device), lengths, targets)
-    size = min(128, max(8, len(corpus) // 16))
+    size = min(128, max(8, len(corpus) // 16), len(corpus))
     passes = max(1, math.ceil(_READER_STEPS * size / len(corpus)))
     optimiser = torch.optim.Adam(reader.parameters(), lr=_READER_RATE)
     average = AveragedModel(reader, multi_avg_fn=get_ema_multi_avg_fn(1 - 1 / _AVERAGED_STEPS))  # type: ignore[no-untyped-call]

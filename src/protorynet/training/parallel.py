@@ -18,7 +18,15 @@ from torch.nn.parallel import DistributedDataParallel
 
 from protorynet.training.batches import Batch
 
-__all__ = ["agree", "average_gradients", "gather_vectors", "n_processes", "own_share", "rank"]
+__all__ = [
+    "agree",
+    "agree_on_all",
+    "average_gradients",
+    "gather_vectors",
+    "n_processes",
+    "own_share",
+    "rank",
+]
 
 
 def n_processes() -> int:
@@ -39,6 +47,12 @@ def agree(values: Tensor) -> Tensor:
     moved = values.cuda() if dist.get_backend() == "nccl" else values.cpu()
     dist.broadcast(moved, 0)
     return moved.to(values.device)
+
+
+def agree_on_all(values: Tensor) -> Tensor:
+    """Return the first process's values, where rounding may give processes more or fewer."""
+    count = int(agree(torch.tensor(len(values))))
+    return agree(values if count == len(values) else values.new_empty(count, *values.shape[1:]))
 
 
 def own_share(documents: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,0 +1,120 @@
+"""Prototypes that are families: real sentences of one kind and one tone, whatever the data."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from protorynet import ProtoryNetClassifier
+from protorynet.prototypes import is_readable
+from protorynet.training.families import count_families
+
+
+@pytest.fixture(scope="module")
+def make(encoder, quick):
+    def classifier(encoder: Any = encoder, seed: int = 0, **changes: Any) -> ProtoryNetClassifier:
+        settings = quick.replace(**changes)
+        options = {"random_state": seed, "device": "cpu", "cache": False}
+        return ProtoryNetClassifier(encoder, settings=settings, **options)
+
+    return classifier
+
+
+@pytest.fixture(scope="module")
+def clf(make, reviews):
+    """A model of enough families that good, bad and neutral sentences need not mix."""
+    return make(epochs=30, max_prototypes=12).fit(reviews.texts, reviews.labels)
+
+
+def test_members_are_readable_and_say_different_things(clf, encoder):
+    sentences = [member.sentence for member in clf.prototypes_.members]
+    assert len(sentences) > len(clf.prototypes_) > 1
+    assert all(map(is_readable, sentences))
+    centred = encoder.encode(sentences) - clf.model_.centring.mean.numpy()
+    centred /= np.linalg.norm(centred, axis=1, keepdims=True)
+    assert np.max(centred @ centred.T - np.eye(len(centred))) < 0.9
+
+
+def test_families_have_one_tone_where_tones_are_clear(clf, unseen_reviews):
+    good = {"lovely", "clean", "wonderful", "perfect", "friendly"}
+    bad = {"dirty", "awful", "broken", "noisy", "horrible"}
+    tones = []
+    for item in clf.prototypes_:
+        words = [set(member.sentence.strip(".").split()) for member in item.members]
+        tones += [[bool(good & each) - bool(bad & each) for each in words]]
+    assert not any({1, -1} <= set(tone) for tone in tones)
+    assert {1, 0, -1} == {value for tone in tones for value in tone}
+    for item, tone in zip(clf.prototypes_, tones, strict=True):
+        if len(set(tone)) == 1 and tone[0]:
+            assert (item.scores["good"] > 0.5) == (tone[0] > 0), item.caption
+    assert clf.score(unseen_reviews.texts, unseen_reviews.labels) > 0.9
+
+
+def test_every_member_is_matched_to_itself_and_explanations_name_it(clf):
+    members = {member.id: item for item in clf.prototypes_ for member in item.members}
+    for member, explanation in zip(
+        clf.prototypes_.members,
+        clf.explain([member.sentence for member in clf.prototypes_.members]),
+        strict=True,
+    ):
+        (step,) = explanation.sentences
+        item = members[member.id]
+        assert (step.member, step.prototype) == (member.id, item.id)
+        assert (step.prototype_sentence, step.headline) == (member.sentence, item.sentence)
+        assert step.similarity == pytest.approx(1, abs=1e-4)
+        assert not step.unfamiliar
+
+
+def test_nearly_all_sentences_are_familiar(clf, reviews, unseen_reviews):
+    assert 0 < clf.model_.familiar < 1
+    for texts in (reviews.texts, unseen_reviews.texts):
+        assert np.mean(clf.read(texts).similarities < clf.model_.familiar) < 0.1
+
+
+def words_of(topic: int, draw: random.Random) -> str:
+    return f"The {draw.choice(['cat', 'dog', 'cow'])} saw subject{topic} {draw.choice('abc')}."
+
+
+def documents(n: int, topics: int, sentences: int) -> tuple[list[str], list[int]]:
+    draw = random.Random(0)
+    labels = [number % topics for number in range(n)]
+    return [" ".join(words_of(label, draw) for _ in range(sentences)) for label in labels], labels
+
+
+@pytest.mark.parametrize(
+    ("n", "topics", "sentences"), [(100, 20, 2), (40, 2, 1), (29, 2, 3), (40, 20, 1)]
+)
+def test_many_classes_short_documents_and_few_of_them(make, n, topics, sentences):
+    texts, labels = documents(n, topics, sentences)
+    clf = make(epochs=20, learning_rate=0.03).fit(texts, labels)
+    assert len(clf.prototypes_) <= count_families(6, topics)
+    assert all(member.usage > 0 for member in clf.prototypes_.members)
+    assert clf.score(texts, labels) > (0.9 if n > 2 * topics else 0.4)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+@pytest.mark.parametrize("changes", [{}, {"encoder_training": "none", "distance": "cosine"}])
+@pytest.mark.parametrize("width", [1, 5])
+def test_vectors_of_any_size_are_learned(make, scale, changes, width):
+    draw = np.random.default_rng(0)
+    labels = [0, 1] * 20
+    sequences = [scale * (draw.normal(size=(3, width)) + 3 * label) for label in labels]
+    clf = make("precomputed", **changes).fit(sequences, labels)
+    assert len(clf.prototypes_.members) >= 2
+    if width > 1:
+        assert clf.score(sequences, labels) > 0.9
+    vectors = np.concatenate(sequences).astype(np.float32)
+    embedded = clf.model_.embed(vectors)
+    distances = torch.cdist(clf.model_.network.members, embedded).min(dim=1).values
+    assert float(distances.max()) < 1e-3
+
+
+def test_sentences_that_the_encoder_cannot_tell_apart_do_no_harm(make):
+    texts = [f"THE room{' ' * number} was fine. The pool was bad!" for number in range(20)]
+    texts += [f"the Room was fine?{'!' * number}" for number in range(20)]
+    clf = make().fit(texts, [0, 1] * 20)
+    assert len(clf.prototypes_.members) <= 3
