@@ -93,7 +93,7 @@ def test_many_classes_short_documents_and_few_of_them(make, n, topics, sentences
     clf = make(epochs=20, learning_rate=0.03).fit(texts, labels)
     assert len(clf.prototypes_) <= count_families(6, topics)
     assert all(member.usage > 0 for member in clf.prototypes_.members)
-    assert clf.score(texts, labels) > (0.9 if n > 2 * topics else 0.4)
+    assert clf.score(texts, labels) > (0.7 if n > 2 * topics else 0.4)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
