@@ -561,9 +561,10 @@ def test_text_cannot_break_out_of_the_card(reviews, encoder, quick, tmp_path):
 
 def test_the_card_lists_the_edits_and_warns_where_the_reader_is_behind(clf, edited):
     card = (edited / "README.md").read_text(encoding="utf-8")
-    log = load_model(edited)[0].edits
+    model = load_model(edited)[0]
+    log, number = model.edits, model.prototypes[0].id
     first, second, third = card.split("## Edited by hand since\n\n")[1].splitlines()
-    assert f"“The pool was a marvel.” added to prototype {clf.prototypes_[0].id}" in first
+    assert f"“The pool was a marvel.” added to prototype {number}" in first
     assert "accuracy on held-out documents" in first
     assert f"(undone {log.entries[1].undone})" in second
     assert third.endswith(r"named “Zimmer ☃ \<b\>” (reader not trained again)")
