@@ -103,7 +103,7 @@ def test_a_run_killed_again_and_again_ends_as_an_undisturbed_one(
 
 def test_documents_mostly_unlike_the_training_data_are_counted(run, big, tmp_path):
     pq.write_table(
-        pa.table({"text": ["How odd.", "Odd. An odd one.", "Fine."]}), tmp_path / "t.parquet"
+        pa.table({"text": ["How odd.", "So odd. An odd one.", "Fine."]}), tmp_path / "t.parquet"
     )
     ended = run("predict", big / "model", tmp_path / "t.parquet", "-o", tmp_path / "out.csv")
     assert "2 of 3 documents are mostly unlike the training data" in " ".join(ended.err.split())
