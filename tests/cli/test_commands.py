@@ -108,7 +108,7 @@ def test_predict_appends_what_the_classifier_says(run, trained, table, tmp_path,
     got = read[ending](output)
     assert list(got.columns) == [
         *("review", "sentiment", "split", "prediction", "probability"),
-        *("p_negative", "p_positive", "trajectory"),
+        *("p_negative", "p_positive", "trajectory", "unfamiliar"),
     ]
     texts = [text for text, _ in reviews()]
     assert got["review"].tolist() == texts

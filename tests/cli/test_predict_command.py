@@ -101,6 +101,15 @@ def test_a_run_killed_again_and_again_ends_as_an_undisturbed_one(
     assert not list(tmp_path.glob(".killed*"))
 
 
+def test_documents_mostly_unlike_the_training_data_are_counted(run, big, tmp_path):
+    pq.write_table(
+        pa.table({"text": ["How odd.", "So odd. An odd one.", "Fine."]}), tmp_path / "t.parquet"
+    )
+    ended = run("predict", big / "model", tmp_path / "t.parquet", "-o", tmp_path / "out.csv")
+    assert "2 of 3 documents are mostly unlike the training data" in " ".join(ended.err.split())
+    assert "mostly unlike" not in run("predict", big / "model", big / "big.csv").err
+
+
 @posix_only
 def test_ctrl_c_says_how_to_resume(big, slow, tmp_path):
     output = tmp_path / "out.parquet"

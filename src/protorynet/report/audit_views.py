@@ -145,8 +145,8 @@ def _locate(example: dict[str, Any]) -> str:
     if "split" in example:
         return f"{example['split']} row {example['row']}"
     if "prototype" in example:
-        parts = (f"{name} {example[name]}" for name in ("prototype", "member") if name in example)
-        return ", ".join((*parts, *filter(None, [example.get("reason")])))
+        named = [f"{name} {example[name]}" for name in ("prototype", "member") if name in example]
+        return ", ".join([*named, *filter(None, [example.get("reason")])])
     parts = [
         f"{split} row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:4]))}"
         + (", …" if len(rows) > 4 else "")
