@@ -372,8 +372,7 @@ def test_edits_that_make_no_sense_are_refused(edit, words, message):
 def test_two_prototypes_are_never_the_same(edit, other):
     with pytest.raises(InputError, match=r"prototype 7 .* is the same to the encoder"):
         edit(other, replace={2: "Again."})
-    edited = edit(other, drop=[7], replace={2: "Again."})
-    assert edited.prototypes[1].sentence == "Again."
+    assert edit(other, drop=[7], replace={2: "Again."}).prototypes[1].sentence == "Again."
 
 
 @pytest.fixture
