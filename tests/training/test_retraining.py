@@ -23,9 +23,8 @@ def make(encoder: Any, settings: Settings, **options: Any) -> ProtoryNetClassifi
 
 @pytest.fixture(scope="module", params=["single", "families"])
 def trained(request, reviews, encoder, quick):
-    settings = quick.replace(epochs=6, retrain_epochs=10, min_prototypes=6)
-    if request.param == "single":
-        settings = settings.replace(members=1)
+    kinds = {"single": {"members": 1, "epochs": 6}, "families": {"epochs": 20}}
+    settings = quick.replace(retrain_epochs=10, min_prototypes=6, **kinds[request.param])
     return make(encoder, settings).fit(reviews.texts, reviews.labels)
 
 

@@ -27,8 +27,8 @@ class Retraining:
     ----------
     accuracy_before, accuracy_edited, accuracy_after
         Accuracy on the documents held out: before the edit, with the prototypes edited but the
-        reader as it was, and with the reader trained again. The last is a little optimistic where
-        every prototype has one member, for the same documents told when to stop.
+        reader as it was, and with the reader trained again. The last is a little optimistic, for
+        the same documents told what to keep.
     n_documents, n_held_out
         Documents that the reader learned from, and those held out.
     data_sha256, seed

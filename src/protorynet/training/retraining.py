@@ -232,7 +232,10 @@ def _make_run(model: Model, documents: Labelled, progress: bool) -> Run:
 
 
 def _train_copy(network: ProtoryNetwork, run: Run) -> tuple[ProtoryNetwork, float]:
-    """Return a copy whose reader is trained, and its accuracy on the documents held out."""
+    """Return a copy whose reader is trained, and its accuracy on the documents held out.
+
+    Where these are read better by the reader as it was, it stays.
+    """
     trained = copy.deepcopy(network)
     trained.reader.requires_grad_(True)
     with torch.random.fork_rng():
@@ -240,7 +243,9 @@ def _train_copy(network: ProtoryNetwork, run: Run) -> tuple[ProtoryNetwork, floa
             matches = match_corpus(network, run.source, run.train)
             learned = (matches, run.train.targets, run.labels.task)
             fit_reader(trained.reader, *learned, seed=run.seed, progress=run.progress)
-            score = validate(trained, run)
+            score, former = validate(trained, run), validate(network, run)
+            if former.loss < score.loss:
+                trained, score = copy.deepcopy(network), former
         else:
             stage = Stage("retrain reader", run.settings.retrain_epochs, run.settings.patience)
             score = train_reader(trained, run, stage)
