@@ -8,15 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audit_scene import (
-    TEST,
-    TRAIN,
-    audit_of,
-    corpus_of,
-    found,
-    only,
-    reviews,
-)
+from audit_scene import TEST, TRAIN, audit_of, corpus_of, found, only, reviews
 
 from prepared_documents import prepare
 from protorynet import ProtoryNetClassifier

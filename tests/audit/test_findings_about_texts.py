@@ -7,15 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from audit_scene import (
-    TEST,
-    TRAIN,
-    Labelled,
-    audit_of,
-    corpus_of,
-    only,
-    reviews,
-)
+from audit_scene import TEST, TRAIN, Labelled, audit_of, corpus_of, only, reviews
 
 from protorynet.audit import Finding
 from protorynet.audit.audit_corpus import read_words

@@ -22,12 +22,7 @@ _POOR_CALIBRATION, _CALIBRATED_PROTOTYPES = 0.5, 5
 
 def meaning_findings(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
     """Look at what the sentences matched to each prototype say; needs texts."""
-    return [
-        *_boilerplate(corpus),
-        *_one_text(corpus),
-        *_pure(corpus, evidence),
-        *_foreign(corpus),
-    ]
+    return [*_boilerplate(corpus), *_one_text(corpus), *_pure(corpus, evidence), *_foreign(corpus)]
 
 
 def _boilerplate(corpus: AuditCorpus) -> list[Finding]:

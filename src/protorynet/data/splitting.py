@@ -41,11 +41,7 @@ _CHARACTERS_PER_BLOCK = 10_000
 _SETTLED_CHARACTERS = 8_000
 
 # Where a sentence is cut, the best points first: after a clause, after a comma, at a space.
-_BREAKS = (
-    re.compile(r"[;:](?=\s)|[–—；：؛]"),
-    re.compile(r",(?=\s)|[，、،]"),
-    re.compile(r"\s+"),
-)
+_BREAKS = (re.compile(r"[;:](?=\s)|[–—；：؛]"), re.compile(r",(?=\s)|[，、،]"), re.compile(r"\s+"))
 _TEXTS_PER_BATCH = 4_096
 
 # Pieces are planned this full, so that cutting at a comma seldom makes one too long again.

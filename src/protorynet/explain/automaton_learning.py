@@ -130,10 +130,7 @@ class _Machine:
         """Return the machine that says no where this one says yes, by rising belief as well."""
         last = len(self.table) - 1
         return _Machine(
-            last - self.table[::-1],
-            last - self.start,
-            ~self.accepting[::-1],
-            1 - self.belief[::-1],
+            last - self.table[::-1], last - self.start, ~self.accepting[::-1], 1 - self.belief[::-1]
         )
 
     def sort_by_belief(self, tree: PrefixTree, running: NDArray[np.float32]) -> _Machine:

@@ -158,10 +158,7 @@ def choose_telling(
 
 
 def choose_plainest(
-    reading: Reading,
-    truth: NDArray[np.bool_],
-    predicted: NDArray[np.bool_],
-    texts: Sequence[str],
+    reading: Reading, truth: NDArray[np.bool_], predicted: NDArray[np.bool_], texts: Sequence[str]
 ) -> int | None:
     """Return the position of the document that best shows a newcomer how the model reads.
 

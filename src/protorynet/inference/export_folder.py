@@ -197,10 +197,7 @@ def _checked(values: dict[str, Any]) -> Exported:
         raise ValueError("there are no prototypes")
     items = tuple(read_record(Prototype, entry) for entry in entries)
     result = Exported(
-        **vars(plain),
-        labels=labels,
-        prototypes=Prototypes(items, labels.names),
-        sha256=sha256,
+        **vars(plain), labels=labels, prototypes=Prototypes(items, labels.names), sha256=sha256
     )
     _check_agreement(result)
     return result

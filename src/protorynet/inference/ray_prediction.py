@@ -22,12 +22,7 @@ from protorynet import __version__, errors
 from protorynet.data import DOCUMENTS, TEXT_BYTES, read_table
 from protorynet.inference.addresses import hide_keys, is_address, normalise_address
 from protorynet.inference.part_store import Part, PartFolder, PartStore, check_output_folder
-from protorynet.inference.predictor import (
-    Predictor,
-    Runtime,
-    hash_model,
-    open_predictor,
-)
+from protorynet.inference.predictor import Predictor, Runtime, hash_model, open_predictor
 from protorynet.inference.ray_cluster import (
     Attempts,
     error_of,
@@ -152,12 +147,7 @@ class PartScorer:
     """
 
     def __init__(
-        self,
-        shipped: ShippedModel,
-        folder: PartFolder,
-        text: str,
-        skip_empty: bool,
-        attempts: Any,
+        self, shipped: ShippedModel, folder: PartFolder, text: str, skip_empty: bool, attempts: Any
     ) -> None:
         self._shipped = shipped
         self._folder = folder

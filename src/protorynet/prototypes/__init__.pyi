@@ -12,11 +12,7 @@ from .edit_log import (
     Retraining as Retraining,
 )
 from .edits import Change as Change, Edits as Edits
-from .family_editing import (
-    Edited as Edited,
-    apply_edits as apply_edits,
-    score_alone as score_alone,
-)
+from .family_editing import Edited as Edited, apply_edits as apply_edits, score_alone as score_alone
 from .kmedoids import (
     faster_pam as faster_pam,
     k_medoids as k_medoids,

@@ -42,14 +42,7 @@ from protorynet.prototypes import (
 )
 from protorynet.reading import Reading
 from protorynet.training.batches import Batch, Corpus
-from protorynet.training.epochs import (
-    Run,
-    Score,
-    Stage,
-    adam,
-    derive_seed,
-    learn,
-)
+from protorynet.training.epochs import Run, Score, Stage, adam, derive_seed, learn
 from protorynet.training.parallel import agree
 from protorynet.training.sources import FineTunedSource, FixedSource, FrozenSource, SentenceSource
 

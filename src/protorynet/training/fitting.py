@@ -20,13 +20,7 @@ from protorynet.errors import InputError, ProtoryNetError
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring, Evidence
-from protorynet.prototypes import (
-    Member,
-    Prototype,
-    Prototypes,
-    distinct_candidates,
-    marking_words,
-)
+from protorynet.prototypes import Member, Prototype, Prototypes, distinct_candidates, marking_words
 from protorynet.reading import Reading
 from protorynet.settings import Settings
 from protorynet.training.algorithm import Trained, match_corpus, train_protorynet

@@ -25,13 +25,7 @@ from protorynet.labels import check_labels, learn_labels
 from protorynet.model import Model
 from protorynet.reading import Reading
 from protorynet.training import consecutive, validation_documents
-from protorynet_lab.baselines.rival_base import (
-    Evidence,
-    Reasons,
-    Rival,
-    class_margin,
-    list_texts,
-)
+from protorynet_lab.baselines.rival_base import Evidence, Reasons, Rival, class_margin, list_texts
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

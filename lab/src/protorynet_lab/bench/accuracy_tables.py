@@ -11,12 +11,7 @@ import numpy as np
 from protorynet.errors import InputError
 from protorynet_lab.bench.bench_blocks import Block, Cell, Grid, Heading, Prose, make_grid
 from protorynet_lab.bench.bench_experiment import Experiment
-from protorynet_lab.bench.bench_jobs import (
-    ModelKind,
-    find_data_set,
-    find_model,
-    paper_figure,
-)
+from protorynet_lab.bench.bench_jobs import ModelKind, find_data_set, find_model, paper_figure
 from protorynet_lab.bench.bench_records import Record
 from protorynet_lab.bench.bench_results import MISSING, Group, Results, format_figure
 from protorynet_lab.bench.bench_significance import (

@@ -22,12 +22,7 @@ from protorynet_lab.bench.bench_blocks import (
 )
 from protorynet_lab.bench.bench_experiment import Experiment
 from protorynet_lab.bench.bench_jobs import TEMPLATES
-from protorynet_lab.bench.bench_planning import (
-    EVERYTHING,
-    EXPERIMENTS,
-    Request,
-    select_experiments,
-)
+from protorynet_lab.bench.bench_planning import EVERYTHING, EXPERIMENTS, Request, select_experiments
 from protorynet_lab.bench.bench_recipe import RECIPE
 from protorynet_lab.bench.bench_results import Group, Results, read_results
 

@@ -89,9 +89,7 @@ def export(request: Request, survey: SurveyId) -> Response:
 
 @_admin_router.get("/{survey}/analysis")
 def analysis(
-    request: Request,
-    survey: SurveyId,
-    least_seconds: Annotated[float, Query(ge=0, le=3600)] = 0.0,
+    request: Request, survey: SurveyId, least_seconds: Annotated[float, Query(ge=0, le=3600)] = 0.0
 ) -> dict[str, Any]:
     """Return what `protorynet survey analyse --json` prints."""
     storage = _storage_of(request, survey)
