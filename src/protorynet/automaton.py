@@ -10,8 +10,6 @@ from typing import Any, Self
 from protorynet.errors import InputError, ModelFormatError
 from protorynet.records import read_record
 
-__all__ = ["Automaton", "Edge", "Pattern", "State"]
-
 _MOST_STATES_IN_A_FILE = 1_000  # learning gives a few dozen at most
 
 

@@ -36,8 +36,6 @@ from protorynet.settings import EncoderTraining, Settings, load_settings
 from protorynet.storage import save_model
 from protorynet.training import EditableMixin, Fitted, Labelled, fit_model, tunable_encoder
 
-__all__ = ["NotFittedError", "ProtoryNetClassifier"]
-
 
 class NotFittedError(ProtoryNetError, SklearnNotFittedError):  # type: ignore[misc]
     """The classifier was asked for results before `fit` or `load`."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
     from protorynet.explain import Evaluation, Explanation
 
-__all__ = ["MARK", "TRAIN_REVIEWS", "Reviews", "choose_reviews", "installed_reviews", "run_demo"]
-
 MARK = ".protorynet-demo"  # a file that tells a folder which a demo may fill again
 TRAIN_REVIEWS = 3_000
 TEST_REVIEWS = 1_000

@@ -22,19 +22,6 @@ command with exit code 2 (mend the input and try again); anything else ends it w
 
 from __future__ import annotations
 
-__all__ = [
-    "CheckpointError",
-    "EmptyDocumentError",
-    "EncoderError",
-    "InputError",
-    "MissingExtraError",
-    "ModelFormatError",
-    "ProtoryNetError",
-    "SettingsError",
-    "TableError",
-    "UnknownEncoderError",
-]
-
 
 class ProtoryNetError(Exception):
     """Base of all errors raised on purpose."""

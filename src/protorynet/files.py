@@ -13,14 +13,6 @@ from pathlib import Path
 
 from protorynet.errors import InputError
 
-__all__ = [
-    "check_replaceable",
-    "move_directory",
-    "read_limited",
-    "replaced_directory",
-    "write_atomically",
-]
-
 _OF_DESKTOPS = {".DS_Store", "Thumbs.db"}
 
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from protorynet.errors import InputError
 
-__all__ = ["LabelCode", "Task", "check_labels", "learn_labels", "read_labels"]
-
 Task = Literal["multiclass", "multilabel"]
 """One class of two or more (softmax), or any number of classes at once (sigmoid)."""
 

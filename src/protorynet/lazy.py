@@ -8,8 +8,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__all__ = ["attach_names"]
-
 
 def attach_names(
     package: str, file: str

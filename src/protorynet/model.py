@@ -27,8 +27,6 @@ from protorynet.prototypes import EditLog, Edits, Prototypes, PruningPoint, appl
 from protorynet.reading import Reading
 from protorynet.settings import Settings
 
-__all__ = ["PRECOMPUTED", "EncoderRecord", "Model", "TrainingRecord"]
-
 PRECOMPUTED = "precomputed"
 """The name that stands for an encoder where users give vectors in place of texts."""
 

@@ -17,8 +17,6 @@ from protorynet.encoders import (
     stack_sequences,
 )
 
-__all__ = ["encode_sentences", "prepare_documents", "prepare_vectors", "split_for"]
-
 
 def prepare_documents(
     documents: Sequence[Any],

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["Advance", "Listener", "progress_bar", "progress_told", "row_progress"]
-
 Advance = Callable[[int], None]
 Listener = Callable[[str, float], None]
 

@@ -31,8 +31,6 @@ from protorynet.model import PRECOMPUTED
 from protorynet.progress import Advance, progress_bar, progress_told
 from protorynet.training import clear_checkpoint, rank, tunable_encoder
 
-__all__ = ["KnownEncoder", "fit_with_ray"]
-
 _MOST_LOSSES = 2  # of workers with their machine; training resumes from the last epoch
 _SECONDS_BETWEEN_LOOKS = 0.5
 

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Reading", "group_by_length"]
-
 
 def _not_read() -> NDArray[np.float32]:
     return np.empty((0, 0), np.float32)

@@ -13,8 +13,6 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from protorynet.errors import ModelFormatError
 
-__all__ = ["DAMAGE", "digest_values", "finite", "json_object", "read_record"]
-
 # What using damaged or hand-made values may raise.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 

@@ -45,8 +45,6 @@ from protorynet.settings import Settings
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
 
-__all__ = ["FORMAT_VERSION", "check_free", "is_model_directory", "load_model", "save_model"]
-
 FORMAT_VERSION = 2
 _CONFIG, _WEIGHTS, _PROTOTYPES = "config.json", "model.safetensors", "prototypes.json"
 _CARD, _ENCODER, _AUTOMATA = "README.md", "encoder", "automata.json"

@@ -26,21 +26,6 @@ from protorynet.labels import LabelCode, read_labels
 from protorynet.prototypes import Prototype, Prototypes
 from protorynet.records import DAMAGE, digest_values, json_object, read_record
 
-__all__ = [
-    "ENCODER",
-    "EXPORT",
-    "FORMAT_VERSION",
-    "READER",
-    "REQUIREMENTS",
-    "TOKENIZER",
-    "EncoderPart",
-    "Exported",
-    "Precision",
-    "is_exported",
-    "read_exported",
-    "read_part",
-]
-
 FORMAT_VERSION = 2
 EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS = (
     "export.json",

@@ -46,8 +46,6 @@ from protorynet.inference.predictor import Predictor, open_predictor, torch_mode
 from protorynet.model import Model
 from protorynet.network import at_last_sentence, find_nearest_two, probabilities, similarity
 
-__all__ = ["Comparison", "compare", "export_onnx"]
-
 _OURS = {EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS}
 _ALLOWED = 1e-4  # difference of a probability
 _REQUIRED = (

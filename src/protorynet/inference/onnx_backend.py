@@ -31,8 +31,6 @@ from protorynet.inference.export_folder import (
 )
 from protorynet.reading import Reading, group_by_length
 
-__all__ = ["INPUTS", "OUTPUTS", "OnnxBackend", "open_export"]
-
 INPUTS = ("vectors", "rows", "lengths")
 OUTPUTS = (
     "probabilities",

@@ -27,8 +27,6 @@ from protorynet.files import check_replaceable, move_directory
 from protorynet.inference.addresses import hide_keys, is_address, open_files
 from protorynet.inference.table_writers import writer_for
 
-__all__ = ["Part", "PartFolder", "PartStore"]
-
 _RUN, _LOCK, _FINISHED = "_run.json", "_lock", "_SUCCESS"
 _PART = re.compile(r"part-(\d{12,})-(\d{12,})-(\d+)-(\d+)-(\d+)\.(?:arrow|parquet)")
 _UNFINISHED = re.compile(r"\..+|whole\..+")

@@ -25,19 +25,6 @@ from protorynet.reading import Reading
 if TYPE_CHECKING:
     from protorynet.model import Model
 
-__all__ = [
-    "Backend",
-    "Predictor",
-    "Runtime",
-    "TorchBackend",
-    "column_texts",
-    "hash_model",
-    "open_model",
-    "open_predictor",
-    "prediction_names",
-    "torch_model",
-]
-
 Runtime = Literal["torch", "onnx"]
 _UNFAMILIAR = "unfamiliar"  # the column of a document's share of such sentences
 _MOSTLY = 0.5  # a greater share of unfamiliar sentences makes a document unfamiliar

@@ -22,16 +22,6 @@ from protorynet.data import one_line
 from protorynet.encoders import Encoder, load_encoder
 from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
 
-__all__ = [
-    "Attempts",
-    "error_of",
-    "load_same_encoder",
-    "n_workers",
-    "ray_session",
-    "start_here",
-    "worker_pool",
-]
-
 # What passes through it is work orders and blocks of vectors of a few megabytes.
 _OBJECT_STORE_BYTES = 256 * 2**20
 _CONNECT_SECONDS = 10.0

@@ -20,8 +20,6 @@ from protorynet.inference.ray_cluster import (
 )
 from protorynet.progress import progress_bar
 
-__all__ = ["SentenceEncoder", "encode_with_ray"]
-
 # Lost with a worker and done again; large enough that sending it costs nothing beside encoding.
 _SENTENCES_PER_BLOCK = 2_048
 

@@ -21,16 +21,6 @@ from protorynet.data import find_files, one_line
 from protorynet.errors import TableError
 from protorynet.inference.addresses import hide_keys, is_address, open_filesystem
 
-__all__ = [
-    "Slice",
-    "TableFile",
-    "cut_slices",
-    "find_parquet",
-    "inspect_files",
-    "read_slice",
-    "rows_per_part",
-]
-
 _ROWS_PER_PART = 8_192
 _BYTES_PER_PART = 64 * 2**20
 _FEWEST_ROWS_PER_PART = 256

@@ -43,8 +43,6 @@ from protorynet.inference.ray_inputs import (
 from protorynet.inference.running import Written
 from protorynet.progress import progress_bar
 
-__all__ = ["predict_with_ray"]
-
 _ROWS_TO_GUESS_FROM = 1_024  # to guess the column of texts
 _LARGEST_MODEL = 2 * 2**30  # bytes of a model that is sent to a cluster
 

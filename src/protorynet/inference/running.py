@@ -17,8 +17,6 @@ from protorynet.inference.predictor import Predictor
 from protorynet.inference.table_writers import check_columns, writer_for
 from protorynet.progress import Advance
 
-__all__ = ["Written", "predict_to_file", "predict_to_stream"]
-
 
 @dataclass(frozen=True)
 class Written:

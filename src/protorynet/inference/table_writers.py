@@ -17,8 +17,6 @@ from protorynet.data import one_line
 from protorynet.errors import InputError
 from protorynet.records import finite
 
-__all__ = ["ENDINGS", "BatchWriter", "as_json", "check_columns", "values", "writer_for"]
-
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 
 _ROW_GROUP_BYTES = 32 * 2**20

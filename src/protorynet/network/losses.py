@@ -12,15 +12,6 @@ from protorynet.labels import Task
 from protorynet.network.layers import pairwise_distance
 from protorynet.settings import AccuracyLoss
 
-__all__ = [
-    "accuracy_loss",
-    "anchor_loss",
-    "balance_loss",
-    "diversity_loss",
-    "probabilities",
-    "prototypicality_loss",
-]
-
 
 def probabilities(logits: Tensor, task: Task) -> Tensor:
     """Turn the head's outputs into probabilities."""

@@ -23,8 +23,6 @@ from protorynet.network.losses import probabilities
 from protorynet.reading import Reading, group_by_length
 from protorynet.settings import Settings
 
-__all__ = ["ProtoryNetwork", "find_nearest_two", "match_sentences", "pad_documents", "read_matches"]
-
 _DISTANCES_PER_BLOCK = 2**22  # of sentences to members, held at once in double precision
 _STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at once
 

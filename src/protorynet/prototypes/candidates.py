@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["distinct_candidates", "is_complete", "is_readable", "marking_words"]
-
 _MAX_CHARACTERS = 200
 _READABLE_WORDS, _COMPLETE_WORDS = range(3, 31), range(4, 26)
 # Scripts written without spaces have no word count: letters are counted instead.

@@ -13,8 +13,6 @@ from protorynet.network import ProtoryNetwork
 from protorynet.prototypes.edits import Change
 from protorynet.prototypes.prototype import Prototypes
 
-__all__ = ["KEPT_STATES", "EditEntry", "EditLog", "PastState", "Retraining"]
-
 KEPT_STATES = 10
 """How many edits, one after the other, can be undone."""
 

@@ -24,8 +24,6 @@ from typing import Any, Literal
 
 from protorynet.errors import InputError
 
-__all__ = ["Change", "Edits"]
-
 _LONGEST_SENTENCE, _LONGEST_NAME = 500, 80  # characters
 
 _Texts = Mapping[int, str] | Iterable[tuple[int, str]]

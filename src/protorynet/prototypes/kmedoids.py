@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from protorynet.errors import InputError
 
-__all__ = ["faster_pam", "k_medoids", "mean_distance_to_nearest"]
-
 _JUDGES = 32_768  # points on which swaps are judged where there are too many for all of them
 _ROUNDS = 3
 _CENTRAL_POINTS = 16  # points of each cluster that are tried as medoids in a round

@@ -13,8 +13,6 @@ from torch.nn import functional
 from protorynet.network import pairwise_distance
 from protorynet.settings import Distance
 
-__all__ = ["cluster_means", "project"]
-
 _SENTENCES_PER_BLOCK = 16_384  # compared with all prototypes at once
 
 

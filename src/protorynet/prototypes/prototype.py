@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Member", "Prototype", "Prototypes", "PruningPoint", "choose_size", "sizes_to_try"]
-
 _Sourced = TypeVar("_Sourced", "Member", "Prototype")
 _COLUMNS = ("id", "name", "sentence", "row", "usage")
 

@@ -46,16 +46,6 @@ from protorynet.training.epochs import Run, Score, Stage, adam, derive_seed, lea
 from protorynet.training.parallel import agree
 from protorynet.training.sources import FineTunedSource, FixedSource, FrozenSource, SentenceSource
 
-__all__ = [
-    "Clock",
-    "Trained",
-    "batch_loss",
-    "match_corpus",
-    "project_prototypes",
-    "score_of",
-    "train_protorynet",
-]
-
 # Readers that only help to choose a number need not be perfect.
 _PRUNE_EPOCHS, _PRUNE_PATIENCE, _PRUNE_DOCUMENTS = 8, 2, 2048
 _CANDIDATES_PER_BLOCK = 16_384  # candidates that are compared with the prototypes at once

@@ -39,17 +39,6 @@ from protorynet.training.sources import (
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
 
-__all__ = [
-    "Fitted",
-    "Labelled",
-    "Prepared",
-    "centre_vectors",
-    "evenly_chosen",
-    "fit_model",
-    "prepare",
-    "validation_documents",
-]
-
 _RECORDED_PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
 _FEWEST_DOCUMENTS = 4
 _VECTORS_PER_BLOCK = 16_384  # centred at once, for all of them may fill half of the memory

@@ -18,16 +18,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 from protorynet.training.batches import Batch
 
-__all__ = [
-    "agree",
-    "agree_on_all",
-    "average_gradients",
-    "gather_vectors",
-    "n_processes",
-    "own_share",
-    "rank",
-]
-
 
 def n_processes() -> int:
     """Return how many processes train together."""

@@ -20,16 +20,6 @@ from protorynet.training.parallel import gather_vectors, n_processes, rank
 if TYPE_CHECKING:
     from protorynet.encoders import Encoder, SentenceNetwork, TransformerEncoder
 
-__all__ = [
-    "AdaptedSource",
-    "EvidenceSource",
-    "FineTunedSource",
-    "FixedSource",
-    "FrozenSource",
-    "SentenceSource",
-    "tunable_encoder",
-]
-
 _SENTENCES_PER_BLOCK = 65_536
 # Most tokens that the encoder reads at once in one process: memory on a GPU, cache on a CPU.
 _GPU_TOKENS, _CPU_TOKENS = 131_072, 8_192
