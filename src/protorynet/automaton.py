@@ -73,21 +73,16 @@ class Automaton:
     Every state has a transition for every prototype, so it reads any document. Transitions that
     no training document took go where the model's reader itself would go.
 
-    Parameters
-    ----------
-    label, prototypes
-        The class, and the ids of the prototypes in the order of the model.
-    states, start
-        The states, numbered by rising belief in the class; which one is before any sentence.
-    transitions, traffic
-        By state and prototype, the number of the next state, and how many sentences of the training
-        documents went this way.
-    patterns
-        Beginnings that give the class away, most frequent first.
-    fidelity_train, fidelity_held_out, fidelity_ids_only, n_train, n_held_out
-        Share of the training and of the held-out documents, None without any, that automaton and
-        model judge alike; the same against the reader when it sees prototype ids alone; and how
-        many documents these were.
+    - `label`, `prototypes`: the class, and the ids of the prototypes in the order of the model.
+    - `states`, `start`: the states, numbered by rising belief in the class; which one is before any
+      sentence.
+    - `transitions`, `traffic`: by state and prototype, the number of the next state, and how many
+      sentences of the training documents went this way.
+    - `patterns`: beginnings that give the class away, most frequent first.
+    - `fidelity_train`, `fidelity_held_out`, `fidelity_ids_only`, `n_train`, `n_held_out`: share of
+      the training and of the held-out documents, None without any, that automaton and model judge
+      alike; the same against the reader when it sees prototype ids alone; and how many documents
+      these were.
     """
 
     label: str

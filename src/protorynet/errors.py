@@ -42,10 +42,7 @@ class SettingsError(InputError):
 class EmptyDocumentError(InputError):
     """A document holds no sentence.
 
-    Parameters
-    ----------
-    rows
-        Positions of the empty documents, counted from 0.
+    - `rows`: positions of the empty documents, counted from 0.
     """
 
     def __init__(self, rows: list[int]) -> None:

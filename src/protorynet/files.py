@@ -65,16 +65,11 @@ def check_replaceable(
 ) -> None:
     """Refuse to put a folder in the place of anything but an earlier one of its kind.
 
-    Parameters
-    ----------
-    folder
-        The path. It may be free, or an empty folder.
-    kind
-        What the folder is, with its article.
-    marks
-        What every folder of the kind holds.
-    is_own
-        Whether a folder of the kind may hold something of a name; anything else would be lost.
+    - `folder`: the path. It may be free, or an empty folder.
+    - `kind`: what the folder is, with its article.
+    - `marks`: what every folder of the kind holds.
+    - `is_own`: whether a folder of the kind may hold something of a name; anything else would be
+      lost.
     """
     if not folder.exists():
         return

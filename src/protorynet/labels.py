@@ -22,12 +22,8 @@ _SETS = (tuple, list, set, frozenset, np.ndarray)
 class LabelCode:
     """The classes of a model and the kind of task.
 
-    Parameters
-    ----------
-    classes
-        The classes in the order of the network's outputs, as plain Python values.
-    task
-        ``"multiclass"`` or ``"multilabel"``.
+    - `classes`: the classes in the order of the network's outputs, as plain Python values.
+    - `task`: ``"multiclass"`` or ``"multilabel"``.
     """
 
     classes: tuple[Scalar, ...]
@@ -154,11 +150,8 @@ def check_labels(labels: Any, n_documents: int) -> None:
 def learn_labels(labels: Any) -> LabelCode:
     """Find the classes and the kind of task.
 
-    Parameters
-    ----------
-    labels
-        One label per document (strings, whole numbers, booleans …); or, for several classes at
-        once, a 0/1 matrix or a sequence of tuples of names.
+    - `labels`: one label per document (strings, whole numbers, booleans …); or, for several classes
+      at once, a 0/1 matrix or a sequence of tuples of names.
 
     Examples
     --------

@@ -17,10 +17,7 @@ def attach_names(
     What it offers stands once, in the ``__init__.pyi`` beside its ``__init__.py``, as imports
     that type checkers read too.
 
-    Parameters
-    ----------
-    package, file
-        Its ``__name__`` and ``__file__``.
+    - `package`, `file`: its ``__name__`` and ``__file__``.
 
     Examples
     --------

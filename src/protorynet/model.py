@@ -37,14 +37,9 @@ _VECTORS_PER_BLOCK = 16_384  # mapped at once
 class EncoderRecord:
     """Which encoder a model was made with.
 
-    Parameters
-    ----------
-    name
-        The name or path it was asked for by.
-    fingerprint
-        Digest of its weights, tokenizer and pooling.
-    tuned
-        Whether its weights were changed by training and travel with the model.
+    - `name`: the name or path it was asked for by.
+    - `fingerprint`: digest of its weights, tokenizer and pooling.
+    - `tuned`: whether its weights were changed by training and travel with the model.
     """
 
     name: str
@@ -73,20 +68,14 @@ class EncoderRecord:
 class TrainingRecord:
     """How a model came to be, for the model card and for repeating it.
 
-    Parameters
-    ----------
-    seed, n_documents, n_sentences, data_sha256
-        Seed and training data.
-    validation_accuracy, curve
-        Accuracy on the documents held out, and the pruning curve measured on them.
-    class_frequencies
-        Share of each class in the training documents.
-    seconds
-        Time taken by each step.
-    versions
-        Versions of the packages used.
-    free_accuracy
-        Accuracy on the documents held out before the prototypes were projected and pruned.
+    - `seed`, `n_documents`, `n_sentences`, `data_sha256`: seed and training data.
+    - `validation_accuracy`, `curve`: accuracy on the documents held out, and the pruning curve
+      measured on them.
+    - `class_frequencies`: share of each class in the training documents.
+    - `seconds`: time taken by each step.
+    - `versions`: versions of the packages used.
+    - `free_accuracy`: accuracy on the documents held out before the prototypes were projected and
+      pruned.
     """
 
     seed: int
@@ -109,26 +98,17 @@ class TrainingRecord:
 class Model:
     """A trained ProtoryNet without its encoder.
 
-    Parameters
-    ----------
-    centring, adapter, network
-        The path from the encoder's vectors to probabilities.
-    prototypes
-        What is known of each prototype, in the order of the network.
-    labels
-        The classes.
-    encoder
-        Which encoder gives the vectors.
-    splitter, settings, training
-        How texts are split, the hyper-parameters, and how training went.
-    edits
-        What was edited by hand since, and what the model was before.
-    automata
-        What the model does for each class, in the order of the labels, as an automaton. None at
-        all where an edit made them stale, and in models from before they were kept.
-    familiar
-        The least similarity to a member at which a sentence is familiar; nearly all sentences of
-        held-out documents have it. 0 where it is not known.
+    - `centring`, `adapter`, `network`: the path from the encoder's vectors to probabilities.
+    - `prototypes`: what is known of each prototype, in the order of the network.
+    - `labels`: the classes.
+    - `encoder`: which encoder gives the vectors.
+    - `splitter`, `settings`, `training`: how texts are split, the hyper-parameters, and how
+      training went.
+    - `edits`: what was edited by hand since, and what the model was before.
+    - `automata`: what the model does for each class, in the order of the labels, as an automaton.
+      None at all where an edit made them stale, and in models from before they were kept.
+    - `familiar`: the least similarity to a member at which a sentence is familiar; nearly all
+      sentences of held-out documents have it. 0 where it is not known.
     """
 
     centring: Centring
@@ -192,12 +172,8 @@ class Model:
 
         Where more than names change, the automata no longer describe the model, and go.
 
-        Parameters
-        ----------
-        edits
-            What to do; it may be nothing, where only the reader is to be trained again.
-        vectors
-            The encoder's vectors of `edits.sentences`, (r, d).
+        - `edits`: what to do; it may be nothing, where only the reader is to be trained again.
+        - `vectors`: the encoder's vectors of `edits.sentences`, (r, d).
         """
         network, prototypes, changes = apply_edits(
             self.network,

@@ -25,27 +25,20 @@ class Reading:
     Sentences stand one document after the other. A document without a sentence has no trajectory;
     only `empty` knows of it.
 
-    Parameters
-    ----------
-    prototypes, similarities
-        Position of the active prototype of each sentence, and its similarity to the sentence.
-    runner_up, runner_up_similarities
-        The same for the second-nearest prototype; equal to the first where there is only one.
-    lengths
-        Number of sentences of each document that holds one.
-    probabilities, running
-        For each document, and for each sentence: the probabilities of the classes at the
-        end, and after reading up to and including the sentence. Empty where the sentences
-        were matched, but not read yet.
-    members, runner_up_members
-        Position of the member that each sentence is like, among the members of all prototypes,
-        and that of the nearest member of another prototype. Where they are not given, every
-        prototype has one member, at its own position.
-    empty
-        Positions of the documents without a sentence among all those given.
-    dense
-        The similarities to all prototypes, (sentences, K), where the reader sees them all (the
-        ablation `selection="dense"`); None where it sees the active one only.
+    - `prototypes`, `similarities`: position of the active prototype of each sentence, and its
+      similarity to the sentence.
+    - `runner_up`, `runner_up_similarities`: the same for the second-nearest prototype; equal to the
+      first where there is only one.
+    - `lengths`: number of sentences of each document that holds one.
+    - `probabilities`, `running`: for each document, and for each sentence: the probabilities of the
+      classes at the end, and after reading up to and including the sentence. Empty where the
+      sentences were matched, but not read yet.
+    - `members`, `runner_up_members`: position of the member that each sentence is like, among the
+      members of all prototypes, and that of the nearest member of another prototype. Where they are
+      not given, every prototype has one member, at its own position.
+    - `empty`: positions of the documents without a sentence among all those given.
+    - `dense`: the similarities to all prototypes, (sentences, K), where the reader sees them all
+      (the ablation `selection="dense"`); None where it sees the active one only.
 
     Examples
     --------

@@ -61,15 +61,10 @@ _LARGEST_WEIGHTS = 4 * 2**30
 def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | None = None) -> None:
     """Write a model directory; one that exists is replaced only when the new one is complete.
 
-    Parameters
-    ----------
-    model
-        The model.
-    path
-        The directory. One that exists must be a model directory and hold nothing else.
-    tuned
-        The fine-tuned encoder, where training changed it; or the folder of one that was saved
-        before, whose files are shared.
+    - `model`: the model.
+    - `path`: the directory. One that exists must be a model directory and hold nothing else.
+    - `tuned`: the fine-tuned encoder, where training changed it; or the folder of one that was
+      saved before, whose files are shared.
     """
     check_free(path)
     weights = save_tensors(_tensors(model))

@@ -14,15 +14,11 @@ _QUOTED_CHARACTERS = 120
 class Finding:
     """One thing to know before trusting a model.
 
-    Parameters
-    ----------
-    kind, severity
-        Its key in JSON, such as ``"shared_texts"``; ``"serious"`` (figures cannot be trusted before
-        it is repaired), ``"warning"`` (look at it) or ``"note"`` (good to know).
-    message, evidence
-        Plain sentences: what was found, why it matters and what to do; and the figures behind it.
-        ``"examples"``, where there, is a list of dictionaries that name sentences, rows (counted
-        from 0) and prototypes.
+    - `kind`, `severity`: its key in JSON, such as ``"shared_texts"``; ``"serious"`` (figures cannot
+      be trusted before it is repaired), ``"warning"`` (look at it) or ``"note"`` (good to know).
+    - `message`, `evidence`: plain sentences: what was found, why it matters and what to do; and the
+      figures behind it. ``"examples"``, where there, is a list of dictionaries that name sentences,
+      rows (counted from 0) and prototypes.
     """
 
     kind: str

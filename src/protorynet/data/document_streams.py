@@ -43,14 +43,11 @@ def open_stream(
 ) -> TableStream:
     """Open what a user names as one stream of documents.
 
-    Parameters
-    ----------
-    inputs
-        Files, folders of Parquet files and patterns such as ``"data/*.csv"``; or ``"-"`` alone.
-    text, split, skip_empty
-        As for `TableStream`.
-    kind, standard_input
-        What ``"-"`` stands for, and what comes from there: ``"csv"``, ``"tsv"`` or ``"jsonl"``.
+    - `inputs`: files, folders of Parquet files and patterns such as ``"data/*.csv"``; or ``"-"``
+      alone.
+    - `text`, `split`, `skip_empty`: as for `TableStream`.
+    - `kind`, `standard_input`: what ``"-"`` stands for, and what comes from there: ``"csv"``,
+      ``"tsv"`` or ``"jsonl"``.
     """
     if "-" not in inputs:
         readers = [open_table(path) for path in find_files(inputs)]
@@ -85,14 +82,10 @@ class TableStream:
     with them shows before any work is done, and `n_rows` and `n_documents` are known; they are
     None for standard input. `notes` tells the user of guesses and of rows left out.
 
-    Parameters
-    ----------
-    tables, text
-        The tables, which must have the same columns, and the name of the column of texts; guessed
-        from the first rows if not given.
-    split, skip_empty
-        Keep only the rows whose column ``split`` says so; leave out rows without text instead of
-        refusing the table.
+    - `tables`, `text`: the tables, which must have the same columns, and the name of the column of
+      texts; guessed from the first rows if not given.
+    - `split`, `skip_empty`: keep only the rows whose column ``split`` says so; leave out rows
+      without text instead of refusing the table.
     """
 
     def __init__(

@@ -42,16 +42,12 @@ _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})?(\.[0-9]{0,30})?([eE][+-]?[0-9]
 class Table:
     """Documents with their labels.
 
-    Parameters
-    ----------
-    texts, rows
-        The documents, none of them blank, and their positions in the source, counted from 0.
-    labels
-        One label per document; a tuple holds the labels of a multi-label document. None where
-        the table was read without labels.
-    text_column, label_column, notes
-        The columns they come from, and plain sentences for the user: columns guessed, split used,
-        rows skipped.
+    - `texts`, `rows`: the documents, none of them blank, and their positions in the source, counted
+      from 0.
+    - `labels`: one label per document; a tuple holds the labels of a multi-label document. None
+      where the table was read without labels.
+    - `text_column`, `label_column`, `notes`: the columns they come from, and plain sentences for
+      the user: columns guessed, split used, rows skipped.
     """
 
     texts: tuple[str, ...]

@@ -107,12 +107,9 @@ class EmbeddingCache:
 
     Only hashes of sentences and their vectors are stored, never text.
 
-    Parameters
-    ----------
-    folder, limit_bytes
-        Where to keep the files, and the most they may take; by default the environment variables
-        PROTORYNET_CACHE and PROTORYNET_CACHE_LIMIT (such as ``"500MB"``), else the user's cache
-        directory and 4 GiB.
+    - `folder`, `limit_bytes`: where to keep the files, and the most they may take; by default the
+      environment variables PROTORYNET_CACHE and PROTORYNET_CACHE_LIMIT (such as ``"500MB"``), else
+      the user's cache directory and 4 GiB.
     """
 
     def __init__(self, folder: Path | None = None, *, limit_bytes: int | None = None) -> None:

@@ -36,14 +36,10 @@ SMALLEST_SCALE = 1e-12
 class OnnxEncoder:
     """A sentence encoder in ONNX Runtime.
 
-    Parameters
-    ----------
-    graph, source
-        The content of an ONNX file with inputs ``ids`` and ``mask`` and the output ``vectors``,
-        and the file that it was read from.
-    tokenizer, name, fingerprint
-        What turns texts into ids, what people call the encoder, and a text that changes whenever
-        the vectors would change.
+    - `graph`, `source`: the content of an ONNX file with inputs ``ids`` and ``mask`` and the output
+      ``vectors``, and the file that it was read from.
+    - `tokenizer`, `name`, `fingerprint`: what turns texts into ids, what people call the encoder,
+      and a text that changes whenever the vectors would change.
     """
 
     def __init__(

@@ -101,16 +101,12 @@ def load_encoder(
 class ListedEncoder:
     """An encoder that `load_encoder` finds on this machine by name.
 
-    Parameters
-    ----------
-    name, dimension, window
-        The name; components of a vector; most tokens read of a sentence.
-    sentences_per_second, relative
-        As measured now, and the same as a multiple of its float32 form's.
-    bytes_on_disk, licence
-        Size of its weights; their licence, where the folder states one.
-    remedy
-        What to do before it can be used, where it cannot; the figures are then None.
+    - `name`, `dimension`, `window`: the name; components of a vector; most tokens read of a
+      sentence.
+    - `sentences_per_second`, `relative`: as measured now, and the same as a multiple of its float32
+      form's.
+    - `bytes_on_disk`, `licence`: size of its weights; their licence, where the folder states one.
+    - `remedy`: what to do before it can be used, where it cannot; the figures are then None.
     """
 
     name: str

@@ -61,12 +61,9 @@ class TransformerEncoder:
     Weights are read from safetensors only and computed with in float32. A folder without
     modules.json is given mean pooling and normalisation.
 
-    Parameters
-    ----------
-    folder
-        Holds config.json, model.safetensors, tokenizer.json and, usually, modules.json.
-    name, device
-        What people call the encoder; ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``…
+    - `folder`: holds config.json, model.safetensors, tokenizer.json and, usually, modules.json.
+    - `name`, `device`: what people call the encoder; ``"auto"`` (a GPU where there is one),
+      ``"cpu"``, ``"cuda"``…
 
     Attributes
     ----------

@@ -48,12 +48,10 @@ def learn_automaton(
     does. After AdaAX (Hong et al., KDD 2022), which merges by hidden vectors. Of two classes, of
     which a document has one, the first one's automaton is the second's with yes and no exchanged.
 
-    Parameters
-    ----------
-    model, train, label
-        The model, the documents to learn from (best those it was trained on), and the class.
-    held_out, max_states
-        Other documents, on which only the fidelity is measured; and the most states.
+    - `model`, `train`, `label`: the model, the documents to learn from (best those it was trained
+      on), and the class.
+    - `held_out`, `max_states`: other documents, on which only the fidelity is measured; and the
+      most states.
     """
     return next(_learn(model, train, [class_index(model, label)], held_out, max_states))
 

@@ -179,17 +179,13 @@ def evaluate_model(
 ) -> Evaluation:
     """Measure accuracy and faithfulness on labelled documents.
 
-    Parameters
-    ----------
-    model, sentences, embeddings, targets
-        The model, and the documents, none empty, with one-hot or multi-hot labels.
-    encode, pretrained
-        The model's encoder, to encode the prototypes' sentences again, None for vectors that the
-        user gave; and a fine-tuned one as it was before training (see `pretrained_encode`),
-        without which what needs it is not known.
-    judge, judge_name, seed
-        An independent judge of likeness, what it is called in the report, and the seed of the
-        shuffling and sampling.
+    - `model`, `sentences`, `embeddings`, `targets`: the model, and the documents, none empty, with
+      one-hot or multi-hot labels.
+    - `encode`, `pretrained`: the model's encoder, to encode the prototypes' sentences again, None
+      for vectors that the user gave; and a fine-tuned one as it was before training (see
+      `pretrained_encode`), without which what needs it is not known.
+    - `judge`, `judge_name`, `seed`: an independent judge of likeness, what it is called in the
+      report, and the seed of the shuffling and sampling.
     """
     from sklearn.metrics import f1_score
 

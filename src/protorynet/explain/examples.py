@@ -51,16 +51,12 @@ class Example:
 class Mistake(Example):
     """A document with a wrong prediction.
 
-    Parameters
-    ----------
-    row, truth, explanation
-        As for `Example`.
-    wrong_class, given, certainty
-        The class that the model is most wrong about, whether it gives it, and should not (else it
-        should, and does not), and the probability with which it is wrong about it.
-    blamed, blamed_effect
-        Position, among the sentences, of the one that pushed most towards the mistake, and by how
-        much that certainty falls without it.
+    - `row`, `truth`, `explanation`: as for `Example`.
+    - `wrong_class`, `given`, `certainty`: the class that the model is most wrong about, whether it
+      gives it, and should not (else it should, and does not), and the probability with which it is
+      wrong about it.
+    - `blamed`, `blamed_effect`: position, among the sentences, of the one that pushed most towards
+      the mistake, and by how much that certainty falls without it.
     """
 
     wrong_class: str
@@ -79,15 +75,12 @@ class Mistake(Example):
 class Misled:
     """Documents that are given the wrong class, and for the same reason.
 
-    Parameters
-    ----------
-    label, pattern, followed
-        The class given, the beginning that decides for it, None where none alone does, and whether
-        the automaton gives the class, too; else it cannot tell why the model does.
-    n_given, truths, rows
-        How many documents are given the class for this reason, correctly or not; the true labels
-        of the mistakes with how many have each, most frequent first; and where the mistakes stand
-        in their table, the surest ones first.
+    - `label`, `pattern`, `followed`: the class given, the beginning that decides for it, None where
+      none alone does, and whether the automaton gives the class, too; else it cannot tell why the
+      model does.
+    - `n_given`, `truths`, `rows`: how many documents are given the class for this reason, correctly
+      or not; the true labels of the mistakes with how many have each, most frequent first; and
+      where the mistakes stand in their table, the surest ones first.
     """
 
     label: str

@@ -80,25 +80,21 @@ class Rationale:
 class SentenceExplanation:
     """One step of a trajectory.
 
-    Parameters
-    ----------
-    text, start, end
-        The sentence, exactly as it stands in the document, and its character offsets there.
-    prototype, prototype_sentence, similarity
-        The active prototype's id, the sentence of the member that this sentence is like, and
-        exp(−d/ψ²) between the two.
-    member, headline
-        The member's id, and what the prototype is called: its name, or its headline.
-    unfamiliar
-        Whether the sentence is unlike anything in the training data, so that its match says
-        little.
-    runner_up, runner_up_similarity, runner_up_sentence
-        The same of the nearest member of another prototype; None where there is none.
-    scores, running, effect
-        The active prototype's score for each class, the model's probabilities after this sentence,
-        and how much the predicted class's probability falls when it is left out.
-    words, prototype_words
-        The words of both sentences with their effects; empty where nobody asked for them.
+    - `text`, `start`, `end`: the sentence, exactly as it stands in the document, and its character
+      offsets there.
+    - `prototype`, `prototype_sentence`, `similarity`: the active prototype's id, the sentence of
+      the member that this sentence is like, and exp(−d/ψ²) between the two.
+    - `member`, `headline`: the member's id, and what the prototype is called: its name, or its
+      headline.
+    - `unfamiliar`: whether the sentence is unlike anything in the training data, so that its match
+      says little.
+    - `runner_up`, `runner_up_similarity`, `runner_up_sentence`: the same of the nearest member of
+      another prototype; None where there is none.
+    - `scores`, `running`, `effect`: the active prototype's score for each class, the model's
+      probabilities after this sentence, and how much the predicted class's probability falls when
+      it is left out.
+    - `words`, `prototype_words`: the words of both sentences with their effects; empty where nobody
+      asked for them.
     """
 
     text: str
@@ -138,14 +134,11 @@ def _plain_words(pair: Rationale | SentenceExplanation) -> dict[str, Any]:
 class DecidingPattern:
     """The beginning of a document after which the model nearly always gives its class.
 
-    Parameters
-    ----------
-    label, prototypes, sentences
-        The class; ids and sentences of the prototypes of the first sentences, after which anything
-        may follow. A prototype that has a name is shown by both.
-    support, purity
-        How many of the training documents looked at begin so, and to which share of these the
-        model gives the class.
+    - `label`, `prototypes`, `sentences`: the class; ids and sentences of the prototypes of the
+      first sentences, after which anything may follow. A prototype that has a name is shown by
+      both.
+    - `support`, `purity`: how many of the training documents looked at begin so, and to which share
+      of these the model gives the class.
     """
 
     label: str
@@ -164,15 +157,12 @@ class DecidingPattern:
 class AutomatonReading:
     """How the automaton of the most probable class reads a document.
 
-    Parameters
-    ----------
-    label, states
-        The class, and the numbers of the states: the start, and one after each sentence.
-    accepts, agrees, fidelity
-        Whether it gives the class, whether it decides as the model does (if not, it explains
-        nothing of this document), and the share of the held-out documents on which the two agree.
-    pattern
-        The pattern that decides; None where no pattern matches, or the two do not agree.
+    - `label`, `states`: the class, and the numbers of the states: the start, and one after each
+      sentence.
+    - `accepts`, `agrees`, `fidelity`: whether it gives the class, whether it decides as the model
+      does (if not, it explains nothing of this document), and the share of the held-out documents
+      on which the two agree.
+    - `pattern`: the pattern that decides; None where no pattern matches, or the two do not agree.
     """
 
     label: str

@@ -48,12 +48,9 @@ def explain_matches(
     not add up, since words that say the same can each be spared. All texts go through the encoder
     in one call, each distinct one once.
 
-    Parameters
-    ----------
-    model, encode
-        The model, and its encoder's function from texts to vectors.
-    matches
-        Pairs of a text that holds more than space and the id of a member of one of the prototypes.
+    - `model`, `encode`: the model, and its encoder's function from texts to vectors.
+    - `matches`: pairs of a text that holds more than space and the id of a member of one of the
+      prototypes.
     """
     members, sizes = model.prototypes.members, model.prototypes.sizes
     positions = {member.id: position for position, member in enumerate(members)}

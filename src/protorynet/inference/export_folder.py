@@ -45,12 +45,8 @@ _HEX = frozenset("0123456789abcdef")
 class EncoderPart:
     """The encoder that comes with an exported model.
 
-    Parameters
-    ----------
-    window, pad_token_id
-        Most tokens read of one text; the id that pads short texts.
-    precision
-        What its weights are computed with.
+    - `window`, `pad_token_id`: most tokens read of one text; the id that pads short texts.
+    - `precision`: what its weights are computed with.
     """
 
     window: int
@@ -82,26 +78,17 @@ _NAMES = {"format_version", "classes", "task", "prototypes", "sha256", *_PLAIN}
 class Exported(_Plain):
     """What an exported model says of itself.
 
-    Parameters
-    ----------
-    version
-        The release that exported it.
-    labels, prototypes, splitter
-        Classes, prototypes and how texts are split, as in the model.
-    encoder_name, encoder_fingerprint, dimension
-        Which encoder the model was made with, and the components of its vectors.
-    encoder
-        The encoder's part of the folder; None where vectors have to be given.
-    class_frequencies
-        Share of each class in the training documents.
-    validation_accuracy
-        Accuracy on the documents held out in training.
-    reader_is_behind
-        Whether prototypes were edited after the reader was last trained.
-    familiar
-        The least similarity to a member at which a sentence is familiar.
-    sha256
-        The digest of each file.
+    - `version`: the release that exported it.
+    - `labels`, `prototypes`, `splitter`: classes, prototypes and how texts are split, as in the
+      model.
+    - `encoder_name`, `encoder_fingerprint`, `dimension`: which encoder the model was made with, and
+      the components of its vectors.
+    - `encoder`: the encoder's part of the folder; None where vectors have to be given.
+    - `class_frequencies`: share of each class in the training documents.
+    - `validation_accuracy`: accuracy on the documents held out in training.
+    - `reader_is_behind`: whether prototypes were edited after the reader was last trained.
+    - `familiar`: the least similarity to a member at which a sentence is familiar.
+    - `sha256`: the digest of each file.
     """
 
     labels: LabelCode

@@ -75,18 +75,11 @@ _TRIAL_DOCUMENTS = 64  # of random vectors, where there is no encoder
 class Comparison:
     """How an exported model differs from the model it comes from.
 
-    Parameters
-    ----------
-    n_documents
-        How many documents both have read.
-    same_labels
-        Share of them that get the same label, or the same labels.
-    same_prototypes
-        Share of their sentences that get the same prototype.
-    largest_difference
-        The greatest difference between two probabilities.
-    accuracy, exported_accuracy
-        Accuracy of either one, where the right labels are known.
+    - `n_documents`: how many documents both have read.
+    - `same_labels`: share of them that get the same label, or the same labels.
+    - `same_prototypes`: share of their sentences that get the same prototype.
+    - `largest_difference`: the greatest difference between two probabilities.
+    - `accuracy`, `exported_accuracy`: accuracy of either one, where the right labels are known.
     """
 
     n_documents: int
@@ -207,16 +200,10 @@ def compare(
 ) -> Comparison:
     """Let a model and its export read the same documents.
 
-    Parameters
-    ----------
-    predictor
-        The model, computed by torch.
-    folder
-        Its export.
-    documents
-        Texts, or arrays of vectors where there is no encoder.
-    labels
-        Their right labels, if known.
+    - `predictor`: the model, computed by torch.
+    - `folder`: its export.
+    - `documents`: texts, or arrays of vectors where there is no encoder.
+    - `labels`: their right labels, if known.
     """
     model, encoder = torch_model(predictor), predictor.encoder
     own = encoder if _tokenizer_of(encoder) is None else None

@@ -63,12 +63,8 @@ def open_export(folder: Path, encoder: Encoder | None = None) -> tuple[OnnxBacke
 class OnnxBackend:
     """The reader of an exported model in ONNX Runtime.
 
-    Parameters
-    ----------
-    exported
-        What the folder says of itself.
-    graph, source
-        The content of reader.onnx, and the file, for messages.
+    - `exported`: what the folder says of itself.
+    - `graph`, `source`: the content of reader.onnx, and the file, for messages.
     """
 
     def __init__(self, exported: Exported, graph: bytes, source: Path) -> None:

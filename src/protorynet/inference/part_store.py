@@ -47,16 +47,10 @@ _OPTION_NAMES = {
 class Part:
     """The predictions of some rows of the input.
 
-    Parameters
-    ----------
-    first, stop
-        The rows of the input that it stands for.
-    n_rows
-        How many of them have a prediction.
-    n_left_out
-        How many of them have a text without a sentence.
-    n_unfamiliar
-        How many of them have mostly sentences unlike the training data.
+    - `first`, `stop`: the rows of the input that it stands for.
+    - `n_rows`: how many of them have a prediction.
+    - `n_left_out`: how many of them have a text without a sentence.
+    - `n_unfamiliar`: how many of them have mostly sentences unlike the training data.
     """
 
     first: int
@@ -75,12 +69,9 @@ class Part:
 class PartFolder:
     """A folder of parts, as every worker can use it.
 
-    Parameters
-    ----------
-    address
-        Its path or address.
-    ending
-        ``".arrow"`` for parts that are joined later, ``".parquet"`` for those that are delivered.
+    - `address`: its path or address.
+    - `ending`: ``".arrow"`` for parts that are joined later, ``".parquet"`` for those that are
+      delivered.
     """
 
     address: str
@@ -136,14 +127,10 @@ class PartFolder:
 class PartStore:
     """The finished parts of one output, and the rule by which a run resumes from them.
 
-    Parameters
-    ----------
-    output
-        What is to be made: a file; or a folder or an address, which get a file for each part.
-    identity
-        All that decides what the parts hold, as plain values: model, options, inputs.
-    as_folder
-        Whether the output is a folder of parts.
+    - `output`: what is to be made: a file; or a folder or an address, which get a file for each
+      part.
+    - `identity`: all that decides what the parts hold, as plain values: model, options, inputs.
+    - `as_folder`: whether the output is a folder of parts.
 
     Examples
     --------
@@ -206,18 +193,11 @@ class PartStore:
         Parts of the same run are kept with `resume` and are never lost without a word; those of
         another run are removed, and with `resume` refused.
 
-        Parameters
-        ----------
-        resume
-            Keep the parts of an earlier run of the same identity.
-        can_resume
-            False where the input cannot be read again.
-        rows_per_part
-            Size of the parts of a new run; a resumed one keeps its own.
-        tell
-            Takes what the user should know.
-        check
-            Called before anything is removed, for whatever may still fail.
+        - `resume`: keep the parts of an earlier run of the same identity.
+        - `can_resume`: false where the input cannot be read again.
+        - `rows_per_part`: size of the parts of a new run; a resumed one keeps its own.
+        - `tell`: takes what the user should know.
+        - `check`: called before anything is removed, for whatever may still fail.
         """
         done, known = self.folder.finished(), self._read_run()
         resumes = self._may_resume(done, known, resume=resume, can_resume=can_resume, tell=tell)

@@ -51,10 +51,7 @@ class Backend(Protocol):
 class TorchBackend:
     """A model computed by torch.
 
-    Parameters
-    ----------
-    model
-        The model.
+    - `model`: the model.
     """
 
     def __init__(self, model: Model) -> None:

@@ -35,11 +35,8 @@ def ray_session(address: str | None = None) -> Iterator[ModuleType]:
 
     A Ray that this process uses already is taken as it is and left running.
 
-    Parameters
-    ----------
-    address
-        ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray on this machine
-        and stops it after the block.
+    - `address`: ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray on this
+      machine and stops it after the block.
 
     Raises
     ------
@@ -247,14 +244,9 @@ def error_of(kind: str, message: str) -> errors.ProtoryNetError:
 def load_same_encoder(spec: str, fingerprint: str | None, *, device: str = "auto") -> Encoder:
     """Load an encoder on a worker, and refuse one that differs from that of the command.
 
-    Parameters
-    ----------
-    spec
-        Its name or folder.
-    fingerprint
-        The fingerprint that it must have, if any.
-    device
-        Where it is to compute.
+    - `spec`: its name or folder.
+    - `fingerprint`: the fingerprint that it must have, if any.
+    - `device`: where it is to compute.
     """
     encoder = load_encoder(spec, device=device)
     if fingerprint not in (None, encoder.fingerprint):

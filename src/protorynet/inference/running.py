@@ -22,14 +22,9 @@ from protorynet.progress import Advance
 class Written:
     """How much was written.
 
-    Parameters
-    ----------
-    n_rows
-        Rows with a prediction.
-    n_left_out
-        Documents left out because they hold no sentence.
-    n_unfamiliar
-        Documents of mostly sentences unlike the training data.
+    - `n_rows`: rows with a prediction.
+    - `n_left_out`: documents left out because they hold no sentence.
+    - `n_unfamiliar`: documents of mostly sentences unlike the training data.
     """
 
     n_rows: int
@@ -53,18 +48,11 @@ def predict_to_file(
 ) -> Written:
     """Predict what is not yet in the store, and make the output of all its parts.
 
-    Parameters
-    ----------
-    stream
-        The documents.
-    predictor
-        What predicts them.
-    store
-        The parts that are done, after `PartStore.begin`.
-    advance
-        Called with the number of rows done.
-    documents
-        The most documents of a part.
+    - `stream`: the documents.
+    - `predictor`: what predicts them.
+    - `store`: the parts that are done, after `PartStore.begin`.
+    - `advance`: called with the number of rows done.
+    - `documents`: the most documents of a part.
     """
     done = _unbroken(store.folder.finished())
     first = done[-1].stop if done else 0
@@ -92,20 +80,12 @@ def predict_to_stream(
 ) -> Written:
     """Predict a stream of documents, and write every chunk as soon as it is done.
 
-    Parameters
-    ----------
-    stream
-        The documents.
-    predictor
-        What predicts them.
-    file
-        Where the table goes.
-    ending
-        The format, as the ending of a file would say it.
-    advance
-        Called with the number of rows done.
-    is_brief
-        Write the number of each row in place of its columns.
+    - `stream`: the documents.
+    - `predictor`: what predicts them.
+    - `file`: where the table goes.
+    - `ending`: the format, as the ending of a file would say it.
+    - `advance`: called with the number of rows done.
+    - `is_brief`: write the number of each row in place of its columns.
     """
     done: list[Part] = []
     if not is_brief:

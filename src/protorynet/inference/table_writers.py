@@ -36,12 +36,8 @@ def writer_for(file: BinaryIO, ending: str) -> Iterator[BatchWriter]:
 
     Nothing is written before the first batch is.
 
-    Parameters
-    ----------
-    file
-        Where the bytes go; it stays open.
-    ending
-        One of `ENDINGS`, which says the format.
+    - `file`: where the bytes go; it stays open.
+    - `ending`: one of `ENDINGS`, which says the format.
 
     Examples
     --------

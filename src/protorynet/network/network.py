@@ -30,18 +30,12 @@ _STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at on
 class ProtoryNetwork(nn.Module):
     """The prototype layer, the sparsity transformation and the reader.
 
-    Parameters
-    ----------
-    members
-        The vectors of the members of all prototypes, (M, d): those of the first prototype, then
-        those of the second, and so on. Free vectors in training, where the paper's prototypes
-        have one member each.
-    reader
-        The LSTM and its head.
-    settings
-        Distance, ψ², selection and their constants.
-    sizes
-        How many members each prototype has; one each where they are not given.
+    - `members`: the vectors of the members of all prototypes, (M, d): those of the first prototype,
+      then those of the second, and so on. Free vectors in training, where the paper's prototypes
+      have one member each.
+    - `reader`: the LSTM and its head.
+    - `settings`: distance, ψ², selection and their constants.
+    - `sizes`: how many members each prototype has; one each where they are not given.
     """
 
     families: Tensor
@@ -121,16 +115,10 @@ def match_sentences(
 ) -> Reading:
     """Match every sentence to its prototype.
 
-    Parameters
-    ----------
-    network
-        The network.
-    embedded
-        Embeddings of the distinct sentences in the space of the prototypes, (m, d).
-    index
-        Index into `embedded` for each sentence of the documents.
-    lengths
-        Number of sentences of each document.
+    - `network`: the network.
+    - `embedded`: embeddings of the distinct sentences in the space of the prototypes, (m, d).
+    - `index`: index into `embedded` for each sentence of the documents.
+    - `lengths`: number of sentences of each document.
     """
     is_dense = network.settings.selection == "dense"
     matched = torch.empty((len(embedded), 2), dtype=torch.long)

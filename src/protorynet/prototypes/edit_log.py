@@ -21,22 +21,15 @@ KEPT_STATES = 10
 class Retraining:
     """How the reader was trained again after an edit.
 
-    Parameters
-    ----------
-    accuracy_before, accuracy_edited, accuracy_after
-        Accuracy on the documents held out: before the edit, with the prototypes edited but the
-        reader as it was, and with the reader trained again. The last is a little optimistic, for
-        the same documents told what to keep.
-    n_documents, n_held_out
-        Documents that the reader learned from, and those held out.
-    data_sha256, seed
-        The data and the seed.
-    moved
-        For each prototype that was removed, or whose members changed, by id: of the sentences
-        matched to it before, the share that each prototype has now, by id, among the documents
-        that the reader learned from.
-    seconds
-        Time taken.
+    - `accuracy_before`, `accuracy_edited`, `accuracy_after`: accuracy on the documents held out:
+      before the edit, with the prototypes edited but the reader as it was, and with the reader
+      trained again. The last is a little optimistic, for the same documents told what to keep.
+    - `n_documents`, `n_held_out`: documents that the reader learned from, and those held out.
+    - `data_sha256`, `seed`: the data and the seed.
+    - `moved`: for each prototype that was removed, or whose members changed, by id: of the
+      sentences matched to it before, the share that each prototype has now, by id, among the
+      documents that the reader learned from.
+    - `seconds`: time taken.
     """
 
     accuracy_before: float
@@ -54,14 +47,10 @@ class Retraining:
 class EditEntry:
     """One edit.
 
-    Parameters
-    ----------
-    number, when
-        Its number, from 1, and when it was made, in UTC.
-    changes
-        What it did; nothing where only the reader was trained again.
-    retraining, undone
-        How the reader was trained again, and when the edit was undone, if they were.
+    - `number`, `when`: its number, from 1, and when it was made, in UTC.
+    - `changes`: what it did; nothing where only the reader was trained again.
+    - `retraining`, `undone`: how the reader was trained again, and when the edit was undone, if
+      they were.
     """
 
     number: int

@@ -36,24 +36,14 @@ class Edits:
     Members are changed first, then prototypes: so a prototype can be dropped of which some
     members are moved to another.
 
-    Parameters
-    ----------
-    drop
-        Ids of the prototypes to remove.
-    merge
-        Groups of ids: the members of the others join the first.
-    replace
-        Ids of prototypes of one member, with their new sentences.
-    rename
-        Ids with their new names; an empty one takes the name away.
-    move
-        Ids of members, each with that of the prototype it is to belong to.
-    split
-        Groups of ids of members: each group becomes a prototype of its own.
-    drop_members
-        Ids of the members to remove.
-    add
-        Ids of prototypes, with sentences that are to be members of them.
+    - `drop`: ids of the prototypes to remove.
+    - `merge`: groups of ids: the members of the others join the first.
+    - `replace`: ids of prototypes of one member, with their new sentences.
+    - `rename`: ids with their new names; an empty one takes the name away.
+    - `move`: ids of members, each with that of the prototype it is to belong to.
+    - `split`: groups of ids of members: each group becomes a prototype of its own.
+    - `drop_members`: ids of the members to remove.
+    - `add`: ids of prototypes, with sentences that are to be members of them.
 
     Examples
     --------
@@ -217,16 +207,11 @@ def _check_texts(given: Any, what: str, kind: str, longest: int) -> tuple[tuple[
 class Change:
     """What an edit did to one prototype, or to members of it, for the log.
 
-    Parameters
-    ----------
-    kind, id
-        What was done, and to which prototype.
-    before, after
-        The sentence (the name, if it was renamed) before and after; empty where there is none.
-    into
-        The prototype that it, or its members, went to.
-    members
-        Ids of the members that went, came or changed.
+    - `kind`, `id`: what was done, and to which prototype.
+    - `before`, `after`: the sentence (the name, if it was renamed) before and after; empty where
+      there is none.
+    - `into`: the prototype that it, or its members, went to.
+    - `members`: ids of the members that went, came or changed.
 
     Examples
     --------

@@ -29,18 +29,11 @@ def k_medoids(
 ) -> NDArray[np.int64]:
     """Choose `k` distinct ones of `vectors` that lie close to all others (Euclidean).
 
-    Parameters
-    ----------
-    vectors
-        Points, (n, d); k is cut to the number of distinct ones by the caller.
-    k
-        Number of medoids.
-    seed
-        Seed of the sampling.
-    memory_mb
-        Largest matrix of distances to hold, in megabytes.
-    among
-        Index of those to cluster, where not all: no copy of them is made.
+    - `vectors`: points, (n, d); k is cut to the number of distinct ones by the caller.
+    - `k`: number of medoids.
+    - `seed`: seed of the sampling.
+    - `memory_mb`: largest matrix of distances to hold, in megabytes.
+    - `among`: index of those to cluster, where not all: no copy of them is made.
 
     Examples
     --------
@@ -95,14 +88,9 @@ def faster_pam(
 ) -> NDArray[np.int64]:
     """Improve medoids by swaps until no swap of a medoid with a point lowers the objective.
 
-    Parameters
-    ----------
-    distances
-        Symmetric matrix of distances, (n, n).
-    medoids
-        Indices of distinct starting medoids.
-    max_passes
-        Most passes over all points.
+    - `distances`: symmetric matrix of distances, (n, n).
+    - `medoids`: indices of distinct starting medoids.
+    - `max_passes`: most passes over all points.
 
     Examples
     --------

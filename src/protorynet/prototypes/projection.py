@@ -25,15 +25,10 @@ def project(
     Where two prototypes want the same sentence, the closer one gets it and the other its next
     nearest.
 
-    Parameters
-    ----------
-    prototypes
-        Prototype vectors, (K, d).
-    sentences
-        Embeddings of at least K candidate sentences, (n, d), no two of the same text; or blocks of
-        them one after the other, where all at once would be too large.
-    distance
-        The metric.
+    - `prototypes`: prototype vectors, (K, d).
+    - `sentences`: embeddings of at least K candidate sentences, (n, d), no two of the same text; or
+      blocks of them one after the other, where all at once would be too large.
+    - `distance`: the metric.
 
     Examples
     --------
@@ -69,14 +64,10 @@ def cluster_means(
 ) -> Tensor:
     """Return the mean direction, in another space, of the sentences nearest to each prototype.
 
-    Parameters
-    ----------
-    base
-        The sentences in the space of the result, (n, e).
-    embedded, prototypes, distance
-        Sentences (n, d) and prototypes (K, d) in the space where they are matched, and its metric.
-    index
-        Index of the sentences in `base`, where it holds others too; no copy of them is made.
+    - `base`: the sentences in the space of the result, (n, e).
+    - `embedded`, `prototypes`, `distance`: sentences (n, d) and prototypes (K, d) in the space
+      where they are matched, and its metric.
+    - `index`: index of the sentences in `base`, where it holds others too; no copy of them is made.
 
     Returns
     -------

@@ -58,19 +58,13 @@ _MOST_NAMED = 6  # classes that a sentence lists
 class FullReport:
     """A model, to be understood and judged by someone who has never seen it.
 
-    Parameters
-    ----------
-    title, model
-        The headline, and the model.
-    overview, evaluation
-        What it does with the test documents, and how far its explanations can be trusted.
-    automata, misled
-        One for each of the most frequent answers; the wrong ones of these answers, by the
-        beginning that misled the model.
-    audit
-        What a careful colleague would say; None where the training documents were not given.
-    provenance
-        Names and values of what is needed to make the report again.
+    - `title`, `model`: the headline, and the model.
+    - `overview`, `evaluation`: what it does with the test documents, and how far its explanations
+      can be trusted.
+    - `automata`, `misled`: one for each of the most frequent answers; the wrong ones of these
+      answers, by the beginning that misled the model.
+    - `audit`: what a careful colleague would say; None where the training documents were not given.
+    - `provenance`: names and values of what is needed to make the report again.
     """
 
     title: str
@@ -94,15 +88,10 @@ def compile_report(
 ) -> FullReport:
     """Put together all that a report holds.
 
-    Parameters
-    ----------
-    model, evaluation
-        The model, and its accuracy and faithfulness on the test documents.
-    test, train
-        Labelled documents, best unseen in training, and those that the model was made from;
-        without these there is no audit.
-    title, provenance
-        The headline, and what is needed to make the report again.
+    - `model`, `evaluation`: the model, and its accuracy and faithfulness on the test documents.
+    - `test`, `train`: labelled documents, best unseen in training, and those that the model was
+      made from; without these there is no audit.
+    - `title`, `provenance`: the headline, and what is needed to make the report again.
     """
     automata = _choose_automata(model, test, train)
     return FullReport(

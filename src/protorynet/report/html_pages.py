@@ -30,14 +30,10 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]|~$#])")
 class ModelStory:
     """A model, its prototypes, how well it does and some texts it has read.
 
-    Parameters
-    ----------
-    title, subtitle, facts
-        Headline of the page, the line beneath it, and names and values of the headline facts, such
-        as ``("Accuracy", "91.4%")``.
-    prototypes, evaluation, examples
-        The model's prototypes; accuracy and faithfulness, None leaves the section out; captions
-        and explanations of single texts.
+    - `title`, `subtitle`, `facts`: headline of the page, the line beneath it, and names and values
+      of the headline facts, such as ``("Accuracy", "91.4%")``.
+    - `prototypes`, `evaluation`, `examples`: the model's prototypes; accuracy and faithfulness,
+      None leaves the section out; captions and explanations of single texts.
     """
 
     title: str

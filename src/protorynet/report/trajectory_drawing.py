@@ -45,10 +45,8 @@ def trajectory_svg(explanation: Explanation, *, width: int = 640, height: int = 
     sentence. Lines and texts take the colour of their surroundings, so the picture fits light and
     dark pages; classes differ in shape as well as in colour.
 
-    Parameters
-    ----------
-    explanation, width, height
-        The document's explanation, and the size in pixels, at least 240 × 120.
+    - `explanation`, `width`, `height`: the document's explanation, and the size in pixels, at least
+      240 × 120.
     """
     if width < _SMALLEST[0] or height < _SMALLEST[1]:
         raise InputError(

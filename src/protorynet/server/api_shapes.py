@@ -26,16 +26,10 @@ _FORMULA_SIGNS = frozenset("=+-@＝＋－＠")  # East Asian spreadsheets take t
 class ApiError(HTTPException):
     """A request that is refused, or failed for a reason that the client may know.
 
-    Parameters
-    ----------
-    status
-        The HTTP status.
-    code
-        What went wrong, for programs: words joined by underscores.
-    message
-        The same for people: what was given, what is allowed, what to do.
-    headers
-        Headers of the answer, such as ``Retry-After``.
+    - `status`: the HTTP status.
+    - `code`: what went wrong, for programs: words joined by underscores.
+    - `message`: the same for people: what was given, what is allowed, what to do.
+    - `headers`: headers of the answer, such as ``Retry-After``.
     """
 
     def __init__(

@@ -118,12 +118,8 @@ def serve(config: ServerConfig, *, announce: Callable[[str], None] = _LOG.info) 
 
     Requests under way are answered before the server ends.
 
-    Parameters
-    ----------
-    config
-        Which models, where, for whom.
-    announce
-        Called with the server's address when it is about to answer.
+    - `config`: which models, where, for whom.
+    - `announce`: called with the server's address when it is about to answer.
     """
     # First the port, which fails at once if it is taken; loading models takes a while.
     with listen(config.host, config.port) as listener:

@@ -17,24 +17,18 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?", re.ASCII)
 class Limits:
     """The most that one request may ask for; what is above is refused before any work.
 
-    Parameters
-    ----------
-    max_body_bytes, max_upload_bytes
-        Size of a request's body, and of one that uploads a table.
-    max_texts, max_characters, max_sentences
-        Texts of one request, characters of one text, and sentences of all texts together.
-    max_sentences_with_words, max_characters_with_words
-        The same of all texts where words are asked for: a sentence is encoded once for each.
-    max_waiting
-        Requests that may wait for one model; further ones are asked to come again.
-    max_jobs
-        Jobs that may wait or run.
-    seconds
-        Time that a request may take, reading its body and waiting included.
-    window_seconds
-        How long the first of several requests waits for others to be computed with.
-    max_batch_characters
-        Characters of the requests that are computed together; a larger request is computed alone.
+    - `max_body_bytes`, `max_upload_bytes`: size of a request's body, and of one that uploads a
+      table.
+    - `max_texts`, `max_characters`, `max_sentences`: texts of one request, characters of one text,
+      and sentences of all texts together.
+    - `max_sentences_with_words`, `max_characters_with_words`: the same of all texts where words are
+      asked for: a sentence is encoded once for each.
+    - `max_waiting`: requests that may wait for one model; further ones are asked to come again.
+    - `max_jobs`: jobs that may wait or run.
+    - `seconds`: time that a request may take, reading its body and waiting included.
+    - `window_seconds`: how long the first of several requests waits for others to be computed with.
+    - `max_batch_characters`: characters of the requests that are computed together; a larger
+      request is computed alone.
     """
 
     max_body_bytes: int = 4 * 2**20
@@ -55,23 +49,15 @@ class Limits:
 class ServerConfig:
     """All that decides what a server does.
 
-    Parameters
-    ----------
-    models
-        Model directories by the names they are served under.
-    host, port
-        Where to listen.
-    keys
-        File of API keys, as made by ``protorynet keys create``. Without one everybody may do
-        everything, so it is needed to listen on anything but this machine itself.
-    data
-        Table of labelled texts, for the workbench's views of documents and for retraining.
-    database
-        Database of surveys: a SQLite file or an SQLAlchemy URL. Without one none are served.
-    device
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    limits
-        The most that one request may ask for.
+    - `models`: model directories by the names they are served under.
+    - `host`, `port`: where to listen.
+    - `keys`: file of API keys, as made by ``protorynet keys create``. Without one everybody may do
+      everything, so it is needed to listen on anything but this machine itself.
+    - `data`: table of labelled texts, for the workbench's views of documents and for retraining.
+    - `database`: database of surveys: a SQLite file or an SQLAlchemy URL. Without one none are
+      served.
+    - `device`: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+    - `limits`: the most that one request may ask for.
     """
 
     models: Mapping[str, Path]

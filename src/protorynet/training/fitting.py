@@ -94,19 +94,13 @@ def fit_model(
 ) -> Fitted:
     """Train a model by Algorithm 1 and record how it came to be.
 
-    Parameters
-    ----------
-    sentences, embeddings, targets, labels
-        The training documents; none of them empty.
-    settings, encoder, splitter, seed
-        What the model is to be made with.
-    unit_length
-        Bring embeddings to length one, as befits text; not for vectors given by the user.
-    tunable
-        The encoder to fine-tune, for ``encoder_training="full"``. It is changed in place.
-    device, checkpoint, resume, progress
-        Where to train, the folder for the state after each epoch, whether to resume from it, and
-        whether to show progress bars.
+    - `sentences`, `embeddings`, `targets`, `labels`: the training documents; none of them empty.
+    - `settings`, `encoder`, `splitter`, `seed`: what the model is to be made with.
+    - `unit_length`: bring embeddings to length one, as befits text; not for vectors given by the
+      user.
+    - `tunable`: the encoder to fine-tune, for ``encoder_training="full"``. It is changed in place.
+    - `device`, `checkpoint`, `resume`, `progress`: where to train, the folder for the state after
+      each epoch, whether to resume from it, and whether to show progress bars.
     """
     prepared = prepare(
         sentences,
