@@ -1,7 +1,5 @@
 """Where a real browser is, how it is started, and what a test does where there is none."""
 
-from __future__ import annotations
-
 import os
 import shutil
 

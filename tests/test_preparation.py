@@ -1,7 +1,5 @@
 """Documents on their way to a model."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

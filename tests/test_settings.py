@@ -1,7 +1,5 @@
 """Hyper-parameters: valid ones travel through files unchanged, others are refused by name."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any, get_args, get_type_hints

@@ -1,7 +1,5 @@
 """The model directory: it comes back the same, and no damage to it goes unnoticed."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

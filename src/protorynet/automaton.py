@@ -1,7 +1,5 @@
 """A small automaton that decides as the model does: one class, prototype ids in, yes or no out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property

@@ -20,8 +20,6 @@ scikit-learn and commands start fast.
 command with exit code 2 (mend the input and try again); anything else ends it with 1.
 """
 
-from __future__ import annotations
-
 
 class ProtoryNetError(Exception):
     """Base of all errors raised on purpose."""

@@ -1,7 +1,5 @@
 """Files and directories: old ones stay whole whatever happens, and strange ones are not read."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Labels as users write them, and as the network needs them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Names of a package that are loaded when first used, so that importing it costs nothing."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from importlib import import_module

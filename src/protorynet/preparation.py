@@ -1,7 +1,5 @@
 """From documents to sentences and their embeddings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

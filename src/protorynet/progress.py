@@ -1,7 +1,5 @@
 """Progress of long work: a bar in a terminal, one line each elsewhere, or told to a listener."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Values of JSON: turned back into dataclasses with every type checked, or made fit for it."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

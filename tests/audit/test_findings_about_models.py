@@ -1,7 +1,5 @@
 """Findings about the model: its prototypes, its predictions and data it does not know."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

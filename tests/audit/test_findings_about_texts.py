@@ -1,7 +1,5 @@
 """Findings about the texts: copies, leftovers, boilerplate and labels that contradict."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The audit of a model that may give a document several labels."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from hashing_encoder import HashingEncoder

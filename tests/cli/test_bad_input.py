@@ -1,7 +1,5 @@
 """Bad input: one clear line, the right exit code, and nothing that existed is lost."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every command on the way a user goes: fit, evaluate, predict, explain, prototypes, cache."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`protorynet edit` on a model directory, end to end."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

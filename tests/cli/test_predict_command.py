@@ -1,7 +1,5 @@
 """`protorynet predict` on tables of many chunks: killed, resumed and piped."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

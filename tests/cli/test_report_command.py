@@ -1,7 +1,5 @@
 """`protorynet report` as a user types it."""
 
-from __future__ import annotations
-
 import hashlib
 
 from cli_scene import write_splits

@@ -1,7 +1,5 @@
 """scikit-learn's contract, which its own checks do not test for text input."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 

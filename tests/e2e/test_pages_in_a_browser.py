@@ -1,7 +1,5 @@
 """Every page in a real browser: no complaint, no request, and open to everyone."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The workbench in a real browser: each page's main path, and every page open to everyone."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Every measure of an evaluation against a slow version."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,7 +1,5 @@
 """Explanations: what they show is what the model computed."""
 
-from __future__ import annotations
-
 import copy
 import json
 from dataclasses import replace

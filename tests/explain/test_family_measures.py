@@ -1,7 +1,5 @@
 """Whether families hold together and their scores are true, against slow and obvious versions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

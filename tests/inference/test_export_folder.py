@@ -1,7 +1,5 @@
 """The folder of an exported model: read as it was written, and refused where it was changed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

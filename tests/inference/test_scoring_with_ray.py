@@ -1,7 +1,5 @@
 """A real Ray on this machine scores and encodes as one process does."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

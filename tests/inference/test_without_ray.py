@@ -1,7 +1,5 @@
 """What workers and the command do, as far as it needs no Ray."""
 
-from __future__ import annotations
-
 from inspect import getattr_static
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Every layer and loss against a slow version written from the paper's formula."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

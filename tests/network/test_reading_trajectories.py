@@ -1,7 +1,5 @@
 """Matching sentences to prototypes and reading the trajectory, against one document at a time."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

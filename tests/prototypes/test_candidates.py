@@ -1,7 +1,5 @@
 """Which sentences may become prototypes."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

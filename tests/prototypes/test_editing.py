@@ -1,7 +1,5 @@
 """Edits of prototypes: what each does to the network, what it leaves alone, what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

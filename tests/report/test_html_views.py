@@ -1,7 +1,5 @@
 """Fragments for notebooks, self-contained pages, and what every view says decided."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from html import unescape

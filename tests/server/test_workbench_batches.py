@@ -1,7 +1,5 @@
 """Tables sent for prediction: previewed, predicted, given back and summed up."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

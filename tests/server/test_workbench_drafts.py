@@ -1,7 +1,5 @@
 """Drafts and marks: edited, retrained, compared, published, and there after a kill."""
 
-from __future__ import annotations
-
 import copy
 import csv
 import io

@@ -1,7 +1,5 @@
 """Batches, early stopping with the best epoch restored, and validation documents."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

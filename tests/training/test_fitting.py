@@ -1,7 +1,5 @@
 """What a training run promises: exact prototypes, none dead or double, the same for one seed."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Embeddings in training, the loss of a batch, and steps of Algorithm 1 done in blocks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

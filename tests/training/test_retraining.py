@@ -1,7 +1,5 @@
 """Editing a fitted model: exact vectors, a reader that learns again, and all of it undone."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What every rival keeps to: scikit-learn's contract, clear errors, an explanation that adds up."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Measuring: every model, nothing twice, and what fails does not stop the others."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What a careful colleague would tell before a model is trusted."""
 
-from __future__ import annotations
-
 from protorynet.audit.audit_corpus import AuditCorpus, read_corpus
 from protorynet.audit.copied_documents import copy_findings
 from protorynet.audit.findings import Audit, Finding

@@ -1,7 +1,5 @@
 """What an audit finds: findings, each a plain sentence with its evidence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

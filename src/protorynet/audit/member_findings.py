@@ -1,7 +1,5 @@
 """Findings about single members: sentences that should not stand for others."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Findings about the prototypes: what they stand for, and how they are used and scored."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

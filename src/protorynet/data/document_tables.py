@@ -1,7 +1,5 @@
 """Tables of documents with their labels, from files and from the objects of data libraries."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import re

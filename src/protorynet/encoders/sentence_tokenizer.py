@@ -1,7 +1,5 @@
 """From texts to batches of token ids, and the tokenizer of an encoder's folder; no torch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

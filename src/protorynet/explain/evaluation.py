@@ -1,7 +1,5 @@
 """How right a model is, and how far its explanations can be trusted: always reported together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Documents worth looking at: confident mistakes, what misled the model, and correct examples."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

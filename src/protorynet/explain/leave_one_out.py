@@ -1,7 +1,5 @@
 """Reading documents again with a few sentences left out, each time others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

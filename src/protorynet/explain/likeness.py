@@ -1,7 +1,5 @@
 """Whether sentences are like their prototypes: by an independent judge, and before training."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass

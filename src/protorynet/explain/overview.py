@@ -1,7 +1,5 @@
 """The whole model on labelled documents: what it thinks with, how right it is, where it errs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Why a sentence is like a prototype: the words without which it would be less so."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

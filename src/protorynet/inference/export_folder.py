@@ -9,8 +9,6 @@
     requirements.txt  what an environment needs to run it
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Exporting a model as a folder that ONNX Runtime reads, explanations included."""
 
-from __future__ import annotations
-
 import copy
 import importlib.util
 import warnings

@@ -5,8 +5,6 @@ for each part, which appears whole or not at all, and ``_run.json``, which says 
 made of and with. Beside a file or a folder on this machine it is a hidden folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Ray: one of our own on this machine or a cluster that is there, and the workers it can feed."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import logging

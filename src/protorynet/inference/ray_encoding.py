@@ -1,7 +1,5 @@
 """Encoding a corpus on all machines of a cluster, as a stage of Ray Data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

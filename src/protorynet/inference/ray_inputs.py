@@ -1,7 +1,5 @@
 """Parquet files for Ray's workers: found, inspected, and cut into slices that make a part each."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence

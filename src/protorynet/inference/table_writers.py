@@ -1,7 +1,5 @@
 """Writing tables batch by batch: CSV, TSV, JSON lines and Parquet."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """The terms of the training objective; names and formulas are the paper's where it has them."""
 
-from __future__ import annotations
-
 import math
 
 import torch

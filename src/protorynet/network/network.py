@@ -1,7 +1,5 @@
 """ProtoryNet: sentences to prototypes to a trajectory to a label."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

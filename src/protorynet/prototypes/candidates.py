@@ -1,7 +1,5 @@
 """Which training sentences may become prototypes: complete, readable ones, each only once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

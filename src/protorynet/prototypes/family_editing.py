@@ -1,7 +1,5 @@
 """Edits applied to a network: its families of members, and the reader's weights for each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

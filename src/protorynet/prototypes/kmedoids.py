@@ -5,8 +5,6 @@ are assigned to them, and those nearest to the middle of each cluster may take a
 judged on a larger sample. No matrix exceeds a limit, and time grows in proportion to the points.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

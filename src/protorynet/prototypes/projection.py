@@ -1,7 +1,5 @@
 """Projection of prototype vectors onto real sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What all requests and answers share: strict bodies, one shape of errors, safe spreadsheets."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The application: its parts put together, their start and end, and running it as a server."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import signal

@@ -1,7 +1,5 @@
 """What a server is given when it starts: which models, where to listen, and its limits."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Mapping

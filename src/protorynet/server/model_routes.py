@@ -1,7 +1,5 @@
 """The routes of models: what they say of texts, and what they are."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path as FilePath
 from typing import Annotated, Any

@@ -4,8 +4,6 @@ Initialise the prototypes by k-medoids, train, project them onto real sentences,
 with the prototypes at their sentences, score. Each step is a function of its own.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace

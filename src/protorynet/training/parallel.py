@@ -5,8 +5,6 @@ is trained, each takes a share of the documents of every batch, and the gradient
 Decisions that rounding could turn differently on two machines are those of the first process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -4,8 +4,6 @@ The encoder, the adapter and the edited prototypes stay as they are, so every se
 once and the reader learns in seconds.
 """
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Rivals that read sentence embeddings, and the ceiling among them: no prototypes in between."""
 
-from __future__ import annotations
-
 import copy
 import time
 from abc import abstractmethod

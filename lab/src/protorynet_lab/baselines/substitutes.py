@@ -5,8 +5,6 @@ threshold; a logistic regression and a decision tree see the scores of the first
 Each says exactly what it adds up, sentence by sentence or rule by rule.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass

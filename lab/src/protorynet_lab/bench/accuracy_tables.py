@@ -1,7 +1,5 @@
 """Tables 1, 2 and 4 of the paper, and all models on a table of the user's own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Writing what was measured: Markdown, HTML, JSON and pictures, always from the records alone."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

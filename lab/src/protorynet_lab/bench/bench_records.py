@@ -1,7 +1,5 @@
 """The records of a benchmark: JSON lines that neither a kill nor another run can spoil."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The survey's database by URL: SQLite by default, PostgreSQL for many participants."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Surveys as a part of the server, or as a small server of their own."""
 
-from __future__ import annotations
-
 import logging
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The draft: edited, undone, trained, compared with what is served, and published as a version."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from pathlib import Path as FilePath

@@ -1,7 +1,5 @@
 """Wrong predictions on documents held out, each with the sentence to blame, and marks on them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Routes that only look: documents, prototypes with the sentences around each, and trust."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterable, Sequence
