@@ -48,10 +48,7 @@ class State:
 
 @dataclass(frozen=True)
 class Edge:
-    """All transitions from one state to another: by which prototypes, most frequent first.
-
-    `traffic` counts the sentences of the training documents that went each of these ways.
-    """
+    """All transitions from one state to another, by prototype, and how many went each way."""
 
     source: int
     target: int
@@ -121,10 +118,7 @@ class Automaton:
         )
 
     def run(self, prototypes: Iterable[int]) -> tuple[int, ...]:
-        """Return the states a document goes through: the start, and one after each sentence.
-
-        The document is given by its sentences' prototypes, by position, as in a `Reading`.
-        """
+        """Return the states that a document's prototypes, by position, lead through."""
         states = [self.start]
         for prototype in prototypes:
             if not 0 <= prototype < len(self.prototypes):
@@ -174,10 +168,7 @@ class Automaton:
 
     @classmethod
     def from_dict(cls, values: Any) -> Self:
-        """Build an automaton from what `to_dict` gave, perhaps by way of a file.
-
-        What follows from the rest, such as the edges, is not read.
-        """
+        """Build an automaton from what `to_dict` gave; what follows from the rest is not read."""
         try:
             if not isinstance(values, dict):
                 raise ValueError("it should be a JSON object")

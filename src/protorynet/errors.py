@@ -38,10 +38,7 @@ class SettingsError(InputError):
 
 
 class EmptyDocumentError(InputError):
-    """A document holds no sentence.
-
-    - `rows`: positions of the empty documents, counted from 0.
-    """
+    """Documents hold no sentence; `rows` are their positions, counted from 0."""
 
     def __init__(self, rows: list[int]) -> None:
         self.rows = rows

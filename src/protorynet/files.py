@@ -15,13 +15,7 @@ _OF_DESKTOPS = {".DS_Store", "Thumbs.db"}
 
 
 def read_limited(path: Path, largest: int) -> bytes:
-    """Read a file of at most so many bytes.
-
-    Raises
-    ------
-    OSError
-        If it is larger, or no plain file: devices and pipes have no size, and some have no end.
-    """
+    """Read a plain file of at most so many bytes; anything else is an OSError."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is no plain file")
@@ -63,11 +57,7 @@ def check_replaceable(
 ) -> None:
     """Refuse to put a folder in the place of anything but an earlier one of its kind.
 
-    - `folder`: the path. It may be free, or an empty folder.
-    - `kind`: what the folder is, with its article.
-    - `marks`: what every folder of the kind holds.
-    - `is_own`: whether a folder of the kind may hold something of a name; anything else would be
-      lost.
+    Every folder of the kind holds the `marks`; what is not its `is_own` would be lost.
     """
     if not folder.exists():
         return

@@ -18,11 +18,7 @@ _SETS = (tuple, list, set, frozenset, np.ndarray)
 
 @dataclass(frozen=True)
 class LabelCode:
-    """The classes of a model and the kind of task.
-
-    - `classes`: the classes in the order of the network's outputs, as plain Python values.
-    - `task`: ``"multiclass"`` or ``"multilabel"``.
-    """
+    """The classes, in the order of the network's outputs as plain values, and the kind of task."""
 
     classes: tuple[Scalar, ...]
     task: Task
@@ -118,13 +114,7 @@ class LabelCode:
 
 
 def read_labels(classes: Any, task: Any) -> LabelCode:
-    """Return the classes that a model's file names; what cannot be classes is a `ValueError`.
-
-    Examples
-    --------
-    >>> read_labels(["bad", "good"], "multiclass").names
-    ('bad', 'good')
-    """
+    """Return the classes that a model's file names; what cannot be classes is a `ValueError`."""
     if task not in ("multiclass", "multilabel") or not isinstance(classes, list):
         raise ValueError(f"task {task!r} with classes {classes!r}")
     kinds = {str if isinstance(label, str) else float for label in classes}

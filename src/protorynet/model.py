@@ -35,12 +35,7 @@ _VECTORS_PER_BLOCK = 16_384  # mapped at once
 
 @dataclass(frozen=True)
 class EncoderRecord:
-    """Which encoder a model was made with.
-
-    - `name`: the name or path it was asked for by.
-    - `fingerprint`: digest of its weights, tokenizer and pooling.
-    - `tuned`: whether its weights were changed by training and travel with the model.
-    """
+    """An encoder's name, its digest, and whether its weights were trained and travel along."""
 
     name: str
     fingerprint: str
@@ -168,12 +163,10 @@ class Model:
         return self.edits.reader_is_behind
 
     def edited(self, edits: Edits, vectors: NDArray[np.float32]) -> Model:
-        """Return the model with its prototypes edited, and the edit logged.
+        """Return the model with its prototypes edited, and the edit, perhaps of nothing, logged.
 
-        Where more than names change, the automata no longer describe the model, and go.
-
-        - `edits`: what to do; it may be nothing, where only the reader is to be trained again.
-        - `vectors`: the encoder's vectors of `edits.sentences`, (r, d).
+        `vectors` are the encoder's of `edits.sentences`, (r, d). Where more than names change, the
+        automata no longer describe the model, and go.
         """
         network, prototypes, changes = apply_edits(
             self.network,

@@ -61,10 +61,7 @@ _LARGEST_WEIGHTS = 4 * 2**30
 def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | None = None) -> None:
     """Write a model directory; one that exists is replaced only when the new one is complete.
 
-    - `model`: the model.
-    - `path`: the directory. One that exists must be a model directory and hold nothing else.
-    - `tuned`: the fine-tuned encoder, where training changed it; or the folder of one that was
-      saved before, whose files are shared.
+    `tuned` is the encoder where training changed it, or the folder of one saved before, to share.
     """
     check_free(path)
     weights = save_tensors(_tensors(model))
@@ -109,12 +106,7 @@ def _link(source: str, target: str) -> None:
 
 
 def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
-    """Read a model directory.
-
-    Returns
-    -------
-    The model, and the folder of its fine-tuned encoder (None where it uses one as published).
-    """
+    """Read a model directory: the model, and the folder of its fine-tuned encoder, if any."""
     if not path.is_dir():
         raise ModelFormatError(f"there is no model directory {path}.")
     if (path / _EXPORTED).exists() and not (path / _CONFIG).exists():

@@ -31,11 +31,8 @@ def audit_model(
 ) -> Audit:
     """Look for what would make a model's figures or explanations misleading.
 
-    Texts in both splits, duplicates, contradicting or doubtful labels, leftovers and boilerplate
-    in the texts, among the prototypes and their members, classes without prototypes, test data
-    unlike the training data, and more: each is a `Finding` that says what to do. Where the model
-    was given vectors in place of texts, what needs texts is left out. The seed is that of the
-    sampling.
+    Each `Finding` says what to do. Where the model was given vectors in place of texts, what needs
+    texts is left out. The seed is that of the sampling.
     """
     for name, split in (("training", train), ("test", test)):
         if not split.sentences.filled.any():

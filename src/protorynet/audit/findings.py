@@ -64,13 +64,7 @@ def share_of(part: float, whole: float) -> str:
 
 
 def counted(count: int, thing: str, things: str | None = None) -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "text"), counted(1200, "text"), counted(2, "class", "classes")
-    ('1 text', '1,200 texts', '2 classes')
-    """
+    """Return a number with its noun: ``1 text``, ``1,200 texts``, ``2 classes``."""
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 

@@ -23,10 +23,7 @@ _REASONS = {
 
 
 def member_findings(corpus: AuditCorpus, telling: set[int]) -> list[Finding]:
-    """Look for members that stand for leftovers, copied passages or one document, or are in test.
-
-    `telling` are the numbers of the sentences that give a class away though their words do not.
-    """
+    """Look for members that should not stand for others; `telling` sentences give a class away."""
     prototypes = corpus.model.prototypes
     if len(prototypes.members) == len(prototypes):
         return []  # the findings about prototypes say the same

@@ -41,13 +41,9 @@ def open_stream(
     kind: str | None = None,
     standard_input: BinaryIO | None = None,
 ) -> TableStream:
-    """Open what a user names as one stream of documents.
+    """Open files, folders, patterns, or ``"-"`` alone as one stream of documents.
 
-    - `inputs`: files, folders of Parquet files and patterns such as ``"data/*.csv"``; or ``"-"``
-      alone.
-    - `text`, `split`, `skip_empty`: as for `TableStream`.
-    - `kind`, `standard_input`: what ``"-"`` stands for, and what comes from there: ``"csv"``,
-      ``"tsv"`` or ``"jsonl"``.
+    `kind` and `standard_input` say what ``"-"`` stands for; the rest is as for `TableStream`.
     """
     if "-" not in inputs:
         readers = [open_table(path) for path in find_files(inputs)]

@@ -133,10 +133,7 @@ def read_table(
 
 
 def read_columns(source: object) -> tuple[Any, tuple[str, ...]]:
-    """Return all columns of a table as a pyarrow Table, and the names of those left out.
-
-    A column whose values no one type can hold is left out.
-    """
+    """Return a pyarrow Table, and the columns left out, as no one type holds their values."""
     loaded = _load(source, None)
     return loaded.columns, loaded.mixed
 

@@ -125,10 +125,9 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class Measure:
-    """One figure about the faithfulness of a model's explanations.
+    """One figure about the faithfulness of a model's explanations; None where there is none.
 
-    Its `name` is its key in JSON, its `value` None where it cannot be computed; the `meaning` is a
-    plain sentence saying what it measures and what would be bad.
+    The `meaning` is a plain sentence saying what it measures and what would be bad.
     """
 
     name: str

@@ -341,10 +341,7 @@ def explain_reading(
     reading: Reading,
     effects: NDArray[np.float32],
 ) -> list[Explanation]:
-    """Put explanations together from what a model did.
-
-    `effects` says for each sentence how much the predicted class's probability falls without it.
-    """
+    """Put explanations together from what a model did, and each sentence's effect."""
     steps = _explain_sentences(facts, documents, sentences, reading, effects)
     automata = _automaton_readings(facts, reading)
     return [

@@ -195,10 +195,7 @@ def measure_match_quality(
 
 
 def measure_coherence(model: Model, judge: Judge, *, seed: int) -> float | str:
-    """Return how often a judge finds two members of one prototype nearer than one of another.
-
-    Members are drawn as often as they are used.
-    """
+    """Return how often a judge finds members of a prototype, drawn by use, nearer than others."""
     prototypes = model.prototypes
     family = np.repeat(np.arange(len(prototypes)), prototypes.sizes)
     if len(prototypes) < 2:

@@ -82,13 +82,7 @@ class ReliabilityBin:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The observed share with its uncertainty: a 95% Wilson interval.
-
-        Examples
-        --------
-        >>> [round(end, 3) for end in ReliabilityBin(0.9, 1.0, 10, 0.95, 9).interval]
-        [0.596, 0.982]
-        """
+        """The observed share with its uncertainty: a 95% Wilson interval."""
         from scipy.stats import binomtest
 
         ends = binomtest(self.n_true, self.count).proportion_ci(0.95, method="wilson")

@@ -288,10 +288,7 @@ def form_quotient(
     *,
     most: int,
 ) -> Quotient:
-    """Cluster the reader's states after all beginnings and count what documents do there.
-
-    Where no document shows how to go on, or whether to accept, the reader itself is asked.
-    """
+    """Cluster the reader's states; where no document shows how to go on, the reader is asked."""
     states = cluster(beliefs.outlook, tree.documents, most)
     n, k = int(states.max()) + 1, len(reader.steps)
     weight = np.bincount(states, tree.documents, n).astype(np.float64)

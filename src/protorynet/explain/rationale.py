@@ -147,10 +147,7 @@ def _check(model: Model, sentence: str, member_id: int, positions: dict[int, int
 
 
 def word_spans(text: str, most: int) -> list[Span]:
-    """Return where the words of a text are, joined to groups where there are more than `most`.
-
-    Symbols count as words, punctuation only where there is nothing else.
-    """
+    """Return where words are, punctuation only if alone; more than `most` are grouped."""
     words = [piece for start, end in _runs(text) for piece in _pieces(text, start, end)]
     if not words:
         start, end = len(text) - len(text.lstrip()), len(text.rstrip())

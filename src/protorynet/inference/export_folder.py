@@ -41,11 +41,7 @@ _HEX = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True)
 class EncoderPart:
-    """The encoder that comes with an exported model.
-
-    - `window`, `pad_token_id`: most tokens read of one text; the id that pads short texts.
-    - `precision`: what its weights are computed with.
-    """
+    """The encoder that comes with an exported model: most tokens, padding id, precision."""
 
     window: int
     pad_token_id: int
@@ -117,13 +113,7 @@ def is_exported(folder: Path) -> bool:
 
 
 def read_exported(folder: Path) -> Exported:
-    """Read and check what an exported model says of itself.
-
-    Raises
-    ------
-    ModelFormatError
-        Where it is incomplete, was changed, or is of another version.
-    """
+    """Read what an exported model says of itself; a ModelFormatError where it is wrong."""
     path = folder / EXPORT
     values = json_object(path, _read(path))
     version = values.get("format_version")

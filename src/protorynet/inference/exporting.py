@@ -71,13 +71,9 @@ _TRIAL_DOCUMENTS = 64  # of random vectors, where there is no encoder
 
 @dataclass(frozen=True)
 class Comparison:
-    """How an exported model differs from the model it comes from.
+    """How an exported model differs from the model it comes from, in shares of the same answers.
 
-    - `n_documents`: how many documents both have read.
-    - `same_labels`: share of them that get the same label, or the same labels.
-    - `same_prototypes`: share of their sentences that get the same prototype.
-    - `largest_difference`: the greatest difference between two probabilities.
-    - `accuracy`, `exported_accuracy`: accuracy of either one, where the right labels are known.
+    `accuracy` and `exported_accuracy` are None where the right labels are not known.
     """
 
     n_documents: int
@@ -196,13 +192,7 @@ def _requirements() -> str:
 def compare(
     predictor: Predictor, folder: Path, documents: Sequence[Any], labels: Any = None
 ) -> Comparison:
-    """Let a model and its export read the same documents.
-
-    - `predictor`: the model, computed by torch.
-    - `folder`: its export.
-    - `documents`: texts, or arrays of vectors where there is no encoder.
-    - `labels`: their right labels, if known.
-    """
+    """Let a model and its export read the same documents, of which the labels may be known."""
     model, encoder = torch_model(predictor), predictor.encoder
     own = encoder if _tokenizer_of(encoder) is None else None
     expected = Predictor(predictor.backend, encoder, cache=False).read(documents)

@@ -61,11 +61,7 @@ def open_export(folder: Path, encoder: Encoder | None = None) -> tuple[OnnxBacke
 
 
 class OnnxBackend:
-    """The reader of an exported model in ONNX Runtime.
-
-    - `exported`: what the folder says of itself.
-    - `graph`, `source`: the content of reader.onnx, and the file, for messages.
-    """
+    """The reader of an exported model in ONNX Runtime; `source` is its file, for messages."""
 
     def __init__(self, exported: Exported, graph: bytes, source: Path) -> None:
         self.facts = exported

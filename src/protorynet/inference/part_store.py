@@ -43,13 +43,7 @@ _OPTION_NAMES = {
 
 @dataclass(frozen=True)
 class Part:
-    """The predictions of some rows of the input.
-
-    - `first`, `stop`: the rows of the input that it stands for.
-    - `n_rows`: how many of them have a prediction.
-    - `n_left_out`: how many of them have a text without a sentence.
-    - `n_unfamiliar`: how many of them have mostly sentences unlike the training data.
-    """
+    """The predictions of the rows from `first` to `stop`: how many, left out, and unfamiliar."""
 
     first: int
     stop: int
@@ -65,11 +59,9 @@ class Part:
 
 @dataclass(frozen=True)
 class PartFolder:
-    """A folder of parts, as every worker can use it.
+    """A folder of parts, by its path or address, as every worker can use it.
 
-    - `address`: its path or address.
-    - `ending`: ``".arrow"`` for parts that are joined later, ``".parquet"`` for those that are
-      delivered.
+    They end in ``".arrow"`` if they are joined later, in ``".parquet"`` if they are delivered.
     """
 
     address: str

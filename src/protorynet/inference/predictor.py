@@ -49,10 +49,7 @@ class Backend(Protocol):
 
 
 class TorchBackend:
-    """A model computed by torch.
-
-    - `model`: the model.
-    """
+    """A model computed by torch."""
 
     def __init__(self, model: Model) -> None:
         self.model = model

@@ -240,12 +240,7 @@ def error_of(kind: str, message: str) -> errors.ProtoryNetError:
 
 
 def load_same_encoder(spec: str, fingerprint: str | None, *, device: str = "auto") -> Encoder:
-    """Load an encoder on a worker, and refuse one that differs from that of the command.
-
-    - `spec`: its name or folder.
-    - `fingerprint`: the fingerprint that it must have, if any.
-    - `device`: where it is to compute.
-    """
+    """Load an encoder on a worker, and refuse one of another fingerprint than the command's."""
     encoder = load_encoder(spec, device=device)
     if fingerprint not in (None, encoder.fingerprint):
         raise errors.EncoderError(

@@ -20,12 +20,7 @@ from protorynet.progress import Advance
 
 @dataclass(frozen=True)
 class Written:
-    """How much was written.
-
-    - `n_rows`: rows with a prediction.
-    - `n_left_out`: documents left out because they hold no sentence.
-    - `n_unfamiliar`: documents of mostly sentences unlike the training data.
-    """
+    """Rows with a prediction, left out as they hold no sentence, and mostly unfamiliar."""
 
     n_rows: int
     n_left_out: int
@@ -46,13 +41,9 @@ def predict_to_file(
     *,
     documents: int = DOCUMENTS,
 ) -> Written:
-    """Predict what is not yet in the store, and make the output of all its parts.
+    """Predict what is not yet in the store, after `PartStore.begin`; make the output of all parts.
 
-    - `stream`: the documents.
-    - `predictor`: what predicts them.
-    - `store`: the parts that are done, after `PartStore.begin`.
-    - `advance`: called with the number of rows done.
-    - `documents`: the most documents of a part.
+    `advance` is called with the number of rows done; a part has so many documents at most.
     """
     done = _unbroken(store.folder.finished())
     first = done[-1].stop if done else 0
@@ -80,12 +71,7 @@ def predict_to_stream(
 ) -> Written:
     """Predict a stream of documents, and write every chunk as soon as it is done.
 
-    - `stream`: the documents.
-    - `predictor`: what predicts them.
-    - `file`: where the table goes.
-    - `ending`: the format, as the ending of a file would say it.
-    - `advance`: called with the number of rows done.
-    - `is_brief`: write the number of each row in place of its columns.
+    If `is_brief`, the number of each row is written in place of its columns.
     """
     done: list[Part] = []
     if not is_brief:

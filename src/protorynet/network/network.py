@@ -28,12 +28,8 @@ _STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at on
 class ProtoryNetwork(nn.Module):
     """The prototype layer, the sparsity transformation and the reader.
 
-    - `members`: the vectors of the members of all prototypes, (M, d): those of the first prototype,
-      then those of the second, and so on. Free vectors in training, where the paper's prototypes
-      have one member each.
-    - `reader`: the LSTM and its head.
-    - `settings`: distance, ψ², selection and their constants.
-    - `sizes`: how many members each prototype has; one each where they are not given.
+    The vectors of the `members` of all prototypes, (M, d), stand prototype after prototype; `sizes`
+    says how many each has, one where it is not given, as in training by the paper.
     """
 
     families: Tensor
@@ -113,10 +109,7 @@ def match_sentences(
 ) -> Reading:
     """Match every sentence to its prototype.
 
-    - `network`: the network.
-    - `embedded`: embeddings of the distinct sentences in the space of the prototypes, (m, d).
-    - `index`: index into `embedded` for each sentence of the documents.
-    - `lengths`: number of sentences of each document.
+    `index` points into the distinct sentences `embedded` (m, d); `lengths` are the documents'.
     """
     is_dense = network.settings.selection == "dense"
     matched = torch.empty((len(embedded), 2), dtype=torch.long)

@@ -90,15 +90,7 @@ _ADVERBS = _words("ever never always also just only still already really not ove
 
 
 def is_readable(sentence: str) -> bool:
-    """Say whether a sentence has the length and the letters of one.
-
-    Fragments, lists of numbers and paragraphs have not; `is_complete` asks for more.
-
-    Examples
-    --------
-    >>> is_readable("The room was clean and quiet."), is_readable("Mr.")
-    (True, False)
-    """
+    """Say whether a sentence has the length and the letters of one; `is_complete` asks for more."""
     if len(sentence) > _MAX_CHARACTERS or "<" in sentence or "http" in sentence:
         return False
     words = _WORD.findall(sentence)

@@ -45,13 +45,7 @@ class Retraining:
 
 @dataclass(frozen=True)
 class EditEntry:
-    """One edit.
-
-    - `number`, `when`: its number, from 1, and when it was made, in UTC.
-    - `changes`: what it did; nothing where only the reader was trained again.
-    - `retraining`, `undone`: how the reader was trained again, and when the edit was undone, if
-      they were.
-    """
+    """One edit: its number, from 1, when (UTC), what it did, and if it was undone."""
 
     number: int
     when: str
@@ -83,10 +77,7 @@ class PastState:
 
 @dataclass(frozen=True)
 class EditLog:
-    """All edits of a model, and its states before the last ten that are not undone.
-
-    Entries include the undone ones; states stand oldest first.
-    """
+    """All edits of a model, undone ones too, and its states before the last ten, oldest first."""
 
     entries: tuple[EditEntry, ...] = ()
     states: tuple[PastState, ...] = ()
@@ -117,10 +108,7 @@ class EditLog:
 
     @property
     def highest_ids(self) -> tuple[int, int]:
-        """The highest ids of a prototype and of a member that an edit named, or 0.
-
-        Also of the undone ones, so that no id is given again.
-        """
+        """The highest ids of prototype and member ever named, or 0, so that none is given again."""
         changes = [change for entry in self.entries for change in entry.changes]
         prototype = max((max(change.id, change.into or 0) for change in changes), default=0)
         # Earlier releases logged no members: a prototype was its own, under the same id.

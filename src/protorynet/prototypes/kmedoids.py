@@ -120,11 +120,7 @@ def faster_pam(
 
 
 class _Assignment:
-    """Each point's nearest and second-nearest medoid, kept up to date through swaps.
-
-    The distances of the points to the medoids, (n, k), of which there are at least two, are
-    changed in place.
-    """
+    """Each point's two nearest medoids, kept up through swaps; distances change in place."""
 
     def __init__(self, to_medoids: NDArray[np.float32]) -> None:
         self._to_medoids = to_medoids

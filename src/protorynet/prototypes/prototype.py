@@ -109,10 +109,7 @@ class Prototype:
 
 @dataclass(frozen=True)
 class Prototypes:
-    """The prototypes of a model, in the order of the network.
-
-    The names of the classes stand in the order of the model's outputs.
-    """
+    """The prototypes of a model, and the names of its classes, in the order of the network."""
 
     items: tuple[Prototype, ...]
     classes: tuple[str, ...]

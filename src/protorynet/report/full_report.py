@@ -86,12 +86,9 @@ def compile_report(
     title: str,
     provenance: tuple[tuple[str, str], ...] = (),
 ) -> FullReport:
-    """Put together all that a report holds.
+    """Put together all that a report holds; without `train` there is no audit.
 
-    - `model`, `evaluation`: the model, and its accuracy and faithfulness on the test documents.
-    - `test`, `train`: labelled documents, best unseen in training, and those that the model was
-      made from; without these there is no audit.
-    - `title`, `provenance`: the headline, and what is needed to make the report again.
+    `provenance` is what is needed to make the report again.
     """
     automata = _choose_automata(model, test, train)
     return FullReport(
@@ -135,10 +132,7 @@ def _trace(model: Model, documents: LabelledDocuments) -> Reading:
 
 
 def write_report(report: FullReport, path: Path, *, as_markdown: bool = False) -> None:
-    """Write a report as a page that needs nothing else, or as Markdown.
-
-    Of a page no more is shown than fits into `LARGEST_PAGE`.
-    """
+    """Write a report as Markdown, or as a page of what fits into `LARGEST_PAGE`."""
     template = "report.md" if as_markdown else "report_page.html"
     written = ""
     for most, most_members in ((8, None), (3, 25), (1, 5), (0, 3)):

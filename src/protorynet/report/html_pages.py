@@ -28,12 +28,9 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]|~$#])")
 
 @dataclass(frozen=True)
 class ModelStory:
-    """A model, its prototypes, how well it does and some texts it has read.
+    """A model, its prototypes, how well it does and some texts it has read, with captions.
 
-    - `title`, `subtitle`, `facts`: headline of the page, the line beneath it, and names and values
-      of the headline facts, such as ``("Accuracy", "91.4%")``.
-    - `prototypes`, `evaluation`, `examples`: the model's prototypes; accuracy and faithfulness,
-      None leaves the section out; captions and explanations of single texts.
+    The headline `facts` are names and values, such as ``("Accuracy", "91.4%")``.
     """
 
     title: str

@@ -24,10 +24,7 @@ _FORMULA_SIGNS = frozenset("=+-@＝＋－＠")  # East Asian spreadsheets take t
 class ApiError(HTTPException):
     """A request that is refused, or failed for a reason that the client may know.
 
-    - `status`: the HTTP status.
-    - `code`: what went wrong, for programs: words joined by underscores.
-    - `message`: the same for people: what was given, what is allowed, what to do.
-    - `headers`: headers of the answer, such as ``Retry-After``.
+    The `code` is for programs, words joined by underscores; the `message` says what to do.
     """
 
     def __init__(

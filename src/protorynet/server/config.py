@@ -86,13 +86,7 @@ class ServerConfig:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether an address is reached from this machine only.
-
-    Examples
-    --------
-    >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")]
-    [True, True, True, False, False]
-    """
+    """Say whether an address, such as ``::1``, is reached from this machine only."""
     if host.lower() == "localhost":
         return True
     try:
@@ -102,12 +96,6 @@ def is_loopback(host: str) -> bool:
 
 
 def model_name(folder: Path) -> str:
-    """Return the name that a model directory is served under where none is given.
-
-    Examples
-    --------
-    >>> model_name(Path("models/my hotel"))
-    'my-hotel'
-    """
+    """Return the name that a model directory is served under where none is given: ``my-hotel``."""
     own = folder.absolute().name
     return re.sub(r"[^A-Za-z0-9._-]+", "-", own).strip("._-")[:64].rstrip("._-") or "model"

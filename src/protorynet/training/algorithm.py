@@ -362,10 +362,7 @@ def _network(prototypes: Tensor, run: Run) -> ProtoryNetwork:
 
 
 def _with_fixed_embeddings(run: Run) -> tuple[Run, Tensor]:
-    """Return the run with every sentence's embedding computed once and frozen.
-
-    Its sentences are numbered again; the second result holds the old index of each.
-    """
+    """Return the run with frozen embeddings, sentences renumbered, and the old index of each."""
     if isinstance(run.source, FrozenSource):
         return run, torch.arange(len(run.source.base), device=run.candidates.device)
     every = torch.cat([run.train.index, run.validation.index])

@@ -185,10 +185,7 @@ def prepare(
     tunable: TransformerEncoder | None = None,
     device: str = "cpu",
 ) -> Prepared:
-    """Centre the embeddings, build their source and hold out validation documents.
-
-    Parameters are those of `fit_model`.
-    """
+    """Centre embeddings, build their source, hold out documents; parameters as in `fit_model`."""
     if len(targets) < _FEWEST_DOCUMENTS:
         raise InputError(
             f"{len(targets)} documents are too few to train on; give at least {_FEWEST_DOCUMENTS}."
@@ -257,10 +254,7 @@ def validation_documents(
 
 
 def read_back(model: Model, source: SentenceSource, train: Corpus, held_out: Corpus) -> Fitted:
-    """Let a model that was just trained match the sentences of its own documents.
-
-    Where they are many, some of them are read. The training of the source is over.
-    """
+    """Let a model just trained match its own documents, or some of many; its training is over."""
     parts = []
     for corpus in (train, held_out):
         chosen = evenly_chosen(corpus.lengths.cpu().numpy())

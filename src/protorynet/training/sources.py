@@ -39,10 +39,7 @@ def tunable_encoder(encoder: Encoder | None) -> TransformerEncoder:
 
 
 class SentenceSource(nn.Module, ABC):
-    """Gives the embeddings of distinct sentences by their index.
-
-    `base` holds the pre-trained, centred embeddings of all of them, (m, d).
-    """
+    """Gives the embeddings of distinct sentences by index; `base`, (m, d), is pre-trained."""
 
     def __init__(self, base: Tensor) -> None:
         super().__init__()
@@ -131,10 +128,7 @@ class EvidenceSource(SentenceSource):
 
 
 class FineTunedSource(SentenceSource):
-    """Embeddings computed at every step by an encoder that is being fine-tuned.
-
-    On a GPU the encoder computes in bfloat16 until `settle` is called.
-    """
+    """Embeddings by an encoder that is being fine-tuned, on a GPU in bfloat16 until `settle`."""
 
     def __init__(
         self, base: Tensor, encoder: TransformerEncoder, centring: Centring, texts: Sequence[str]
