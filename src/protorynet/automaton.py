@@ -65,19 +65,11 @@ class Edge:
 class Automaton:
     """A deterministic finite automaton over prototype ids, for one class of a model.
 
-    Every state has a transition for every prototype, so it reads any document. Transitions that
-    no training document took go where the model's reader itself would go.
-
-    - `label`, `prototypes`: the class, and the ids of the prototypes in the order of the model.
-    - `states`, `start`: the states, numbered by rising belief in the class; which one is before any
-      sentence.
-    - `transitions`, `traffic`: by state and prototype, the number of the next state, and how many
-      sentences of the training documents went this way.
-    - `patterns`: beginnings that give the class away, most frequent first.
-    - `fidelity_train`, `fidelity_held_out`, `fidelity_ids_only`, `n_train`, `n_held_out`: share of
-      the training and of the held-out documents, None without any, that automaton and model judge
-      alike; the same against the reader when it sees prototype ids alone; and how many documents
-      these were.
+    Every state, numbered by rising belief in the class, has a transition for every prototype, in
+    the order of the model, so it reads any document. Transitions that no training document took
+    go where the model's reader itself would go; `traffic` counts the sentences that took each.
+    The fidelity is the share of documents that automaton and model judge alike, on held-out ones
+    None without any, `fidelity_ids_only` the same against a reader that sees prototype ids alone.
     """
 
     label: str

@@ -138,8 +138,8 @@ def check_labels(labels: Any, n_documents: int) -> None:
 def learn_labels(labels: Any) -> LabelCode:
     """Find the classes and the kind of task.
 
-    - `labels`: one label per document (strings, whole numbers, booleans …); or, for several classes
-      at once, a 0/1 matrix or a sequence of tuples of names.
+    There is one label per document (strings, whole numbers, booleans …); or, for several classes
+    at once, a 0/1 matrix or a sequence of tuples of names.
 
     Examples
     --------

@@ -10,19 +10,10 @@ from typing import Any
 def attach_names(
     package: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return the `__getattr__`, `__dir__` and `__all__` of a package.
+    """Return the `__getattr__`, `__dir__` and `__all__` of a package, given its name and file.
 
     What it offers stands once, in the ``__init__.pyi`` beside its ``__init__.py``, as imports
     that type checkers read too.
-
-    - `package`, `file`: its ``__name__`` and ``__file__``.
-
-    Examples
-    --------
-    >>> import protorynet.network
-    >>> load, _, names = attach_names("protorynet.network", protorynet.network.__file__)
-    >>> "Adapter" in names, load("Adapter").__name__
-    (True, 'Adapter')
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     homes = {

@@ -63,14 +63,8 @@ class EncoderRecord:
 class TrainingRecord:
     """How a model came to be, for the model card and for repeating it.
 
-    - `seed`, `n_documents`, `n_sentences`, `data_sha256`: seed and training data.
-    - `validation_accuracy`, `curve`: accuracy on the documents held out, and the pruning curve
-      measured on them.
-    - `class_frequencies`: share of each class in the training documents.
-    - `seconds`: time taken by each step.
-    - `versions`: versions of the packages used.
-    - `free_accuracy`: accuracy on the documents held out before the prototypes were projected and
-      pruned.
+    Accuracies and the pruning curve are measured on the documents held out, `free_accuracy` before
+    the prototypes were projected and pruned; `seconds` is the time taken by each step.
     """
 
     seed: int
@@ -93,17 +87,10 @@ class TrainingRecord:
 class Model:
     """A trained ProtoryNet without its encoder.
 
-    - `centring`, `adapter`, `network`: the path from the encoder's vectors to probabilities.
-    - `prototypes`: what is known of each prototype, in the order of the network.
-    - `labels`: the classes.
-    - `encoder`: which encoder gives the vectors.
-    - `splitter`, `settings`, `training`: how texts are split, the hyper-parameters, and how
-      training went.
-    - `edits`: what was edited by hand since, and what the model was before.
-    - `automata`: what the model does for each class, in the order of the labels, as an automaton.
-      None at all where an edit made them stale, and in models from before they were kept.
-    - `familiar`: the least similarity to a member at which a sentence is familiar; nearly all
-      sentences of held-out documents have it. 0 where it is not known.
+    Centring, adapter and network lead from the encoder's vectors to probabilities; prototypes and
+    automata stand in the order of the network's inputs and outputs. There are no automata where an
+    edit made them stale, and in models from before they were kept. A sentence is `familiar` from
+    this similarity to a member on; nearly all of held-out documents are. 0: it is not known.
     """
 
     centring: Centring

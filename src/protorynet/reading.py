@@ -22,21 +22,14 @@ def _no_documents() -> NDArray[np.int64]:
 class Reading:
     """The trajectories of some documents, and the probabilities they lead to.
 
-    Sentences stand one document after the other. A document without a sentence has no trajectory;
-    only `empty` knows of it.
+    Sentences stand one document after the other, so many `lengths` each. A document without a
+    sentence has no trajectory; only `empty`, its position among all given, knows of it.
 
-    - `prototypes`, `similarities`: position of the active prototype of each sentence, and its
-      similarity to the sentence.
-    - `runner_up`, `runner_up_similarities`: the same for the second-nearest prototype; equal to the
-      first where there is only one.
-    - `lengths`: number of sentences of each document that holds one.
-    - `probabilities`, `running`: for each document, and for each sentence: the probabilities of the
-      classes at the end, and after reading up to and including the sentence. Empty where the
-      sentences were matched, but not read yet.
-    - `members`, `runner_up_members`: position of the member that each sentence is like, among the
-      members of all prototypes, and that of the nearest member of another prototype. Where they are
-      not given, every prototype has one member, at its own position.
-    - `empty`: positions of the documents without a sentence among all those given.
+    - `prototypes`, `members`: position of the prototype of each sentence, and of the member it is
+      like among those of all prototypes; without these, every prototype has one member.
+    - `runner_up`…: the same of the nearest other prototype; the first again where there is none.
+    - `probabilities`, `running`: of the classes, at the end of each document and after each
+      sentence; empty where the sentences were matched, but not read yet.
     - `dense`: the similarities to all prototypes, (sentences, K), where the reader sees them all
       (the ablation `selection="dense"`); None where it sees the active one only.
 

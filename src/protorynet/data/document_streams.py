@@ -71,17 +71,13 @@ class Chunk:
 
 
 class TableStream:
-    """One or several tables as one stream of documents, in chunks of bounded size.
+    """One or several tables of the same columns as one stream of documents, in bounded chunks.
 
     Where a chunk ends depends on the rows alone, so reading on from the end of one gives the same
     chunks as reading from the beginning. Files are read through beforehand, so that what is wrong
     with them shows before any work is done, and `n_rows` and `n_documents` are known; they are
-    None for standard input. `notes` tells the user of guesses and of rows left out.
-
-    - `tables`, `text`: the tables, which must have the same columns, and the name of the column of
-      texts; guessed from the first rows if not given.
-    - `split`, `skip_empty`: keep only the rows whose column ``split`` says so; leave out rows
-      without text instead of refusing the table.
+    None for standard input. `notes` tells the user of guesses and of rows left out. The rest is
+    as for `read_table`.
     """
 
     def __init__(

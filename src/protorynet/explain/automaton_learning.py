@@ -47,11 +47,7 @@ def learn_automaton(
     that believe alike are merged as long as the automaton still judges the documents as the model
     does. After AdaAX (Hong et al., KDD 2022), which merges by hidden vectors. Of two classes, of
     which a document has one, the first one's automaton is the second's with yes and no exchanged.
-
-    - `model`, `train`, `label`: the model, the documents to learn from (best those it was trained
-      on), and the class.
-    - `held_out`, `max_states`: other documents, on which only the fidelity is measured; and the
-      most states.
+    On the documents `held_out` only the fidelity is measured.
     """
     return next(_learn(model, train, [class_index(model, label)], held_out, max_states))
 

@@ -174,15 +174,11 @@ def evaluate_model(
     judge_name: str = "",
     seed: int = 0,
 ) -> Evaluation:
-    """Measure accuracy and faithfulness on labelled documents.
+    """Measure accuracy and faithfulness on labelled documents, none empty.
 
-    - `model`, `sentences`, `embeddings`, `targets`: the model, and the documents, none empty, with
-      one-hot or multi-hot labels.
-    - `encode`, `pretrained`: the model's encoder, to encode the prototypes' sentences again, None
-      for vectors that the user gave; and a fine-tuned one as it was before training (see
-      `pretrained_encode`), without which what needs it is not known.
-    - `judge`, `judge_name`, `seed`: an independent judge of likeness, what it is called in the
-      report, and the seed of the shuffling and sampling.
+    `encode` is the model's encoder, None for vectors that the user gave; `pretrained` a fine-tuned
+    one as it was before training, without which what needs it is not known. The `judge` of likeness
+    is independent of both; the seed is that of the shuffling and sampling.
     """
     from sklearn.metrics import f1_score
 

@@ -120,22 +120,12 @@ class PrototypeFigures:
 class Overview:
     """What a model is, and what it does with labelled documents.
 
-    - `classes`, `task`, `has_texts`: the classes, whether a document has one of them or any number,
-      and whether the documents are texts, or sequences of vectors.
-    - `n_documents`, `n_sentences`, `n_right`, `n_sure`, `n_sure_right`: how many documents and
-      sentences were read, how many predictions are correct, how many are sure (0.95 and up), and
-      both; none is sure where a document may have several classes.
-    - `prototypes`, `transitions`: the prototypes by falling score: for the last class if there are
-      two classes, else class after class by their strongest one; and how often a sentence of one is
-      followed by one of another.
-    - `curve`, `class_figures`, `confusion`: the pruning curve of the training, how well each class
-      is found, and the documents by true class and by predicted class, None where they may have any
-      number of classes.
-    - `lengths`, `reliability`: figures of short documents and of long ones, none where the
-      documents are no texts; and predictions by probability, with how many came true.
-    - `mistakes`, `examples`, `plainest`: the most confident mistakes, the worst first; a document
-      for each of the most frequent classes, predicted correctly; and a short one, predicted
-      correctly, that shows a newcomer how the model reads, None where there is no such text.
+    Predictions of 0.95 and up are sure; none is where a document may have several classes, and
+    then there is no `confusion` (true by predicted class) either. The prototypes stand by falling
+    score: for the last of two classes, else class after class by their strongest one. Mistakes are
+    the most confident, the worst first; examples are documents of the most frequent classes,
+    predicted correctly, and `plainest` a short one that shows a newcomer how the model reads.
+    Where the documents are no texts, there are no `lengths`, and none is the plainest.
     """
 
     classes: tuple[str, ...]

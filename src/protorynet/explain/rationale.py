@@ -39,16 +39,12 @@ _MOST_WORDS = 40  # of one text; the words of a longer one are left out in group
 def explain_matches(
     model: Model, encode: Encode, matches: Sequence[tuple[str, int]]
 ) -> list[Rationale]:
-    """Find the words that make sentences and members of prototypes alike.
+    """Find the words that make sentences and members of prototypes, by their ids, alike.
 
     Each word in turn is left out of the sentence, and of the member's sentence, and what
     remains is compared again. So the effects are the model's own, whatever the encoder; they need
     not add up, since words that say the same can each be spared. All texts go through the encoder
     in one call, each distinct one once.
-
-    - `model`, `encode`: the model, and its encoder's function from texts to vectors.
-    - `matches`: pairs of a text that holds more than space and the id of a member of one of the
-      prototypes.
     """
     members, sizes = model.prototypes.members, model.prototypes.sizes
     positions = {member.id: position for position, member in enumerate(members)}

@@ -70,19 +70,9 @@ _NAMES = {"format_version", "classes", "task", "prototypes", "sha256", *_PLAIN}
 
 @dataclass(frozen=True)
 class Exported(_Plain):
-    """What an exported model says of itself.
+    """What an exported model says of itself: the model's facts, and the digest of each file.
 
-    - `version`: the release that exported it.
-    - `labels`, `prototypes`, `splitter`: classes, prototypes and how texts are split, as in the
-      model.
-    - `encoder_name`, `encoder_fingerprint`, `dimension`: which encoder the model was made with, and
-      the components of its vectors.
-    - `encoder`: the encoder's part of the folder; None where vectors have to be given.
-    - `class_frequencies`: share of each class in the training documents.
-    - `validation_accuracy`: accuracy on the documents held out in training.
-    - `reader_is_behind`: whether prototypes were edited after the reader was last trained.
-    - `familiar`: the least similarity to a member at which a sentence is familiar.
-    - `sha256`: the digest of each file.
+    `encoder` is the encoder's part of the folder; None where vectors have to be given.
     """
 
     labels: LabelCode

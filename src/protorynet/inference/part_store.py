@@ -117,21 +117,8 @@ class PartFolder:
 class PartStore:
     """The finished parts of one output, and the rule by which a run resumes from them.
 
-    - `output`: what is to be made: a file; or a folder or an address, which get a file for each
-      part.
-    - `identity`: all that decides what the parts hold, as plain values: model, options, inputs.
-    - `as_folder`: whether the output is a folder of parts.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = PartStore(Path(folder) / "out.jsonl", {"model": "a"})
-    ...     with store.locked():
-    ...         _ = store.begin()
-    ...         store.folder.write(Part(0, 2, 2, 0), [pa.record_batch({"n": [1, 2]})])
-    ...         store.deliver(store.folder.finished())
-    ...     [path.name for path in Path(folder).iterdir()]
-    ['out.jsonl']
+    The output is a file; or, `as_folder`, a folder or an address with a file for each part. The
+    `identity` is all that decides what the parts hold: model, options, inputs.
     """
 
     def __init__(
@@ -180,14 +167,10 @@ class PartStore:
     ) -> list[Part]:
         """Start a run, and return the parts that are done already.
 
-        Parts of the same run are kept with `resume` and are never lost without a word; those of
-        another run are removed, and with `resume` refused.
-
-        - `resume`: keep the parts of an earlier run of the same identity.
-        - `can_resume`: false where the input cannot be read again.
-        - `rows_per_part`: size of the parts of a new run; a resumed one keeps its own.
-        - `tell`: takes what the user should know.
-        - `check`: called before anything is removed, for whatever may still fail.
+        Parts of the same identity are kept with `resume` and are never lost without a word; those of
+        another run are removed, and with `resume` refused. A resumed run keeps its `rows_per_part`.
+        An input that cannot be read again cannot be resumed. `check` is called before anything goes,
+        for whatever may still fail; `tell` takes what the user should know.
         """
         done, known = self.folder.finished(), self._read_run()
         resumes = self._may_resume(done, known, resume=resume, can_resume=can_resume, tell=tell)

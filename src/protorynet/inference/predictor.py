@@ -214,19 +214,8 @@ class Predictor:
     ) -> pa.RecordBatch:
         """Return the rows of a batch with their predictions; the step that every engine runs.
 
-        Parameters
-        ----------
-        batch
-            Some rows of a table.
-        text
-            The column of texts.
-        skip_empty
-            Leave out rows whose text is missing or holds no sentence, instead of refusing them.
-
-        Raises
-        ------
-        EmptyDocumentError
-            With the positions in the batch, where a text holds no sentence and may not be skipped.
+        A text that is missing or holds no sentence is left out with `skip_empty`; else it is an
+        `EmptyDocumentError` with the positions in the batch.
         """
         self.output_schema(batch.schema, text=text)
         reading = self.read(column_texts(batch.column(text), text))

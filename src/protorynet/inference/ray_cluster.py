@@ -31,17 +31,9 @@ _ATTEMPTS_PER_PIECE = 5
 def ray_session(address: str | None = None) -> Iterator[ModuleType]:
     """Give Ray, connected, while the block runs.
 
-    A Ray that this process uses already is taken as it is and left running.
-
-    - `address`: ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray on this
-      machine and stops it after the block.
-
-    Raises
-    ------
-    MissingExtraError
-        If Ray is not installed.
-    InputError
-        If the cluster cannot be joined.
+    A Ray that this process uses already is taken as it is and left running. The address is
+    ``HOST:PORT`` or ``"auto"`` for a cluster that is there; without one, Ray starts on this machine
+    and stops after the block.
     """
     if importlib.util.find_spec("ray") is None:
         raise MissingExtraError("Ray", "ray", extra="scale")

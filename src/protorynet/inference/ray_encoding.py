@@ -31,21 +31,10 @@ def encode_with_ray(
     address: str | None = None,
     progress: bool = False,
 ) -> NDArray[np.float32]:
-    """Return the vectors of sentences, one each, in their order.
+    """Return the vectors of sentences, best each one once, in their order.
 
-    Parameters
-    ----------
-    encoder, fingerprint
-        The name or folder of an encoder that is on every machine of the cluster, and its
-        fingerprint here; a machine where it is another one is refused.
-    texts
-        The sentences, best each one once.
-    device
-        Where the workers encode: ``"cpu"`` leaves the GPUs of a cluster alone.
-    address
-        As `ray_session` takes it.
-    progress
-        Whether to show progress on standard error.
+    The encoder is on every machine of the cluster; one of another fingerprint is refused. The
+    device ``"cpu"`` leaves the GPUs alone; the address is as `ray_session` takes it.
     """
     if not texts:
         return np.empty((0, 0), dtype=np.float32)

@@ -21,15 +21,10 @@ KEPT_STATES = 10
 class Retraining:
     """How the reader was trained again after an edit.
 
-    - `accuracy_before`, `accuracy_edited`, `accuracy_after`: accuracy on the documents held out:
-      before the edit, with the prototypes edited but the reader as it was, and with the reader
-      trained again. The last is a little optimistic, for the same documents told what to keep.
-    - `n_documents`, `n_held_out`: documents that the reader learned from, and those held out.
-    - `data_sha256`, `seed`: the data and the seed.
-    - `moved`: for each prototype that was removed, or whose members changed, by id: of the
-      sentences matched to it before, the share that each prototype has now, by id, among the
-      documents that the reader learned from.
-    - `seconds`: time taken.
+    The accuracies are on the documents held out: before the edit, with the prototypes edited but
+    the reader as it was, and with the reader trained again. The last is a little optimistic, for
+    the same documents told what to keep. `moved` says, for each prototype that was removed or whose
+    members changed, where the sentences matched to it before are now, as shares by id.
     """
 
     accuracy_before: float

@@ -31,24 +31,10 @@ _Texts = Mapping[int, str] | Iterable[tuple[int, str]]
 
 @dataclass(frozen=True)
 class Edits:
-    """Edits to be made together; every id is named once for each purpose.
+    """Edits to be made together, as `ProtoryNetClassifier.edit` names them.
 
-    Members are changed first, then prototypes: so a prototype can be dropped of which some
-    members are moved to another.
-
-    - `drop`: ids of the prototypes to remove.
-    - `merge`: groups of ids: the members of the others join the first.
-    - `replace`: ids of prototypes of one member, with their new sentences.
-    - `rename`: ids with their new names; an empty one takes the name away.
-    - `move`: ids of members, each with that of the prototype it is to belong to.
-    - `split`: groups of ids of members: each group becomes a prototype of its own.
-    - `drop_members`: ids of the members to remove.
-    - `add`: ids of prototypes, with sentences that are to be members of them.
-
-    Examples
-    --------
-    >>> Edits.of(drop=[7], rename={3: "slow service"}).rename
-    ((3, 'slow service'),)
+    Every id is named once for each purpose. Members are changed first, then prototypes: so a
+    prototype can be dropped of which some members are moved to another.
     """
 
     drop: tuple[int, ...] = ()
@@ -207,11 +193,8 @@ def _check_texts(given: Any, what: str, kind: str, longest: int) -> tuple[tuple[
 class Change:
     """What an edit did to one prototype, or to members of it, for the log.
 
-    - `kind`, `id`: what was done, and to which prototype.
-    - `before`, `after`: the sentence (the name, if it was renamed) before and after; empty where
-      there is none.
-    - `into`: the prototype that it, or its members, went to.
-    - `members`: ids of the members that went, came or changed.
+    `before` and `after` are sentences, or names if it was renamed; `into` is the prototype that it,
+    or its members, went to.
 
     Examples
     --------

@@ -25,13 +25,10 @@ def k_medoids(
     memory_mb: int = 64,
     among: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """Choose `k` distinct ones of `vectors` that lie close to all others (Euclidean).
+    """Choose `k` distinct ones of `vectors` (n, d) that lie close to all others (Euclidean).
 
-    - `vectors`: points, (n, d); k is cut to the number of distinct ones by the caller.
-    - `k`: number of medoids.
-    - `seed`: seed of the sampling.
-    - `memory_mb`: largest matrix of distances to hold, in megabytes.
-    - `among`: index of those to cluster, where not all: no copy of them is made.
+    At most so many megabytes of distances are held. Where only those `among` are clustered, no
+    copy of them is made.
 
     Examples
     --------
@@ -84,11 +81,7 @@ def mean_distance_to_nearest(
 def faster_pam(
     distances: NDArray[np.float32], medoids: NDArray[np.int64], *, max_passes: int = 50
 ) -> NDArray[np.int64]:
-    """Improve medoids by swaps until no swap of a medoid with a point lowers the objective.
-
-    - `distances`: symmetric matrix of distances, (n, n).
-    - `medoids`: indices of distinct starting medoids.
-    - `max_passes`: most passes over all points.
+    """Improve medoids until no swap of one with a point lowers the sum of distances (n, n).
 
     Examples
     --------

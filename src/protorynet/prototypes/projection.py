@@ -21,12 +21,7 @@ def project(
     """Return the position of the nearest sentence for each prototype, never one sentence for two.
 
     Where two prototypes want the same sentence, the closer one gets it and the other its next
-    nearest.
-
-    - `prototypes`: prototype vectors, (K, d).
-    - `sentences`: embeddings of at least K candidate sentences, (n, d), no two of the same text; or
-      blocks of them one after the other, where all at once would be too large.
-    - `distance`: the metric.
+    nearest. Sentences (n, d), no two of the same text, may come in blocks, one after the other.
 
     Examples
     --------
@@ -60,16 +55,10 @@ def cluster_means(
     *,
     index: Tensor | None = None,
 ) -> Tensor:
-    """Return the mean direction, in another space, of the sentences nearest to each prototype.
+    """Return the mean direction, in the space of `base`, of the sentences nearest to each one.
 
-    - `base`: the sentences in the space of the result, (n, e).
-    - `embedded`, `prototypes`, `distance`: sentences (n, d) and prototypes (K, d) in the space
-      where they are matched, and its metric.
-    - `index`: index of the sentences in `base`, where it holds others too; no copy of them is made.
-
-    Returns
-    -------
-    Means of unit length, (K, e); zero for a prototype that no sentence is nearest to.
+    Sentences (n, d) and prototypes (K, d) are matched in their own space; `index` says where the
+    sentences stand in `base`, if not all do. The mean of no sentence is zero.
 
     Examples
     --------

@@ -194,21 +194,11 @@ class Prototypes:
 
 @dataclass(frozen=True)
 class PruningPoint:
-    """One point of the pruning curve.
-
-    Parameters
-    ----------
-    n_prototypes
-        How many prototypes stay.
-    threshold
-        θ: the least share of the validation sentences that any of them is active for.
-    accuracy
-        Validation accuracy with a reader retrained on them.
-    """
+    """One point of the pruning curve: so many prototypes stay."""
 
     n_prototypes: int
-    threshold: float
-    accuracy: float
+    threshold: float  # θ: the least share of the validation sentences that any is active for
+    accuracy: float  # validation accuracy with a reader retrained on them
 
 
 def sizes_to_try(live: int, most: int, least: int = 2) -> list[int]:

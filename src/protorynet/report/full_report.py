@@ -58,13 +58,9 @@ _MOST_NAMED = 6  # classes that a sentence lists
 class FullReport:
     """A model, to be understood and judged by someone who has never seen it.
 
-    - `title`, `model`: the headline, and the model.
-    - `overview`, `evaluation`: what it does with the test documents, and how far its explanations
-      can be trusted.
-    - `automata`, `misled`: one for each of the most frequent answers; the wrong ones of these
-      answers, by the beginning that misled the model.
-    - `audit`: what a careful colleague would say; None where the training documents were not given.
-    - `provenance`: names and values of what is needed to make the report again.
+    There is an automaton for each of the most frequent answers, and the wrong ones of these by the
+    beginning that misled the model; no audit where the training documents were not given. The
+    `provenance` is what is needed to make the report again.
     """
 
     title: str

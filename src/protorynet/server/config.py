@@ -15,18 +15,10 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?", re.ASCII)
 class Limits:
     """The most that one request may ask for; what is above is refused before any work.
 
-    - `max_body_bytes`, `max_upload_bytes`: size of a request's body, and of one that uploads a
-      table.
-    - `max_texts`, `max_characters`, `max_sentences`: texts of one request, characters of one text,
-      and sentences of all texts together.
-    - `max_sentences_with_words`, `max_characters_with_words`: the same of all texts where words are
-      asked for: a sentence is encoded once for each.
-    - `max_waiting`: requests that may wait for one model; further ones are asked to come again.
-    - `max_jobs`: jobs that may wait or run.
-    - `seconds`: time that a request may take, reading its body and waiting included.
-    - `window_seconds`: how long the first of several requests waits for others to be computed with.
-    - `max_batch_characters`: characters of the requests that are computed together; a larger
-      request is computed alone.
+    Sentences, and characters where words are asked for, are those of all its texts together; with
+    words a sentence is encoded once for each. The first of several requests waits `window_seconds`
+    for others to be computed with; one of more than `max_batch_characters` is computed alone. So
+    many requests may wait for one model, and `seconds` is the time that one may take in all.
     """
 
     max_body_bytes: int = 4 * 2**20
@@ -47,15 +39,9 @@ class Limits:
 class ServerConfig:
     """All that decides what a server does.
 
-    - `models`: model directories by the names they are served under.
-    - `host`, `port`: where to listen.
-    - `keys`: file of API keys, as made by ``protorynet keys create``. Without one everybody may do
-      everything, so it is needed to listen on anything but this machine itself.
-    - `data`: table of labelled texts, for the workbench's views of documents and for retraining.
-    - `database`: database of surveys: a SQLite file or an SQLAlchemy URL. Without one none are
-      served.
-    - `device`: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    - `limits`: the most that one request may ask for.
+    Model directories stand by the names they are served under. Without `keys` everybody may do
+    everything, so these are needed to listen on anything but this machine itself. `data` is a table
+    of labelled texts for the workbench, `database` one of surveys: a SQLite file or a URL.
     """
 
     models: Mapping[str, Path]

@@ -92,15 +92,11 @@ def fit_model(
     resume: bool = False,
     progress: bool = False,
 ) -> Fitted:
-    """Train a model by Algorithm 1 and record how it came to be.
+    """Train a model on documents, none of them empty, and record how it came to be.
 
-    - `sentences`, `embeddings`, `targets`, `labels`: the training documents; none of them empty.
-    - `settings`, `encoder`, `splitter`, `seed`: what the model is to be made with.
-    - `unit_length`: bring embeddings to length one, as befits text; not for vectors given by the
-      user.
-    - `tunable`: the encoder to fine-tune, for ``encoder_training="full"``. It is changed in place.
-    - `device`, `checkpoint`, `resume`, `progress`: where to train, the folder for the state after
-      each epoch, whether to resume from it, and whether to show progress bars.
+    Embeddings are brought to length one, unless they are vectors given by the user. The `tunable`
+    encoder, for ``encoder_training="full"``, is changed in place. The folder `checkpoint` keeps the
+    state after each epoch, from which training may resume.
     """
     prepared = prepare(
         sentences,
