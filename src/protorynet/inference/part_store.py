@@ -167,10 +167,10 @@ class PartStore:
     ) -> list[Part]:
         """Start a run, and return the parts that are done already.
 
-        Parts of the same identity are kept with `resume` and are never lost without a word; those of
-        another run are removed, and with `resume` refused. A resumed run keeps its `rows_per_part`.
-        An input that cannot be read again cannot be resumed. `check` is called before anything goes,
-        for whatever may still fail; `tell` takes what the user should know.
+        Parts of the same identity are kept with `resume` and are never lost without a word; those
+        of another run are removed, and with `resume` refused. A resumed run keeps its
+        `rows_per_part`; an input that cannot be read again cannot be resumed. `check` is called
+        before anything goes, for whatever may still fail; `tell` takes what users should know.
         """
         done, known = self.folder.finished(), self._read_run()
         resumes = self._may_resume(done, known, resume=resume, can_resume=can_resume, tell=tell)
