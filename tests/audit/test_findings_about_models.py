@@ -13,9 +13,8 @@ from protorynet import ProtoryNetClassifier
 from protorynet.audit import Finding, audit_model
 from protorynet.audit.audit_corpus import AuditCorpus
 from protorynet.audit.leftovers import WordEvidence
-from protorynet.audit.member_findings import member_findings
 from protorynet.audit.prediction_findings import prediction_findings, unfamiliar_sentences
-from protorynet.audit.prototype_findings import meaning_findings, usage_findings
+from protorynet.audit.prototype_findings import meaning_findings, member_findings, usage_findings
 from protorynet.errors import InputError
 from protorynet.prototypes import Prototypes
 

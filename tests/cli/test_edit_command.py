@@ -76,7 +76,7 @@ def test_every_edit_at_once_with_retraining(run, model, table):
         assert words in ended.out
     assert ended.out.count("dropped") == 2
     assert "with the reader retrained" in ended.out
-    assert "held-out documents." in ended.out
+    assert "held-out documents, which also decided which reader to keep." in ended.out
     assert "not the documents that the model was trained on" not in ended.out
     assert "has not been retrained" not in ended.out
 

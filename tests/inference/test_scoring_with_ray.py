@@ -13,7 +13,7 @@ pytest.importorskip("ray", reason="needs the extra 'scale'")
 from protorynet.encoders import load_encoder
 from protorynet.errors import EncoderError, InputError, ProtoryNetError
 from protorynet.inference import encode_with_ray, predict_with_ray, ray_encoding, ray_session
-from protorynet.inference.ray_encoding import SentenceEncoder
+from protorynet.inference.ray_cluster import SentenceEncoder
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,8 +11,7 @@ import pytest
 from protorynet.encoders import load_encoder
 from protorynet.errors import InputError, TableError
 from protorynet.inference import error_of
-from protorynet.inference.ray_cluster import Attempts, worker_pool
-from protorynet.inference.ray_encoding import SentenceEncoder
+from protorynet.inference.ray_cluster import Attempts, SentenceEncoder, worker_pool
 from protorynet.inference.ray_prediction import ship_model
 from protorynet.ray_training import KnownEncoder
 

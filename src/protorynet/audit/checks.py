@@ -11,14 +11,13 @@ from protorynet.audit.leftovers import (
     fixed_sentences,
     sign_findings,
 )
-from protorynet.audit.member_findings import member_findings
 from protorynet.audit.prediction_findings import (
     empty_documents,
     prediction_findings,
     unfamiliar_sentences,
     worded_shift_findings,
 )
-from protorynet.audit.prototype_findings import meaning_findings, usage_findings
+from protorynet.audit.prototype_findings import meaning_findings, member_findings, usage_findings
 from protorynet.errors import InputError
 from protorynet.explain import LabelledDocuments
 from protorynet.model import PRECOMPUTED, Model

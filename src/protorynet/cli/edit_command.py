@@ -228,8 +228,8 @@ def _print_summary(saved: Path, model: Model, entry: EditEntry) -> None:
 
 def _print_entry(entry: EditEntry, model: Model) -> None:
     record = entry.retraining
-    # The reader of families learns for a fixed time.
-    stopped = ", which also decided when to stop" if max(model.network.sizes) == 1 else ""
+    # The reader of families learns for a fixed time, and is kept if it got better.
+    decided = "when to stop" if max(model.network.sizes) == 1 else "which reader to keep"
     for change in entry.changes:
         _print(str(change), indent=2)
     if record:
@@ -238,7 +238,7 @@ def _print_entry(entry: EditEntry, model: Model) -> None:
         _print(
             f"Accuracy {record.accuracy_before:.1%} before, {record.accuracy_edited:.1%} edited, "
             f"{record.accuracy_after:.1%} with the reader retrained ({record.seconds:.1f} s), on "
-            f"{record.n_held_out:,} held-out documents{stopped}.",
+            f"{record.n_held_out:,} held-out documents, which also decided {decided}.",
             indent=2,
         )
 

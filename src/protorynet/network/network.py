@@ -1,5 +1,6 @@
 """ProtoryNet: sentences to prototypes to a trajectory to a label."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
 from protorynet.labels import Task
 from protorynet.network.layers import (
@@ -17,9 +19,8 @@ from protorynet.network.layers import (
     select,
     similarity,
 )
-from protorynet.network.losses import probabilities
 from protorynet.reading import Reading, group_by_length
-from protorynet.settings import Settings
+from protorynet.settings import AccuracyLoss, Settings
 
 _DISTANCES_PER_BLOCK = 2**22  # of sentences to members, held at once in double precision
 _STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at once
@@ -171,3 +172,61 @@ def _steps(trajectory: Reading, sentences: NDArray[np.int64], width: int) -> Ten
     prototypes = torch.from_numpy(trajectory.prototypes[sentences])
     values = torch.from_numpy(trajectory.similarities[sentences])
     return steps.scatter_(1, prototypes[:, None], values[:, None])
+
+
+def probabilities(logits: Tensor, task: Task) -> Tensor:
+    """Turn the head's outputs into probabilities."""
+    return torch.softmax(logits, dim=-1) if task == "multiclass" else torch.sigmoid(logits)
+
+
+def accuracy_loss(logits: Tensor, targets: Tensor, task: Task, kind: AccuracyLoss) -> Tensor:
+    """Return L_acc over documents with one-hot or multi-hot `targets` (n, C).
+
+    ``"mse"`` is the paper's mean over documents of ‖y − ŷ‖².
+    """
+    if kind == "mse":
+        return (targets - probabilities(logits, task)).square().sum(-1).mean()
+    if task == "multiclass":
+        return functional.cross_entropy(logits, targets)
+    return functional.binary_cross_entropy_with_logits(logits, targets)
+
+
+def diversity_loss(prototypes: Tensor, *, delta: float, eta: float) -> Tensor:
+    """Return L_div = σ(η (δ − d_min)), where d_min is the distance of the closest pair."""
+    if len(prototypes) < 2:
+        return prototypes.new_zeros(())
+    distances = pairwise_distance(prototypes, prototypes)
+    pairs = torch.triu_indices(len(prototypes), len(prototypes), offset=1)
+    closest = distances[pairs[0], pairs[1]].min()
+    return torch.sigmoid(eta * (delta - closest))
+
+
+def prototypicality_loss(distances: Tensor) -> Tensor:
+    """Return L_proto: the mean over sentences of the distance (n, K) to the nearest prototype."""
+    return distances.min(dim=-1).values.mean()
+
+
+def anchor_loss(trained: Tensor, pretrained: Tensor) -> Tensor:
+    """Return the mean over sentences of 1 − cos between trained and pre-trained embedding.
+
+    Without it, training moves sentences to wherever they are easiest to classify, and a prototype
+    no longer resembles the sentences matched to it.
+    """
+    return (1 - functional.cosine_similarity(trained, pretrained, dim=-1)).mean()
+
+
+def balance_loss(distances: Tensor, temperature: float) -> Tensor:
+    """Return how uneven the use of the prototypes is: 0 when all are used alike, log K at most.
+
+    It is log K less the entropy of the mean over sentences of Softmax(−d² / temperature), the
+    choice that the straight-through gradient sees. Without it a few prototypes take most of the
+    sentences, and trajectories say little.
+
+    Examples
+    --------
+    >>> float(balance_loss(torch.tensor([[0.0, 9.0], [9.0, 0.0]]), temperature=0.1))
+    0.0
+    """
+    share = torch.softmax(-distances.square() / temperature, dim=-1).mean(dim=0)
+    entropy: Tensor = torch.special.entr(share).sum()
+    return math.log(distances.shape[-1]) - entropy

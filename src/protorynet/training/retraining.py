@@ -275,7 +275,7 @@ def _measure(
     words = [item.words for item in prototypes]
     if max(network.sizes) > 1:
         words = marking_words(_texts_of(run.train, given), matches.prototypes, len(words))
-    measures = score_prototypes(network, matches.prototypes, run)
+    measures = score_prototypes(network, matches, run)
     items = tuple(
         replace(
             item,
