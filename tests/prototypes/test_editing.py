@@ -4,12 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from protorynet.errors import InputError
-from protorynet.network import ProtoryNetwork, Reader, match_sentences, read_matches
+from protorynet.network import ProtoryNetwork, Reader, match_sentences
 from protorynet.prototypes import (
     KEPT_STATES,
     EditEntry,
@@ -125,23 +124,6 @@ def test_a_dropped_prototype_is_gone_and_the_others_keep_ids_vectors_and_weights
     assert edited.prototypes.ids.tolist() == [4, 2, 9]
     assert edited.network.members.tolist() == [_VECTORS[0], _VECTORS[2], _VECTORS[3]]
     assert torch.equal(weights(edited.network), weights(network)[:, [0, 2, 3]])
-
-
-def test_documents_that_never_met_a_dropped_prototype_are_read_as_before(network, edit):
-    sentences = torch.tensor([[0.1, 0.9], [4.0, 6.0], [-1.0, 0.0]])
-    index, lengths = torch.arange(3), torch.tensor([3])
-    before, after = (
-        read_matches(made.reader, match_sentences(made, sentences, index, lengths), "multiclass")
-        for made in (network, edit(drop=[7]).network)
-    )
-    np.testing.assert_allclose(after.running, before.running, atol=1e-6)
-
-
-def test_sentences_of_a_dropped_prototype_go_to_the_nearest_that_remain(edit):
-    edited = edit(drop=[7])
-    one = torch.tensor([[1.0, 0.1]])
-    found = match_sentences(edited.network, one, torch.arange(1), torch.tensor([1])).prototypes
-    assert edited.prototypes.ids[found].tolist() == [4]
 
 
 def test_a_merged_prototype_has_the_mean_of_the_weights_by_usage(network, prototypes, edit):

@@ -102,18 +102,6 @@ def test_without_documents_the_reader_stays_and_there_are_no_automata(clf, revie
         clf.automaton("good")
 
 
-def test_ids_stay_through_many_edits(clf, reviews, ids, typed):
-    clf.edit(drop=[ids[0]])
-    clf.edit(merge=[(ids[2], ids[1])])
-    clf.edit(**{typed: {ids[3]: _NEW}})
-    clf.edit(reviews.texts, reviews.labels)
-    assert clf.prototypes_.ids.tolist() == ids[2:]
-    used = {step.prototype for text in reviews.texts[:5] for step in clf.explain(text).sentences}
-    assert used <= set(ids[2:])
-    with pytest.raises(InputError, match=f"there is no prototype {ids[0]};"):
-        clf.edit(rename={ids[0]: "gone"})
-
-
 def test_what_cannot_be_done_is_refused_and_changes_nothing(clf, trained, reviews, ids, typed):
     good = [text for text in reviews.texts if "lovely" in text]
     two = "should be one sentence, but 2 are read: “One.” and “And two.”"

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -264,14 +262,3 @@ def test_what_another_run_measures_meanwhile_is_not_measured_again(
     assert main(words(own, models="bag-of-words")) == 0
     assert "measured by another run meanwhile" in capsys.readouterr().err
     assert lines(own) == lines(scene)
-
-
-def test_help_starts_without_heavy_libraries() -> None:
-    code = (
-        "import sys, protorynet_lab.bench, protorynet_lab.baselines, protorynet_lab.cli\n"
-        "print(*{'torch', 'sklearn', 'pandas', 'matplotlib'} & set(sys.modules))"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert run.stdout.split() == []
