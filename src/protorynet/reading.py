@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-
-def _not_read() -> NDArray[np.float32]:
-    return np.empty((0, 0), np.float32)
-
-
-def _no_documents() -> NDArray[np.int64]:
-    return np.empty(0, np.int64)
+_NOT_READ = np.empty((0, 0), np.float32)
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -46,12 +41,12 @@ class Reading:
     runner_up: NDArray[np.int64]
     runner_up_similarities: NDArray[np.float32]
     lengths: NDArray[np.int64]
-    probabilities: NDArray[np.float32] = field(default_factory=_not_read)
-    running: NDArray[np.float32] = field(default_factory=_not_read)
-    empty: NDArray[np.int64] = field(default_factory=_no_documents)
+    probabilities: NDArray[np.float32] = field(default_factory=_NOT_READ.copy)
+    running: NDArray[np.float32] = field(default_factory=_NOT_READ.copy)
+    empty: NDArray[np.int64] = field(default_factory=_NONE.copy)
     dense: NDArray[np.float32] | None = None
-    members: NDArray[np.int64] = field(default_factory=_no_documents)
-    runner_up_members: NDArray[np.int64] = field(default_factory=_no_documents)
+    members: NDArray[np.int64] = field(default_factory=_NONE.copy)
+    runner_up_members: NDArray[np.int64] = field(default_factory=_NONE.copy)
 
     def __post_init__(self) -> None:
         if len(self.members) != len(self.prototypes):

@@ -64,7 +64,11 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
     `tuned` is the encoder where training changed it, or the folder of one saved before, to share.
     """
     check_free(path)
-    weights = save_tensors(_tensors(model))
+    tensors = {
+        f"{part}.{name}": tensor.detach().cpu().contiguous()
+        for part, module in _modules(model).items()
+        for name, tensor in module.state_dict().items()
+    }
     prototypes = _json(model.prototypes.to_dict())
     config = {
         "format_version": FORMAT_VERSION,
@@ -76,7 +80,7 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
         "training": model.training.to_dict(),
         "familiar": model.familiar,
     }
-    files = {_WEIGHTS: weights, _PROTOTYPES: prototypes}
+    files = {_WEIGHTS: save_tensors(tensors), _PROTOTYPES: prototypes}
     if model.automata:
         config["automata"] = len(model.automata)
         files[_AUTOMATA] = json.dumps({"automata": _plain_automata(model.automata)}).encode()
@@ -119,8 +123,7 @@ def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
     if version not in _READABLE_VERSIONS:
         raise ModelFormatError(
             f"{path} has format_version {version!r}, but this release reads up to "
-            f"{FORMAT_VERSION}. "
-            "Load it with the release that wrote it, or train again."
+            f"{FORMAT_VERSION}. Load it with the release that wrote it, or train again."
         )
     try:
         checksums = config["sha256"]
@@ -334,14 +337,6 @@ def _check_agreement(model: Model) -> None:
 def _modules(model: Model) -> dict[str, nn.Module]:
     modules: dict[str, nn.Module] = {"centring": model.centring, "network": model.network}
     return modules if model.adapter is None else {**modules, "adapter": model.adapter}
-
-
-def _tensors(model: Model) -> dict[str, torch.Tensor]:
-    return {
-        f"{part}.{name}": tensor.detach().cpu().contiguous()
-        for part, module in _modules(model).items()
-        for name, tensor in module.state_dict().items()
-    }
 
 
 def _adapter(

@@ -78,9 +78,8 @@ def explain(
         raise InputError("give either a TEXT or --input FILE, not both.")
     else:
         most = None if as_json else _SHOWN
-        explanations = _explain_table(
-            model, source, text, split, skip_empty, limit or most, words, encoder
-        )
+        how = {"text": text, "split": split, "skip_empty": skip_empty}
+        explanations = _explain_table(model, source, limit or most, words, encoder, **how)
     _show(explanations, as_json=as_json, as_lines=source is not None, html=html)
 
 
@@ -147,26 +146,17 @@ def _explain_text(model: Path, document: str, words: bool, encoder: str | None) 
 
 
 def _explain_table(
-    model: Path,
-    source: Path,
-    text: str | None,
-    split: str | None,
-    skip_empty: bool,
-    limit: int | None,
-    words: bool,
-    encoder: str | None,
+    model: Path, source: Path, limit: int | None, words: bool, encoder: str | None, **how: Any
 ) -> Iterator[Explanation]:
     import numpy as np
 
-    table = inputs.read_documents(
-        source, text=text, split=split, labelled=False, skip_empty=skip_empty
-    )
+    table = inputs.read_documents(source, labelled=False, **how)
     if limit is not None and limit < len(table):
         note(f"the first {limit:,} of {len(table):,} texts (choose with --limit)")
     predictor = _open_model(model, encoder, words, progress=True)
     texts = table.texts[:limit]
     with inputs.naming_rows(table):
-        sentences = predictor.split(texts, on_empty="skip" if skip_empty else "error")
+        sentences = predictor.split(texts, on_empty="skip" if how["skip_empty"] else "error")
     filled = np.flatnonzero(sentences.filled)
     inputs.note_left_out(len(texts) - len(filled))
     at_once = _AT_ONCE_WITH_WORDS if words else _AT_ONCE

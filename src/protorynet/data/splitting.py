@@ -116,23 +116,11 @@ def split_documents(
 
     Newlines and ``<br />`` tags end a sentence with either splitter, and belong to none.
 
-    Parameters
-    ----------
-    texts
-        The documents.
-    splitter
-        ``"sentencex"`` knows abbreviations, numbers and quotations, and keeps the sentences as
-        they are written. ``"paper"`` ends a sentence at every '.', '?' and '!', and gives the
-        encoder lower-case text without punctuation.
-    counter
-        The encoder's window; sentences that do not fit are cut, at a comma or a space if possible.
-    on_empty
-        What to do with a document that holds no sentence: raise, or leave it without sentences.
-
-    Raises
-    ------
-    EmptyDocumentError
-        If a document holds no sentence and `on_empty` is ``"error"``.
+    - `splitter`: ``"sentencex"`` knows abbreviations, numbers and quotations; sentences stay as
+      written. ``"paper"`` ends a sentence at every '.', '?' and '!', and gives the encoder
+      lower-case text without punctuation.
+    - `counter`: the encoder's window; longer sentences are cut, at a comma or a space if possible.
+    - `on_empty`: raise an `EmptyDocumentError` where a document holds no sentence, or leave it so.
 
     Examples
     --------

@@ -1,6 +1,8 @@
 """How right a model is, and how far its explanations can be trusted: always reported together."""
 
+import tomllib
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,101 +28,9 @@ from protorynet.reading import Reading
 _ERASURE_DOCUMENTS = 500
 _ERASURE_SENTENCES = 60
 _IMPORTANT_ONE_IN = 5
+_NOT_RECORDED = " It was not recorded for this model."
 
-_MEANINGS = {
-    "ids_only_accuracy": (
-        "Accuracy when the reader sees only which prototype each sentence is matched to, not how "
-        "similar it is. Much lower than the accuracy: the shown matches are not the whole reason."
-    ),
-    "substitution_agreement": (
-        "Share of predictions that stay the same when every sentence is replaced by the one it is "
-        "matched to and the whole model runs again. Low: the prototypes do not stand for the "
-        "sentences they are shown for."
-    ),
-    "prototype_error": (
-        "Largest difference between a vector that sentences are matched to and its sentence "
-        "encoded again. Above 0.00001: the sentence shown is not what the model computes with."
-    ),
-    "duplicate_prototypes": (
-        "Share of the prototypes' sentences that have a twin: the same words, or a cosine of 0.9 "
-        "or more before training. High: there are fewer different ones than are shown."
-    ),
-    "semantic_similarity": (
-        "Mean cosine of a sentence and the one it is matched to, by the encoder as it was before "
-        "training. Far below the semantic limit: sentences are matched by their class more than "
-        "by what they say."
-    ),
-    "semantic_limit": (
-        "The same if every sentence had the likest of the prototypes' sentences in use. Low: many "
-        "sentences have none that is like them."
-    ),
-    "match_quality": (
-        "How often an independent judge{judge} finds the sentence more like the one it is matched "
-        "to than like two random others. One third would be chance."
-    ),
-    "match_quality_untrained": (
-        "The same judge about the matches that the encoder would make before any training: a "
-        "yardstick, since judge and encoder never agree on everything. Match quality far below "
-        "it: training has pulled the matches away from what the sentences say."
-    ),
-    "projection_drop": (
-        "Validation accuracy lost when the prototypes that training had left free became real "
-        "sentences. Well above 0: the sentences shown say less than what the model had learned."
-    ),
-    "family_coherence": (
-        "How often the judge finds two members of one prototype more like each other than like a "
-        "member of another. One half would be chance: prototypes that are mixtures."
-    ),
-    "family_spread": (
-        "How far the class rates of a prototype's members lie apart: their standard deviation, "
-        "without what chance adds. High: a prototype has members of several tones."
-    ),
-    "unfamiliar_sentences": (
-        "Share of the sentences that are less like any member than nearly all held-out sentences "
-        "were in training. Much above 0.01: these texts are of another kind than the training data."
-    ),
-    "score_error": (
-        "Mean difference, by use, of a prototype's score and the share of the class among the "
-        "documents of the sentences matched to it. High: the scores exaggerate."
-    ),
-    "score_calibration": (
-        "Correlation, over the prototypes, of the model's score with the share of the class among "
-        "the documents of the sentences matched to it. Near 0: the scores mean nothing."
-    ),
-    "comprehensiveness": (
-        "Mean probability that the predicted class loses when the most important fifth of the "
-        "sentences, at least one, is left out. Near 0: the sentences named as important do not "
-        "decide."
-    ),
-    "sufficiency": (
-        "Mean probability that the predicted class loses when only this fifth is read. High: the "
-        "sentences named as important are not enough to decide."
-    ),
-    "shuffled_accuracy": (
-        "Accuracy with the sentences of each document in random order. Equal to the accuracy: the "
-        "order of the sentences is not used."
-    ),
-    "top_usage": (
-        "Share of the sentences matched to the most used prototype. Near 1: the trajectories say "
-        "little."
-    ),
-    "usage_perplexity": (
-        "How many equally used prototypes would be as varied as these. Near 2: trajectories are "
-        "hardly more than yes and no."
-    ),
-    "unused_prototypes": (
-        "Share of the prototypes that no sentence of these documents is matched to."
-    ),
-    "automaton_fidelity": (
-        "Share of the documents on which the automaton of a class decides as the model does, "
-        "averaged over the classes. Much below 1: the patterns that explanations name are not how "
-        "the model decides."
-    ),
-    "automaton_states": (
-        "States of the largest automaton. More than about 20: it is no summary that a person could "
-        "follow."
-    ),
-}
+_MEANINGS = tomllib.loads(Path(__file__).with_name("measures.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -209,7 +119,8 @@ def evaluate_model(
         found["family_spread"] = _spread(model, reading, targets)
     if model.familiar:
         found["unfamiliar_sentences"] = float((reading.similarities < model.familiar).mean())
-    found["projection_drop"] = _projection_drop(model)
+    free, kept = model.training.free_accuracy, model.training.validation_accuracy
+    found["projection_drop"] = _NOT_RECORDED if free is None else free - kept
     found |= _calibration(model, reading, targets)
     found |= _erasure(model, reading, seed)
     found["shuffled_accuracy"] = _agreement(model, reading.shuffle(seed), truth)
@@ -237,13 +148,6 @@ def _agreement(model: Model, reading: Reading, labels: NDArray[np.bool_]) -> flo
     """Read documents again, and return the share that are given exactly these labels."""
     decided = model.labels.decide(model.read(reading).probabilities)
     return float((decided == labels).all(axis=1).mean())
-
-
-def _projection_drop(model: Model) -> float | str:
-    free = model.training.free_accuracy
-    if free is None:
-        return " It was not recorded for this model."
-    return free - model.training.validation_accuracy
 
 
 def _calibration(

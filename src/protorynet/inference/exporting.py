@@ -90,29 +90,11 @@ def export_onnx(
     """Write a model as a folder for ONNX Runtime, and compare the two before it is delivered.
 
     The encoder goes along where it is one of this package; with vectors, or an encoder of your
-    own, the folder holds the reader alone and scores vectors.
-
-    Parameters
-    ----------
-    predictor
-        The model, computed by torch.
-    folder
-        The folder to write. One that exists must be an exported model, and is replaced.
-    precision
-        What the encoder is computed with: ``"float32"``, or ``"int8"``, which is smaller and
-        faster, and whose probabilities differ somewhat. An encoder in bfloat16 is exported in
-        float32, and its probabilities differ a little too.
-
-    Returns
-    -------
-    Comparison
-        How the two differ on the prototypes' own sentences and some others.
-
-    Raises
-    ------
-    ProtoryNetError
-        If an export that should give the model's own probabilities gives another label, or a
-        probability that differs by over 0.0001.
+    own, the folder holds the reader alone and scores vectors. A folder that exists must be an
+    exported model, and is replaced. The encoder is computed in ``"float32"``, or in ``"int8"``,
+    which is smaller and faster, and whose probabilities differ somewhat, as do those of one in
+    bfloat16, which is exported in float32. Any other export that gives another label, or a
+    probability that differs by over 0.0001, is a ProtoryNetError.
     """
     if precision not in get_args(Precision):
         raise InputError(f"precision={precision!r} is not one of 'float32', 'int8'.")

@@ -37,15 +37,12 @@ class Backend(Protocol):
     @property
     def facts(self) -> ModelFacts:
         """What is known of the model."""
-        ...
 
     def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match sentences to prototypes and read documents of these lengths, at least one each."""
-        ...
 
     def leave_one_out(self, reading: Reading, embeddings: Embeddings) -> NDArray[np.float32]:
         """Return, per sentence, the fall of the leading class's probability without it."""
-        ...
 
 
 class TorchBackend:
@@ -316,21 +313,11 @@ def open_predictor(
 ) -> Predictor:
     """Open a model for predictions and explanations.
 
-    Parameters
-    ----------
-    model
-        A model directory; or one made by ``protorynet export``, which ONNX Runtime opens whatever
-        `runtime` says, without torch.
-    encoder
-        The encoder, where it lies elsewhere than in training.
-    runtime
-        ``"torch"`` or ``"onnx"``.
-    device
-        ``"auto"``, ``"cpu"`` or ``"cuda"``, for torch.
-    cache
-        Keep embeddings on disk between runs.
-    progress
-        Show progress while encoding.
+    - `model`, `runtime`: a model directory, for torch; or one made by ``protorynet export``, which
+      ONNX Runtime opens whatever the runtime says, without torch.
+    - `encoder`, `device`: the encoder, where it lies elsewhere than in training; ``"auto"``,
+      ``"cpu"`` or ``"cuda"``, for torch.
+    - `cache`, `progress`: keep embeddings on disk between runs; show progress while encoding.
     """
     model = Path(model)
     if is_exported(model):

@@ -76,9 +76,7 @@ class Prepared:
 
 
 def fit_model(
-    sentences: Sentences,
-    embeddings: Embeddings,
-    targets: NDArray[np.float32],
+    documents: Labelled,
     labels: LabelCode,
     *,
     settings: Settings,
@@ -99,9 +97,7 @@ def fit_model(
     state after each epoch, from which training may resume.
     """
     prepared = prepare(
-        sentences,
-        embeddings,
-        targets,
+        documents,
         labels,
         settings=settings,
         seed=seed,
@@ -109,8 +105,7 @@ def fit_model(
         tunable=tunable,
         device=device,
     )
-    texts, source = prepared.texts, prepared.source
-    documents = Labelled(sentences, embeddings, targets)
+    texts = prepared.texts
     data = digest_data(documents, with_vectors=not unit_length)
     versions = {name: importlib.metadata.version(name) for name in _RECORDED_PACKAGES}
     facts = [settings.to_dict(), encoder.fingerprint, data, seed, versions]
@@ -123,7 +118,7 @@ def fit_model(
         train=prepared.train,
         validation=prepared.validation,
         candidates=index[torch.from_numpy(allowed).to(index.device)],
-        source=source,
+        source=prepared.source,
         settings=settings,
         labels=labels,
         seed=seed,
@@ -154,12 +149,12 @@ def fit_model(
         settings=settings,
         training=TrainingRecord(
             seed=seed,
-            n_documents=len(targets),
-            n_sentences=len(sentences),
+            n_documents=len(documents.targets),
+            n_sentences=len(documents.sentences),
             data_sha256=data,
             validation_accuracy=trained.validation.accuracy,
             curve=trained.curve,
-            class_frequencies=tuple(float(share) for share in targets.mean(axis=0)),
+            class_frequencies=tuple(map(float, documents.targets.mean(axis=0))),
             seconds=trained.seconds,
             versions=versions,
             free_accuracy=trained.free.accuracy,
@@ -170,9 +165,7 @@ def fit_model(
 
 
 def prepare(
-    sentences: Sentences,
-    embeddings: Embeddings,
-    targets: NDArray[np.float32],
+    documents: Labelled,
     labels: LabelCode,
     *,
     settings: Settings,
@@ -182,6 +175,7 @@ def prepare(
     device: str = "cpu",
 ) -> Prepared:
     """Centre embeddings, build their source, hold out documents; parameters as in `fit_model`."""
+    targets, embeddings = documents.targets, documents.embeddings
     if len(targets) < _FEWEST_DOCUMENTS:
         raise InputError(
             f"{len(targets)} documents are too few to train on; give at least {_FEWEST_DOCUMENTS}."
@@ -189,7 +183,7 @@ def prepare(
     if labels.task == "multiclass" and np.count_nonzero(targets.any(axis=0)) < 2:
         raise InputError("the documents that hold a sentence are all of one class.")
     texts = [""] * len(embeddings.vectors)
-    for number, text in zip(embeddings.index.tolist(), sentences.texts, strict=True):
+    for number, text in zip(embeddings.index.tolist(), documents.sentences.texts, strict=True):
         texts[number] = text
     centring = _find_centring(embeddings.vectors, unit_length=unit_length).to(device)
     base = centre_vectors(embeddings.vectors, centring, device)
@@ -205,7 +199,6 @@ def prepare(
             adapter = Adapter(width, size, unit_length=centring.unit_length)
         source = AdaptedSource(base, adapter)
     source.to(device)
-    documents = Labelled(sentences, embeddings, targets)
     return Prepared(texts, centring, source, *hold_out(documents, labels, settings, seed, device))
 
 
