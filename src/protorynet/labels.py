@@ -59,14 +59,7 @@ class LabelCode:
         return np.array(self.classes)
 
     def name_of(self, probabilities: NDArray[np.float32]) -> str:
-        """Return the prediction of one document in words; ``(none)`` where no class is given.
-
-        Examples
-        --------
-        >>> labels = LabelCode(("clean", "quiet"), "multilabel")
-        >>> labels.name_of(np.array([0.9, 0.5])), labels.name_of(np.array([0.1, 0.2]))
-        ('clean, quiet', '(none)')
-        """
+        """Return the prediction of one document in words; ``(none)`` where no class is given."""
         given = np.array(self.names)[self.decide(probabilities[None])[0]]
         return ", ".join(given) or "(none)"
 

@@ -65,18 +65,13 @@ def load_encoder(
 ) -> Encoder:
     """Return the encoder that a name, a folder or an object stands for.
 
-    Parameters
-    ----------
-    spec
-        ``"minilm"`` (comes with the package), a folder, the name of a folder inside one of those
-        listed in the environment variable PROTORYNET_ENCODERS, a Hugging Face name such as
-        ``"thenlper/gte-small"`` (or its short form ``"gte-small"``), or an object that meets the
-        `Encoder` protocol. Names and folders may end in ``:bf16``, ``:int8`` or ``:static``, which
-        are faster; ``"auto"`` is the form of minilm that suits the machine.
-    device
-        ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, …
-    fetch
-        Whether a Hugging Face name that is not on this machine may be downloaded.
+    - `spec`: ``"minilm"`` (comes with the package), a folder, the name of a folder inside one of
+      those listed in the environment variable PROTORYNET_ENCODERS, a Hugging Face name such as
+      ``"thenlper/gte-small"`` (or its short form ``"gte-small"``), or an object that meets the
+      `Encoder` protocol. Names and folders may end in ``:bf16``, ``:int8`` or ``:static``, which
+      are faster; ``"auto"`` is the form of minilm that suits the machine.
+    - `device`, `fetch`: ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, …; whether a
+      Hugging Face name that is not on this machine may be downloaded.
     """
     if not isinstance(spec, str | os.PathLike):
         return _check_object(spec)

@@ -49,13 +49,9 @@ class Measure:
 class Evaluation:
     """Accuracy and faithfulness of a model on a set of labelled documents.
 
-    Parameters
-    ----------
-    accuracy, macro_f1, measures
-        Share of documents labelled correctly, mean over classes of the F1 score, and the
-        faithfulness measures.
-    n_documents, n_prototypes, n_members
-        How many documents were read, and with how many prototypes of how many sentences.
+    - `accuracy`, `macro_f1`: share of documents labelled correctly, and mean over classes of F1.
+    - `measures`: the figures of faithfulness, each with its meaning.
+    - `n_documents`, `n_prototypes`, `n_members`: how many were read, with how many sentences.
     """
 
     accuracy: float

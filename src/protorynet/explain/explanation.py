@@ -183,17 +183,11 @@ class AutomatonReading:
 class Explanation:
     """A prediction with its trajectory.
 
-    Parameters
-    ----------
-    document, label
-        The original text, and the predicted class; several of them are joined by ``", "``.
-    probabilities, sentences
-        Probability of each class, and the steps of the trajectory, in reading order.
-    automaton
-        How the automaton of the most probable class reads it; None where the model holds none.
-    reader_is_behind
-        Whether prototypes were edited by hand after the reader was last trained, so that it
-        decides with prototypes that it was not trained on.
+    - `document`, `label`: the original text, and the predicted class, or several: ``"a, b"``.
+    - `probabilities`, `sentences`: of each class, and the steps of the trajectory in reading order.
+    - `automaton`: how that of the most probable class reads it; None where the model holds none.
+    - `reader_is_behind`: whether prototypes were edited by hand after the reader was last trained,
+      so that it decides with prototypes that it was not trained on.
     """
 
     document: str

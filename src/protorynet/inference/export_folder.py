@@ -25,13 +25,8 @@ from protorynet.prototypes import Prototype, Prototypes
 from protorynet.records import DAMAGE, digest_values, json_object, read_record
 
 FORMAT_VERSION = 2
-EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS = (
-    "export.json",
-    "reader.onnx",
-    "encoder.onnx",
-    "tokenizer.json",
-    "requirements.txt",
-)
+EXPORT, READER, REQUIREMENTS = "export.json", "reader.onnx", "requirements.txt"
+ENCODER, TOKENIZER = "encoder.onnx", "tokenizer.json"
 Precision = Literal["float32", "int8"]
 
 _LARGEST_BYTES = {EXPORT: 64 * 2**20, TOKENIZER: 256 * 2**20, READER: 2**31, ENCODER: 2**31}

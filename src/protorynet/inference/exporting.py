@@ -278,11 +278,8 @@ class _ReaderGraph(nn.Module):
 
     def __init__(self, model: Model) -> None:
         super().__init__()
-        self.centring, self.adapter, self.reader = (
-            model.centring,
-            model.adapter,
-            model.network.reader,
-        )
+        self.centring, self.adapter = model.centring, model.adapter
+        self.reader = model.network.reader
         self.register_buffer("members", model.network.members.detach().double())
         self.register_buffer("families", model.network.families)
         self.n_prototypes = model.network.n_prototypes
@@ -317,11 +314,8 @@ def _write_reader(model: Model, path: Path) -> None:
     # Documents of unequal length, so that nothing in the graph is taken for a constant.
     example = (torch.ones(3, dimension), torch.tensor([[0, 1], [2, 0]]), torch.tensor([1, 2]))
     sentences = {0: "documents", 1: "longest"}
-    axes = {
-        "vectors": {0: "distinct"},
-        "lengths": {0: "documents"},
-        "probabilities": {0: "documents"},
-    }
+    axes = {"vectors": {0: "distinct"}}
+    axes |= {name: {0: "documents"} for name in ("lengths", "probabilities")}
     axes |= dict.fromkeys(("rows", *OUTPUTS[1:]), sentences)
     # A copy, so that the model keeps its device and its mode.
     _export(copy.deepcopy(_ReaderGraph(model)).cpu(), example, path, INPUTS, OUTPUTS, axes)

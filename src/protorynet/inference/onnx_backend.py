@@ -32,14 +32,8 @@ from protorynet.inference.export_folder import (
 from protorynet.reading import Reading, group_by_length
 
 INPUTS = ("vectors", "rows", "lengths")
-OUTPUTS = (
-    "probabilities",
-    "running",
-    "columns",
-    "similarities",
-    "runner_up",
-    "runner_up_similarities",
-)
+_OF_SENTENCES = ("columns", "similarities", "runner_up", "runner_up_similarities")
+OUTPUTS = ("probabilities", "running", *_OF_SENTENCES)
 _STEPS_PER_BATCH = 16_384  # sentences, padding included, read at once
 _SIMILARITIES_PER_BATCH = 4_194_304  # of sentences to prototypes, held at once
 _VARIANTS_PER_DOCUMENT = 256  # that are read to measure what its sentences do

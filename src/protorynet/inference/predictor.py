@@ -79,16 +79,8 @@ def torch_model(predictor: Predictor) -> Model:
 class Predictor:
     """A model ready for documents: what computes it, its encoder, splitter and labels.
 
-    Parameters
-    ----------
-    backend
-        What computes.
-    encoder
-        What turns sentences into vectors; None where (T, d) arrays are given in place of texts.
-    cache
-        Keep embeddings on disk between runs.
-    progress
-        Show a progress bar while encoding.
+    Without an encoder, (T, d) arrays are given in place of texts. The cache keeps embeddings on
+    disk between runs.
 
     Examples
     --------

@@ -30,21 +30,9 @@ class BatchWriter(Protocol):
 
 @contextmanager
 def writer_for(file: BinaryIO, ending: str) -> Iterator[BatchWriter]:
-    """Give what writes a table to an open file; the table is complete when the block ends.
+    """Give what writes a table to an open file, which stays open, in the format of an ending.
 
-    Nothing is written before the first batch is.
-
-    - `file`: where the bytes go; it stays open.
-    - `ending`: one of `ENDINGS`, which says the format.
-
-    Examples
-    --------
-    >>> batch = pa.record_batch({"n": [1, 2]})
-    >>> file = io.BytesIO()
-    >>> with writer_for(file, ".jsonl") as writer:
-    ...     writer.write(batch)
-    >>> file.getvalue().splitlines()
-    [b'{"n": 1}', b'{"n": 2}']
+    Nothing is written before the first batch is; the table is complete when the block ends.
     """
     if ending == ".jsonl":
         yield _JsonLinesWriter(file)
@@ -57,16 +45,7 @@ def writer_for(file: BinaryIO, ending: str) -> Iterator[BatchWriter]:
 
 
 def check_columns(schema: pa.Schema, ending: str) -> None:
-    """Refuse columns that a format does not hold, before there are rows to lose.
-
-    Examples
-    --------
-    >>> check_columns(pa.schema([("meta", pa.struct([]))]), ".jsonl")
-    >>> check_columns(pa.schema([("meta", pa.struct([]))]), ".parquet")
-    Traceback (most recent call last):
-    ...
-    protorynet.errors.InputError: column 'meta' holds struct<>, which .parquet does not hold ...
-    """
+    """Refuse columns that a format does not hold, before there are rows to lose."""
     for field in schema:
         alone = pa.RecordBatch.from_arrays([pa.nulls(0, field.type)], schema=pa.schema([field]))
         try:

@@ -221,11 +221,6 @@ def balance_loss(distances: Tensor, temperature: float) -> Tensor:
     It is log K less the entropy of the mean over sentences of Softmax(−d² / temperature), the
     choice that the straight-through gradient sees. Without it a few prototypes take most of the
     sentences, and trajectories say little.
-
-    Examples
-    --------
-    >>> float(balance_loss(torch.tensor([[0.0, 9.0], [9.0, 0.0]]), temperature=0.1))
-    0.0
     """
     share = torch.softmax(-distances.square() / temperature, dim=-1).mean(dim=0)
     entropy: Tensor = torch.special.entr(share).sum()

@@ -107,13 +107,6 @@ def is_complete(sentence: str) -> bool:
 
     It begins and ends as a sentence does, and does not hang on the one before it. English needs
     a verb besides those of its subordinate clauses. Boilerplate passes, so that leaks stay visible.
-
-    Examples
-    --------
-    >>> is_complete("The room was clean."), is_complete("Das Zimmer war sauber.")
-    (True, True)
-    >>> is_complete("No more, no less."), is_complete("And, of course, someone does get shot.")
-    (False, False)
     """
     text = sentence.strip()
     first = text.lstrip(_OPENING_QUOTES)[:1]

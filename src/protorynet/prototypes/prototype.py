@@ -18,17 +18,11 @@ _COLUMNS = ("id", "name", "sentence", "row", "usage")
 class Member:
     """A real training sentence, or one typed by hand, that others are matched to.
 
-    Parameters
-    ----------
-    id
-        A stable number, never changed nor reused by an edit; unique among all members of a model.
-    sentence, row
-        The sentence as it stands in the training data, or as it was typed; and the position,
-        counted from 0, of the training document it comes from, None if it was typed.
-    usage
-        Share of the training sentences matched to it.
-    class_rate
-        Share of each class among the documents of these sentences, in the order of the classes.
+    - `id`: a stable number, never changed nor reused by an edit; unique among all members.
+    - `sentence`, `row`: as it stands in the training document at this position, counted from 0, or
+      as it was typed, with None.
+    - `usage`: share of the training sentences matched to it.
+    - `class_rate`: share of each class among their documents, in the order of the classes.
     """
 
     id: int
@@ -206,13 +200,6 @@ def sizes_to_try(live: int, most: int, least: int = 2) -> list[int]:
 
     Of `live` prototypes that are used at all, a delivered model may have `most`. Numbers below
     `least` are tried too, for the curve, unless it leaves no choice at all.
-
-    Examples
-    --------
-    >>> sizes_to_try(live=87, most=20)
-    [20, 15, 12, 9, 7, 5, 3, 2]
-    >>> sizes_to_try(live=87, most=20, least=20)
-    [20]
     """
     size = max(1, min(live, most))
     sizes = [size]
@@ -228,14 +215,6 @@ def choose_size(points: Sequence[PruningPoint], *, least: int, tolerance: float)
     """Return the fewest prototypes whose accuracy is within `tolerance` of the best.
 
     Fewer than `least` are chosen only where there are no more.
-
-    Examples
-    --------
-    >>> curve = [PruningPoint(20, 0.01, 0.95), PruningPoint(15, 0.02, 0.948)]
-    >>> choose_size(curve, least=15, tolerance=0.005)
-    15
-    >>> choose_size(curve, least=15, tolerance=0.0)
-    20
     """
     allowed = [point for point in points if point.n_prototypes >= least] or list(points[:1])
     best = max(point.accuracy for point in allowed)
