@@ -13,15 +13,11 @@ _MOST_STATES_IN_A_FILE = 1_000  # learning gives a few dozen at most
 
 @dataclass(frozen=True)
 class Pattern:
-    """A beginning after which the model nearly always gives the class.
-
-    `prototypes` are those of the first sentences; anything may follow. So many training documents
-    begin so (`support`), and such a share of these is given the class (`purity`).
-    """
+    """A beginning after which the model nearly always gives the class; anything may follow."""
 
     prototypes: tuple[int, ...]
-    support: int
-    purity: float
+    support: int  # training documents that begin so
+    purity: float  # share of these that is given the class
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet automaton --json` prints them."""
@@ -30,16 +26,12 @@ class Pattern:
 
 @dataclass(frozen=True)
 class State:
-    """One level of belief; states are numbered from 0 by rising belief.
-
-    `belief` is the model's mean running probability of the class here, or what the reader says
-    where no sentence leads here; `visits` counts training documents, before or after a sentence.
-    """
+    """One level of belief; states are numbered from 0 by rising belief."""
 
     number: int
-    belief: float
+    belief: float  # mean running probability here, or the reader's where no sentence leads
     accepting: bool
-    visits: int
+    visits: int  # of training documents, before or after a sentence
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet automaton --json` prints them."""

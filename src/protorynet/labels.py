@@ -80,7 +80,8 @@ class LabelCode:
         unseen = set()
         for document, labels in enumerate(given):
             for label in labels:
-                position = self._position(label)
+                # Whether a file says 1 or "1" depends on its format, and on its other labels.
+                position = self._positions.get(label, self._positions.get(str(label)))
                 if position is None:
                     unseen.add(str(label))
                 else:
@@ -91,14 +92,6 @@ class LabelCode:
                 f"the classes are {', '.join(map(repr, self.names[:10]))}."
             )
         return targets
-
-    def _position(self, label: Scalar) -> int | None:
-        """Return the position of a label; of another type than the classes, by its name.
-
-        Whether a file says 1 or "1" depends on its format, and on its other labels.
-        """
-        position = self._positions.get(label)
-        return self._positions.get(str(label)) if position is None else position
 
     @cached_property
     def _positions(self) -> dict[Scalar, int]:

@@ -175,11 +175,8 @@ def _identity(model: Path, files: list[Path]) -> dict[str, Any]:
     from protorynet import __version__
     from protorynet.inference import hash_model
 
-    inputs = []
-    for path in files:
-        status = path.stat()
-        inputs.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
-    return {"protorynet": __version__, "model": hash_model(model), "inputs": inputs}
+    read = [[str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns] for p in files]
+    return {"protorynet": __version__, "model": hash_model(model), "inputs": read}
 
 
 def _write(

@@ -58,15 +58,11 @@ def open_stream(
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some documents that follow each other in a stream of tables.
-
-    `rows` counts from 0 through all tables; the chunk stands for the rows from `first` to `stop`,
-    those left out included.
-    """
+    """Some documents that follow each other in a stream of tables."""
 
     batch: pa.RecordBatch
-    rows: NDArray[np.int64]
-    first: int
+    rows: NDArray[np.int64]  # counted from 0 through all tables
+    first: int  # it stands for the rows from here to `stop`, those left out included
     stop: int
 
 

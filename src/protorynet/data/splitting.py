@@ -235,11 +235,9 @@ def sequence_sentences(lengths: NDArray[np.int64]) -> Sentences:
 
 
 def _sentencex_spans(document: str) -> list[tuple[int, int]]:
-    """Return start and end of every sentence, found by the rules of `sentencex`.
-
-    A piece without a word or a symbol, such as ``).``, joins the sentence before it on its line
-    and is dropped where there is none, unless the document holds nothing else.
-    """
+    """Return start and end of every sentence, found by the rules of `sentencex`."""
+    # A piece without a word or a symbol, such as ").", joins the sentence before it on its line
+    # and is dropped where there is none, unless the document holds nothing else.
     return _spans(document, _is_meaningful) or _spans(document, _is_visible)
 
 

@@ -23,17 +23,13 @@ _SAME_SENTENCE = 0.98  # similarity from which a sentence is its prototype
 
 @dataclass(frozen=True)
 class LabelledDocuments:
-    """Documents of one split, those without a sentence included, prepared for a model.
-
-    `rows` is where each text stands in its table, counted from 0; `targets` are the
-    one-hot or multi-hot labels of each text.
-    """
+    """Documents of one split, those without a sentence included, prepared for a model."""
 
     texts: Sequence[str]
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64]  # where each stands in its table, counted from 0
     sentences: Sentences
     embeddings: Embeddings
-    targets: NDArray[np.float32]
+    targets: NDArray[np.float32]  # one-hot or multi-hot
 
 
 @dataclass(frozen=True)

@@ -47,19 +47,15 @@ class WordEffect:
 
 @dataclass(frozen=True)
 class Rationale:
-    """Why the model finds a sentence like a prototype, word by word, in reading order.
-
-    The prototype's sentence is that of the member compared; the headline is what the prototype is
-    called.
-    """
+    """Why the model finds a sentence like a prototype, word by word, in reading order."""
 
     sentence: str
     prototype: int
-    prototype_sentence: str
+    prototype_sentence: str  # that of the member compared
     similarity: float
     words: tuple[WordEffect, ...]
     prototype_words: tuple[WordEffect, ...]
-    headline: str = ""
+    headline: str = ""  # what the prototype is called
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -97,15 +97,11 @@ def _draw_judged(random: np.random.Generator, count: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class PretrainedSpace:
-    """A sample of sentences beside the members' sentences, as the encoder was before training.
+    """A sample of sentences beside the members' sentences, as the encoder was before training."""
 
-    `cosines` are those of each sampled sentence, whose positions rise, with each member. Vectors
-    are centred on the mean of the training sentences; `members` are of length one.
-    """
-
-    sampled: NDArray[np.int64]
-    cosines: NDArray[np.float32]
-    members: NDArray[np.float32]
+    sampled: NDArray[np.int64]  # positions, rising
+    cosines: NDArray[np.float32]  # of each of these with each member
+    members: NDArray[np.float32]  # centred on the mean of the training sentences, of length one
 
 
 def compare_before_training(

@@ -91,15 +91,12 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A sentence matched to a prototype, the rows of its documents, ascending, and the member.
-
-    `member` is the position of the one that it is like among the members of all prototypes.
-    """
+    """A sentence matched to a prototype."""
 
     text: str
     similarity: float
-    rows: tuple[int, ...]
-    member: int
+    rows: tuple[int, ...]  # of its documents, ascending
+    member: int  # position of the one it is like among the members of all prototypes
 
 
 @dataclass(frozen=True)

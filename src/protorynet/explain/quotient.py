@@ -151,15 +151,12 @@ class Walk:
 
 @dataclass(frozen=True)
 class Beliefs:
-    """The reader's states for one class, as it reads prototype ids alone.
-
-    `memory` is the LSTM's, (states, 2 × layers, hidden), `outlook` the probability of the class
-    now and after one more sentence of each probed prototype, (states, 1 + probes).
-    """
+    """The reader's states for one class, as it reads prototype ids alone."""
 
     label: int
-    memory: torch.Tensor
-    outlook: NDArray[np.float32]
+    memory: torch.Tensor  # the LSTM's, (states, 2 × layers, hidden)
+    # Probability of the class now and after one more sentence of each probed prototype.
+    outlook: NDArray[np.float32]  # (states, 1 + probes)
 
 
 class BeliefReader:

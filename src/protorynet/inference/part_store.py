@@ -182,7 +182,8 @@ class PartStore:
                 if _UNFINISHED.fullmatch(name):
                     self._files.delete(name)
         else:
-            if self._target is None and self._is_foreign(known):
+            # An address that holds what no run of ours left.
+            if self._target is None and known is None and self._files.names(all_kinds=True):
                 raise InputError(
                     f"{hide_keys(str(self.output))} holds files or folders already; choose another "
                     "place, or remove them."
@@ -284,10 +285,6 @@ class PartStore:
             return None
         is_run = isinstance(known, dict) and isinstance(known.get("identity"), dict)
         return known if is_run else None
-
-    def _is_foreign(self, known: dict[str, Any] | None) -> bool:
-        """Say whether an address holds what no run of ours left."""
-        return known is None and bool(self._files.names(all_kinds=True))
 
     def _join(self, parts: Sequence[Part]) -> None:
         assert self._target is not None  # only a file on this machine is joined

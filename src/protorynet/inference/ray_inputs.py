@@ -161,8 +161,9 @@ def _files_at(given: str) -> list[str]:
         infos = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
     except (pa.ArrowException, OSError) as error:
         raise TableError(hide_keys(f"{given} cannot be reached: {one_line(error)}")) from None
-    names = sorted(info.base_name for info in infos if info.is_file and _is_visible(info.base_name))
-    matching = [name for name in names if fnmatchcase(name, pattern) and _is_parquet(name)]
+    names = sorted(info.base_name for info in infos if info.is_file)
+    visible = [name for name in names if not name.startswith(("_", "."))]
+    matching = [name for name in visible if fnmatchcase(name, pattern) and _is_parquet(name)]
     if not matching:
         raise TableError(f"there is no Parquet file at {hide_keys(given)}; check the address.")
     return [f"{folder.rstrip('/')}/{quote(name)}{options}" for name in matching]
@@ -170,7 +171,3 @@ def _files_at(given: str) -> list[str]:
 
 def _is_parquet(name: str) -> bool:
     return name.lower().endswith(".parquet")
-
-
-def _is_visible(name: str) -> bool:
-    return not name.startswith(("_", "."))

@@ -81,7 +81,9 @@ class _DelimitedWriter:
     def write(self, batch: pa.RecordBatch) -> None:
         # By way of memory, because Arrow would make other errors of those that the file raises.
         content = io.BytesIO()
-        pyarrow.csv.write_csv(_flat(batch), content, self._options)
+        columns = [_flatten(column) for column in batch.columns]
+        flat = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+        pyarrow.csv.write_csv(flat, content, self._options)
         self._options.include_header = False
         self._file.write(content.getvalue())
 
@@ -111,12 +113,6 @@ class _ParquetWriter:
             self._writer = pq.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
         self._waiting = []
-
-
-def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [_flatten(c) for c in batch.columns], names=batch.schema.names
-    )
 
 
 def _flatten(column: pa.Array) -> pa.Array:

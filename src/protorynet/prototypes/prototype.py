@@ -36,24 +36,14 @@ class Member:
 class Prototype:
     """A family of real sentences of one kind and one tone; in the paper, a single sentence.
 
-    Parameters
-    ----------
-    id
-        A stable number, never changed nor reused by an edit; it is no position.
-    sentence, row
-        The headline: the sentence of its most typical member, and that member's row.
-    usage
-        Share of the training sentences matched to one of its members.
-    scores
-        The model's probability of each class for this prototype read alone.
-    class_rate
-        Share of each class among the documents of the sentences matched to it.
-    name
-        What a person calls it; only shown, never computed with.
-    words
-        Words that are far more common in its sentences than in others.
-    members
-        Its members, the most used first; where none are given, the sentence alone.
+    - `id`: a stable number, never changed nor reused by an edit; it is no position.
+    - `sentence`, `row`: the headline: the sentence of its most typical member, and that one's row.
+    - `usage`: share of the training sentences matched to one of its members.
+    - `scores`: the model's probability of each class for this prototype read alone.
+    - `class_rate`: share of each class among the documents of the sentences matched to it.
+    - `name`: what a person calls it; only shown, never computed with.
+    - `words`: words that are far more common in its sentences than in others.
+    - `members`: the most used first; where none are given, the sentence alone.
 
     Examples
     --------
