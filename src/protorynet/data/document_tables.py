@@ -38,14 +38,10 @@ _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})?(\.[0-9]{0,30})?([eE][+-]?[0-9]
 
 @dataclass(frozen=True)
 class Table:
-    """Documents with their labels.
+    """Documents, none of them blank, with their positions in the source, and their labels.
 
-    - `texts`, `rows`: the documents, none of them blank, and their positions in the source, counted
-      from 0.
-    - `labels`: one label per document; a tuple holds the labels of a multi-label document. None
-      where the table was read without labels.
-    - `text_column`, `label_column`, `notes`: the columns they come from, and plain sentences for
-      the user: columns guessed, split used, rows skipped.
+    A tuple holds the labels of a multi-label document; there are none where the table was read
+    without. `notes` tells the user in plain sentences what was guessed, used and skipped.
     """
 
     texts: tuple[str, ...]

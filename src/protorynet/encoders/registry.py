@@ -94,14 +94,10 @@ def load_encoder(
 
 @dataclass(frozen=True)
 class ListedEncoder:
-    """An encoder that `load_encoder` finds on this machine by name.
+    """An encoder that `load_encoder` finds on this machine by name, with its speed as measured now.
 
-    - `name`, `dimension`, `window`: the name; components of a vector; most tokens read of a
-      sentence.
-    - `sentences_per_second`, `relative`: as measured now, and the same as a multiple of its float32
-      form's.
-    - `bytes_on_disk`, `licence`: size of its weights; their licence, where the folder states one.
-    - `remedy`: what to do before it can be used, where it cannot; the figures are then None.
+    `relative` is a multiple of its float32 form's speed. Where it cannot be used, `remedy` says
+    what to do before, and the figures are None.
     """
 
     name: str

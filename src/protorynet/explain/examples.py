@@ -43,21 +43,13 @@ class Example:
 
 @dataclass(frozen=True)
 class Mistake(Example):
-    """A document with a wrong prediction.
+    """A document with a wrong prediction."""
 
-    - `row`, `truth`, `explanation`: as for `Example`.
-    - `wrong_class`, `given`, `certainty`: the class that the model is most wrong about, whether it
-      gives it, and should not (else it should, and does not), and the probability with which it is
-      wrong about it.
-    - `blamed`, `blamed_effect`: position, among the sentences, of the one that pushed most towards
-      the mistake, and by how much that certainty falls without it.
-    """
-
-    wrong_class: str
-    given: bool
-    certainty: float
-    blamed: int
-    blamed_effect: float
+    wrong_class: str  # that the model is most wrong about
+    given: bool  # whether it gives it, and should not; else it should, and does not
+    certainty: float  # the probability with which it is wrong about it
+    blamed: int  # position of the sentence that pushed most towards the mistake
+    blamed_effect: float  # by how much the certainty falls without it
 
     @property
     def sentence(self) -> SentenceExplanation:
@@ -67,22 +59,14 @@ class Mistake(Example):
 
 @dataclass(frozen=True)
 class Misled:
-    """Documents that are given the wrong class, and for the same reason.
+    """Documents that are given the wrong class, and for the same reason."""
 
-    - `label`, `pattern`, `followed`: the class given, the beginning that decides for it, None where
-      none alone does, and whether the automaton gives the class, too; else it cannot tell why the
-      model does.
-    - `n_given`, `truths`, `rows`: how many documents are given the class for this reason, correctly
-      or not; the true labels of the mistakes with how many have each, most frequent first; and
-      where the mistakes stand in their table, the surest ones first.
-    """
-
-    label: str
-    pattern: Pattern | None
-    followed: bool
-    n_given: int
-    truths: tuple[tuple[str, int], ...]
-    rows: tuple[int, ...]
+    label: str  # the class given
+    pattern: Pattern | None  # the beginning that decides for it, if one alone does
+    followed: bool  # whether the automaton gives it too; else it cannot tell why the model does
+    n_given: int  # documents that are given it for this reason, correctly or not
+    truths: tuple[tuple[str, int], ...]  # true labels of the mistakes, most frequent first
+    rows: tuple[int, ...]  # of the mistakes in their table, the surest ones first
 
     @property
     def n_wrong(self) -> int:

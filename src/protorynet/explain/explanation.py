@@ -128,20 +128,13 @@ def _plain_words(pair: Rationale | SentenceExplanation) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DecidingPattern:
-    """The beginning of a document after which the model nearly always gives its class.
-
-    - `label`, `prototypes`, `sentences`: the class; ids and sentences of the prototypes of the
-      first sentences, after which anything may follow. A prototype that has a name is shown by
-      both.
-    - `support`, `purity`: how many of the training documents looked at begin so, and to which share
-      of these the model gives the class.
-    """
+    """The beginning of a document after which the model nearly always gives its class."""
 
     label: str
-    prototypes: tuple[int, ...]
-    sentences: tuple[str, ...]
-    support: int
-    purity: float
+    prototypes: tuple[int, ...]  # of the first sentences, after which anything may follow
+    sentences: tuple[str, ...]  # their captions
+    support: int  # training documents looked at that begin so
+    purity: float  # share of these that the model gives the class
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet explain --json` prints them."""
@@ -151,22 +144,14 @@ class DecidingPattern:
 
 @dataclass(frozen=True)
 class AutomatonReading:
-    """How the automaton of the most probable class reads a document.
-
-    - `label`, `states`: the class, and the numbers of the states: the start, and one after each
-      sentence.
-    - `accepts`, `agrees`, `fidelity`: whether it gives the class, whether it decides as the model
-      does (if not, it explains nothing of this document), and the share of the held-out documents
-      on which the two agree.
-    - `pattern`: the pattern that decides; None where no pattern matches, or the two do not agree.
-    """
+    """How the automaton of the most probable class reads a document."""
 
     label: str
-    states: tuple[int, ...]
-    accepts: bool
-    agrees: bool
-    fidelity: float
-    pattern: DecidingPattern | None
+    states: tuple[int, ...]  # numbers: the start, and one after each sentence
+    accepts: bool  # whether it gives the class
+    agrees: bool  # with the model; if not, it explains nothing of this document
+    fidelity: float  # share of the held-out documents on which the two agree
+    pattern: DecidingPattern | None  # that decides, if one matches and the two agree
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet explain --json` prints them, without the pattern."""
