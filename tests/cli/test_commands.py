@@ -141,15 +141,6 @@ def test_explain_shows_every_sentence_and_the_verdict(run, trained, monkeypatch)
         assert run("explain", trained, *arguments).out == shown
 
 
-def test_explain_json_has_the_promised_shape(run, trained):
-    given = json.loads(run("explain", trained, TEXT, "--json").out)
-    assert set(given["probabilities"]) == {"negative", "positive"}
-    first = given["sentences"][0]
-    promised = {"text", "start", "end", "prototype", "prototype_sentence", "similarity"}
-    assert promised | {"scores", "running", "effect"} <= set(first)
-    assert TEXT[first["start"] : first["end"]] == first["text"]
-
-
 def test_explain_takes_a_table(run, trained, table):
     ended = run("explain", trained, "--input", table)
     assert ended.out.count("Verdict: ") == 10

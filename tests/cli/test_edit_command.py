@@ -81,17 +81,6 @@ def test_every_edit_at_once_with_retraining(run, model, table):
     assert "has not been retrained" not in ended.out
 
 
-def test_the_edited_model_explains_with_the_new_sentence(run, model):
-    number = ids(model)[0]
-    ended = run("edit", model, "--add", number, _NEW)
-    assert "The reader has not been retrained" in ended.out
-    assert "--retrain DATA" in ended.out
-    assert "usage and class rates are those from before" in ended.out
-    (step,) = json.loads(run("explain", model, _NEW, "--json").out)["sentences"]
-    assert (step["prototype"], step["prototype_sentence"]) == (number, _NEW)
-    assert step["similarity"] == pytest.approx(1.0, abs=1e-4)
-
-
 def test_json_is_one_object_with_the_accuracies(run, model, table):
     number = ids(model)[0]
     ended = run("edit", model, "--drop", number, "--retrain", table, "--split", "train", "--json")
