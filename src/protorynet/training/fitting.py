@@ -133,14 +133,9 @@ def fit_model(
             f"the device {device!r} has too little memory; lower the setting {batch} (now "
             f"{getattr(settings, batch)}), or train elsewhere with device='cpu'."
         ) from None
-    adapter: Adapter | Evidence | None = None
-    if isinstance(trained.source, AdaptedSource):
-        adapter = trained.source.adapter
-    elif isinstance(trained.source, EvidenceSource):
-        adapter = trained.source.evidence.eval().requires_grad_(False)
     model = Model(
         centring=prepared.centring,
-        adapter=adapter,
+        adapter=_find_adapter(trained.source),
         network=trained.network.eval().requires_grad_(False),
         prototypes=_describe_prototypes(trained, texts, documents, run.train, labels),
         labels=labels,
@@ -162,6 +157,13 @@ def fit_model(
         familiar=trained.familiar,
     )
     return read_back(model, trained.source, run.train, run.validation)
+
+
+def _find_adapter(source: SentenceSource) -> Adapter | Evidence | None:
+    """Return what bends embeddings in the space that sentences are matched in."""
+    if isinstance(source, EvidenceSource):
+        return source.evidence.eval().requires_grad_(False)
+    return source.adapter if isinstance(source, AdaptedSource) else None
 
 
 def prepare(
