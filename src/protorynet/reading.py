@@ -48,6 +48,8 @@ class Reading:
     dense
         The similarities to all prototypes, (sentences, K), where the reader sees them all (the
         ablation `selection="dense"`); None where it sees the active one only.
+    ids_only
+        Whether the reader sees nothing but which prototype is active, whatever its similarity.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class Reading:
     dense: NDArray[np.float32] | None = None
     members: NDArray[np.int64] = field(default_factory=_no_documents)
     runner_up_members: NDArray[np.int64] = field(default_factory=_no_documents)
+    ids_only: bool = False
 
     def __post_init__(self) -> None:
         if len(self.members) != len(self.prototypes):
@@ -78,6 +81,11 @@ class Reading:
     def offsets(self) -> NDArray[np.int64]:
         """Where each document starts among the sentences; one more than there are documents."""
         return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+    @property
+    def entries(self) -> NDArray[np.float32]:
+        """What the reader sees of each sentence, at the place of its prototype."""
+        return np.ones_like(self.similarities) if self.ids_only else self.similarities
 
     @property
     def filled(self) -> NDArray[np.bool_]:
@@ -97,6 +105,7 @@ class Reading:
             dense=None if self.dense is None else self.dense[sentences],
             members=self.members[sentences],
             runner_up_members=self.runner_up_members[sentences],
+            ids_only=self.ids_only,
         )
 
     def part(self, chosen: NDArray[np.bool_]) -> Reading:
@@ -114,7 +123,11 @@ class Reading:
         names += ["members", "runner_up_members"]
         joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         dense = [part.dense for part in parts if part.dense is not None]
-        return cls(**joined, dense=np.concatenate(dense) if dense else None)
+        return cls(
+            **joined,
+            dense=np.concatenate(dense) if dense else None,
+            ids_only=any(part.ids_only for part in parts),
+        )
 
     def shuffle(self, seed: int) -> Reading:
         """Return the same documents, not read, with the sentences of each in random order."""
@@ -144,15 +157,10 @@ class Reading:
         counts = np.bincount(document[self.similarities < familiar], minlength=len(self.lengths))
         return np.asarray(counts / self.lengths)
 
-    def with_full_similarity(self) -> Reading:
-        """Return the trajectories, not read, with every similarity 1: the prototype ids alone."""
-        ones = np.ones_like(self.similarities)
-        return replace(
-            self.take(np.arange(len(ones)), self.lengths),
-            similarities=ones,
-            runner_up_similarities=ones,
-            dense=None,
-        )
+    def with_ids_only(self) -> Reading:
+        """Return the trajectories, not read, of which the reader is to see the ids alone."""
+        same = self.take(np.arange(len(self.prototypes)), self.lengths)
+        return replace(same, dense=None, ids_only=True)
 
     def paths(self, ids: Sequence[Any] | NDArray[Any]) -> list[NDArray[Any]]:
         """Return the ids of the prototypes of each document, given those of all prototypes."""

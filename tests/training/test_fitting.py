@@ -196,7 +196,7 @@ def test_the_training_record_tells_how_the_model_came_to_be(fitted, reviews, enc
     assert {"protorynet", "torch"} <= set(record.versions)
 
 
-@pytest.mark.parametrize("selection", ["straight_through", "paper", "dense"])
+@pytest.mark.parametrize("selection", ["one_hot", "straight_through", "paper", "dense"])
 def test_predictions_are_what_the_network_computes_in_training(selection, encoder, single, reviews):
     clf = make(encoder, single.replace(selection=selection)).fit(reviews.texts, reviews.labels)
     network, lengths = clf.model_.network, torch.from_numpy(clf.read(reviews.texts).lengths)

@@ -199,7 +199,7 @@ def evaluate_model(
     space, has_families = None, len(model.prototypes.members) > len(model.prototypes)
     # A text in place of a figure says why there is none.
     found: dict[str, float | str] = {}
-    found["ids_only_accuracy"] = _agreement(model, reading.with_full_similarity(), truth)
+    found["ids_only_accuracy"] = _agreement(model, reading.with_ids_only(), truth)
     if encode is not None:
         shown = encode([member.sentence for member in model.prototypes.members])
         space = compare_before_training(

@@ -344,9 +344,9 @@ class _ReaderGraph(nn.Module):
             steps = similarity(distances, self.settings.psi_squared).float()[index]
         else:
             shape = (*index.shape, self.n_prototypes)
-            steps = similarities.new_zeros(shape).scatter(
-                -1, self.families[matched[..., :1]], similarities[..., :1]
-            )
+            seen = similarities[..., :1]
+            entries = torch.ones_like(seen) if self.settings.selection == "one_hot" else seen
+            steps = seen.new_zeros(shape).scatter(-1, self.families[matched[..., :1]], entries)
         running = probabilities(self.reader(steps), self.task)
         inside = torch.arange(index.shape[1])[None] < lengths[:, None]
         outputs = [

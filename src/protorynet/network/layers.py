@@ -180,7 +180,8 @@ def select(
 
     ``"paper"`` multiplies it by Softmax(γ·s), which is almost one-hot; its gradient reaches the
     chosen similarity but not the choice. ``"straight_through"`` is one-hot exactly and lets the
-    gradient of Softmax(−d² / temperature) decide the choice. ``"dense"`` changes nothing.
+    gradient of Softmax(−d² / temperature) decide the choice; ``"one_hot"`` is the same with 1 in
+    place of the similarity. ``"dense"`` changes nothing.
 
     Examples
     --------
@@ -195,7 +196,8 @@ def select(
     chosen = active_prototype(distances)
     hard = functional.one_hot(chosen, distances.shape[-1]).to(similarities.dtype)
     soft = torch.softmax(-distances.square() / temperature, dim=-1)
-    return (hard + soft - soft.detach()) * similarities
+    chosen_only = hard + soft - soft.detach()
+    return chosen_only if selection == "one_hot" else chosen_only * similarities
 
 
 class Reader(nn.Module):
