@@ -6,7 +6,7 @@ import hashlib
 import importlib.metadata
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ from protorynet.settings import Settings
 from protorynet.training.algorithm import Trained, match_corpus, train_protorynet
 from protorynet.training.batches import Corpus
 from protorynet.training.epochs import Checkpoint, Run, clear_checkpoint
-from protorynet.training.families import train_families
+from protorynet.training.families import UNFAMILIAR_SHARE, train_families
 from protorynet.training.sources import (
     AdaptedSource,
     EvidenceSource,
@@ -58,6 +58,7 @@ __all__ = [
 
 _RECORDED_PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
 _FEWEST_DOCUMENTS = 4
+_ROUNDING = 1.0001  # so that the vector of the same sentence is as far elsewhere
 _VECTORS_PER_BLOCK = 16_384  # centred at once, for all of them may fill half of the memory
 # An automaton of a few states learns nothing from more.
 _MOST_READ_DOCUMENTS, _MOST_READ_SENTENCES = 5_000, 100_000
@@ -193,7 +194,25 @@ def fit_model(
         ),
         familiar=trained.familiar,
     )
+    if model.familiar:
+        model = replace(model, reach=_find_reach(model, prepared, embeddings, tunable))
     return read_back(model, trained.source, run.train, run.validation)
+
+
+def _find_reach(
+    model: Model, prepared: Prepared, embeddings: Embeddings, tuned: TransformerEncoder | None
+) -> float:
+    """Return the distance from the mean that nearly all sentences held out stay within.
+
+    An encoder that was trained is asked again, for its vectors are others now.
+    """
+    distinct, of = np.unique(prepared.validation.index.cpu().numpy(), return_inverse=True)
+    if tuned is None:
+        vectors = embeddings.vectors[distinct]
+    else:
+        vectors = tuned.encode([prepared.texts[number] for number in distinct.tolist()])
+    reach = np.quantile(model.distances(vectors).numpy()[of], 1 - UNFAMILIAR_SHARE)
+    return float(reach * _ROUNDING)
 
 
 def prepare(
