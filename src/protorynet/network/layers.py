@@ -166,12 +166,15 @@ def pairwise_distance(a: Tensor, b: Tensor, metric: Distance = "euclidean") -> T
 def find_unfamiliar(
     similarities: Tensor, distances: Tensor, familiar: float, reach: float
 ) -> Tensor:
-    """Say which sentences are unfamiliar: like no member, or too far from the mean.
+    """Say which sentences are unfamiliar: like no member, or far from the mean.
 
-    Where `familiar` and `reach` are 0, they are not known, and nothing is unfamiliar by them.
+    Far from the mean are a few members too, so that a sentence very like a member (at half the
+    distance of `familiar`) is familiar all the same. A limit of 0 is not known, and keeps nothing.
     """
     strange = similarities < familiar
-    return strange | (distances > reach) if reach else strange
+    if reach:
+        strange = strange | ((distances > reach) & (similarities.square() < familiar))
+    return strange
 
 
 def similarity(distance: Tensor, psi_squared: float) -> Tensor:

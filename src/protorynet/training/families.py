@@ -43,7 +43,7 @@ from protorynet.training.epochs import Run, Score, adam, derive_seed, learn
 from protorynet.training.parallel import agree, agree_on_all
 from protorynet.training.sources import EvidenceSource, FixedSource, SentenceSource
 
-__all__ = ["UNFAMILIAR_SHARE", "count_families", "fit_reader", "train_families"]
+__all__ = ["count_families", "fit_reader", "train_families"]
 
 # Parts of the documents that are read by a network that did not learn from them.
 _FOLDS, _FULL_FOLDS = 3, 2
@@ -66,7 +66,7 @@ _TONE_IN_FAMILY, _TONE_OF_MATCH = 0.08, 0.07  # most deviation of the probabilit
 _READER_EPOCHS, _READER_STEPS, _READER_RATE = 8, 100, 3e-3
 _SENTENCES_LEFT_OUT = 0.5  # most of a document's, so that the reader does not count on any
 _AVERAGED_STEPS = 200
-UNFAMILIAR_SHARE = 0.01  # of the sentences of held-out documents, by each of two measures
+_UNFAMILIAR_SHARE = 0.005  # of the sentences of held-out documents; by distance, more are
 
 
 class EvidenceSum(nn.Module):
@@ -160,7 +160,7 @@ def train_families(run: Run) -> Trained:
         matched=fair.prototypes,
         member_usage=use / use.sum(),
         member_rate=rates,
-        familiar=float(np.quantile(held_out.similarities, UNFAMILIAR_SHARE)),
+        familiar=float(np.quantile(held_out.similarities, _UNFAMILIAR_SHARE)),
     )
 
 
@@ -324,7 +324,7 @@ def _weights(run: Run) -> tuple[float, ...]:
 
 
 def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, tuple[int, ...]]:
-    """Return the members that stay, family by family, the most used first, and how many each has.
+    """Return the members that stay, family by family, and how many each has.
 
     Families are clusters of sentences by what they say and what they tell of the label; the
     weight of the latter is the least that gives every family one tone. They do not depend on the
@@ -360,9 +360,8 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
         if not bool(dead.any()):
             break
         members, family = members[~dead], family[~dead]
-    by_use = np.lexsort((-use.cpu().numpy(), family.cpu().numpy()))
     sizes = torch.bincount(agree_on_all(family))
-    members = agree_on_all(members[torch.from_numpy(by_use).to(members.device)])
+    members = agree_on_all(members[family.argsort(stable=True)])
     return members, tuple(sizes[sizes > 0].tolist())
 
 
