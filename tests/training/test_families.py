@@ -87,10 +87,8 @@ def test_what_lies_far_out_is_unfamiliar_unless_very_like_a_member(clf, encoder,
 
 
 def test_the_first_member_is_most_like_the_sentences_of_its_prototype(clf, encoder, reviews):
-    found, (_, embeddings) = (
-        clf.read(reviews.texts).prototypes,
-        clf.predictor.prepare(reviews.texts),
-    )
+    found = clf.read(reviews.texts).prototypes
+    embeddings = clf.predictor.prepare(reviews.texts)[1]
     mean = clf.model_.centring.mean.numpy()
     base = embeddings.vectors[embeddings.index] - mean
     base /= np.linalg.norm(base, axis=1, keepdims=True)
