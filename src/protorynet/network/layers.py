@@ -60,7 +60,7 @@ class Centring(nn.Module):
 
     def distance(self, raw: Tensor) -> Tensor:
         """Return how far vectors of the encoder (n, d) lie from the mean, (n,)."""
-        return torch.linalg.vector_norm(raw - self.mean, dim=-1)
+        return (raw - self.mean).square().sum(dim=-1).sqrt()
 
 
 class Adapter(nn.Module):

@@ -371,7 +371,8 @@ def _in_typical_order(trained: Trained, texts: Sequence[str], train: Corpus) -> 
     base, network = trained.source.base, trained.network
     middles = base.new_zeros(network.n_prototypes, base.shape[1])
     groups = torch.from_numpy(matched).to(base.device)
-    for block in torch.arange(len(groups), device=base.device).split(_VECTORS_PER_BLOCK):
+    every = torch.arange(len(groups), device=base.device)
+    for block in torch.split(every, _VECTORS_PER_BLOCK):
         middles.index_add_(0, groups[block], base[train.index[block]])
     vectors = base[torch.from_numpy(trained.index).to(base.device)]
     likeness = nn.functional.cosine_similarity(vectors, middles[network.families])
