@@ -133,6 +133,7 @@ def test_full_training_is_exact_repeatable_and_leaves_the_users_encoder_alone(
     assert all(torch.equal(before[name], now) for name, now in mine.network.state_dict().items())
     sentence = ["The room was clean."]
     assert not np.allclose(clf.encoder_.encode(sentence), mine.encode(sentence))
+    assert clf.read(reviews.texts).unfamiliar.mean() < 0.1
 
 
 def test_several_labels_at_once_are_learned(reviews, encoder, quick):
