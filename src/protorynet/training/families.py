@@ -69,7 +69,7 @@ _TONE_IN_FAMILY, _TONE_OF_MATCH = 0.08, 0.065  # most deviation of the probabili
 _READER_EPOCHS, _READER_STEPS, _READER_RATE = 8, 100, 3e-3
 _SENTENCES_LEFT_OUT = 0.5  # most of a document's, so that the reader does not count on any
 _AVERAGED_STEPS = 200
-_UNFAMILIAR_SHARE = 0.01  # of the sentences of held-out documents
+_UNFAMILIAR_SHARE = 0.005  # of the sentences of held-out documents; by distance, more are
 
 
 class EvidenceSum(nn.Module):
@@ -317,7 +317,7 @@ def _weights(run: Run) -> tuple[float, ...]:
 
 
 def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, tuple[int, ...]]:
-    """Return the members that stay, family by family, the most used first, and how many each has.
+    """Return the members that stay, family by family, and how many each has.
 
     Families are clusters of sentences by what they say and what they tell of the label; the
     weight of the latter is the least that gives every family one tone. They do not depend on the
@@ -338,30 +338,28 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
         deepest.append(inside[order[:kept]])
     chosen = torch.cat(deepest).sort().values
     members, family = members[chosen], family[chosen]
-    use = _count_matches(members, learned, run)
-    members, family, use = (values[use > 0] for values in (members, family, use))
-    by_use = np.lexsort((-use.cpu().numpy(), family.cpu().numpy()))
+    used = _find_used(members, learned, run)
+    members, family = members[used], family[used]
     sizes = torch.bincount(agree_on_all(family))
-    members = agree_on_all(members[torch.from_numpy(by_use).to(members.device)])
+    members = agree_on_all(members[family.argsort(stable=True)])
     return members, tuple(sizes[sizes > 0].tolist())
 
 
-def _count_matches(members: Tensor, learned: Learned, run: Run) -> Tensor:
-    """Count the training sentences of each member; none where they are too few to keep it."""
+def _find_used(members: Tensor, learned: Learned, run: Run) -> Tensor:
+    """Return the positions of the members that enough training sentences are matched to."""
     index, vectors = run.train.index, learned.source.embed_all(members)
     fewest = min(_FEWEST_MATCHES, len(index) // (10 * len(members)) + 1)
-    alive = torch.arange(len(members), device=index.device)
+    used = torch.arange(len(members), device=index.device)
     matched = torch.full_like(index, -1)
     while True:
-        homeless = torch.nonzero(~torch.isin(matched, alive)).squeeze(1)
+        homeless = torch.nonzero(~torch.isin(matched, used)).squeeze(1)
         for block in torch.split(homeless, _SENTENCES_PER_BLOCK):
             points = learned.fair_vectors(index, block)
-            matched[block] = alive[_nearest(points, vectors[alive], run.settings.distance)]
-        use = torch.bincount(matched, minlength=len(members))
-        kept = torch.nonzero(use >= fewest).squeeze(1)
-        if len(kept) == len(alive):
-            return use
-        alive = kept
+            matched[block] = used[_nearest(points, vectors[used], run.settings.distance)]
+        counts = torch.bincount(matched, minlength=len(members))[used]
+        if bool((counts >= fewest).all()):
+            return used
+        used = used[counts >= fewest]
 
 
 def _find_middles(learned: Learned, run: Run, n_members: int) -> tuple[Tensor, Tensor]:
