@@ -19,7 +19,7 @@ _NUMBERS = [*_WHOLE, *_REAL]
 
 
 # What prototypes of several members need.
-_FAMILIES = {"exact": True, "selection": "straight_through"}
+_FAMILIES = {"exact": True, "selection": "one_hot"}
 
 
 def _values(name: str) -> st.SearchStrategy[Any]:

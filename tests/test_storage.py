@@ -132,7 +132,7 @@ def test_a_loaded_model_knows_predicts_and_explains_the_same(clf, saved, encoder
     assert loaded.predict(texts).tolist() == clf.predict(texts).tolist()
     assert loaded.explain(texts) == clf.explain(texts)
     assert max(loaded.model_.network.sizes) > 1
-    facts = "prototypes labels encoder splitter settings training automata familiar"
+    facts = "prototypes labels encoder splitter settings training automata familiar reach"
     for name in facts.split():
         assert getattr(loaded.model_, name) == getattr(clf.model_, name)
     assert [automaton.label for automaton in loaded.model_.automata] == ["bad", "good"]

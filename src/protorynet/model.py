@@ -20,6 +20,7 @@ from protorynet.network import (
     Centring,
     Evidence,
     ProtoryNetwork,
+    find_unfamiliar,
     match_sentences,
     read_matches,
 )
@@ -89,8 +90,10 @@ class Model:
 
     Centring, adapter and network lead from the encoder's vectors to probabilities; prototypes and
     automata stand in the order of the network's inputs and outputs. There are no automata where an
-    edit made them stale, and in models from before they were kept. A sentence is `familiar` from
-    this similarity to a member on; nearly all of held-out documents are. 0: it is not known.
+    edit made them stale, and in models from before they were kept. A sentence is familiar from
+    the similarity `familiar` to a member on, within the distance `reach` of the encoder's vector
+    from the mean; nearly all of held-out documents are. Another language or subject lies farther
+    out, though scaled to unit length it may be near some member. 0 where they are not known.
     """
 
     centring: Centring
@@ -105,6 +108,7 @@ class Model:
     edits: EditLog = field(default_factory=EditLog)
     automata: tuple[Automaton, ...] = ()
     familiar: float = 0.0
+    reach: float = 0.0
 
     @property
     def device(self) -> torch.device:
@@ -130,10 +134,20 @@ class Model:
         return embedded
 
     def match(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
-        """Match every sentence to its prototype."""
+        """Match every sentence to its prototype, and say whether it is unfamiliar."""
         embedded = self.embed(embeddings.vectors)
         index = torch.from_numpy(embeddings.index)
-        return match_sentences(self.network, embedded, index, torch.from_numpy(lengths))
+        found = match_sentences(self.network, embedded, index, torch.from_numpy(lengths))
+        near, far = torch.from_numpy(found.similarities), self.distances(embeddings.vectors)[index]
+        strange = find_unfamiliar(near, far, self.familiar, self.reach)
+        return replace(found, unfamiliar=strange.numpy())
+
+    def distances(self, vectors: NDArray[np.float32]) -> torch.Tensor:
+        """Return how far the encoder's vectors (n, d) lie from the mean, (n,)."""
+        blocks = range(0, len(vectors), _VECTORS_PER_BLOCK)
+        parts = (torch.from_numpy(vectors[at : at + _VECTORS_PER_BLOCK]) for at in blocks)
+        measured = [self.centring.distance(part.to(self.device)).cpu() for part in parts]
+        return torch.cat(measured) if measured else torch.zeros(0)
 
     def read(self, matches: Reading) -> Reading:
         """Let the reader read matched sentences: the same with its probabilities."""

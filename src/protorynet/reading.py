@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _NOT_READ = np.empty((0, 0), np.float32)
-_NONE = np.empty(0, np.int64)
+_NONE, _NOT_KNOWN = np.empty(0, np.int64), np.empty(0, np.bool_)
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class Reading:
       sentence; empty where the sentences were matched, but not read yet.
     - `dense`: the similarities to all prototypes, (sentences, K), where the reader sees them all
       (the ablation `selection="dense"`); None where it sees the active one only.
+    - `unfamiliar`: whether each sentence is unlike the training data; not given, none is.
+    - `ids_only`: whether the reader sees but which prototype is active, whatever its similarity.
 
     Examples
     --------
@@ -47,16 +49,25 @@ class Reading:
     dense: NDArray[np.float32] | None = None
     members: NDArray[np.int64] = field(default_factory=_NONE.copy)
     runner_up_members: NDArray[np.int64] = field(default_factory=_NONE.copy)
+    unfamiliar: NDArray[np.bool_] = field(default_factory=_NOT_KNOWN.copy)
+    ids_only: bool = False
 
     def __post_init__(self) -> None:
         if len(self.members) != len(self.prototypes):
             object.__setattr__(self, "members", self.prototypes)
             object.__setattr__(self, "runner_up_members", self.runner_up)
+        if len(self.unfamiliar) != len(self.prototypes):
+            object.__setattr__(self, "unfamiliar", np.zeros(len(self.prototypes), np.bool_))
 
     @property
     def offsets(self) -> NDArray[np.int64]:
         """Where each document starts among the sentences; one more than there are documents."""
         return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+    @property
+    def entries(self) -> NDArray[np.float32]:
+        """What the reader sees of each sentence, at the place of its prototype."""
+        return np.ones_like(self.similarities) if self.ids_only else self.similarities
 
     @property
     def filled(self) -> NDArray[np.bool_]:
@@ -76,6 +87,8 @@ class Reading:
             dense=None if self.dense is None else self.dense[sentences],
             members=self.members[sentences],
             runner_up_members=self.runner_up_members[sentences],
+            unfamiliar=self.unfamiliar[sentences],
+            ids_only=self.ids_only,
         )
 
     def part(self, chosen: NDArray[np.bool_]) -> Reading:
@@ -90,10 +103,14 @@ class Reading:
     def join(cls, parts: Sequence[Reading]) -> Reading:
         """Return the documents of several readings one after the other, not read."""
         names = ["prototypes", "similarities", "runner_up", "runner_up_similarities", "lengths"]
-        names += ["members", "runner_up_members"]
+        names += ["members", "runner_up_members", "unfamiliar"]
         joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         dense = [part.dense for part in parts if part.dense is not None]
-        return cls(**joined, dense=np.concatenate(dense) if dense else None)
+        return cls(
+            **joined,
+            dense=np.concatenate(dense) if dense else None,
+            ids_only=any(part.ids_only for part in parts),
+        )
 
     def shuffle(self, seed: int) -> Reading:
         """Return the same documents, not read, with the sentences of each in random order."""
@@ -117,21 +134,17 @@ class Reading:
         """Say for each of `k` prototypes whether it is active anywhere."""
         return np.bincount(self.prototypes, minlength=k) > 0
 
-    def unfamiliar(self, familiar: float) -> NDArray[np.float64]:
-        """Return the share of each document's sentences that are less similar to any member."""
+    @property
+    def unfamiliar_share(self) -> NDArray[np.float64]:
+        """The share of each document's sentences that are unfamiliar."""
         document = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        counts = np.bincount(document[self.similarities < familiar], minlength=len(self.lengths))
+        counts = np.bincount(document[self.unfamiliar], minlength=len(self.lengths))
         return np.asarray(counts / self.lengths)
 
-    def with_full_similarity(self) -> Reading:
-        """Return the trajectories, not read, with every similarity 1: the prototype ids alone."""
-        ones = np.ones_like(self.similarities)
-        return replace(
-            self.take(np.arange(len(ones)), self.lengths),
-            similarities=ones,
-            runner_up_similarities=ones,
-            dense=None,
-        )
+    def with_ids_only(self) -> Reading:
+        """Return the trajectories, not read, of which the reader is to see the ids alone."""
+        same = self.take(np.arange(len(self.prototypes)), self.lengths)
+        return replace(same, dense=None, ids_only=True)
 
     def paths(self, ids: Sequence[Any] | NDArray[Any]) -> list[NDArray[Any]]:
         """Return the ids of the prototypes of each document, given those of all prototypes."""

@@ -25,7 +25,7 @@ from typing import Any, Literal, get_args, get_type_hints
 from protorynet.errors import SettingsError
 
 Distance = Literal["euclidean", "cosine"]
-Selection = Literal["straight_through", "paper", "dense"]
+Selection = Literal["one_hot", "straight_through", "paper", "dense"]
 AccuracyLoss = Literal["cross_entropy", "mse"]
 EncoderTraining = Literal["none", "adapter", "full"]
 Retrain = Literal["together", "reader"]
@@ -76,9 +76,10 @@ class Settings:
     distance, psi_squared
         The metric d and the constant ψ² of the similarity exp(−d / ψ²).
     selection
-        How a sentence gets its one prototype: ``"straight_through"`` (exact one-hot forward, soft
-        gradient backward), ``"paper"`` (softmax with γ), ``"dense"`` (all prototypes, for
-        ablation).
+        What the reader sees of a sentence: ``"one_hot"`` (which prototype is active, and nothing
+        else), ``"straight_through"`` (its similarity too; exact one-hot forward, soft gradient
+        backward), ``"paper"`` (the same by a softmax with γ), ``"dense"`` (the similarities to
+        all prototypes, for ablation).
     gamma, temperature
         γ of the paper's softmax; temperature of the straight-through gradient.
     encoder_training
@@ -133,10 +134,10 @@ class Settings:
     n_prototypes: int = 100
     min_prototypes: int = 20
     max_prototypes: int = 20
-    members: int = 50
+    members: int = 250
     distance: Distance = "euclidean"
     psi_squared: float = 1.0
-    selection: Selection = "straight_through"
+    selection: Selection = "one_hot"
     gamma: float = 1e6
     temperature: float = 0.1
 
@@ -187,9 +188,9 @@ class Settings:
                     raise SettingsError(f"{name}={value!r} should be true or false.")
             else:
                 self._check_number(name, value, whole=hint is int)
-        if self.members > 1 and not (self.exact and self.selection == "straight_through"):
+        if self.members > 1 and not (self.exact and self.selection == "one_hot"):
             raise SettingsError(
-                f"members={self.members} needs exact=true and selection='straight_through'; with "
+                f"members={self.members} needs exact=true and selection='one_hot'; with "
                 f"selection={self.selection!r} and exact={str(self.exact).lower()} give members=1."
             )
         # Who asks for few prototypes at most need not lower the floor as well.
@@ -238,7 +239,12 @@ class Settings:
 
 _PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
-    "single": {"members": 1, "full_anchor": 0.1, "full_epochs": 2},
+    "single": {
+        "members": 1,
+        "selection": "straight_through",
+        "full_anchor": 0.1,
+        "full_epochs": 2,
+    },
     "paper": {
         "members": 1,
         "n_prototypes": 200,

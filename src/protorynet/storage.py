@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 from dataclasses import replace
@@ -79,6 +80,7 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
         "settings": model.settings.to_dict(),
         "training": model.training.to_dict(),
         "familiar": model.familiar,
+        "reach": model.reach,
     }
     files = {_WEIGHTS: save_tensors(tensors), _PROTOTYPES: prototypes}
     if model.automata:
@@ -176,6 +178,7 @@ def _build(config: dict[str, Any], path: Path) -> Model:
         settings=settings,
         training=read_record(TrainingRecord, config["training"]),
         familiar=float(config.get("familiar", 0.0)),
+        reach=float(config.get("reach", 0.0)),
     )
     _check_agreement(model)
     model = replace(model, automata=_automata(config, path, model))
@@ -327,8 +330,8 @@ def _check_agreement(model: Model) -> None:
         width = model.adapter.width
     if vectors.shape != (len(members), width):
         raise ValueError(f"members of shape {tuple(vectors.shape)}")
-    if not 0 <= model.familiar <= 1:
-        raise ValueError(f"familiar is {model.familiar}")
+    if not 0 <= model.familiar <= 1 or not 0 <= model.reach < math.inf:
+        raise ValueError(f"familiar is {model.familiar}, reach is {model.reach}")
     model.prototypes.check()
     if len(model.training.class_frequencies) != len(names):
         raise ValueError(f"{len(model.training.class_frequencies)} class frequencies")

@@ -150,13 +150,13 @@ def one_for_most(corpus: AuditCorpus) -> AuditCorpus:
 def far_from_all(corpus: AuditCorpus) -> AuditCorpus:
     similarities = np.linspace(0.5, 1, len(corpus.sentences), dtype=np.float32)
     similarities[corpus.in_test] = 0.1
-    return replace(corpus, reading=replace(corpus.reading, similarities=similarities))
+    changes = {"similarities": similarities, "unfamiliar": corpus.in_test}
+    return replace(corpus, reading=replace(corpus.reading, **changes))
 
 
 def some_strange(corpus: AuditCorpus) -> AuditCorpus:
-    similarities = np.ones(len(corpus.sentences), np.float32)
-    similarities[np.isin(corpus.documents, np.flatnonzero(corpus.is_test)[:3])] = 0
-    return replace(corpus, reading=replace(corpus.reading, similarities=similarities))
+    strange = np.isin(corpus.documents, np.flatnonzero(corpus.is_test)[:3])
+    return replace(corpus, reading=replace(corpus.reading, unfamiliar=strange))
 
 
 def turned(corpus: AuditCorpus) -> AuditCorpus:

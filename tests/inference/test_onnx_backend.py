@@ -97,7 +97,7 @@ def opened(model: Model, graph: bytes | None = None) -> OnnxBackend:
         class_frequencies=(0.2, 0.3, 0.5),
         validation_accuracy=1.0,
         reader_is_behind=False,
-        familiar=0.0,
+        familiar=model.familiar,
         sha256={},
     )
     return OnnxBackend(facts, graph or reader_graph(model), Path("reader.onnx"))
@@ -141,13 +141,14 @@ def whole(base):
 )
 def test_the_graph_says_what_the_model_says(base, options):
     are_equal = options.pop("equal", False)
-    model = made(base, **options)
+    model = replace(made(base, **options), familiar=0.2, reach=3.5)
     if are_equal:  # of two equal prototypes the first is chosen
         model.network.members.data[3] = model.network.members.data[1]
     embeddings, lengths = documents()
     expected = model.read(model.match(embeddings, lengths))
     reading = opened(model).read(embeddings, lengths)
-    for name in ("prototypes", "members", "runner_up", "runner_up_members"):
+    assert 0 < expected.unfamiliar.mean() < 1
+    for name in ("prototypes", "members", "runner_up", "runner_up_members", "unfamiliar"):
         assert np.array_equal(getattr(reading, name), getattr(expected, name))
     for name in ("probabilities", "running", "similarities", "runner_up_similarities"):
         mine, theirs = getattr(reading, name), getattr(expected, name)

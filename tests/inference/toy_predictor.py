@@ -41,11 +41,12 @@ class ToyPredictor(Predictor):
         ones = np.ones(len(prototypes), np.float32)
         return Reading(
             prototypes,
-            np.array(["odd" not in s for some in sentences for s in some], np.float32),
+            ones,
             prototypes,
             ones,
             np.array([len(some) for some in sentences if some], np.int64),
             np.array([[1 - p, p] for p in good], np.float32).reshape(-1, 2),
+            unfamiliar=np.array(["odd" in s for some in sentences for s in some], np.bool_),
             empty=np.array([n for n, some in enumerate(sentences) if not some], np.int64),
         )
 

@@ -166,7 +166,7 @@ def test_members_and_similarities_stay_with_their_sentences():
     some = np.array([True, False, True, True])
     joined = Reading.join([whole.part(some), whole.part(~some)])
     assert joined.lengths.tolist() == [3, 4, 2, 1]
-    ones = whole.with_full_similarity()
+    ones = whole.with_ids_only()
     for other in (whole.take(np.arange(10)[::-1], np.array([10])), joined, whole.shuffle(0), ones):
         assert sorted(other.members) == list(range(10))
         order = np.argsort(whole.members)[other.members]  # where each sentence was

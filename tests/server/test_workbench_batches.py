@@ -155,9 +155,9 @@ def test_the_overview_counts_the_documents_of_each_prototype(reading, batch, cla
     like = classifier.read([top["sentence"] for top in shown]).members
     members = [classifier.prototypes_.members[position].sentence for position in like]
     assert [top["member_sentence"] for top in shown] == members
-    similar = classifier.read(FILLED).similarities
-    strange = int((similar < classifier.model_.familiar).sum())
-    assert (found["n_unfamiliar"], found["sentences"]) == (strange, [len(similar)])
+    unfamiliar = classifier.read(FILLED).unfamiliar
+    strange = int(unfamiliar.sum())
+    assert (found["n_unfamiliar"], found["sentences"]) == (strange, [len(unfamiliar)])
     assert found["unfamiliar"] == [strange]
 
 

@@ -88,8 +88,7 @@ def test_all_members_of_a_prototype_come_in_pages_and_by_words(reading, classifi
     pages = [reading.get(path, page=page, size=2).json() for page in (1, 2)]
     assert {page["total"] for page in pages} == {len(large.members)}
     listed = [member["id"] for page in pages for member in page["items"]]
-    by_usage = sorted(large.members, key=lambda member: (-member.usage, member.id))
-    assert listed == [member.id for member in by_usage[:4]]
+    assert listed == [member.id for member in large.members[:4]]
     found = reading.get(path, search=large.members[0].sentence.upper()).json()["items"]
     assert large.members[0].sentence in [member["sentence"] for member in found]
 

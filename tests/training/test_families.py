@@ -1,6 +1,7 @@
 """Prototypes that are families: real sentences of one kind and one tone, whatever the data."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,9 +69,33 @@ def test_every_member_is_matched_to_itself_and_explanations_name_it(clf):
 
 
 def test_nearly_all_sentences_are_familiar(clf, reviews, unseen_reviews):
-    assert 0 < clf.model_.familiar < 1
+    assert 0 < clf.model_.familiar < 1 < 10 * clf.model_.reach
     for texts in (reviews.texts, unseen_reviews.texts):
-        assert np.mean(clf.read(texts).similarities < clf.model_.familiar) < 0.1
+        assert clf.read(texts).unfamiliar.mean() < 0.1
+
+
+def test_what_lies_far_out_is_unfamiliar_unless_very_like_a_member(clf, encoder, unseen_reviews):
+    sentences, embeddings = clf.predictor.prepare(unseen_reviews.texts)
+    mean = clf.model_.centring.mean.numpy()
+    far = replace(embeddings, vectors=mean + 3 * (embeddings.vectors - mean))
+    found, usual = (clf.model_.match(each, sentences.lengths) for each in (far, embeddings))
+    np.testing.assert_allclose(found.similarities, usual.similarities, atol=1e-5)
+    assert np.array_equal(found.unfamiliar, found.similarities**2 < clf.model_.familiar)
+    assert found.unfamiliar.any()
+
+
+def test_the_first_member_is_most_like_the_sentences_of_its_prototype(clf, encoder, reviews):
+    found = clf.read(reviews.texts).prototypes
+    embeddings = clf.predictor.prepare(reviews.texts)[1]
+    mean = clf.model_.centring.mean.numpy()
+    base = embeddings.vectors[embeddings.index] - mean
+    base /= np.linalg.norm(base, axis=1, keepdims=True)
+    ranks = []
+    for position, item in enumerate(clf.prototypes_):
+        own = encoder.encode([member.sentence for member in item.members]) - mean
+        likeness = own @ base[found == position].mean(axis=0) / np.linalg.norm(own, axis=1)
+        ranks.append(np.mean(likeness <= likeness[0]))
+    assert np.mean(ranks) > 0.7
 
 
 def words_of(topic: int, draw: random.Random) -> str:

@@ -66,7 +66,7 @@ def gradients(network: ProtoryNetwork, source: SentenceSource) -> list[Tensor]:
     return [p.grad for p in parameters if p.grad is not None]
 
 
-@pytest.mark.parametrize("selection", ["straight_through", "paper", "dense"])
+@pytest.mark.parametrize("selection", ["one_hot", "straight_through", "paper", "dense"])
 @pytest.mark.parametrize("loss", ["cross_entropy", "mse"])
 @pytest.mark.parametrize("task", ["multiclass", "multilabel"])
 @pytest.mark.parametrize("distance", ["euclidean", "cosine"])

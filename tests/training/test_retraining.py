@@ -175,7 +175,7 @@ def test_usage_class_rates_and_scores_are_measured_again(clf, reviews, ids, type
     assert sum(item.usage for item in clf.prototypes_) == pytest.approx(1.0)
     for item in clf.prototypes_:
         use = [member.usage for member in item.members]
-        assert (sum(use), use) == (pytest.approx(item.usage), sorted(use, reverse=True))
+        assert sum(use) == pytest.approx(item.usage)
         rates = np.array([member.class_rate for member in item.members])
         means = np.array(use) @ rates / max(item.usage, 1e-9)
         assert means.tolist() == pytest.approx(list(item.class_rate.values()), abs=1e-4)

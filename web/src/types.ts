@@ -87,7 +87,7 @@ export interface Prototype {
   class_rate: Distribution;
   name: string | null;
   words: string[];
-  /** Some of them: the most used, or those that hold the words searched. */
+  /** Some of them: the most typical, or those that hold the words searched. */
   members: Member[];
   n_members: number;
   spread: number;

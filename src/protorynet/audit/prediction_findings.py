@@ -18,8 +18,8 @@ _UNMOVED = 0.01
 _CERTAINTY_GAP = 0.05
 _FAR = 0.05
 _MANY_FAR, _MOST_FAR = 3 * _FAR, 8 * _FAR
-# Of the held-out sentences of training one in a hundred is unfamiliar.
-_UNFAMILIAR, _MANY_UNFAMILIAR = 0.01, 0.1
+# Of the held-out sentences of training two in a hundred are unfamiliar.
+_UNFAMILIAR, _MANY_UNFAMILIAR = 0.02, 0.1
 _MOSTLY, _STRANGE_DOCUMENTS, _MANY_STRANGE = 0.5, 3, 0.01
 _MANY_UNKNOWN, _MORE_UNKNOWN = 0.1, 2.5
 _OTHER_LENGTH = 2.0
@@ -194,13 +194,13 @@ def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
     if min(len(in_test), len(similarities) - len(in_test)) < _ENOUGH_SENTENCES:
         return []
     limit = familiar or float(np.quantile(similarities[~corpus.in_test], _FAR))
-    far = in_test[similarities[in_test] < limit]
+    far = in_test[(corpus.reading.unfamiliar if familiar else similarities < limit)[in_test]]
     share = len(far) / len(in_test)
-    strange = corpus.reading.unfamiliar(familiar)[corpus.is_test] > _MOSTLY
+    strange = corpus.reading.unfamiliar_share[corpus.is_test] > _MOSTLY
     many = share >= (_MANY_UNFAMILIAR if familiar else _MANY_FAR)
     if not many and strange.sum() < max(_STRANGE_DOCUMENTS, _MANY_STRANGE * len(strange)):
         return []
-    usual = "held-out" if familiar else "training"
+    how, usual = (", or farther out,", "held-out") if familiar else ("", "training")
     least = 1 - (_UNFAMILIAR if familiar else _FAR)
     documents = (
         f" {counted(int(strange.sum()), 'test document')} ({share_of(strange.mean(), 1)}) "
@@ -209,7 +209,7 @@ def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
         else ""
     )
     message = (
-        f"{share_of(share, 1)} of the test sentences are less like any prototype than "
+        f"{share_of(share, 1)} of the test sentences are less like any prototype{how} than "
         f"{share_of(least, 1)} of the {usual} sentences are: "
         f"{'the' if many else 'some'} test data do not look like the training data.{documents} "
         "Read the examples; if such texts are to be classified, train on some."

@@ -148,7 +148,7 @@ def _learn(
         raise InputError("there are no documents to learn an automaton from.")
     trained = _judge(model, train)
     others = None if held_out is None else _judge(model, held_out)
-    ids_only = _judge(model, (held_out or train).with_full_similarity())
+    ids_only = _judge(model, (held_out or train).with_ids_only())
     part = _take_some(model, trained)
     tree = grow_tree(part.reading, part.members[:, 0])
     machines = _find_machines(model, part, tree, labels, max_states)

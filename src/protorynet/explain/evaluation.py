@@ -94,7 +94,7 @@ def evaluate_model(
     space, has_families = None, len(model.prototypes.members) > len(model.prototypes)
     # A text in place of a figure says why there is none.
     found: dict[str, float | str] = {}
-    found["ids_only_accuracy"] = _agreement(model, reading.with_full_similarity(), truth)
+    found["ids_only_accuracy"] = _agreement(model, reading.with_ids_only(), truth)
     if encode is not None:
         shown = encode([member.sentence for member in model.prototypes.members])
         space = compare_before_training(
@@ -114,7 +114,7 @@ def evaluate_model(
     if has_families:
         found["family_spread"] = _spread(model, reading, targets)
     if model.familiar:
-        found["unfamiliar_sentences"] = float((reading.similarities < model.familiar).mean())
+        found["unfamiliar_sentences"] = float(reading.unfamiliar.mean())
     free, kept = model.training.free_accuracy, model.training.validation_accuracy
     found["projection_drop"] = _NOT_RECORDED if free is None else free - kept
     found |= _calibration(model, reading, targets)

@@ -291,7 +291,7 @@ class ModelFacts(Protocol):
 
     @property
     def familiar(self) -> float:
-        """The least similarity to a member at which a sentence is familiar."""
+        """The least similarity of a familiar sentence to a member; 0 where it is not known."""
 
     @property
     def automata(self) -> tuple[Automaton, ...]:
@@ -345,7 +345,7 @@ def _explain_sentences(
     names, items, members = facts.labels.names, facts.prototypes.items, facts.prototypes.members
     families = np.repeat(np.arange(len(items)), facts.prototypes.sizes).tolist()
     # Plain numbers at once: taking them from arrays one by one would be slower by far.
-    for document, start, end, position, similarity, other, other_similarity, running, effect in zip(
+    for document, start, end, at, similarity, other, next_best, running, effect, strange in zip(
         sentences.documents.tolist(),
         sentences.starts.tolist(),
         sentences.ends.tolist(),
@@ -355,25 +355,26 @@ def _explain_sentences(
         reading.runner_up_similarities.tolist(),
         reading.running.tolist(),
         effects.tolist(),
+        reading.unfamiliar.tolist(),
         strict=True,
     ):
-        active, second, alone = items[families[position]], items[families[other]], position == other
+        active, second, alone = items[families[at]], items[families[other]], at == other
         yield SentenceExplanation(
             documents[document][start:end],
             start,
             end,
             active.id,
-            members[position].sentence,
+            members[at].sentence,
             similarity,
             None if alone else second.id,
-            None if alone else other_similarity,
+            None if alone else next_best,
             dict(active.scores),
             dict(zip(names, running, strict=True)),
             effect,
             runner_up_sentence=None if alone else members[other].sentence,
-            member=members[position].id,
+            member=members[at].id,
             headline=active.name or active.sentence,
-            unfamiliar=similarity < facts.familiar,
+            unfamiliar=strange,
         )
 
 

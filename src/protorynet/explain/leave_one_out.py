@@ -119,7 +119,7 @@ class _Steps:
 
     def __init__(self, reading: Reading, device: torch.device) -> None:
         self._prototypes = torch.from_numpy(reading.prototypes).to(device)
-        self._similarities = torch.from_numpy(reading.similarities).to(device)[:, None]
+        self._entries = torch.from_numpy(reading.entries).to(device)[:, None]
         self._dense = None
         if reading.dense is not None:
             self._dense = torch.from_numpy(reading.dense).to(device)
@@ -128,7 +128,7 @@ class _Steps:
         if self._dense is not None:
             return self._dense[sentences] @ layer.entry + layer.bias
         chosen = layer.entry[self._prototypes[sentences]]
-        return torch.addcmul(layer.bias, chosen, self._similarities[sentences])
+        return torch.addcmul(layer.bias, chosen, self._entries[sentences])
 
 
 def _read(

@@ -42,7 +42,13 @@ from protorynet.inference.export_folder import (
 from protorynet.inference.onnx_backend import INPUTS, OUTPUTS
 from protorynet.inference.predictor import Predictor, open_predictor, torch_model
 from protorynet.model import Model
-from protorynet.network import at_last_sentence, find_nearest_two, probabilities, similarity
+from protorynet.network import (
+    at_last_sentence,
+    find_nearest_two,
+    find_unfamiliar,
+    probabilities,
+    similarity,
+)
 
 _OURS = {EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS}
 _ALLOWED = 1e-4  # difference of a probability
@@ -270,7 +276,8 @@ class _ReaderGraph(nn.Module):
     Outputs: ``probabilities`` (documents, C), and for each sentence ``running`` (documents,
     longest, C), ``columns``, ``similarities``, ``runner_up`` and ``runner_up_similarities``
     (documents, longest): the nearest member, and that of another prototype; where a document has
-    ended, members are −1 and similarities 0.
+    ended, members are −1 and similarities 0. ``unfamiliar`` (documents, longest) says whether a
+    sentence is.
     """
 
     members: Tensor
@@ -284,6 +291,7 @@ class _ReaderGraph(nn.Module):
         self.register_buffer("families", model.network.families)
         self.n_prototypes = model.network.n_prototypes
         self.settings, self.task = model.settings, model.labels.task
+        self.limits = (model.familiar, model.reach)
 
     def forward(self, vectors: Tensor, index: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
         base = self.centring(vectors)
@@ -296,9 +304,9 @@ class _ReaderGraph(nn.Module):
             steps = similarity(distances, self.settings.psi_squared).float()[index]
         else:
             shape = (*index.shape, self.n_prototypes)
-            steps = similarities.new_zeros(shape).scatter(
-                -1, self.families[matched[..., :1]], similarities[..., :1]
-            )
+            seen = similarities[..., :1]
+            entries = torch.ones_like(seen) if self.settings.selection == "one_hot" else seen
+            steps = seen.new_zeros(shape).scatter(-1, self.families[matched[..., :1]], entries)
         running = probabilities(self.reader(steps), self.task)
         inside = torch.arange(index.shape[1])[None] < lengths[:, None]
         outputs = [
@@ -306,7 +314,8 @@ class _ReaderGraph(nn.Module):
             for rank in (0, 1)
             for values, nothing in ((matched, -1), (similarities, 0.0))
         ]
-        return at_last_sentence(running, lengths), running, *outputs
+        strange = find_unfamiliar(near[:, 0], self.centring.distance(vectors), *self.limits)[index]
+        return at_last_sentence(running, lengths), running, *outputs, strange & inside
 
 
 def _write_reader(model: Model, path: Path) -> None:

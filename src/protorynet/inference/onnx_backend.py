@@ -33,7 +33,7 @@ from protorynet.reading import Reading, group_by_length
 
 INPUTS = ("vectors", "rows", "lengths")
 _OF_SENTENCES = ("columns", "similarities", "runner_up", "runner_up_similarities")
-OUTPUTS = ("probabilities", "running", *_OF_SENTENCES)
+OUTPUTS = ("probabilities", "running", *_OF_SENTENCES, "unfamiliar")
 _STEPS_PER_BATCH = 16_384  # sentences, padding included, read at once
 _SIMILARITIES_PER_BATCH = 4_194_304  # of sentences to prototypes, held at once
 _VARIANTS_PER_DOCUMENT = 256  # that are read to measure what its sentences do
@@ -59,7 +59,9 @@ class OnnxBackend:
 
     def __init__(self, exported: Exported, graph: bytes, source: Path) -> None:
         self.facts = exported
-        self._session = open_session(graph, source, inputs=INPUTS, outputs=OUTPUTS)
+        # Models that do not know what is familiar may be exports from before it was told.
+        self._outputs = OUTPUTS if exported.familiar else OUTPUTS[:-1]
+        self._session = open_session(graph, source, inputs=INPUTS, outputs=self._outputs)
         self._source = source
         sizes = exported.prototypes.sizes
         self._families = np.repeat(np.arange(len(sizes)), sizes)
@@ -85,6 +87,7 @@ class OnnxBackend:
             running=np.empty((n, self._n_classes), np.float32),
             members=np.empty(n, np.int64),
             runner_up_members=np.empty(n, np.int64),
+            unfamiliar=np.zeros(n, np.bool_),
         )
         for documents in group_by_length(lengths, self._steps):
             self._fill(result, documents, _lay_out(lengths, documents), vectors, index)
@@ -137,8 +140,8 @@ class OnnxBackend:
         layout[inside] = local
         values: tuple[NDArray[Any], ...] = (vectors[used], layout, result.lengths[documents])
         feed = dict(zip(INPUTS, values, strict=True))
-        outputs = run_session(self._session, OUTPUTS, feed, self._source)
-        given = dict(zip(OUTPUTS, outputs, strict=True))
+        outputs = run_session(self._session, self._outputs, feed, self._source)
+        given = dict(zip(self._outputs, outputs, strict=True))
         self._check(given, inside)
         result.probabilities[documents] = given.pop("probabilities")
         for found, name in {"columns": "prototypes", "runner_up": "runner_up"}.items():
@@ -153,7 +156,7 @@ class OnnxBackend:
         classes = (self._n_classes,)
         shapes = {"probabilities": inside.shape[:1] + classes, "running": inside.shape + classes}
         is_right = all(
-            array.shape == shapes.get(name, inside.shape) and array.dtype.kind in "fi"
+            array.shape == shapes.get(name, inside.shape) and array.dtype.kind in "fib"
             for name, array in given.items()
         )
         if is_right:

@@ -250,7 +250,7 @@ class Predictor:
         else:
             labels = self.labels.decide(reading.probabilities).argmax(axis=1)
             predicted = [self.labels.classes[label] for label in labels]
-        unfamiliar = np.round(reading.unfamiliar(self.facts.familiar), _DECIMALS)
+        unfamiliar = np.round(reading.unfamiliar_share, _DECIMALS)
         return [
             pa.array(predicted, _label_type(self.labels)),
             pa.array(rounded.max(axis=1, initial=0.0)),

@@ -19,6 +19,7 @@ __all__ = [
     "Reader",
     "active_prototype",
     "at_last_sentence",
+    "find_unfamiliar",
     "pairwise_distance",
     "select",
     "similarity",
@@ -56,6 +57,10 @@ class Centring(nn.Module):
         """Map vectors of the encoder (n, d) to base embeddings (n, d)."""
         centred = raw - self.mean
         return functional.normalize(centred, dim=-1) if self.unit_length else centred / self.scale
+
+    def distance(self, raw: Tensor) -> Tensor:
+        """Return how far vectors of the encoder (n, d) lie from the mean, (n,)."""
+        return (raw - self.mean).square().sum(dim=-1).sqrt()
 
 
 class Adapter(nn.Module):
@@ -158,6 +163,20 @@ def pairwise_distance(a: Tensor, b: Tensor, metric: Distance = "euclidean") -> T
     return squared.clamp_min(_TINY).sqrt()
 
 
+def find_unfamiliar(
+    similarities: Tensor, distances: Tensor, familiar: float, reach: float
+) -> Tensor:
+    """Say which sentences are unfamiliar: like no member, or far from the mean.
+
+    Far from the mean are a few members too, so that a sentence very like a member (at half the
+    distance of `familiar`) is familiar all the same. A limit of 0 is not known, and keeps nothing.
+    """
+    strange = similarities < familiar
+    if reach:
+        strange = strange | ((distances > reach) & (similarities.square() < familiar))
+    return strange
+
+
 def similarity(distance: Tensor, psi_squared: float) -> Tensor:
     """Return exp(−d / ψ²), the paper's proximity of a sentence to a prototype."""
     return torch.exp(-distance / psi_squared)
@@ -180,7 +199,8 @@ def select(
 
     ``"paper"`` multiplies it by Softmax(γ·s), which is almost one-hot; its gradient reaches the
     chosen similarity but not the choice. ``"straight_through"`` is one-hot exactly and lets the
-    gradient of Softmax(−d² / temperature) decide the choice. ``"dense"`` changes nothing.
+    gradient of Softmax(−d² / temperature) decide the choice; ``"one_hot"`` is the same with 1 in
+    place of the similarity. ``"dense"`` changes nothing.
 
     Examples
     --------
@@ -195,7 +215,8 @@ def select(
     chosen = active_prototype(distances)
     hard = functional.one_hot(chosen, distances.shape[-1]).to(similarities.dtype)
     soft = torch.softmax(-distances.square() / temperature, dim=-1)
-    return (hard + soft - soft.detach()) * similarities
+    chosen_only = hard + soft - soft.detach()
+    return chosen_only if selection == "one_hot" else chosen_only * similarities
 
 
 class Reader(nn.Module):

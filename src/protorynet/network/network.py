@@ -138,6 +138,7 @@ def match_sentences(
         dense=dense[where].numpy() if is_dense else None,
         members=two[:, 0].numpy(),
         runner_up_members=two[:, 1].numpy(),
+        ids_only=network.settings.selection == "one_hot",
     )
 
 
@@ -170,7 +171,7 @@ def _steps(trajectory: Reading, sentences: NDArray[np.int64], width: int) -> Ten
         return torch.from_numpy(trajectory.dense[sentences])
     steps = torch.zeros(len(sentences), width)
     prototypes = torch.from_numpy(trajectory.prototypes[sentences])
-    values = torch.from_numpy(trajectory.similarities[sentences])
+    values = torch.from_numpy(trajectory.entries[sentences])
     return steps.scatter_(1, prototypes[:, None], values[:, None])
 
 

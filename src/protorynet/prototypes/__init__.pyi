@@ -3,6 +3,7 @@ from .candidates import (
     is_complete as is_complete,
     is_readable as is_readable,
     marking_words as marking_words,
+    typical_first as typical_first,
 )
 from .edits import (
     KEPT_STATES as KEPT_STATES,

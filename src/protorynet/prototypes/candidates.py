@@ -16,6 +16,8 @@ _MIN_COMPLETE, _MIN_COMPLETE_SHARE = 200, 0.02
 _MIN_READABLE = 2
 # Words that mark a group of sentences: how many, how sure, and of how many sentences.
 _MARKING_WORDS, _BEYOND_CHANCE, _COUNTED_SENTENCES = 5, 2.0, 50_000
+# What a typical member loses of its likeness: per word too few or too many, and by rare words.
+_HEADLINE_WORDS, _TOO_SHORT, _TOO_LONG, _RARE = range(4, 11), 0.1, 0.02, 0.06
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _DECORATION = re.compile(r"[\W_]+")
@@ -249,3 +251,39 @@ def marking_words(
         tuple(str(words[word]) for word in row if telling[group, word] > _BEYOND_CHANCE)
         for group, row in enumerate(best)
     ]
+
+
+def typical_first(
+    members: Sequence[str],
+    groups: NDArray[np.int64],
+    likeness: NDArray[np.float64],
+    sentences: Sequence[str],
+) -> NDArray[np.int64]:
+    """Return the positions of members by group, the most typical of each first.
+
+    Typical is what is like the sentences of its group, and plain: short, of words that are common
+    in all sentences, so that names and odd phrases come late.
+
+    Examples
+    --------
+    >>> members = ["Mr Smith was rude to us.", "The staff were rude to us.", "A fine view it was."]
+    >>> texts = ["The staff were kind to us.", "The view was fine."] * 9
+    >>> typical_first(members, np.array([1, 1, 0]), np.array([0.6, 0.6, 0.7]), texts)
+    array([2, 1, 0])
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    lengths = np.array([len(text.split()) for text in members])
+    shortage = np.maximum(_HEADLINE_WORDS.start - lengths, 0)
+    excess = np.maximum(lengths - _HEADLINE_WORDS.stop + 1, 0)
+    score = likeness - _TOO_SHORT * shortage - _TOO_LONG * excess
+    vectorizer = CountVectorizer(binary=True)
+    counted = sentences[:: -(-len(sentences) // _COUNTED_SENTENCES)]
+    try:
+        words = vectorizer.fit_transform(members)
+    except ValueError:  # there is no word
+        return np.lexsort((-score, groups))
+    frequency = np.asarray(vectorizer.transform(counted).sum(axis=0)).ravel() + 1
+    rarity = words @ np.log(len(counted) / frequency)
+    score -= _RARE * rarity / np.maximum(words.getnnz(axis=1), 1)
+    return np.lexsort((-score, groups))

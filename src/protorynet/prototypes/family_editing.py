@@ -60,7 +60,8 @@ def apply_edits(
     """Return the network and the prototypes as edited; those given stay as they are.
 
     Scores are computed again. Usage, class rates and words need documents, so they stay as they
-    were; a prototype split off has those of its members.
+    were; a prototype split off has those of its members. Members keep their order: those of a
+    merged prototype come after those of the first, as do moved and added ones after the others.
 
     Parameters
     ----------
@@ -127,8 +128,8 @@ class _Family:
 
     @property
     def pairs(self) -> list[tuple[Member, Tensor]]:
-        """Members and vectors, the most used first."""
-        return sorted(self.members.values(), key=lambda pair: -pair[0].usage)
+        """Members and vectors, in their order."""
+        return list(self.members.values())
 
     def describe(self) -> Prototype:
         """Return the prototype; its headline stays while that is a member."""
@@ -204,6 +205,7 @@ class _Families:
         self.log("move", self.home[number], pair[0].sentence, into=target, members=(number,))
 
     def split(self, group: Sequence[int]) -> None:
+        group = [number for number in self.home if number in group]  # in their order
         pairs = [self.take(number) for number in group]
         use = np.array([member.usage for member, _ in pairs])
         each = [torch.tensor(member.class_rate, dtype=torch.double) for member, _ in pairs]

@@ -43,7 +43,7 @@ class Prototype:
     - `class_rate`: share of each class among the documents of the sentences matched to it.
     - `name`: what a person calls it; only shown, never computed with.
     - `words`: words that are far more common in its sentences than in others.
-    - `members`: the most used first; where none are given, the sentence alone.
+    - `members`: after training the most typical first; where none are given, the sentence alone.
 
     Examples
     --------

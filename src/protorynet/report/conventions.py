@@ -217,7 +217,7 @@ def has_families(prototypes: Prototypes) -> bool:
 
 
 def pick_members(item: Prototype, most: int = 3) -> list[Member]:
-    """Return members to show beside the headline, the most used first; with a name, it as well."""
+    """Return members to show beside the headline, the most typical first; with a name, it too."""
     others = [member for member in item.members if member.sentence != item.sentence]
     typical = [member for member in item.members if member.sentence == item.sentence][:1]
     return [*(typical if item.name is not None else []), *others][:most]

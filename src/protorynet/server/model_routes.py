@@ -115,7 +115,7 @@ class ExplainView(BaseModel):
 
 
 class PrototypesView(BaseModel):
-    """The prototypes, each with the most used of its members: the sentences it is made of.
+    """The prototypes, each with the most typical of its members: the sentences it is made of.
 
     `sentence` is its most typical member, `n_members` counts them all, `class_rate` of a member
     stands in the order of the model's classes, and `spread` tells how far these rates lie apart.

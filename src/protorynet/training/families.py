@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from protorynet.labels import Task
@@ -51,22 +52,24 @@ _FEWEST_FOR_FOLDS = 30  # documents
 _LONE_SENTENCES = 0.3  # weight of the loss with every sentence alone under its document's label
 _CLASSES_WITHOUT_MORE = 6  # classes up to which `max_prototypes` families do
 _FAMILIES_PER_CLASS = 3
-_MOST_MEMBERS = 4_000
+_MOST_MEMBERS = 5_000
+_MEMBERS_PER_BLOCK = 2_048
 # Of the sentences that could be members, those are kept that lie deepest in their family.
 _SHARE_KEPT, _FEWEST_KEPT = 0.4, 4
 _TWIN_COSINE = 0.9  # of two members that say the same, one goes
 _LEARNED_BY_HEART = 0.15  # most that a member's evidence may differ from its fair one
 _FEWEST_MATCHES = 3  # training sentences of a member
-_SENTENCES_PER_MEMBER = 20  # of the sample that members are chosen from
+_SENTENCES_PER_MEMBER = 10  # of the training, on average
+_COMPARED_SENTENCES = 20_000  # with the members they are matched to
 _SENTENCES_PER_BLOCK = 65_536
 _GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 8
 # Weights of what a sentence tells of the label beside what it says: the least that is enough.
 _WEIGHTS = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
-_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.08, 0.07  # most deviation of the probabilities
+_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.08, 0.065  # most deviation of the probabilities
 _READER_EPOCHS, _READER_STEPS, _READER_RATE = 8, 100, 3e-3
 _SENTENCES_LEFT_OUT = 0.5  # most of a document's, so that the reader does not count on any
 _AVERAGED_STEPS = 200
-_UNFAMILIAR_SHARE = 0.01  # of the sentences of held-out documents
+_UNFAMILIAR_SHARE = 0.005  # of the sentences of held-out documents; by distance, more are
 
 
 class EvidenceSum(nn.Module):
@@ -272,40 +275,30 @@ def count_families(most: int, n_classes: int) -> int:
 def choose_members(learned: Learned, run: Run) -> Tensor:
     """Return the index of real sentences that stand for all others, more than will stay.
 
-    They are the candidates nearest to the middles of many small clusters, or all where these are
-    few, and tell of the label what they would if they had never been seen. The evidence is given
-    the least weight that matches a sentence to one that tells alike.
+    They are drawn from the candidates, so that what is often said has many, and tell of the label
+    what they would if they had never been seen. The evidence is given the least weight that
+    matches a sentence to one that tells alike.
     """
     source, settings, index = learned.source, run.settings, run.train.index
     n_families = count_families(settings.max_prototypes, run.train.targets.shape[1])
-    wanted = round(min(settings.members * n_families, _MOST_MEMBERS) / _SHARE_KEPT)
-    candidates = _trustworthy(learned, run, 2 * wanted)
+    most = min(_MOST_MEMBERS, len(index) // _SENTENCES_PER_MEMBER)
+    wanted = max(n_families, min(settings.members * n_families, most))
     random = np.random.default_rng(derive_seed(run.seed, "members"))
-    count = min(len(index), wanted * _SENTENCES_PER_MEMBER)
-    drawn = np.sort(random.choice(len(index), count, replace=False))
-    sample = torch.from_numpy(drawn).to(index.device)
-    weights = _weights(run)
-    source.evidence.weight.fill_(weights[len(weights) // 2])
-    points = learned.fair_vectors(index, sample)
-    members, metric = candidates, settings.distance
-    if len(candidates) > wanted:
-        quick = {"init": "random", "n_init": 1, "max_iter": 10}
-        seed = random.integers(2**31)
-        clusters = _cluster(points.cpu().numpy(), wanted, random_state=seed, **quick)
-        middles = torch.from_numpy(clusters.cluster_centers_).to(points)
-        nearest = _nearest(middles, source.embed_all(candidates), metric)
-        members = candidates[torch.unique(nearest)]
-    matched = _nearest(points, source.embed_all(members), metric)
-    use = torch.bincount(matched, minlength=len(members))
-    members = agree_on_all(_without_twins(members, source.base, use))
-    for weight in weights:
+    candidates = _trustworthy(learned, run, 2 * round(wanted / _SHARE_KEPT))
+    drawn = random.permutation(len(candidates))[: round(wanted / _SHARE_KEPT)]
+    members = _without_twins(candidates[torch.from_numpy(drawn).to(index.device)], source.base)
+    drawn = random.permutation(len(index))[:_COMPARED_SENTENCES]
+    sample = torch.from_numpy(np.sort(drawn)).to(index.device)
+    some = members[: math.ceil(len(members) * _SHARE_KEPT)]  # as many as will stay
+    for weight in _weights(run):
         source.evidence.weight.fill_(weight)
-        matched = _nearest(learned.fair_vectors(index, sample), source.embed_all(members), metric)
-        shown = learned.logits[members[matched]]
+        points = learned.fair_vectors(index, sample)
+        matched = _nearest(points, source.embed_all(some), settings.distance)
+        shown = learned.logits[some[matched]]
         if _deviation(learned.fair[sample], shown, run.labels.task) <= _TONE_OF_MATCH:
             break
     source.evidence.weight.copy_(agree(source.evidence.weight))
-    return members
+    return agree_on_all(members.sort().values)
 
 
 def _trustworthy(learned: Learned, run: Run, fewest: int) -> Tensor:
@@ -324,7 +317,7 @@ def _weights(run: Run) -> tuple[float, ...]:
 
 
 def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, tuple[int, ...]]:
-    """Return the members that stay, family by family, the most used first, and how many each has.
+    """Return the members that stay, family by family, and how many each has.
 
     Families are clusters of sentences by what they say and what they tell of the label; the
     weight of the latter is the least that gives every family one tone. They do not depend on the
@@ -345,25 +338,28 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
         deepest.append(inside[order[:kept]])
     chosen = torch.cat(deepest).sort().values
     members, family = members[chosen], family[chosen]
-    metric = run.settings.distance
-    while True:
-        every = torch.arange(len(run.train.index), device=members.device)
-        vectors = learned.source.embed_all(members)
-        matched = torch.cat(
-            [
-                _nearest(learned.fair_vectors(run.train.index, block), vectors, metric)
-                for block in torch.split(every, _SENTENCES_PER_BLOCK)
-            ]
-        )
-        use = torch.bincount(matched, minlength=len(members))
-        dead = use < min(_FEWEST_MATCHES, len(run.train.index) // (10 * len(members)) + 1)
-        if not bool(dead.any()):
-            break
-        members, family = members[~dead], family[~dead]
-    by_use = np.lexsort((-use.cpu().numpy(), family.cpu().numpy()))
+    used = _find_used(members, learned, run)
+    members, family = members[used], family[used]
     sizes = torch.bincount(agree_on_all(family))
-    members = agree_on_all(members[torch.from_numpy(by_use).to(members.device)])
+    members = agree_on_all(members[family.argsort(stable=True)])
     return members, tuple(sizes[sizes > 0].tolist())
+
+
+def _find_used(members: Tensor, learned: Learned, run: Run) -> Tensor:
+    """Return the positions of the members that enough training sentences are matched to."""
+    index, vectors = run.train.index, learned.source.embed_all(members)
+    fewest = min(_FEWEST_MATCHES, len(index) // (10 * len(members)) + 1)
+    used = torch.arange(len(members), device=index.device)
+    matched = torch.full_like(index, -1)
+    while True:
+        homeless = torch.nonzero(~torch.isin(matched, used)).squeeze(1)
+        for block in torch.split(homeless, _SENTENCES_PER_BLOCK):
+            points = learned.fair_vectors(index, block)
+            matched[block] = used[_nearest(points, vectors[used], run.settings.distance)]
+        counts = torch.bincount(matched, minlength=len(members))[used]
+        if bool((counts >= fewest).all()):
+            return used
+        used = used[counts >= fewest]
 
 
 def _find_middles(learned: Learned, run: Run, n_members: int) -> tuple[Tensor, Tensor]:
@@ -432,17 +428,19 @@ def _nearest(points: Tensor, others: Tensor, metric: Distance) -> Tensor:
     return torch.cat([pairwise_distance(block, others, metric).argmin(dim=1) for block in blocks])
 
 
-def _without_twins(members: Tensor, base: Tensor, use: Tensor) -> Tensor:
-    """Leave out members that say the same as a more used one.
+def _without_twins(members: Tensor, base: Tensor) -> Tensor:
+    """Leave out members that say the same as an earlier one.
 
     Vectors given by the user are of any length, and alike only if their lengths are too.
     """
-    order = use.argsort(descending=True, stable=True)
-    vectors = base[members[order]]
+    vectors = base[members]
     squared = vectors.square().sum(dim=1)
-    cosines = vectors @ vectors.T / ((squared[:, None] + squared) / 2).clamp_min(1e-12)
-    alike = torch.tril(cosines >= _TWIN_COSINE, diagonal=-1)
-    return members[order[~alike.any(dim=1)]].sort().values
+    twins = []
+    for block in torch.split(torch.arange(len(members), device=base.device), _MEMBERS_PER_BLOCK):
+        mean_square = ((squared[block, None] + squared) / 2).clamp_min(1e-12)
+        alike = vectors[block] @ vectors.T >= _TWIN_COSINE * mean_square
+        twins.append(torch.tril(alike, diagonal=int(block[0]) - 1).any(dim=1))
+    return members[~torch.cat(twins)]
 
 
 def _network(members: Tensor, sizes: Sequence[int], run: Run) -> ProtoryNetwork:
@@ -476,7 +474,6 @@ def fit_reader(
 ) -> None:
     """Train a reader on matched documents, in place.
 
-    Half of the documents are read with similarities of 1, so that families carry the decision.
     Random sentences are left out, and every sentence is read alone too. The weights kept are an
     average over the last steps, and no epoch is chosen, so that nothing depends on luck.
     """
@@ -484,7 +481,6 @@ def fit_reader(
     torch.manual_seed(derive_seed(seed, "fit reader"))
     random = np.random.default_rng(derive_seed(seed, "fit reader"))
     matched = torch.from_numpy(reading.prototypes).to(device)
-    similarities = torch.from_numpy(reading.similarities).to(device)
     lengths = torch.from_numpy(reading.lengths).to(device)
     corpus = Corpus(torch.arange(len(matched), device=device), lengths, targets)
     size = min(128, max(8, len(corpus) // 16), len(corpus))
@@ -499,7 +495,7 @@ def fit_reader(
             for step, documents in enumerate(batches):
                 done = (number + step / len(batches)) / total
                 optimiser.param_groups[0]["lr"] = _READER_RATE * max(0.02, 1 - done)
-                loss = _reader_loss(reader, corpus.batch(documents), matched, similarities, task)
+                loss = _reader_loss(reader, corpus.batch(documents), matched, task)
                 optimiser.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
@@ -510,19 +506,14 @@ def fit_reader(
     reader.eval()
 
 
-def _reader_loss(
-    reader: Reader, batch: Batch, matched: Tensor, similarities: Tensor, task: Task
-) -> Tensor:
+def _reader_loss(reader: Reader, batch: Batch, matched: Tensor, task: Task) -> Tensor:
     n, device = len(batch.lengths), matched.device
     share = torch.rand(n, device=device) * _SENTENCES_LEFT_OUT
     kept = torch.rand(len(batch.index), device=device) >= share[batch.document]
     kept[batch.lengths.cumsum(0) - batch.lengths] = True  # the first, so that none is empty
     index, document = batch.index[kept], batch.document[kept]
     lengths = torch.bincount(document, minlength=n)
-    only_ids = (torch.rand(n, device=device) < 0.5)[document]
-    values = torch.where(only_ids, 1.0, similarities[index])
-    steps = values.new_zeros(len(index), reader.lstm.input_size)
-    steps = steps.scatter(1, matched[index, None], values[:, None])
+    steps = functional.one_hot(matched[index], reader.lstm.input_size).float()
     padded = pad_documents(steps, lengths, int(lengths.max()))
     logits = at_last_sentence(reader(padded), lengths)
     alone = reader.read_alone(steps)

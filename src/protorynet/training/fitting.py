@@ -6,13 +6,14 @@ import hashlib
 import importlib.metadata
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from protorynet.data import Sentences, Splitter
 from protorynet.encoders import Embeddings
@@ -20,13 +21,21 @@ from protorynet.errors import InputError, ProtoryNetError
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring, Evidence
-from protorynet.prototypes import Member, Prototype, Prototypes, distinct_candidates, marking_words
+from protorynet.prototypes import (
+    Member,
+    Prototype,
+    Prototypes,
+    distinct_candidates,
+    marking_words,
+    typical_first,
+)
 from protorynet.reading import Reading
 from protorynet.settings import Settings
 from protorynet.training.algorithm import Trained, match_corpus, train_protorynet
 from protorynet.training.batches import Corpus
 from protorynet.training.epochs import Checkpoint, Run, clear_checkpoint
 from protorynet.training.families import train_families
+from protorynet.training.parallel import agree
 from protorynet.training.sources import (
     AdaptedSource,
     EvidenceSource,
@@ -41,6 +50,8 @@ if TYPE_CHECKING:
 
 _RECORDED_PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
 _FEWEST_DOCUMENTS = 4
+# Of the sentences of held-out documents, and what leaves room for the rounding of vectors.
+_FAR_SHARE, _ROUNDING = 0.015, 1.0001
 _VECTORS_PER_BLOCK = 16_384  # centred at once, for all of them may fill half of the memory
 # An automaton of a few states learns nothing from more.
 _MOST_READ_DOCUMENTS, _MOST_READ_SENTENCES = 5_000, 100_000
@@ -133,6 +144,7 @@ def fit_model(
             f"the device {device!r} has too little memory; lower the setting {batch} (now "
             f"{getattr(settings, batch)}), or train elsewhere with device='cpu'."
         ) from None
+    trained = _in_typical_order(trained, texts, run.train)
     model = Model(
         centring=prepared.centring,
         adapter=_find_adapter(trained.source),
@@ -156,6 +168,8 @@ def fit_model(
         ),
         familiar=trained.familiar,
     )
+    if model.familiar:
+        model = replace(model, reach=_find_reach(model, prepared, documents.embeddings, tunable))
     return read_back(model, trained.source, run.train, run.validation)
 
 
@@ -164,6 +178,22 @@ def _find_adapter(source: SentenceSource) -> Adapter | Evidence | None:
     if isinstance(source, EvidenceSource):
         return source.evidence.eval().requires_grad_(False)
     return source.adapter if isinstance(source, AdaptedSource) else None
+
+
+def _find_reach(
+    model: Model, prepared: Prepared, embeddings: Embeddings, tuned: TransformerEncoder | None
+) -> float:
+    """Return the distance from the mean that nearly all sentences held out stay within.
+
+    An encoder that was trained is asked again, for its vectors are others now.
+    """
+    distinct, of = np.unique(prepared.validation.index.cpu().numpy(), return_inverse=True)
+    if tuned is None:
+        vectors = embeddings.vectors[distinct]
+    else:
+        vectors = tuned.encode([prepared.texts[number] for number in distinct.tolist()])
+    reach = np.quantile(model.distances(vectors).numpy()[of], 1 - _FAR_SHARE)
+    return float(reach * _ROUNDING)
 
 
 def prepare(
@@ -296,6 +326,36 @@ def centre_vectors(vectors: NDArray[np.float32], centring: Centring, device: str
     return base
 
 
+@torch.no_grad()
+def _in_typical_order(trained: Trained, texts: Sequence[str], train: Corpus) -> Trained:
+    """Put the members of each prototype in order, the most typical first: it is the headline.
+
+    Typical is what says nearly the mean of what the sentences matched to the prototype say, by the
+    pre-trained embeddings, and says it plainly.
+    """
+    use, rates, matched = trained.member_usage, trained.member_rate, trained.matched
+    if use is None or rates is None or matched is None:  # one member each
+        return trained
+    base, network = trained.source.base, trained.network
+    middles = base.new_zeros(network.n_prototypes, base.shape[1])
+    groups = torch.from_numpy(matched).to(base.device)
+    every = torch.arange(len(groups), device=base.device)
+    for block in torch.split(every, _VECTORS_PER_BLOCK):
+        middles.index_add_(0, groups[block], base[train.index[block]])
+    vectors = base[torch.from_numpy(trained.index).to(base.device)]
+    likeness = nn.functional.cosine_similarity(vectors, middles[network.families])
+    members, sentences = (
+        [texts[number] for number in index.tolist()] for index in (trained.index, train.index)
+    )
+    families = network.families.cpu().numpy()
+    found = typical_first(members, families, likeness.double().cpu().numpy(), sentences)
+    order = agree(torch.from_numpy(found)).numpy()
+    network.members.copy_(network.members[torch.from_numpy(order).to(base.device)])
+    return replace(
+        trained, index=trained.index[order], member_usage=use[order], member_rate=rates[order]
+    )
+
+
 def _describe_prototypes(
     trained: Trained, texts: Sequence[str], documents: Labelled, train: Corpus, labels: LabelCode
 ) -> Prototypes:
@@ -304,14 +364,13 @@ def _describe_prototypes(
     sizes = trained.network.sizes
     starts = np.cumsum(sizes, dtype=np.int64) - np.array(sizes, np.int64)
     members = _describe_members(trained, texts, documents, np.argsort(order), starts)
-    headlines = _find_headlines(trained, starts)
     words: Sequence[tuple[str, ...]] = [()] * len(sizes)
     if trained.matched is not None:
         sentences = [texts[number] for number in train.index.tolist()]
         words = marking_words(sentences, trained.matched, len(sizes))
     items = []
     for position, (start, size) in enumerate(zip(starts.tolist(), sizes, strict=True)):
-        headline = members[headlines[position]]
+        headline = members[start]
         items.append(
             Prototype(
                 id=int(order[position]) + 1,
@@ -356,17 +415,3 @@ def _describe_members(
         )
         for position, number in enumerate(trained.index.tolist())
     ]
-
-
-def _find_headlines(trained: Trained, starts: NDArray[np.int64]) -> list[int]:
-    """Return the position of each prototype's most typical member.
-
-    Of the more used half, it is the one nearest to the middle of all, by what sentences say.
-    """
-    base = trained.source.base[torch.from_numpy(trained.index).to(trained.source.base.device)]
-    headlines = []
-    for start, size in zip(starts.tolist(), trained.network.sizes, strict=True):
-        own = base[start : start + size]
-        likeness = own[: -(-size // 2)] @ own.mean(dim=0)
-        headlines.append(start + int(likeness.argmax()))
-    return headlines

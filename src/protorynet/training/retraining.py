@@ -255,22 +255,16 @@ def _measure(
 ) -> Prototypes:
     """Return the prototypes with usage, scores, class rates and words as they are now.
 
-    The members of each are put in the order of their usage, in the network too.
+    Members stay in their order, so that no headline changes.
     """
     targets = run.train.targets.cpu().numpy().astype(np.float64)
     counts, shares = replace(matches, prototypes=matches.members).class_rates(
         targets, len(prototypes.members)
     )
-    order = np.lexsort((-counts, network.families.cpu().numpy()))
-    network.members.copy_(network.members[torch.from_numpy(order)])
-    usage = counts / counts.sum()
+    measured = zip(prototypes.members, counts / counts.sum(), np.round(shares, 4), strict=True)
     members = iter(
-        replace(
-            prototypes.members[position],
-            usage=float(usage[position]),
-            class_rate=tuple(np.round(shares[position], 4).tolist()),
-        )
-        for position in order.tolist()
+        replace(member, usage=float(use), class_rate=tuple(rates.tolist()))
+        for member, use, rates in measured
     )
     words = [item.words for item in prototypes]
     if max(network.sizes) > 1:

@@ -336,7 +336,7 @@ class Tally:
         self._documents.append(documents)
         self._owners.append(np.repeat(documents, reading.lengths))
         self._prototypes.append(reading.prototypes)
-        self._unfamiliar.append(reading.similarities < self._model.familiar)
+        self._unfamiliar.append(reading.unfamiliar)
         for document, each in zip(documents.tolist(), reading.probabilities, strict=True):
             self._labels[document] = self._model.labels.name_of(each)
         k = len(self._top)

@@ -89,7 +89,7 @@ def prototypes_page(
 ) -> dict[str, Any]:
     """List the prototypes, searched and ordered; those of the draft, if asked for.
 
-    Of each a few members are given: the most used, or the first that hold the words searched.
+    Of each a few members are given: the most typical, or the first that hold the words searched.
     """
     edited, model = _look_at(desk, draft)
     classes = model.labels.names
@@ -123,11 +123,11 @@ def prototypes_page(
 def members(
     desk: AtDesk, paged: Paged, prototype: _Id, search: _Words = "", draft: bool = False
 ) -> dict[str, Any]:
-    """List the sentences that a prototype is made of, the most used first."""
+    """List the sentences that a prototype is made of, the most typical first."""
     _, model = _look_at(desk, draft)
     found = model.prototypes[_find(model.prototypes, prototype)]
     chosen = [each for each in found.members if holds_words(f"{each.id} {each.sentence}", search)]
-    page = paged.of(sorted(chosen, key=lambda each: (-each.usage, each.id)))
+    page = paged.of(chosen)
     return {"id": prototype, **page, "items": [vars(each) for each in page["items"]]}
 
 
