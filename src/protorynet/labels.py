@@ -126,13 +126,6 @@ def learn_labels(labels: Any) -> LabelCode:
 
     There is one label per document (strings, whole numbers, booleans …); or, for several classes
     at once, a 0/1 matrix or a sequence of tuples of names.
-
-    Examples
-    --------
-    >>> learn_labels(["good", "bad", "good"]).classes
-    ('bad', 'good')
-    >>> learn_labels(np.array([[1, 0], [1, 1]])).task
-    'multilabel'
     """
     matrix = _matrix(labels)
     if matrix is not None:

@@ -34,13 +34,7 @@ def progress_told(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(description: str, total: int, *, enabled: bool = True) -> Iterator[Advance]:
-    """Show progress while the block runs; the block calls the given function with steps done.
-
-    Examples
-    --------
-    >>> with progress_bar("Reading", total=2, enabled=False) as advance:
-    ...     advance(2)
-    """
+    """Show progress while the block runs; the block calls the given function with steps done."""
     listener = _LISTENER.get()
     if listener is not None and total:
         yield _telling(listener, description, total)

@@ -152,13 +152,7 @@ class Reading:
 
 
 def group_by_length(lengths: NDArray[np.int64], most: int) -> list[NDArray[np.int64]]:
-    """Group documents of like length; a group of several, padded, has `most` sentences at most.
-
-    Examples
-    --------
-    >>> [group.tolist() for group in group_by_length(np.array([9, 1, 2, 2]), most=6)]
-    [[1, 2, 3], [0]]
-    """
+    """Group documents of like length; a group of several, padded, has `most` sentences at most."""
     order = np.argsort(lengths, kind="stable")
     groups, start = [], 0
     while start < len(order):

@@ -12,17 +12,14 @@ _QUOTED_CHARACTERS = 120
 class Finding:
     """One thing to know before trusting a model.
 
-    - `kind`, `severity`: its key in JSON, such as ``"shared_texts"``; ``"serious"`` (figures cannot
-      be trusted before it is repaired), ``"warning"`` (look at it) or ``"note"`` (good to know).
-    - `message`, `evidence`: plain sentences: what was found, why it matters and what to do; and the
-      figures behind it. ``"examples"``, where there, is a list of dictionaries that name sentences,
-      rows (counted from 0) and prototypes.
+    It is ``"serious"`` if figures cannot be trusted before it is repaired, a ``"warning"`` to look
+    at, or a ``"note"`` that is good to know.
     """
 
-    kind: str
+    kind: str  # its key in JSON, such as "shared_texts"
     severity: Severity
-    message: str
-    evidence: dict[str, Any]
+    message: str  # plain sentences: what was found, why it matters and what to do
+    evidence: dict[str, Any]  # the figures; "examples" name sentences, rows (from 0), prototypes
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet audit --json` prints them."""

@@ -74,41 +74,24 @@ class Rationale:
 
 @dataclass(frozen=True)
 class SentenceExplanation:
-    """One step of a trajectory.
+    """One step of a trajectory: a sentence, the prototype it is matched to, and what it does."""
 
-    - `text`, `start`, `end`: the sentence, exactly as it stands in the document, and its character
-      offsets there.
-    - `prototype`, `prototype_sentence`, `similarity`: the active prototype's id, the sentence of
-      the member that this sentence is like, and exp(−d/ψ²) between the two.
-    - `member`, `headline`: the member's id, and what the prototype is called: its name, or its
-      headline.
-    - `unfamiliar`: whether the sentence is unlike anything in the training data, so that its match
-      says little.
-    - `runner_up`, `runner_up_similarity`, `runner_up_sentence`: the same of the nearest member of
-      another prototype; None where there is none.
-    - `scores`, `running`, `effect`: the active prototype's score for each class, the model's
-      probabilities after this sentence, and how much the predicted class's probability falls when
-      it is left out.
-    - `words`, `prototype_words`: the words of both sentences with their effects; empty where nobody
-      asked for them.
-    """
-
-    text: str
+    text: str  # exactly as it stands in the document, with its character offsets there
     start: int
     end: int
-    prototype: int
-    prototype_sentence: str
-    similarity: float
-    runner_up: int | None
+    prototype: int  # id of the active prototype
+    prototype_sentence: str  # that of the member that this sentence is like
+    similarity: float  # exp(−d/ψ²) between the two
+    runner_up: int | None  # the same of the nearest member of another prototype, if there is one
     runner_up_similarity: float | None
     runner_up_sentence: str | None = field(default=None, kw_only=True)
-    member: int = field(default=0, kw_only=True)
-    headline: str = field(default="", kw_only=True)
-    unfamiliar: bool = field(default=False, kw_only=True)
-    scores: dict[str, float]
-    running: dict[str, float]
-    effect: float
-    words: tuple[WordEffect, ...] = ()
+    member: int = field(default=0, kw_only=True)  # its id
+    headline: str = field(default="", kw_only=True)  # the prototype's name, or its headline
+    unfamiliar: bool = field(default=False, kw_only=True)  # so that its match says little
+    scores: dict[str, float]  # the active prototype's for each class
+    running: dict[str, float]  # the model's probabilities after this sentence
+    effect: float  # by which the predicted class's probability falls when it is left out
+    words: tuple[WordEffect, ...] = ()  # of both sentences; empty where nobody asked for them
     prototype_words: tuple[WordEffect, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:

@@ -268,15 +268,7 @@ class Predictor:
 
 
 def prediction_names(classes: Sequence[str]) -> list[str]:
-    """Return the names of the columns that predictions have.
-
-    The last one is left out where the model does not know what is familiar.
-
-    Examples
-    --------
-    >>> prediction_names(["no", "yes"])
-    ['prediction', 'probability', 'p_no', 'p_yes', 'trajectory', 'unfamiliar']
-    """
+    """Return the columns of predictions; the last only if the model knows what is familiar."""
     classes = [f"p_{name}" for name in classes]
     return ["prediction", "probability", *classes, "trajectory", _UNFAMILIAR]
 

@@ -136,11 +136,6 @@ def distinct_candidates(sentences: Sequence[str]) -> NDArray[np.int64]:
     complete, else the first. The complete ones are candidates if they are at least 200 and 2 %
     of the distinct ones; else the readable ones, if there are two; else all distinct ones. So
     small corpora, and those in lower case or without full stops, have candidates too.
-
-    Examples
-    --------
-    >>> distinct_candidates(["I love it!", "i love it", "Mr.", "The food was cold."]).tolist()
-    [0, 3]
     """
     first: dict[str, int] = {}
     complete: dict[str, int] = {}

@@ -29,12 +29,6 @@ def k_medoids(
 
     At most so many megabytes of distances are held. Where only those `among` are clustered, no
     copy of them is made.
-
-    Examples
-    --------
-    >>> vectors = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]], dtype=np.float32)
-    >>> sorted(k_medoids(vectors, 2, seed=0, among=np.array([0, 2, 3])).tolist())
-    [0, 3]
     """
     random = np.random.default_rng(seed)
     among = np.arange(len(vectors)) if among is None else among
@@ -81,14 +75,7 @@ def mean_distance_to_nearest(
 def faster_pam(
     distances: NDArray[np.float32], medoids: NDArray[np.int64], *, max_passes: int = 50
 ) -> NDArray[np.int64]:
-    """Improve medoids until no swap of one with a point lowers the sum of distances (n, n).
-
-    Examples
-    --------
-    >>> points = np.array([0.0, 0.1, 5.0, 5.1, 5.2])
-    >>> faster_pam(np.abs(points[:, None] - points), np.array([0, 1])).tolist()
-    [0, 3]
-    """
+    """Improve medoids until no swap of one with a point lowers the sum of distances (n, n)."""
     n, k = len(distances), len(medoids)
     if k == 1:
         return np.array([distances.sum(axis=1).argmin()])

@@ -22,12 +22,6 @@ def project(
 
     Where two prototypes want the same sentence, the closer one gets it and the other its next
     nearest. Sentences (n, d), no two of the same text, may come in blocks, one after the other.
-
-    Examples
-    --------
-    >>> sentences = torch.tensor([[0.0], [1.0], [5.0]])
-    >>> project(torch.tensor([[0.2], [0.1]]), sentences).tolist()
-    [1, 0]
     """
     # K nearest sentences are enough: the other K − 1 prototypes can take at most K − 1 of them.
     k, start = len(prototypes), 0
@@ -59,13 +53,6 @@ def cluster_means(
 
     Sentences (n, d) and prototypes (K, d) are matched in their own space; `index` says where the
     sentences stand in `base`, if not all do. The mean of no sentence is zero.
-
-    Examples
-    --------
-    >>> base = torch.tensor([[1.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
-    >>> cluster_means(base, torch.tensor([[0.0], [5.0], [6.0]]), torch.tensor([[0.0], [5.0]]))
-    tensor([[1., 0.],
-            [0., 1.]])
     """
     k = len(prototypes)
     sums = base.new_zeros(k, base.shape[1])

@@ -29,8 +29,6 @@ from protorynet.training.families import fit_reader
 from protorynet.training.fitting import Fitted, Labelled, digest_data, hold_out, read_back
 from protorynet.training.sources import FrozenSource
 
-__all__ = ["EditableMixin", "edit_model", "retrain_reader"]
-
 _FEWEST_DOCUMENTS = 4
 
 
@@ -159,17 +157,11 @@ def _read_sentence(text: str, number: int, splitter: Splitter, encoder: Encoder 
 def retrain_reader(
     before: Model, edited: Model, documents: Labelled, *, progress: bool = False
 ) -> Fitted:
-    """Train the reader from its present weights until the held-out documents stop improving.
+    """Train the reader from its present weights; the log records it with its last edit.
 
-    Usage, class rates and scores are measured again, and the last entry of the log records it.
-
-    Parameters
-    ----------
-    before, edited
-        The model before and after the edit that is last in the log of the latter.
-    documents
-        Documents of every class. Those held out to stop and to measure are chosen by the seed
-        that the model was trained with: from its training data, the same as then.
+    Usage, class rates and scores are measured again. The documents, of every class, that are held
+    out to stop and to measure are chosen by the seed that the model was trained with: from its
+    training data, the same as then.
     """
     _check(documents, edited)
     begin = time.perf_counter()
