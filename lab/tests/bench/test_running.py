@@ -187,7 +187,6 @@ def test_a_model_without_a_device_does_without_the_one_asked_for(own, monkeypatc
         ("encoders", "no-such-encoder", "no-such-encoder"),
         ("encoders", "a/tiny,b/tiny", "the same short name"),
         ("seeds", "one", "whole numbers"),
-        ("seeds", "99999999999", "from 0 to 4294967295"),
         ("data", "no-such-folder", "does not exist"),
         ("sets", "", "no sets were given"),
         ("vectors", "no-such-file", "no-such-file"),
