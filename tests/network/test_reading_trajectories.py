@@ -99,7 +99,7 @@ def test_the_reader_is_an_lstm_with_a_linear_head():
 
 
 def test_steps_are_one_hot_similarities_or_one_where_ids_alone_count():
-    network = make_network(random_tensor(K, DIMENSION))
+    network = make_network(random_tensor(K, DIMENSION), members=1, selection="straight_through")
     distances = torch.tensor([[1.0, 0.5, 2.0, 3.0, 4.0]] * 2)
     steps = network.steps(distances, ids_only=torch.tensor([True, False]))
     assert steps[0].tolist() == pytest.approx([0, 1, 0, 0, 0])
