@@ -87,15 +87,17 @@ def test_the_members_of_a_prototype_have_rates_that_lie_apart_by_more_than_chanc
 ):
     read = clf.read(unseen_reviews.texts)
     good = np.repeat([label == "good" for label in unseen_reviews.labels], read.lengths)
-    total, weight = 0.0, 0
-    for member in set(read.members.tolist()):
-        own, family = good[read.members == member], read.prototypes[read.members == member][0]
-        if (n := len(own)) > 1:
-            rate, mean = own.mean(), good[read.prototypes == family].mean()
-            total += n * ((rate - mean) ** 2 - rate * (1 - rate) / (n - 1))
-            weight += n
-    expected = math.sqrt(max(0.0, total / weight))
-    assert measure(evaluation, "family_spread") == pytest.approx(expected)
+    spreads = []
+    for family in set(read.prototypes.tolist()):
+        inside, total, weight = read.prototypes == family, 0.0, 0
+        for member in set(read.members[inside].tolist()):
+            own = good[read.members == member]
+            if (n := len(own)) > 1:
+                rate, mean = own.mean(), good[inside].mean()
+                total += n * ((rate - mean) ** 2 - rate * (1 - rate) / (n - 1))
+                weight += n
+        spreads += [math.sqrt(max(0.0, total / weight))] if weight else []
+    assert measure(evaluation, "family_spread") == pytest.approx(np.mean(spreads))
     assert measure(evaluation, "unfamiliar_sentences") == pytest.approx(read.unfamiliar.mean())
 
 
@@ -139,7 +141,7 @@ def test_measures_that_cannot_be_computed_are_none_and_say_what_they_need(clf, e
     bare.model_ = replace(bare.model_, training=replace(record, free_accuracy=None))
     found = bare.evaluate(["The room was clean."], ["good"], judge=encoder)
     unknown = {m.name: m.meaning for m in found.measures if m.value is None}
-    expected = {"match_quality", "score_calibration", "sufficiency", "projection_drop"}
+    expected = {"match_quality", "family_spread", "sufficiency", "projection_drop"}
     assert set(unknown) >= expected
     assert unknown["match_quality"].endswith("Needs three prototypes in use.")
     assert unknown["comprehensiveness"].endswith("Needs documents of 2 to 60 sentences.")

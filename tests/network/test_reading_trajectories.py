@@ -35,8 +35,8 @@ def make_reader(*, layers: int = 1, dropout: float = 0.0) -> Reader:
         return Reader(K, CLASSES, hidden=7, layers=layers, dropout=dropout)
 
 
-def make_network(members: Tensor, sizes: tuple[int, ...] = (1,) * K, **changes: object):
-    return ProtoryNetwork(members, make_reader(), Settings(psi_squared=1.3, **changes), sizes)
+def make_network(vectors: Tensor, sizes: tuple[int, ...] = (1,) * K, **changes: object):
+    return ProtoryNetwork(vectors, make_reader(), Settings(psi_squared=1.3, **changes), sizes)
 
 
 def random_trajectory(lengths: list[int], seed: int = 0) -> Reading:

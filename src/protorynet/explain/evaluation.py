@@ -163,10 +163,11 @@ def _calibration(
     return {"score_calibration": correlation, "score_error": error}
 
 
-def _spread(model: Model, reading: Reading, targets: NDArray[np.float32]) -> float:
-    """Return how far the class rates of a family's members lie apart, chance taken off.
+def _spread(model: Model, reading: Reading, targets: NDArray[np.float32]) -> float | str:
+    """Return how far the class rates of a family's members lie apart, the mean of all families.
 
-    The variance of the rates is by use; that of rates of so many documents by chance goes off it.
+    In each it is their standard deviation, by use, without what chance adds to rates of so few
+    sentences.
     """
     members = replace(reading, prototypes=reading.members)
     counts, rates = members.class_rates(targets, len(model.prototypes.members))
@@ -174,9 +175,12 @@ def _spread(model: Model, reading: Reading, targets: NDArray[np.float32]) -> flo
     _, means = reading.class_rates(targets, len(model.prototypes))
     variance = np.square(rates - means[family]).mean(axis=1)
     chance = (rates * (1 - rates)).mean(axis=1) / np.maximum(counts - 1, 1)
-    several = counts > 1
-    share = counts[several] / counts[several].sum()
-    return float(np.sqrt(max(0.0, share @ (variance - chance)[several])))
+    use = np.where(counts > 1, counts, 0)
+    sums = np.bincount(family, use * (variance - chance), len(means))
+    weights = np.bincount(family, use, len(means))
+    if not weights.any():
+        return " Needs a member with two sentences."
+    return float(np.sqrt(np.maximum(0.0, sums / np.maximum(weights, 1)))[weights > 0].mean())
 
 
 def _erasure(model: Model, reading: Reading, seed: int) -> dict[str, float | str]:
