@@ -201,11 +201,6 @@ class Change:
 
     `before` and `after` are sentences, or names if it was renamed; `into` is the prototype that it,
     or its members, went to.
-
-    Examples
-    --------
-    >>> print(Change("move", 3, "It took an hour.", into=5, members=(41,)))
-    sentence 41 of prototype 3 “It took an hour.” moved to prototype 5
     """
 
     kind: Literal["drop", "merge", "replace", "rename", "move", "split", "drop_member", "add"]
