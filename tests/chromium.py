@@ -1,13 +1,10 @@
 """Where a real browser is, how it is started, and what a test does where there is none."""
 
-from __future__ import annotations
-
 import os
 import shutil
+from typing import Any
 
 import pytest
-
-__all__ = ["CHROMIUM", "FLAGS", "needs_browser"]
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((path for name in NAMES if (path := shutil.which(name))), None)
@@ -24,3 +21,15 @@ FLAGS = [
 needs_browser = pytest.mark.skipif(
     CHROMIUM is None and not IS_REQUIRED, reason="needs chromium, which is not installed"
 )
+
+
+def grave_violations(page: Any) -> list[str]:
+    """Return what axe finds to be serious or critical, each with the first place of it."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]

@@ -1,7 +1,5 @@
 """A real encoder without weights: signed word hashing, quick and the same on every machine."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 

@@ -1,7 +1,5 @@
 """Labelled documents, prepared for a classifier as the commands prepare them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

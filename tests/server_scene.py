@@ -1,7 +1,5 @@
 """What tests of the server share: a real server, a patient client, a table of doubtful labels."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import csv

@@ -1,7 +1,5 @@
 """docs/architecture.md names functions that are there, and its walks stay short."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Automata as JSON: they come back the same, and nothing broken is let in."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

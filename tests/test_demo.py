@@ -1,7 +1,5 @@
 """The demo: its data, its choice of reviews, and the story it tells."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 from importlib.machinery import ModuleSpec

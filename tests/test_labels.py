@@ -1,7 +1,5 @@
 """Labels as users write them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

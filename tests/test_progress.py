@@ -1,7 +1,5 @@
 """Progress goes to standard error and never to standard output."""
 
-from __future__ import annotations
-
 import io
 import sys
 

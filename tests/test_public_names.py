@@ -1,7 +1,5 @@
 """The names that users rely on; a change here is a change of the contract."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The model directory: it comes back the same, and no damage to it goes unnoticed."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json
@@ -17,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load as load_tensors, save as save_tensors
 
-from protorynet import NotFittedError, ProtoryNetClassifier
+from protorynet import ProtoryNetClassifier
 from protorynet.encoders import TransformerEncoder, load_encoder, stack_sequences
 from protorynet.errors import EncoderError, InputError, ModelFormatError
 from protorynet.model import Model
@@ -127,9 +125,6 @@ def edit_tensors(path: Path, name: str, change: Callable[[Any], object]) -> None
     replace_file(path, name, save_tensors(tensors))
 
 
-# Round trips
-
-
 def test_a_loaded_model_knows_predicts_and_explains_the_same(clf, saved, encoder, unseen_reviews):
     loaded = load(saved, encoder=encoder)
     texts = unseen_reviews.texts
@@ -179,9 +174,6 @@ def test_saving_twice_writes_the_same_files(clf, saved, tmp_path):
     clf.save(tmp_path / "model")
     assert sorted(listing(saved)) == sorted([*FILES, "README.md"])
     assert listing(tmp_path / "model") == listing(saved)
-
-
-# Damage
 
 
 @pytest.mark.parametrize("name", [*FILES, *EDIT_FILES])
@@ -315,42 +307,16 @@ def test_forged_prototypes_and_edits_are_refused_or_of_use(folder, name, request
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda item: item["members"].pop(), "vectors of"),
-        (lambda item: item["members"].append(dict(item["members"][0], id=999)), "vectors of"),
-        (lambda item: item["members"][0].update(id=item["members"][1]["id"]), "the same id"),
-        (lambda item: item["members"][0].update(class_rate=[1.0]), "other classes"),
-        (lambda item: item["members"][0].update(sentence=3), "sentence"),
-        (lambda item: item["members"][0].pop("usage"), "usage"),
-        (lambda item: item.update(members="many"), "members"),
-    ],
-)
-def test_damaged_members_are_refused_in_one_line(broken, change, message):
-    def forge(values: Any) -> None:
-        change(next(item for item in values["prototypes"] if len(item["members"]) > 1))
-
-    edit_json(broken, "prototypes.json", forge)
-    with pytest.raises(ModelFormatError, match=message) as caught:
-        load_model(broken)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
     "change",
     [
         lambda t: t.pop("network.members"),
         lambda t: t.pop("centring.mean"),
-        lambda t: t.pop("centring.scale"),
-        lambda t: t.pop("network.reader.head.bias"),
         lambda t: t.pop("adapter.up.weight"),
         lambda t: t.update({"network.more": torch.zeros(2)}),
         lambda t: t.update({"network.members": t["network.members"][:-1]}),
         lambda t: t.update({"network.members": t["network.members"][:, :-1].contiguous()}),
-        lambda t: t.update({"network.members": t["network.members"][:0]}),
         lambda t: t.update({"network.members": torch.zeros(())}),
         lambda t: t.update({"centring.mean": torch.zeros(())}),
-        lambda t: t.update({"centring.mean": torch.zeros(4, 8)}),
         lambda t: t.update({"centring.scale": torch.zeros(2)}),
         lambda t: t.update({"centring.mean": t["centring.mean"] * torch.nan}),
         lambda t: t.update({"centring.mean": t["centring.mean"].half()}),
@@ -392,9 +358,6 @@ def test_another_encoder_and_one_that_cannot_be_found_are_named(saved, tiny_bert
         load(saved)
 
 
-# Saving
-
-
 def test_saving_again_replaces_the_old_model(clf, reviews, encoder, quick, tmp_path):
     path = tmp_path / "model"
     path.mkdir()
@@ -422,15 +385,6 @@ def test_an_interrupt_while_saving_leaves_the_old_model(tuned, tmp_path, monkeyp
         tuned[0].save(path)
     assert listing(path) == listing(tuned[1])
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
-
-
-def test_saving_needs_a_fitted_model(tmp_path, encoder):
-    with pytest.raises(NotFittedError):
-        ProtoryNetClassifier(encoder).save(tmp_path / "model")
-    assert not (tmp_path / "model").exists()
-
-
-# Edits
 
 
 def test_edits_come_back_with_the_model(edited, tmp_path):
@@ -480,24 +434,6 @@ def test_a_forged_number_of_edits_is_refused(damaged, count):
         load_model(damaged)
 
 
-def test_the_last_ten_edits_can_be_undone_and_the_log_keeps_all(clf, tmp_path):
-    changed = copy.deepcopy(clf)
-    for number in range(12):
-        changed.edit(rename={changed.prototypes_[0].id: f"name {number}"})
-    changed.save(tmp_path / "model")
-    model = load_model(tmp_path / "model")[0]
-    assert (len(model.edits.entries), len(model.edits.states)) == (12, 10)
-    assert model.undone().prototypes[0].name == "name 10"
-    for _ in range(10):
-        changed.undo_edit()
-    changed.save(tmp_path / "model")
-    model = load_model(tmp_path / "model")[0]
-    assert (len(model.edits.entries), model.edits.states) == (12, ())
-
-
-# Automata
-
-
 def test_a_model_without_automata_has_no_file_of_them(clf, tmp_path):
     save_model(replace(clf.model_, automata=()), tmp_path / "model")
     assert not (tmp_path / "model" / "automata.json").exists()
@@ -516,17 +452,13 @@ def test_automata_that_the_configuration_does_not_know_are_refused(broken):
         ("automata", lambda v: v["automata"][0].update(start=99), "automata.json: the automaton"),
         ("automata", lambda v: v["automata"].pop(), "one automaton for each class"),
         ("automata", lambda v: v["automata"].reverse(), "one automaton for each class"),
-        ("automata", lambda v: v.update(automata=None), "is not a valid model directory"),
         ("automata", lambda v: v.update(automata={"a": 1}), "the automaton is not valid"),
-        ("automata", lambda v: v.clear(), "is not a valid model directory"),
         ("automata", lambda v: v["automata"][0]["prototypes"].reverse(), "other prototypes than"),
         ("edits", lambda v: v["automata"][0][0].update(start=99), "edits.json: the automaton"),
         ("edits", lambda v: v["automata"][0].reverse(), "one automaton for each class"),
         ("edits", lambda v: v["automata"][0][0]["prototypes"].reverse(), "other prototypes than"),
         ("edits", lambda v: v.update(automata=[]), "a state has the automata 0"),
         ("edits", lambda v: v["states"][0].update(automata=-1), "a state has the automata -1"),
-        ("edits", lambda v: v["states"][0].update(automata=True), "a state has the automata True"),
-        ("edits", lambda v: v.update(automata=None), "is not a valid model directory"),
         ("edits", lambda v: v["states"][0]["vectors"].pop(), "is not a valid model directory"),
         ("edits", lambda v: v["states"][0].update(vectors=[-1]), "vectors of other members"),
     ],
@@ -535,9 +467,6 @@ def test_forged_automata_and_states_are_refused(damaged, name, change, reason):
     edit_json(damaged, f"{name}.json", change)
     with pytest.raises(ModelFormatError, match=reason):
         load_model(damaged)
-
-
-# The model card
 
 
 def test_the_card_tells_what_the_model_is(clf, saved):

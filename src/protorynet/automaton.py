@@ -1,7 +1,5 @@
 """A small automaton that decides as the model does: one class, prototype ids in, yes or no out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -10,22 +8,16 @@ from typing import Any, Self
 from protorynet.errors import InputError, ModelFormatError
 from protorynet.records import read_record
 
-__all__ = ["Automaton", "Edge", "Pattern", "State"]
-
 _MOST_STATES_IN_A_FILE = 1_000  # learning gives a few dozen at most
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A beginning after which the model nearly always gives the class.
-
-    `prototypes` are those of the first sentences; anything may follow. So many training documents
-    begin so (`support`), and such a share of these is given the class (`purity`).
-    """
+    """A beginning after which the model nearly always gives the class; anything may follow."""
 
     prototypes: tuple[int, ...]
-    support: int
-    purity: float
+    support: int  # training documents that begin so
+    purity: float  # share of these that is given the class
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet automaton --json` prints them."""
@@ -34,16 +26,12 @@ class Pattern:
 
 @dataclass(frozen=True)
 class State:
-    """One level of belief; states are numbered from 0 by rising belief.
-
-    `belief` is the model's mean running probability of the class here, or what the reader says
-    where no sentence leads here; `visits` counts training documents, before or after a sentence.
-    """
+    """One level of belief; states are numbered from 0 by rising belief."""
 
     number: int
-    belief: float
+    belief: float  # mean running probability here, or the reader's where no sentence leads
     accepting: bool
-    visits: int
+    visits: int  # of training documents, before or after a sentence
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet automaton --json` prints them."""
@@ -52,10 +40,7 @@ class State:
 
 @dataclass(frozen=True)
 class Edge:
-    """All transitions from one state to another: by which prototypes, most frequent first.
-
-    `traffic` counts the sentences of the training documents that went each of these ways.
-    """
+    """All transitions from one state to another, by prototype, and how many went each way."""
 
     source: int
     target: int
@@ -72,24 +57,11 @@ class Edge:
 class Automaton:
     """A deterministic finite automaton over prototype ids, for one class of a model.
 
-    Every state has a transition for every prototype, so it reads any document. Transitions that
-    no training document took go where the model's reader itself would go.
-
-    Parameters
-    ----------
-    label, prototypes
-        The class, and the ids of the prototypes in the order of the model.
-    states, start
-        The states, numbered by rising belief in the class; which one is before any sentence.
-    transitions, traffic
-        By state and prototype, the number of the next state, and how many sentences of the training
-        documents went this way.
-    patterns
-        Beginnings that give the class away, most frequent first.
-    fidelity_train, fidelity_held_out, fidelity_ids_only, n_train, n_held_out
-        Share of the training and of the held-out documents, None without any, that automaton and
-        model judge alike; the same against the reader when it sees prototype ids alone; and how
-        many documents these were.
+    Every state, numbered by rising belief in the class, has a transition for every prototype, in
+    the order of the model, so it reads any document. Transitions that no training document took
+    go where the model's reader itself would go; `traffic` counts the sentences that took each.
+    The fidelity is the share of documents that automaton and model judge alike, on held-out ones
+    None without any, `fidelity_ids_only` the same against a reader that sees prototype ids alone.
     """
 
     label: str
@@ -130,10 +102,7 @@ class Automaton:
         )
 
     def run(self, prototypes: Iterable[int]) -> tuple[int, ...]:
-        """Return the states a document goes through: the start, and one after each sentence.
-
-        The document is given by its sentences' prototypes, by position, as in a `Reading`.
-        """
+        """Return the states that a document's prototypes, by position, lead through."""
         states = [self.start]
         for prototype in prototypes:
             if not 0 <= prototype < len(self.prototypes):
@@ -183,10 +152,7 @@ class Automaton:
 
     @classmethod
     def from_dict(cls, values: Any) -> Self:
-        """Build an automaton from what `to_dict` gave, perhaps by way of a file.
-
-        What follows from the rest, such as the edges, is not read.
-        """
+        """Build an automaton from what `to_dict` gave; what follows from the rest is not read."""
         try:
             if not isinstance(values, dict):
                 raise ValueError("it should be a JSON object")

@@ -36,8 +36,6 @@ from protorynet.settings import EncoderTraining, Settings, load_settings
 from protorynet.storage import save_model
 from protorynet.training import EditableMixin, Fitted, Labelled, fit_model, tunable_encoder
 
-__all__ = ["NotFittedError", "ProtoryNetClassifier"]
-
 
 class NotFittedError(ProtoryNetError, SklearnNotFittedError):  # type: ignore[misc]
     """The classifier was asked for results before `fit` or `load`."""
@@ -161,15 +159,11 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             progress=self.verbose,
         )
         filled = sentences.filled
-        sentences = sentences.without_empty()
-        record = EncoderRecord.of(encoder, tuned=tunable is not None)
         fitted = fit_model(
-            sentences,
-            embeddings,
-            targets[filled],
+            Labelled(sentences.without_empty(), embeddings, targets[filled]),
             labels,
             settings=settings,
-            encoder=record,
+            encoder=EncoderRecord.of(encoder, tuned=tunable is not None),
             splitter=self.splitter,
             seed=self._seed(),
             unit_length=encoder is not None,

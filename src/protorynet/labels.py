@@ -1,7 +1,5 @@
 """Labels as users write them, and as the network needs them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -10,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.errors import InputError
-
-__all__ = ["LabelCode", "Task", "check_labels", "learn_labels", "read_labels"]
 
 Task = Literal["multiclass", "multilabel"]
 """One class of two or more (softmax), or any number of classes at once (sigmoid)."""
@@ -22,15 +18,7 @@ _SETS = (tuple, list, set, frozenset, np.ndarray)
 
 @dataclass(frozen=True)
 class LabelCode:
-    """The classes of a model and the kind of task.
-
-    Parameters
-    ----------
-    classes
-        The classes in the order of the network's outputs, as plain Python values.
-    task
-        ``"multiclass"`` or ``"multilabel"``.
-    """
+    """The classes, in the order of the network's outputs as plain values, and the kind of task."""
 
     classes: tuple[Scalar, ...]
     task: Task
@@ -71,14 +59,7 @@ class LabelCode:
         return np.array(self.classes)
 
     def name_of(self, probabilities: NDArray[np.float32]) -> str:
-        """Return the prediction of one document in words; ``(none)`` where no class is given.
-
-        Examples
-        --------
-        >>> labels = LabelCode(("clean", "quiet"), "multilabel")
-        >>> labels.name_of(np.array([0.9, 0.5])), labels.name_of(np.array([0.1, 0.2]))
-        ('clean, quiet', '(none)')
-        """
+        """Return the prediction of one document in words; ``(none)`` where no class is given."""
         given = np.array(self.names)[self.decide(probabilities[None])[0]]
         return ", ".join(given) or "(none)"
 
@@ -99,7 +80,8 @@ class LabelCode:
         unseen = set()
         for document, labels in enumerate(given):
             for label in labels:
-                position = self._position(label)
+                # Whether a file says 1 or "1" depends on its format, and on its other labels.
+                position = self._positions.get(label, self._positions.get(str(label)))
                 if position is None:
                     unseen.add(str(label))
                 else:
@@ -111,14 +93,6 @@ class LabelCode:
             )
         return targets
 
-    def _position(self, label: Scalar) -> int | None:
-        """Return the position of a label; of another type than the classes, by its name.
-
-        Whether a file says 1 or "1" depends on its format, and on its other labels.
-        """
-        position = self._positions.get(label)
-        return self._positions.get(str(label)) if position is None else position
-
     @cached_property
     def _positions(self) -> dict[Scalar, int]:
         by_name: dict[Scalar, int] = {name: position for position, name in enumerate(self.names)}
@@ -126,13 +100,7 @@ class LabelCode:
 
 
 def read_labels(classes: Any, task: Any) -> LabelCode:
-    """Return the classes that a model's file names; what cannot be classes is a `ValueError`.
-
-    Examples
-    --------
-    >>> read_labels(["bad", "good"], "multiclass").names
-    ('bad', 'good')
-    """
+    """Return the classes that a model's file names; what cannot be classes is a `ValueError`."""
     if task not in ("multiclass", "multilabel") or not isinstance(classes, list):
         raise ValueError(f"task {task!r} with classes {classes!r}")
     kinds = {str if isinstance(label, str) else float for label in classes}
@@ -156,18 +124,8 @@ def check_labels(labels: Any, n_documents: int) -> None:
 def learn_labels(labels: Any) -> LabelCode:
     """Find the classes and the kind of task.
 
-    Parameters
-    ----------
-    labels
-        One label per document (strings, whole numbers, booleans …); or, for several classes at
-        once, a 0/1 matrix or a sequence of tuples of names.
-
-    Examples
-    --------
-    >>> learn_labels(["good", "bad", "good"]).classes
-    ('bad', 'good')
-    >>> learn_labels(np.array([[1, 0], [1, 1]])).task
-    'multilabel'
+    There is one label per document (strings, whole numbers, booleans …); or, for several classes
+    at once, a 0/1 matrix or a sequence of tuples of names.
     """
     matrix = _matrix(labels)
     if matrix is not None:

@@ -1,35 +1,19 @@
 """Names of a package that are loaded when first used, so that importing it costs nothing."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__all__ = ["attach_names"]
-
 
 def attach_names(
     package: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return the `__getattr__`, `__dir__` and `__all__` of a package.
+    """Return the `__getattr__`, `__dir__` and `__all__` of a package, given its name and file.
 
     What it offers stands once, in the ``__init__.pyi`` beside its ``__init__.py``, as imports
     that type checkers read too.
-
-    Parameters
-    ----------
-    package, file
-        Its ``__name__`` and ``__file__``.
-
-    Examples
-    --------
-    >>> import protorynet.network
-    >>> load, _, names = attach_names("protorynet.network", protorynet.network.__file__)
-    >>> "Adapter" in names, load("Adapter").__name__
-    (True, 'Adapter')
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     homes = {

@@ -28,8 +28,6 @@ from protorynet.prototypes import EditLog, Edits, Prototypes, PruningPoint, appl
 from protorynet.reading import Reading
 from protorynet.settings import Settings
 
-__all__ = ["PRECOMPUTED", "EncoderRecord", "Model", "TrainingRecord"]
-
 PRECOMPUTED = "precomputed"
 """The name that stands for an encoder where users give vectors in place of texts."""
 
@@ -38,17 +36,7 @@ _VECTORS_PER_BLOCK = 16_384  # mapped at once
 
 @dataclass(frozen=True)
 class EncoderRecord:
-    """Which encoder a model was made with.
-
-    Parameters
-    ----------
-    name
-        The name or path it was asked for by.
-    fingerprint
-        Digest of its weights, tokenizer and pooling.
-    tuned
-        Whether its weights were changed by training and travel with the model.
-    """
+    """An encoder's name, its digest, and whether its weights were trained and travel along."""
 
     name: str
     fingerprint: str
@@ -76,20 +64,8 @@ class EncoderRecord:
 class TrainingRecord:
     """How a model came to be, for the model card and for repeating it.
 
-    Parameters
-    ----------
-    seed, n_documents, n_sentences, data_sha256
-        Seed and training data.
-    validation_accuracy, curve
-        Accuracy on the documents held out, and the pruning curve measured on them.
-    class_frequencies
-        Share of each class in the training documents.
-    seconds
-        Time taken by each step.
-    versions
-        Versions of the packages used.
-    free_accuracy
-        Accuracy on the documents held out before the prototypes were projected and pruned.
+    Accuracies and the pruning curve are measured on the documents held out, `free_accuracy` before
+    the prototypes were projected and pruned; `seconds` is the time taken by each step.
     """
 
     seed: int
@@ -112,28 +88,12 @@ class TrainingRecord:
 class Model:
     """A trained ProtoryNet without its encoder.
 
-    Parameters
-    ----------
-    centring, adapter, network
-        The path from the encoder's vectors to probabilities.
-    prototypes
-        What is known of each prototype, in the order of the network.
-    labels
-        The classes.
-    encoder
-        Which encoder gives the vectors.
-    splitter, settings, training
-        How texts are split, the hyper-parameters, and how training went.
-    edits
-        What was edited by hand since, and what the model was before.
-    automata
-        What the model does for each class, in the order of the labels, as an automaton. None at
-        all where an edit made them stale, and in models from before they were kept.
-    familiar, reach
-        The least similarity to a member, and the greatest distance of the encoder's vector from
-        the mean, at which a sentence is familiar; nearly all sentences of held-out documents have
-        them. Another language or subject lies farther out, though scaled to unit length it may
-        be near some member. 0 where they are not known.
+    Centring, adapter and network lead from the encoder's vectors to probabilities; prototypes and
+    automata stand in the order of the network's inputs and outputs. There are no automata where an
+    edit made them stale, and in models from before they were kept. A sentence is familiar from
+    the similarity `familiar` to a member on, within the distance `reach` of the encoder's vector
+    from the mean; nearly all of held-out documents are. Another language or subject lies farther
+    out, though scaled to unit length it may be near some member. 0 where they are not known.
     """
 
     centring: Centring
@@ -204,16 +164,10 @@ class Model:
         return self.edits.reader_is_behind
 
     def edited(self, edits: Edits, vectors: NDArray[np.float32]) -> Model:
-        """Return the model with its prototypes edited, and the edit logged.
+        """Return the model with its prototypes edited, and the edit, perhaps of nothing, logged.
 
-        Where more than names change, the automata no longer describe the model, and go.
-
-        Parameters
-        ----------
-        edits
-            What to do; it may be nothing, where only the reader is to be trained again.
-        vectors
-            The encoder's vectors of `edits.sentences`, (r, d).
+        `vectors` are the encoder's of `edits.sentences`, (r, d). Where more than names change, the
+        automata no longer describe the model, and go.
         """
         network, prototypes, changes = apply_edits(
             self.network,

@@ -1,7 +1,5 @@
 """From documents to sentences and their embeddings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,8 +14,6 @@ from protorynet.encoders import (
     encode_corpus,
     stack_sequences,
 )
-
-__all__ = ["encode_sentences", "prepare_documents", "prepare_vectors", "split_for"]
 
 
 def prepare_documents(

@@ -1,14 +1,10 @@
 """Progress of long work: a bar in a terminal, one line each elsewhere, or told to a listener."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-
-__all__ = ["Advance", "Listener", "progress_bar", "progress_told", "row_progress"]
 
 Advance = Callable[[int], None]
 Listener = Callable[[str, float], None]
@@ -38,13 +34,7 @@ def progress_told(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(description: str, total: int, *, enabled: bool = True) -> Iterator[Advance]:
-    """Show progress while the block runs; the block calls the given function with steps done.
-
-    Examples
-    --------
-    >>> with progress_bar("Reading", total=2, enabled=False) as advance:
-    ...     advance(2)
-    """
+    """Show progress while the block runs; the block calls the given function with steps done."""
     listener = _LISTENER.get()
     if listener is not None and total:
         yield _telling(listener, description, total)

@@ -31,8 +31,6 @@ from protorynet.model import PRECOMPUTED
 from protorynet.progress import Advance, progress_bar, progress_told
 from protorynet.training import clear_checkpoint, rank, tunable_encoder
 
-__all__ = ["KnownEncoder", "fit_with_ray"]
-
 _MOST_LOSSES = 2  # of workers with their machine; training resumes from the last epoch
 _SECONDS_BETWEEN_LOOKS = 0.5
 
@@ -49,22 +47,14 @@ def fit_with_ray(
 ) -> ProtoryNetClassifier:
     """Train a classifier with Ray, and return it.
 
-    With ``encoder_training="full"`` the workers train together: every batch's sentences are
-    shared out, and the gradient is that of the whole batch. Otherwise the workers encode the
-    corpus, and training, which then takes a minute, is done here.
+    With ``encoder_training="full"`` the workers train together, by default one per GPU or, without
+    any, one per machine: every batch's sentences are shared out, and the gradient is that of the
+    whole batch. Otherwise the workers encode the corpus, and training, which then takes a minute,
+    is done here. The encoder is a name or a folder that every machine has.
 
-    Parameters
-    ----------
-    classifier, texts, labels
-        An untrained classifier, whose encoder is a name or a folder that every machine has, and
-        what its `fit` takes.
-    address
-        ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray on this machine.
-    workers
-        Processes that train together; by default one per GPU or, without any, one per machine.
-    checkpoint, resume
-        As for `ProtoryNetClassifier.fit`. A run that loses a worker resumes from there, so with
-        several machines the folder should be one that they share.
+    The address is ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray here.
+    A run that loses a worker resumes from the checkpoint, so with several machines its folder
+    should be one that they share.
     """
     if workers is not None and workers < 1:
         raise InputError(f"workers={workers} should be at least 1.")

@@ -9,53 +9,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Reading", "group_by_length"]
-
-
-def _not_read() -> NDArray[np.float32]:
-    return np.empty((0, 0), np.float32)
-
-
-def _none_known() -> NDArray[np.bool_]:
-    return np.empty(0, np.bool_)
-
-
-def _no_documents() -> NDArray[np.int64]:
-    return np.empty(0, np.int64)
+_NOT_READ = np.empty((0, 0), np.float32)
+_NONE, _NOT_KNOWN = np.empty(0, np.int64), np.empty(0, np.bool_)
 
 
 @dataclass(frozen=True)
 class Reading:
     """The trajectories of some documents, and the probabilities they lead to.
 
-    Sentences stand one document after the other. A document without a sentence has no trajectory;
-    only `empty` knows of it.
+    Sentences stand one document after the other, so many `lengths` each. A document without a
+    sentence has no trajectory; only `empty`, its position among all given, knows of it.
 
-    Parameters
-    ----------
-    prototypes, similarities
-        Position of the active prototype of each sentence, and its similarity to the sentence.
-    runner_up, runner_up_similarities
-        The same for the second-nearest prototype; equal to the first where there is only one.
-    lengths
-        Number of sentences of each document that holds one.
-    probabilities, running
-        For each document, and for each sentence: the probabilities of the classes at the
-        end, and after reading up to and including the sentence. Empty where the sentences
-        were matched, but not read yet.
-    members, runner_up_members
-        Position of the member that each sentence is like, among the members of all prototypes,
-        and that of the nearest member of another prototype. Where they are not given, every
-        prototype has one member, at its own position.
-    unfamiliar
-        Whether each sentence is unlike the training data; where it is not given, none is.
-    empty
-        Positions of the documents without a sentence among all those given.
-    dense
-        The similarities to all prototypes, (sentences, K), where the reader sees them all (the
-        ablation `selection="dense"`); None where it sees the active one only.
-    ids_only
-        Whether the reader sees nothing but which prototype is active, whatever its similarity.
+    - `prototypes`, `members`: position of the prototype of each sentence, and of the member it is
+      like among those of all prototypes; without these, every prototype has one member.
+    - `runner_up`…: the same of the nearest other prototype; the first again where there is none.
+    - `probabilities`, `running`: of the classes, at the end of each document and after each
+      sentence; empty where the sentences were matched, but not read yet.
+    - `dense`: the similarities to all prototypes, (sentences, K), where the reader sees them all
+      (the ablation `selection="dense"`); None where it sees the active one only.
+    - `unfamiliar`: whether each sentence is unlike the training data; not given, none is.
+    - `ids_only`: whether the reader sees but which prototype is active, whatever its similarity.
 
     Examples
     --------
@@ -70,13 +43,13 @@ class Reading:
     runner_up: NDArray[np.int64]
     runner_up_similarities: NDArray[np.float32]
     lengths: NDArray[np.int64]
-    probabilities: NDArray[np.float32] = field(default_factory=_not_read)
-    running: NDArray[np.float32] = field(default_factory=_not_read)
-    empty: NDArray[np.int64] = field(default_factory=_no_documents)
+    probabilities: NDArray[np.float32] = field(default_factory=_NOT_READ.copy)
+    running: NDArray[np.float32] = field(default_factory=_NOT_READ.copy)
+    empty: NDArray[np.int64] = field(default_factory=_NONE.copy)
     dense: NDArray[np.float32] | None = None
-    members: NDArray[np.int64] = field(default_factory=_no_documents)
-    runner_up_members: NDArray[np.int64] = field(default_factory=_no_documents)
-    unfamiliar: NDArray[np.bool_] = field(default_factory=_none_known)
+    members: NDArray[np.int64] = field(default_factory=_NONE.copy)
+    runner_up_members: NDArray[np.int64] = field(default_factory=_NONE.copy)
+    unfamiliar: NDArray[np.bool_] = field(default_factory=_NOT_KNOWN.copy)
     ids_only: bool = False
 
     def __post_init__(self) -> None:
@@ -179,13 +152,7 @@ class Reading:
 
 
 def group_by_length(lengths: NDArray[np.int64], most: int) -> list[NDArray[np.int64]]:
-    """Group documents of like length; a group of several, padded, has `most` sentences at most.
-
-    Examples
-    --------
-    >>> [group.tolist() for group in group_by_length(np.array([9, 1, 2, 2]), most=6)]
-    [[1, 2, 3], [0]]
-    """
+    """Group documents of like length; a group of several, padded, has `most` sentences at most."""
     order = np.argsort(lengths, kind="stable")
     groups, start = [], 0
     while start < len(order):

@@ -1,7 +1,5 @@
 """Values of JSON: turned back into dataclasses with every type checked, or made fit for it."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
@@ -12,8 +10,6 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from protorynet.errors import ModelFormatError
-
-__all__ = ["DAMAGE", "digest_values", "finite", "json_object", "read_record"]
 
 # What using damaged or hand-made values may raise.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)

@@ -24,17 +24,6 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from protorynet.errors import SettingsError
 
-__all__ = [
-    "AccuracyLoss",
-    "Distance",
-    "EncoderTraining",
-    "Retrain",
-    "Selection",
-    "Settings",
-    "load_settings",
-    "preset",
-]
-
 Distance = Literal["euclidean", "cosine"]
 Selection = Literal["one_hot", "straight_through", "paper", "dense"]
 AccuracyLoss = Literal["cross_entropy", "mse"]

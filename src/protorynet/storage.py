@@ -46,8 +46,6 @@ from protorynet.settings import Settings
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
 
-__all__ = ["FORMAT_VERSION", "check_free", "is_model_directory", "load_model", "save_model"]
-
 FORMAT_VERSION = 2
 _CONFIG, _WEIGHTS, _PROTOTYPES = "config.json", "model.safetensors", "prototypes.json"
 _CARD, _ENCODER, _AUTOMATA = "README.md", "encoder", "automata.json"
@@ -64,18 +62,14 @@ _LARGEST_WEIGHTS = 4 * 2**30
 def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | None = None) -> None:
     """Write a model directory; one that exists is replaced only when the new one is complete.
 
-    Parameters
-    ----------
-    model
-        The model.
-    path
-        The directory. One that exists must be a model directory and hold nothing else.
-    tuned
-        The fine-tuned encoder, where training changed it; or the folder of one that was saved
-        before, whose files are shared.
+    `tuned` is the encoder where training changed it, or the folder of one saved before, to share.
     """
     check_free(path)
-    weights = save_tensors(_tensors(model))
+    tensors = {
+        f"{part}.{name}": tensor.detach().cpu().contiguous()
+        for part, module in _modules(model).items()
+        for name, tensor in module.state_dict().items()
+    }
     prototypes = _json(model.prototypes.to_dict())
     config = {
         "format_version": FORMAT_VERSION,
@@ -88,7 +82,7 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
         "familiar": model.familiar,
         "reach": model.reach,
     }
-    files = {_WEIGHTS: weights, _PROTOTYPES: prototypes}
+    files = {_WEIGHTS: save_tensors(tensors), _PROTOTYPES: prototypes}
     if model.automata:
         config["automata"] = len(model.automata)
         files[_AUTOMATA] = json.dumps({"automata": _plain_automata(model.automata)}).encode()
@@ -118,12 +112,7 @@ def _link(source: str, target: str) -> None:
 
 
 def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
-    """Read a model directory.
-
-    Returns
-    -------
-    The model, and the folder of its fine-tuned encoder (None where it uses one as published).
-    """
+    """Read a model directory: the model, and the folder of its fine-tuned encoder, if any."""
     if not path.is_dir():
         raise ModelFormatError(f"there is no model directory {path}.")
     if (path / _EXPORTED).exists() and not (path / _CONFIG).exists():
@@ -136,8 +125,7 @@ def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
     if version not in _READABLE_VERSIONS:
         raise ModelFormatError(
             f"{path} has format_version {version!r}, but this release reads up to "
-            f"{FORMAT_VERSION}. "
-            "Load it with the release that wrote it, or train again."
+            f"{FORMAT_VERSION}. Load it with the release that wrote it, or train again."
         )
     try:
         checksums = config["sha256"]
@@ -352,14 +340,6 @@ def _check_agreement(model: Model) -> None:
 def _modules(model: Model) -> dict[str, nn.Module]:
     modules: dict[str, nn.Module] = {"centring": model.centring, "network": model.network}
     return modules if model.adapter is None else {**modules, "adapter": model.adapter}
-
-
-def _tensors(model: Model) -> dict[str, torch.Tensor]:
-    return {
-        f"{part}.{name}": tensor.detach().cpu().contiguous()
-        for part, module in _modules(model).items()
-        for name, tensor in module.state_dict().items()
-    }
 
 
 def _adapter(

@@ -1,7 +1,5 @@
 """What the tests of the audit share: clean made-up reviews, and a model trained on them."""
 
-from __future__ import annotations
-
 import random
 from functools import cache
 

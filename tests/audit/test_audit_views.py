@@ -1,7 +1,5 @@
 """An audit as people see it: in a terminal and as static HTML."""
 
-from __future__ import annotations
-
 import io
 import re
 from pathlib import Path

@@ -1,21 +1,11 @@
 """Findings about the texts: copies, leftovers, boilerplate and labels that contradict."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from audit_scene import (
-    TEST,
-    TRAIN,
-    Labelled,
-    audit_of,
-    corpus_of,
-    only,
-    reviews,
-)
+from audit_scene import TEST, TRAIN, Labelled, audit_of, corpus_of, only, reviews
 
 from protorynet.audit import Finding
 from protorynet.audit.audit_corpus import read_words

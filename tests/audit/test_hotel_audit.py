@@ -1,7 +1,5 @@
 """The audit finds what is wrong with real hotel reviews, without being told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the tests of commands share: a small table of reviews, and how a command ended."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A quick model made by the command itself, and how to run commands."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`protorynet automaton`, as a user runs it."""
 
-from __future__ import annotations
-
 import json
 from xml.etree import ElementTree
 

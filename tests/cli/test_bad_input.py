@@ -1,12 +1,9 @@
 """Bad input: one clear line, the right exit code, and nothing that existed is lost."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from cli_scene import reviews, snapshot, write_csv
 
@@ -42,13 +39,6 @@ def test_a_table_that_cannot_be_learnt_from_is_refused(fit_fails, tmp_path, rows
     assert message in fit_fails(write_csv(tmp_path / "t.csv", ["text", "label"], rows))
 
 
-def test_a_file_that_is_no_table_is_refused(fit_fails, tmp_path):
-    assert "there is no file" in fit_fails(tmp_path / "t.csv")
-    for ending in ("csv", "jsonl", "parquet"):
-        (tmp_path / f"t.{ending}").write_bytes(np.random.default_rng(0).bytes(5_000))
-        fit_fails(tmp_path / f"t.{ending}")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -64,15 +54,6 @@ def test_options_that_do_not_fit_are_refused(fit_fails, table, tmp_path, options
     (tmp_path / "s.toml").write_text("learning = 1")
     known = {"SETTINGS": str(tmp_path / "s.toml")}
     assert message in fit_fails(table, *(known.get(word, word) for word in options))
-
-
-def test_labels_unseen_in_training_are_named(fails, trained, tmp_path):
-    rows = [*reviews(), ("It was so-so. Neither good nor bad.", "mixed")]
-    source = write_csv(tmp_path / "t.csv", ["text", "label"], rows)
-    line = fails("evaluate", trained, source)
-    assert "'mixed'" in line
-    assert "the classes are 'negative', 'positive'" in line
-    assert "'mixed'" in fails("report", trained, source, "-o", tmp_path / "a.html")
 
 
 def test_a_very_long_document_is_learnt_from_and_predicted(run, quick, tmp_path):
@@ -125,11 +106,9 @@ def test_an_existing_model_is_replaced_on_demand_and_other_folders_never(
         (("report", "MODEL", "TABLE", "-o", "FOLDER"), "is a folder"),
         (("report", "MODEL", "TABLE", "--format", "pdf"), "--format"),
         (("report", "MODEL", "TABLE", "-o", "TABLE"), "is the input"),
-        (("explain", "MODEL", "--input", "TABLE", "--html", "TABLE"), "is the input"),
         (("predict", "MODEL", "TABLE", "-o", "TABLE"), "is the input"),
         (("predict", "MODEL", "TABLE", "-o", "out.xlsx"), ".parquet"),
         (("predict", "MODEL", "TAKEN", "-o", "out.csv"), "'p_positive' already"),
-        (("explain", "MODEL", ""), "the text to explain"),
         (("explain", "MODEL", " \n "), "the text to explain"),
         (("explain", "MODEL", "<br />"), "the text to explain"),
         (("explain", "MODEL", "A text.", "--input", "TABLE"), "not both"),

@@ -1,7 +1,5 @@
 """`protorynet predict` on tables of many chunks: killed, resumed and piped."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -219,13 +217,6 @@ def test_another_model_or_input_is_not_resumed(run, fails, big, stopped, tmp_pat
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"text\nGood.\n")))
     assert "of another run" in run("predict", model, "-", "-o", output).err
     assert len(output.read_text().splitlines()) == 2
-
-
-def test_resuming_where_nothing_was_done_starts(run, big, tmp_path):
-    output = tmp_path / "out.parquet"
-    ended = run("predict", big / "model", big / "big.parquet", "-o", output, "--resume")
-    assert ended.code == 0
-    assert "nothing to resume" in ended.err
 
 
 @pytest.mark.parametrize(

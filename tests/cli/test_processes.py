@@ -1,7 +1,5 @@
 """Commands as real processes: starting fast, being stopped, full disks and broken pipes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """scikit-learn's contract, which its own checks do not test for text input."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 
@@ -10,7 +8,7 @@ import pandas as pd
 import pytest
 import sklearn.exceptions
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -27,9 +25,6 @@ def unfitted(encoder, quick):
 def fitted(reviews, encoder, quick):
     clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
     return clf.fit(reviews.texts, reviews.labels)
-
-
-# Parameters
 
 
 def test_init_stores_every_parameter_as_it_is():
@@ -81,9 +76,6 @@ def test_the_number_of_prototypes_may_be_given_directly(unfitted, quick, reviews
     assert len(unfitted.prototypes_) <= 5
 
 
-# Fitting
-
-
 def test_fitting_again_forgets_the_old_model_unless_it_fails(reviews, fitted, unfitted):
     unfitted.fit(reviews.texts, [1, 2] * 30)
     unfitted.fit(reviews.texts, reviews.labels)
@@ -112,30 +104,6 @@ def test_texts_come_in_any_container(fitted, reviews, container):
     np.testing.assert_array_equal(clf.predict_proba(container(reviews.texts)), expected)
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "container"),
-    [
-        ("zz", "a b", np.array),
-        (1, 0, pd.Series),
-        (-3, 7, list),
-        (True, False, np.array),
-        ("ü", "日本", pd.Series),
-        (2.0, 1.0, list),
-    ],
-)
-def test_labels_of_any_kind_come_back_as_they_were(unfitted, reviews, good, bad, container):
-    labels = container([good if label == "good" else bad for label in reviews.labels])
-    unfitted.fit(reviews.texts, labels)
-    assert unfitted.classes_.tolist() == sorted([good, bad])
-    predicted = unfitted.predict(reviews.texts)
-    assert set(predicted.tolist()) <= {good, bad}
-    assert predicted.dtype == np.array([good, bad]).dtype
-    assert 0 <= unfitted.score(reviews.texts, labels) <= 1
-
-
-# Predicting
-
-
 def test_predict_is_the_argmax_of_probabilities_that_sum_to_one(fitted, unseen_reviews):
     for texts in (unseen_reviews.texts, ["Never seen words."], ["?!"], []):
         probabilities = fitted.predict_proba(texts)
@@ -144,12 +112,6 @@ def test_predict_is_the_argmax_of_probabilities_that_sum_to_one(fitted, unseen_r
         np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
         expected = fitted.classes_[probabilities.argmax(axis=1)]
         assert fitted.predict(texts).tolist() == expected.tolist()
-
-
-def test_a_document_is_predicted_alone_as_among_others(fitted, unseen_reviews):
-    together = fitted.predict_proba(unseen_reviews.texts)
-    alone = [fitted.predict_proba([text])[0] for text in unseen_reviews.texts]
-    np.testing.assert_allclose(alone, together, atol=1e-6)
 
 
 def test_score_is_the_accuracy(unfitted, fitted, unseen_reviews, reviews):
@@ -170,6 +132,7 @@ def test_score_is_the_accuracy(unfitted, fitted, unseen_reviews, reviews):
         lambda clf: clf.evaluate(["a"], ["b"]),
         lambda clf: clf.prototypes_,
         lambda clf: clf.classes_,
+        lambda clf: clf.save("model"),
     ],
 )
 def test_asking_before_fitting_is_an_error_of_both_worlds(call):
@@ -180,9 +143,6 @@ def test_asking_before_fitting_is_an_error_of_both_worlds(call):
     assert not hasattr(ProtoryNetClassifier(), "classes_")
 
 
-# scikit-learn's tools
-
-
 def test_it_works_in_a_pipeline_whose_settings_are_searched(unfitted, reviews):
     shouting = FunctionTransformer(lambda texts: [text.upper() for text in texts])
     pipeline = make_pipeline(shouting, unfitted)
@@ -190,18 +150,11 @@ def test_it_works_in_a_pipeline_whose_settings_are_searched(unfitted, reviews):
         "protorynetclassifier__n_prototypes": np.array([4, 6]),
         "protorynetclassifier__encoder_training": ["none"],
     }
-    search = GridSearchCV(pipeline, grid, cv=2)
+    search = GridSearchCV(pipeline, grid, cv=2)  # which clones and cross-validates
     search.fit(pd.Series(reviews.texts), pd.Series(reviews.labels))
     assert search.best_params_["protorynetclassifier__n_prototypes"] in (4, 6)
     assert search.predict(reviews.texts).shape == (60,)
     assert search.best_estimator_.classes_.tolist() == ["bad", "good"]
-
-
-def test_it_can_be_cross_validated(unfitted, reviews):
-    assert cross_val_score(unfitted, reviews.texts, reviews.labels, cv=3).shape == (3,)
-    texts = np.array(reviews.texts)
-    given = cross_val_predict(unfitted, texts, reviews.labels, cv=2, method="predict_proba")
-    assert given.shape == (60, 2)
 
 
 def test_sequences_of_vectors_are_learnt_without_an_encoder(quick):
@@ -219,9 +172,6 @@ def test_sequences_of_vectors_are_learnt_without_an_encoder(quick):
     assert "substitution_agreement" not in names
     with pytest.raises(InputError, match=r"have 5 components, but the model was trained .* of 6"):
         clf.predict([np.zeros((2, 5))])
-
-
-# Wrong input
 
 
 @pytest.mark.parametrize(
@@ -283,9 +233,6 @@ def test_a_wrong_parameter_is_refused_at_fit(unfitted, reviews, parameter, value
         with pytest.raises(error, match=r"\w") as caught:
             unfitted.fit(reviews.texts, reviews.labels)
         assert "\n" not in str(caught.value)
-
-
-# Documents without a sentence
 
 
 @pytest.fixture

@@ -75,9 +75,6 @@ def test_any_bytes_give_a_table_or_one_clear_error(write, content):
         assert "\n" not in message
 
 
-# Values
-
-
 @pytest.mark.parametrize(
     ("values", "labels"),
     [
@@ -119,9 +116,6 @@ def test_newlines_in_quotes_survive_the_edges_of_blocks(write):
     table = read_table(write("text,label\n" + row * 600_000))
     assert len(table) == 600_000
     assert set(table.texts) == {'A review of "this",\nand that, which is here to fill a block.'}
-
-
-# Files that are not what they seem
 
 
 @pytest.mark.parametrize(

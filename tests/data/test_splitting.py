@@ -55,9 +55,6 @@ def is_symbol(char: str) -> bool:
     return not char.isascii() and unicodedata.category(char).startswith("S")
 
 
-# Spans
-
-
 @given(DOCUMENT, SPLITTER)
 @example("A\xa0.", "sentencex")
 @example("Hi<br>Ho<BR />Hu", "sentencex")
@@ -82,9 +79,6 @@ def test_a_sentence_is_what_stands_in_its_span(documents):
     sentences = split_documents(documents, on_empty="skip")
     spans = zip(sentences.documents, sentences.starts, sentences.ends, strict=True)
     assert list(sentences.texts) == [documents[d][start:end] for d, start, end in spans]
-
-
-# Sentences as they are written
 
 
 @pytest.mark.parametrize(
@@ -129,9 +123,6 @@ def test_a_panic_of_sentencex_falls_back_to_plain_rules(monkeypatch, capfd):
     assert sentences_of("One here. Two here! Three") == ["One here.", "Two here!", "Three"]
 
 
-# Sentences as the paper reads them
-
-
 def test_the_paper_splits_at_every_full_stop_which_belongs_to_the_place():
     sentences = split_documents(["It's  GREAT! 5.5 of 10?"], splitter="paper")
     assert sentences.texts == ("its great", "5", "5 of 10")
@@ -143,9 +134,6 @@ def test_the_paper_reads_no_punctuation_and_no_capitals(document):
     for text in sentences_of(document, splitter="paper"):
         assert not set(text) & set(string.punctuation)
         assert text == text.lower() == " ".join(text.split())
-
-
-# Windows
 
 
 @given(DOCUMENT, SPLITTER, st.integers(3, 12))
@@ -197,9 +185,6 @@ def test_a_giant_document_splits_in_seconds(unit):
     start = time.process_time()
     sentences_of(unit * (200_000 // len(unit)), counter=Letters(256))
     assert time.process_time() - start < 10
-
-
-# Documents
 
 
 @settings(max_examples=50)

@@ -1,7 +1,5 @@
 """Tables that are read a batch at a time: in bounded memory, and what is wrong told first."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -124,9 +124,6 @@ def test_a_truncated_parquet_file_is_refused(tmp_path, keep):
         read_table(tmp_path / "b.parquet")
 
 
-# JSON lines
-
-
 @pytest.mark.parametrize(
     ("content", "labels"),
     [
@@ -195,9 +192,6 @@ def test_any_data_frame_gives_a_table_or_a_clear_error(values):
         assert len(read_table(pd.DataFrame(values, columns=["text", "label"], dtype=object))) > 0
 
 
-# Columns
-
-
 @pytest.mark.parametrize(
     ("columns", "guess"),
     [
@@ -254,9 +248,6 @@ def test_columns_that_are_not_there_are_told_with_the_remedy(columns, how, messa
         read_table(pd.DataFrame(columns), **how)
 
 
-# Splits
-
-
 @pytest.mark.parametrize("how", [{"split": "train"}, {"split": "train", "prefer_split": "test"}])
 def test_a_split_that_is_asked_for_or_preferred_keeps_its_rows_in_order(how):
     table = read_table(SPLIT, **how)
@@ -267,9 +258,6 @@ def test_a_split_that_is_asked_for_or_preferred_keeps_its_rows_in_order(how):
     assert "using the 1 rows with split 'test' of 4; choose with --split" in preferred.notes
     for source in (SPLIT, pd.DataFrame(REVIEWS)):
         assert len(read_table(source, prefer_split="validation")) == len(source)
-
-
-# Missing and unusable values
 
 
 @pytest.mark.parametrize("blank", [None, float("nan"), "", "  \n", "\u3000"])

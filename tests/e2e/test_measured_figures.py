@@ -1,7 +1,5 @@
 """The figures that the project promises, on real data, through the command line."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every page in a real browser: no complaint, no request, and open to everyone."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chromium import needs_browser
+from chromium import grave_violations, needs_browser
 from protorynet import ProtoryNetClassifier
 from protorynet.explain import LabelledDocuments
 from protorynet.report import (
@@ -75,17 +73,6 @@ class Visit:
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(path.as_uri())
 
-    def grave_violations(self) -> list[str]:
-        """Return what axe finds to be serious or critical, each with the first place of it."""
-        from axe_playwright_python.sync_playwright import Axe
-
-        found = Axe().run(self.page).response["violations"]
-        return [
-            f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}"
-            for each in found
-            if each["impact"] in ("serious", "critical")
-        ]
-
 
 @pytest.fixture(
     scope="module",
@@ -109,7 +96,7 @@ def test_the_browser_neither_complains_nor_asks_a_host_nor_scrolls_sideways(visi
 
 
 def test_nothing_bars_anyone_from_the_page(visit):
-    assert visit.grave_violations() == []
+    assert grave_violations(visit.page) == []
 
 
 def test_the_report_can_be_read_by_keyboard(browser, folder):

@@ -1,7 +1,5 @@
 """The workbench's pages in the package are those of its sources."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The workbench in a real browser: each page's main path, and every page open to everyone."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -14,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chromium import needs_browser
+from chromium import grave_violations, needs_browser
 from protorynet import ProtoryNetClassifier
 
 pytest.importorskip("fastapi", reason="needs protorynet[server]")
@@ -126,17 +124,6 @@ class Visitor:
         self.page.wait_for_load_state("networkidle")
         self.page.wait_for_selector("progress, .quiet-wait", state="detached")
 
-    def grave_violations(self) -> list[str]:
-        """Return what axe finds to be serious or critical, each with the first place of it."""
-        from axe_playwright_python.sync_playwright import Axe
-
-        found = Axe().run(self.page).response["violations"]
-        return [
-            f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}"
-            for each in found
-            if each["impact"] in ("serious", "critical")
-        ]
-
     def check(self) -> None:
         """Nothing was complained of, run or asked for elsewhere."""
         assert self.complaints == []
@@ -191,7 +178,7 @@ def test_every_page_is_open_to_everyone_and_fits_its_window(look, name):
         page.locator(".row-body").first.click()
         page.wait_for_selector(".near li")
     look.settle()
-    assert look.grave_violations() == []
+    assert grave_violations(look.page) == []
     root = "document.documentElement"
     assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
 

@@ -1,7 +1,5 @@
 """The real MiniLM, and tiny BERT folders made on the fly."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Folders that are damaged, incomplete or hostile are refused in one line."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The faster forms of an encoder, the models made with them, and the list of encoders."""
 
-from __future__ import annotations
-
 import copy
 import importlib.util
 from collections.abc import Callable

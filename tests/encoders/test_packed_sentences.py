@@ -1,7 +1,5 @@
 """Sentences read end to end give what they give padded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

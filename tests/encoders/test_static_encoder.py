@@ -1,7 +1,5 @@
 """The static encoder: distilled, kept, and the same whatever stands beside a sentence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

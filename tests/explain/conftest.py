@@ -1,7 +1,5 @@
 """A small model, its evaluation on unseen reviews, and the trajectories of these."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Automata that summarise the reader, on languages whose automaton is known."""
 
-from __future__ import annotations
-
 import json
 from itertools import permutations
 from typing import Any

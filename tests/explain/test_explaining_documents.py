@@ -1,7 +1,5 @@
 """Explanations: what they show is what the model computed."""
 
-from __future__ import annotations
-
 import copy
 import json
 from dataclasses import replace
@@ -81,7 +79,8 @@ def test_each_step_shows_the_nearest_prototype_and_its_scores(clf, encoder, unse
         assert (step.member, step.prototype_sentence) == (shown.id, shown.sentence)
         assert step.runner_up_sentence == other.sentence
         assert step.headline == families[first].sentence
-        assert not step.unfamiliar
+        far = model.distances(encoder.encode([step.text]))[0] > model.reach
+        assert step.unfamiliar == (far or step.similarity < model.familiar)
         assert step.scores == known[step.prototype].scores
 
 

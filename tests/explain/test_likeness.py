@@ -1,7 +1,5 @@
 """Likeness before training, and what a judge says of it, against slow versions."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The whole model on labelled documents, against slow and obvious versions."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Why a sentence is like a prototype: the words, found by leaving each out."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ A folder holds the models of one format, made by the release that introduced it 
 with what they said then in ``expected.json``.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A small exported model, to read and to damage."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables of reviews, and what one process makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

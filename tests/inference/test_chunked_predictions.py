@@ -1,7 +1,5 @@
 """Predicting in chunks: the same rows as in one go, from and to every format."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

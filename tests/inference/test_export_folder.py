@@ -1,7 +1,5 @@
 """The folder of an exported model: read as it was written, and refused where it was changed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path
@@ -90,13 +88,10 @@ def test_a_description_changed_by_hand_is_refused(own):
         (lambda v: v.update(task="ranking"), "task 'ranking'"),
         (lambda v: v.update(classes=["good", "good"]), "classes"),
         (lambda v: v.update(classes=["good", 1]), "different texts or numbers"),
-        (lambda v: v.update(classes=[]), "different texts or numbers"),
-        (lambda v: v.update(classes=["good", None]), "texts or numbers"),
         (lambda v: v.update(classes=["a", "b"]), "other classes"),
         (lambda v: v.update(splitter="../x"), "splitter"),
         (lambda v: v.update(class_frequencies=[1.0]), "class frequencies"),
         (lambda v: v.update(dimension=0), "dimension 0"),
-        (lambda v: v.update(dimension=True), "dimension"),
         (lambda v: v.update(prototypes=[]), "no prototypes"),
         (lambda v: v.update(prototypes=v["prototypes"][:1] * 2), "same id"),
         (lambda v: v["encoder"].update(window=10**9), "window"),

@@ -1,7 +1,5 @@
 """Exporting a model: the folder says what the model says, whatever encoder it has."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tomllib

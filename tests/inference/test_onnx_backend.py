@@ -1,7 +1,5 @@
 """The exported graph of a reader says what the model says, and wrong graphs are refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory

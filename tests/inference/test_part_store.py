@@ -1,7 +1,5 @@
 """Finished parts of an output: kept, told apart, delivered, and written by one run at a time."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

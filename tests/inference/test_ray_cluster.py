@@ -1,7 +1,5 @@
 """A real cluster of two nodes scores as one process does, also when it loses workers."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

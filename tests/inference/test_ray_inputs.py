@@ -1,7 +1,5 @@
 """Parquet files found, inspected and cut into slices."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A real Ray on this machine trains as one process does."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is refused in one line before Ray starts."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("ray", reason="needs the extra 'scale'")

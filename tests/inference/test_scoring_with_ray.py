@@ -1,7 +1,5 @@
 """A real Ray on this machine scores and encodes as one process does."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 
@@ -14,8 +12,8 @@ pytest.importorskip("ray", reason="needs the extra 'scale'")
 
 from protorynet.encoders import load_encoder
 from protorynet.errors import EncoderError, InputError, ProtoryNetError
-from protorynet.inference import encode_with_ray, predict_with_ray, ray_encoding, ray_session
-from protorynet.inference.ray_encoding import SentenceEncoder
+from protorynet.inference import encode_with_ray, predict_with_ray, ray_cluster, ray_session
+from protorynet.inference.ray_cluster import SentenceEncoder
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -72,6 +70,6 @@ def test_sentences_that_end_every_worker_are_given_up_and_named(tiny_bert_folder
             super().__init__(*how)
             self._encoder = Fatal()  # type: ignore[assignment]
 
-    monkeypatch.setattr(ray_encoding, "SentenceEncoder", FatalEncoder)
+    monkeypatch.setattr(ray_cluster, "SentenceEncoder", FatalEncoder)
     with pytest.raises(ProtoryNetError, match="ended every worker that encoded them"):
         encode_with_ray(str(tiny_bert_folder), ["The room was clean.", "Awful."])

@@ -1,7 +1,5 @@
 """The documented Spark example scores as one process does."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Tables of any columns, written as text."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What workers and the command do, as far as it needs no Ray."""
 
-from __future__ import annotations
-
 from inspect import getattr_static
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
@@ -13,8 +11,7 @@ import pytest
 from protorynet.encoders import load_encoder
 from protorynet.errors import InputError, TableError
 from protorynet.inference import error_of
-from protorynet.inference.ray_cluster import Attempts, worker_pool
-from protorynet.inference.ray_encoding import SentenceEncoder
+from protorynet.inference.ray_cluster import Attempts, SentenceEncoder, worker_pool
 from protorynet.inference.ray_prediction import ship_model
 from protorynet.ray_training import KnownEncoder
 

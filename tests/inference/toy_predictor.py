@@ -1,7 +1,5 @@
 """A predictor without weights: what a sentence says decides its prototype, and a text its class."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Matching sentences to prototypes and reading the trajectory, against one document at a time."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -37,8 +35,8 @@ def make_reader(*, layers: int = 1, dropout: float = 0.0) -> Reader:
         return Reader(K, CLASSES, hidden=7, layers=layers, dropout=dropout)
 
 
-def make_network(members: Tensor, sizes: tuple[int, ...] = (1,) * K, **changes: object):
-    return ProtoryNetwork(members, make_reader(), Settings(psi_squared=1.3, **changes), sizes)
+def make_network(vectors: Tensor, sizes: tuple[int, ...] = (1,) * K, **changes: object):
+    return ProtoryNetwork(vectors, make_reader(), Settings(psi_squared=1.3, **changes), sizes)
 
 
 def random_trajectory(lengths: list[int], seed: int = 0) -> Reading:
@@ -101,7 +99,7 @@ def test_the_reader_is_an_lstm_with_a_linear_head():
 
 
 def test_steps_are_one_hot_similarities_or_one_where_ids_alone_count():
-    network = make_network(random_tensor(K, DIMENSION))
+    network = make_network(random_tensor(K, DIMENSION), members=1, selection="straight_through")
     distances = torch.tensor([[1.0, 0.5, 2.0, 3.0, 4.0]] * 2)
     steps = network.steps(distances, ids_only=torch.tensor([True, False]))
     assert steps[0].tolist() == pytest.approx([0, 1, 0, 0, 0])

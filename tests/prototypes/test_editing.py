@@ -1,17 +1,14 @@
 """Edits of prototypes: what each does to the network, what it leaves alone, what is refused."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+import copy
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from protorynet.errors import InputError
-from protorynet.network import ProtoryNetwork, Reader, match_sentences, read_matches
+from protorynet.network import ProtoryNetwork, Reader, match_sentences
 from protorynet.prototypes import (
     KEPT_STATES,
     EditEntry,
@@ -26,83 +23,55 @@ from protorynet.prototypes import (
 from protorynet.settings import Settings
 
 _SETTINGS = Settings(reader_size=3, reader_layers=2)
-# In the order of the model; on purpose not in that of the ids.
-_IDS = (4, 7, 2, 9)
-_USAGE = (0.1, 0.2, 0.3, 0.4)
-_VECTORS = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]
-# Of each prototype of the model of families, its members and how much each is used.
-_FAMILIES: list[dict[int, float]] = [
-    {41: 0.3, 17: 0.1, 18: 0.1},
-    {22: 0.2, 30: 0.1},
-    {5: 0.1},
-    {50: 0.1},
-]
-
-Edit = Callable[..., Any]
-
-
-@pytest.fixture
-def network():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        reader = Reader(4, 2, hidden=3, layers=2, dropout=0.0)
-    made = ProtoryNetwork(torch.tensor(_VECTORS), reader, _SETTINGS)
-    return made.eval().requires_grad_(False)
+# Of each prototype, in the order of the model, which is not that of the ids: its members and how
+# much each is used.
+_FAMILIES: dict[int, dict[int, float]] = {
+    4: {41: 0.3, 17: 0.1, 18: 0.1},
+    7: {22: 0.2, 30: 0.1},
+    2: {5: 0.1},
+    9: {50: 0.1},
+}
 
 
 @pytest.fixture
 def prototypes():
     rates = {"bad": 0.5, "good": 0.5}
-    return Prototypes(
-        tuple(
-            Prototype(number, f"Sentence {number}.", number, usage, rates, rates)
-            for number, usage in zip(_IDS, _USAGE, strict=True)
-        ),
-        ("bad", "good"),
+    items = tuple(
+        Prototype(
+            *(number, f"Member {min(family)}.", min(family), sum(family.values()), rates, rates),
+            members=tuple(
+                Member(member, f"Member {member}.", member, usage, (usage, 1 - usage))
+                for member, usage in family.items()
+            ),
+        )
+        for number, family in _FAMILIES.items()
     )
+    return Prototypes(items, ("bad", "good"))
+
+
+@pytest.fixture
+def network(prototypes):
+    """A network whose vectors count by ten."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        reader = Reader(4, 2, hidden=3, layers=2, dropout=0.0)
+    vectors = torch.tensor([[10.0 * member.id, 0.0] for member in prototypes.members])
+    made = ProtoryNetwork(vectors, reader, _SETTINGS, prototypes.sizes)
+    return made.eval().requires_grad_(False)
 
 
 @pytest.fixture
 def edit(network, prototypes):
-    """Edit the network; `vectors` are those of the new sentences."""
+    """Edit the model, and check that what is told fits the network; `vectors` are typed ones."""
 
-    def edited(vectors: Any = (), of: Prototypes = prototypes, **edits: Any) -> Any:
+    def edited(
+        vectors: Any = (),
+        of: Prototypes = prototypes,
+        taken: tuple[int, int] = (0, 0),
+        **edits: Any,
+    ) -> Any:
         points = torch.tensor(vectors, dtype=torch.float32).reshape(-1, 2)
-        return apply_edits(network, of, Edits.of(**edits), points, "multiclass")
-
-    return edited
-
-
-@pytest.fixture
-def grown(network, prototypes):
-    """The same model with several members in two of its prototypes; vectors count by ten."""
-    numbers = [number for family in _FAMILIES for number in family]
-    vectors = torch.tensor([[10.0 * number, 0.0] for number in numbers])
-    sizes = [len(family) for family in _FAMILIES]
-    items = tuple(
-        replace(
-            item,
-            sentence=f"Member {min(family)}.",
-            row=min(family),
-            usage=sum(family.values()),
-            members=tuple(
-                Member(number, f"Member {number}.", number, usage, (usage, 1 - usage))
-                for number, usage in family.items()
-            ),
-        )
-        for item, family in zip(prototypes, _FAMILIES, strict=True)
-    )
-    made = ProtoryNetwork(vectors, network.reader, _SETTINGS, sizes).requires_grad_(False)
-    return made, replace(prototypes, items=items)
-
-
-@pytest.fixture
-def edit_grown(grown):
-    """Edit the model of families, and check that what is told fits the network."""
-
-    def edited(vectors: Any = (), taken: tuple[int, int] = (0, 0), **edits: Any) -> Any:
-        points = torch.tensor(vectors, dtype=torch.float32).reshape(-1, 2)
-        found = apply_edits(*grown, Edits.of(**edits), points, "multiclass", taken=taken)
+        found = apply_edits(network, of, Edits.of(**edits), points, "multiclass", taken=taken)
         assert found.network.sizes == found.prototypes.sizes
         for member, vector in zip(
             found.prototypes.members, found.network.members.tolist(), strict=True
@@ -122,37 +91,18 @@ def weights(network: ProtoryNetwork) -> torch.Tensor:
     return network.reader.lstm.weight_ih_l0.detach()
 
 
-def test_a_dropped_prototype_is_gone_and_the_others_keep_ids_vectors_and_weights(network, edit):
+def test_a_dropped_prototype_is_gone_and_the_others_keep_ids_and_weights(network, edit):
     edited = edit(drop=[7])
     assert edited.prototypes.ids.tolist() == [4, 2, 9]
-    assert edited.network.members.tolist() == [_VECTORS[0], _VECTORS[2], _VECTORS[3]]
     assert torch.equal(weights(edited.network), weights(network)[:, [0, 2, 3]])
 
 
-def test_documents_that_never_met_a_dropped_prototype_are_read_as_before(network, edit):
-    sentences = torch.tensor([[0.1, 0.9], [4.0, 6.0], [-1.0, 0.0]])
-    index, lengths = torch.arange(3), torch.tensor([3])
-    before, after = (
-        read_matches(made.reader, match_sentences(made, sentences, index, lengths), "multiclass")
-        for made in (network, edit(drop=[7]).network)
-    )
-    np.testing.assert_allclose(after.running, before.running, atol=1e-6)
-
-
-def test_sentences_of_a_dropped_prototype_go_to_the_nearest_that_remain(edit):
-    edited = edit(drop=[7])
-    one = torch.tensor([[1.0, 0.1]])
-    found = match_sentences(edited.network, one, torch.arange(1), torch.tensor([1])).prototypes
-    assert edited.prototypes.ids[found].tolist() == [4]
-
-
 def test_a_merged_prototype_has_the_mean_of_the_weights_by_usage(network, prototypes, edit):
-    edited, old = edit(merge=[(2, 9)]), weights(network)
-    assert str(edited.changes[0]) == "prototype 9 “Sentence 9.” merged into prototype 2"
-    assert edited.prototypes.ids.tolist() == [4, 7, 2]
-    expected = (0.3 * old[:, 2] + 0.4 * old[:, 3]) / 0.7
-    torch.testing.assert_close(weights(edited.network)[:, 2], expected)
-    assert torch.equal(weights(edited.network)[:, :2], old[:, :2])
+    edited, old = edit(merge=[(4, 7)]), weights(network)
+    assert edited.prototypes.ids.tolist() == [4, 2, 9]
+    expected = (0.5 * old[:, 0] + 0.3 * old[:, 1]) / 0.8
+    torch.testing.assert_close(weights(edited.network)[:, 0], expected)
+    assert torch.equal(weights(edited.network)[:, 1:], old[:, 2:])
     unused = replace(prototypes, items=tuple(replace(item, usage=0.0) for item in prototypes))
     plain = edit(of=unused, merge=[[4, 7]])
     torch.testing.assert_close(weights(plain.network)[:, 0], old[:, :2].mean(dim=1))
@@ -162,27 +112,15 @@ def test_a_replaced_prototype_has_the_new_vector_and_its_old_weights(network, ed
     edited = edit([3.0, 3.0], replace={2: "The room was cold."})
     item = edited.prototypes[2]
     assert (item.id, item.sentence, item.row) == (2, "The room was cold.", None)
-    assert edited.network.members[2].tolist() == [3.0, 3.0]
+    assert edited.network.members[5].tolist() == [3.0, 3.0]
     assert torch.equal(weights(edited.network), weights(network))
 
 
 def test_a_new_name_changes_nothing_but_the_name(network, prototypes, edit):
     edited = edit(rename={2: "  slow\nservice "})
     assert edited.network is network
-    assert edited.prototypes[2].caption == "slow service: Sentence 2."
+    assert edited.prototypes[2].caption == "slow service: Member 5."
     assert edit(of=edited.prototypes, rename={2: ""}).prototypes == prototypes
-
-
-def test_several_edits_are_made_together_on_a_copy(network, edit):
-    before = {name: value.clone() for name, value in network.state_dict().items()}
-    random = torch.get_rng_state()
-    edited = edit([0.5, 0.0], drop=[9], merge=[(4, 7)], replace={4: "Both."}, rename={4: "both"})
-    captions = [(item.id, item.caption) for item in edited.prototypes]
-    assert captions == [(4, "both: Both."), (2, "Sentence 2.")]
-    assert edited.network.members.tolist() == [[0.5, 0.0], [1.0, 0.0], [0.0, 1.0]]
-    assert [change.kind for change in edited.changes] == ["replace", "merge", "drop", "rename"]
-    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
-    assert torch.equal(torch.get_rng_state(), random)
 
 
 @pytest.mark.parametrize(
@@ -221,25 +159,25 @@ def test_several_edits_are_made_together_on_a_copy(network, edit):
         ),
     ],
 )
-def test_members_go_where_they_are_told(grown, edit_grown, edits, families, change):
-    edited = edit_grown(**edits)
+def test_members_go_where_they_are_told(prototypes, edit, edits, families, change):
+    edited = edit(**edits)
     assert members(edited) == families
     assert [str(each) for each in edited.changes] == [change]
     for item in edited.prototypes:
-        old = next((old for old in grown[1] if old.id == item.id), item)
+        old = next((old for old in prototypes if old.id == item.id), item)
         assert (item.usage, item.class_rate, item.words) == (old.usage, old.class_rate, old.words)
 
 
-def test_a_merge_changes_the_member_of_no_sentence(grown, edit_grown):
+def test_a_merge_changes_the_member_of_no_sentence(network, prototypes, edit):
     sentences, index, one = torch.tensor([[210.0, 1.0], [400.0, 2.0]]), torch.arange(2), [2]
-    for made, of in (grown, edit_grown(merge=[(9, 7)])[:2]):
+    for made, of in ((network, prototypes), edit(merge=[(9, 7)])[:2]):
         found = match_sentences(made, sentences, index, torch.tensor(one))
         assert [of.members[position].id for position in found.members] == [22, 41]
 
 
-def test_a_prototype_split_off_is_read_as_before_and_measured_by_its_members(grown, edit_grown):
-    edited, mixed = edit_grown(split=[[41, 18]]), edit_grown(split=[[17, 22]])
-    old, new = weights(grown[0]), weights(edited.network)
+def test_a_prototype_split_off_is_read_as_before_and_measured_by_its_members(network, edit):
+    edited, mixed = edit(split=[[41, 18]]), edit(split=[[17, 22]])
+    old, new = weights(network), weights(edited.network)
     assert torch.equal(new, old[:, [0, 1, 2, 3, 0]])
     torch.testing.assert_close(weights(mixed.network)[:, 4], old[:, 0] / 3 + old[:, 1] * 2 / 3)
     item = edited.prototypes[4]
@@ -250,17 +188,18 @@ def test_a_prototype_split_off_is_read_as_before_and_measured_by_its_members(gro
     assert [change.id for change in mixed.changes] == [4, 7]
 
 
-def test_the_headline_stays_while_its_member_stays(edit_grown):
+def test_the_headline_stays_while_its_member_stays(edit):
     for edits, headline in [
         ({"drop_members": [41]}, "Member 17."),
         ({"merge": [(4, 7)]}, "Member 17."),
         ({"move": {17: 9}}, "Member 41."),
     ]:
-        assert edit_grown(**edits).prototypes[0].sentence == headline
+        assert edit(**edits).prototypes[0].sentence == headline
 
 
-def test_members_leave_a_prototype_before_it_is_removed(edit_grown):
-    edited = edit_grown(
+def test_many_edits_are_made_together_on_a_copy_of_members_first(network, edit):
+    before, random = copy.deepcopy(network.state_dict()), torch.get_rng_state()
+    edited = edit(
         [[1.0, 1.0], [2.0, 1.0]],
         drop=[4],
         merge=[(2, 7)],
@@ -276,15 +215,17 @@ def test_members_leave_a_prototype_before_it_is_removed(edit_grown):
     assert kinds == [
         *("move", "move", "split", "drop_member", "add", "add", "merge", "drop", "rename")
     ]
+    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), random)
 
 
-def test_ids_are_never_given_again(edit_grown):
-    edited = edit_grown([1.0, 1.0], taken=(12, 80), split=[[17], [18]], add={2: "My own."})
+def test_ids_are_never_given_again(edit):
+    edited = edit([1.0, 1.0], taken=(12, 80), split=[[17], [18]], add={2: "My own."})
     assert members(edited) == {4: [41], 7: [22, 30], 2: [5, 81], 9: [50], 13: [17], 14: [18]}
     log = EditLog().with_edit(edited.changes, edited.network, edited.prototypes)
     assert log.highest_ids == (14, 81)
     assert log.undo()[0].highest_ids == (14, 81)
-    gone = edit_grown(drop=[9]).changes
+    gone = edit(drop=[9]).changes
     assert log.with_edit(gone, edited.network, edited.prototypes).highest_ids == (14, 81)
     assert EditLog().with_edit(gone, edited.network, edited.prototypes).highest_ids == (9, 50)
 
@@ -319,26 +260,6 @@ def test_ids_are_never_given_again(edit_grown):
             {"add": [(4, "New."), (7, "Again.")], "vectors": [[1.0, 1.0], [1.0, 1.0]]},
             "sentence 52 of prototype 7 .* is the same to the encoder",
         ),
-    ],
-)
-def test_edits_of_members_that_make_no_sense_are_refused(edit_grown, words, message):
-    with pytest.raises(InputError, match=message):
-        edit_grown(**{"vectors": [1.0, 1.0] * len(words.get("add", ())), **words})
-
-
-def test_a_reader_that_sees_all_similarities_has_one_member_per_prototype(network, prototypes):
-    dense = ProtoryNetwork(
-        network.members.data, network.reader, _SETTINGS.replace(selection="dense", members=1)
-    )
-    none = torch.zeros(0, 2)
-    with pytest.raises(InputError, match="prototype 4 would have 2 sentences, but a reader"):
-        apply_edits(dense, prototypes, Edits.of(merge=[(4, 7)]), none, "multiclass")
-    assert len(apply_edits(dense, prototypes, Edits.of([4]), none, "multiclass").prototypes) == 3
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
         ({"drop": [7, 7]}, "prototype 7 is to be removed twice"),
         ({"drop": [7], "merge": [(4, 7)]}, "prototype 7 is to be removed twice"),
         ({"drop": [7], "rename": {7: "x"}}, "prototype 7 is to be removed, but is named for"),
@@ -365,14 +286,23 @@ def test_a_reader_that_sees_all_similarities_has_one_member_per_prototype(networ
 )
 def test_edits_that_make_no_sense_are_refused(edit, words, message):
     with pytest.raises(InputError, match=message):
-        edit(**words)
+        edit(**{"vectors": [1.0, 1.0] * len(words.get("add", ())), **words})
 
 
-@pytest.mark.parametrize("other", [[1.0, 0.0], [1.0, 1e-7]])
-def test_two_prototypes_are_never_the_same(edit, other):
-    with pytest.raises(InputError, match=r"prototype 7 .* is the same to the encoder"):
-        edit(other, replace={2: "Again."})
-    assert edit(other, drop=[7], replace={2: "Again."}).prototypes[1].sentence == "Again."
+def test_a_reader_that_sees_all_similarities_has_one_member_per_prototype(network, prototypes):
+    dense = ProtoryNetwork(
+        torch.rand(4, 2), network.reader, _SETTINGS.replace(selection="dense", members=1)
+    )
+    none, items = torch.zeros(0, 2), tuple(replace(item, members=()) for item in prototypes)
+    prototypes = replace(prototypes, items=items)
+    with pytest.raises(InputError, match="prototype 4 would have 2 sentences, but a reader"):
+        apply_edits(dense, prototypes, Edits.of(merge=[(4, 7)]), none, "multiclass")
+    assert len(apply_edits(dense, prototypes, Edits.of([4]), none, "multiclass").prototypes) == 3
+
+
+def test_a_sentence_may_take_the_place_of_one_that_goes(edit):
+    edited = edit([220.0, 0.0], drop=[7], replace={2: "Again."})
+    assert edited.prototypes[1].sentence == "Again."
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """k-medoids against brute force, on data small enough for it."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

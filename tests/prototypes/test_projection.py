@@ -1,7 +1,5 @@
 """Projection of prototypes onto real sentences, against brute force."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

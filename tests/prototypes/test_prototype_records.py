@@ -1,7 +1,5 @@
 """What is known of prototypes, how it is handed out, and how many of them are kept."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

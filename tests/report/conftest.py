@@ -1,7 +1,5 @@
 """A movie-review model with two classes and an encyclopaedia model with four, as views see them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

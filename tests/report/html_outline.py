@@ -1,7 +1,5 @@
 """HTML as a checker sees it."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The automaton as a picture and in words."""
 
-from __future__ import annotations
-
 import io
 import random
 import re

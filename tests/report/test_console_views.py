@@ -1,7 +1,5 @@
 """Explanations, prototypes and evaluations as text."""
 
-from __future__ import annotations
-
 import io
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """How numbers and texts are written."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

@@ -1,7 +1,5 @@
 """Fragments for notebooks, self-contained pages, and what every view says decided."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from html import unescape
@@ -213,17 +211,3 @@ def test_every_view_warns_where_the_reader_is_behind(tmp_path):
     for view in (printed(behind), explanation_fragment(behind), page):
         assert view.count(told) == 1
     assert told not in printed(explained(BY_PATTERN)) + explanation_fragment(explained(BY_PATTERN))
-
-
-def test_json_holds_the_pattern_and_the_automatons_reading():
-    states = {"states": [0, 1, 1], "accepts": True, "agrees": True}
-    values = explained(BY_PATTERN).to_dict()
-    assert values["automaton"] == {"label": "good", "fidelity": 0.96, **states}
-    assert values["pattern"] == {
-        "label": "good",
-        "prototypes": [7, 4],
-        "sentences": ["I love <b>it</b>.", "Great food."],
-        "support": 1212,
-        "purity": 0.97,
-    }
-    assert explained(None).to_dict()["pattern"] is None

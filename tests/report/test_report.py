@@ -1,7 +1,5 @@
 """The report of a whole model: one page that anyone can read, and Markdown."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable

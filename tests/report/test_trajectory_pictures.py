@@ -1,7 +1,5 @@
 """The trajectory as a picture: within a page, and in a file of its own with the text beside it."""
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A small model made once, servers of it, and workbenches with a table of labelled reviews."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Who may do what: keys, their scopes route by route, hosts and origins."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import stat

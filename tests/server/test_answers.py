@@ -1,7 +1,5 @@
 """What a server says is what the classifier says, and no request makes it fail."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import warnings

@@ -1,7 +1,5 @@
 """Requests that are computed together are answered as if each were alone."""
 
-from __future__ import annotations
-
 import re
 import time
 from typing import Any

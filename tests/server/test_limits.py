@@ -1,7 +1,5 @@
 """What is too much is refused before any work, with an error that says what is allowed."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

@@ -1,7 +1,5 @@
 """How a server starts, what it prints, how it takes a new version, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import signal
 import socket

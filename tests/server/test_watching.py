@@ -1,7 +1,5 @@
 """Logs, metrics, jobs and the description of the routes."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

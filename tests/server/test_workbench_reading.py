@@ -1,7 +1,5 @@
 """Documents, prototypes, mistakes and trust as the workbench shows them."""
 
-from __future__ import annotations
-
 import csv
 import io
 

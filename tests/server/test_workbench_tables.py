@@ -1,7 +1,5 @@
 """Tables and models of other kinds: no splits, other classes, several labels, fine-tuned."""
 
-from __future__ import annotations
-
 import csv
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Several processes train one model: the same weights everywhere, as good as one process."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

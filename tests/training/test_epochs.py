@@ -1,7 +1,5 @@
 """Batches, early stopping with the best epoch restored, and validation documents."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -90,9 +88,7 @@ def one_hot(labels: list[int], classes: int) -> np.ndarray:
 
 @settings(deadline=None)
 @given(
-    st.lists(st.integers(0, 3), min_size=4, max_size=200),
-    st.floats(0.01, 0.5),
-    st.integers(0, 50),
+    st.lists(st.integers(0, 3), min_size=4, max_size=200), st.floats(0.01, 0.5), st.integers(0, 50)
 )
 def test_validation_takes_its_share_of_each_class_and_never_the_only_document(
     labels, fraction, seed

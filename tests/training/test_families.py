@@ -1,7 +1,5 @@
 """Prototypes that are families: real sentences of one kind and one tone, whatever the data."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

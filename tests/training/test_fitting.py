@@ -1,7 +1,5 @@
 """What a training run promises: exact prototypes, none dead or double, the same for one seed."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from typing import Any
@@ -134,18 +132,6 @@ def test_full_training_is_exact_repeatable_and_leaves_the_users_encoder_alone(
     sentence = ["The room was clean."]
     assert not np.allclose(clf.encoder_.encode(sentence), mine.encode(sentence))
     assert clf.read(reviews.texts).unfamiliar.mean() < 0.1
-
-
-def test_several_labels_at_once_are_learned(reviews, encoder, quick):
-    pairs = zip(reviews.texts, reviews.labels, strict=True)
-    targets = np.array([["good" in label, "room" in text] for text, label in pairs]).astype(int)
-    clf = make(encoder, quick).fit(reviews.texts, targets)
-    assert clf.model_.labels.task == "multilabel"
-    np.testing.assert_array_equal(
-        clf.predict(reviews.texts), clf.predict_proba(reviews.texts) >= 0.5
-    )
-    assert len(clf.model_.automata) == 2
-    assert exactness(clf) < 1e-5
 
 
 def test_a_hundred_documents_with_several_labels_each_are_learned_by_default(encoder):

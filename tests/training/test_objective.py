@@ -1,6 +1,6 @@
 """Embeddings in training, the loss of a batch, and steps of Algorithm 1 done in blocks."""
 
-from __future__ import annotations
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -146,7 +146,9 @@ def test_the_first_prototypes_are_candidates_and_class_rates_are_means_of_labels
     for prototype in network.members.data:
         assert (candidates == prototype).all(dim=1).any()
     matched = np.random.default_rng(0).integers(K - 1, size=36)
-    _, usage, rates = algorithm.score_prototypes(network, matched, run)
+    matches = algorithm.match_corpus(network, run.source, run.train)
+    matches = replace(matches, prototypes=matched)
+    _, usage, rates = algorithm.score_prototypes(network, matches, run)
     for position in range(K):
         members = np.flatnonzero(matched == position)
         labels = run.train.targets.numpy()[members // 4]

@@ -1,7 +1,5 @@
 """Checkpoints: a killed run resumes to the same model, and no wrong checkpoint is used."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

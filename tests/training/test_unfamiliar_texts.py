@@ -1,7 +1,5 @@
 """A model of real hotel reviews knows texts of another language or subject as unfamiliar."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

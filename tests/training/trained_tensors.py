@@ -1,7 +1,5 @@
 """All that training decides, as tensors to compare."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """What every rival keeps to: scikit-learn's contract, clear errors, an explanation that adds up."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -20,7 +18,7 @@ LSTM = {"hidden_size": 8, "epochs": 3, "learning_rate": 0.01, "device": "cpu"}
 @pytest.fixture(scope="module")
 def rivals(quick, encoder, tiny_bert_folder) -> dict[str, Rival]:
     """One rival of each kind, none of them fitted."""
-    settings = quick.replace(epochs=6, retrain_epochs=6)
+    settings = quick.replace(epochs=20, retrain_epochs=6)
     own = ProtoryNetClassifier(encoder, settings=settings, on_empty="skip")
     return {
         "bag": BagOfWordsClassifier(),

@@ -1,7 +1,5 @@
 """The ceiling without prototypes, and ProtoAttend's sparse attention over training documents."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

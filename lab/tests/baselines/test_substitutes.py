@@ -1,7 +1,5 @@
 """What stands in for the LSTM, against slow and obvious versions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

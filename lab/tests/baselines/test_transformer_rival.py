@@ -1,7 +1,5 @@
 """A transformer fine-tuned on whole documents: how they are cut, packed and learned."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Rivals that read word by word: tokeniser, word vectors, the LSTM and ProSeNet."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

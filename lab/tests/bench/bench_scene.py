@@ -1,7 +1,5 @@
 """What the tests of the benchmark share: where things lie, records, and the words of a command."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

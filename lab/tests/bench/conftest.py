@@ -1,7 +1,5 @@
 """Tiny data sets, a tiny encoder and a judge, and records of everything measured on them."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """The experiments' tables, plots and commands, by what the records say."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """`protorynet bench TABLE`: models compared on a table of one's own."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

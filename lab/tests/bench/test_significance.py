@@ -1,7 +1,5 @@
 """Whether a difference is more than chance, against known values and slow versions."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pages: complete, escaped, the same from the same records, and honest about what they lack."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

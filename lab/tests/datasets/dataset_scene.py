@@ -1,7 +1,5 @@
 """Tiny data sets, packed as their publishers pack them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Every data set, tiny, in its published form, prepared as the paper says."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Archives that are broken, or made to do harm."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import struct

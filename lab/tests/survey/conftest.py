@@ -1,7 +1,5 @@
 """Databases of both kinds, and a survey to keep in them."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator

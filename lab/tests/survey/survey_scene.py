@@ -1,7 +1,5 @@
 """What the tests of surveys share: a small survey, a server of its own, a private PostgreSQL."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

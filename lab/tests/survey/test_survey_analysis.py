@@ -1,7 +1,5 @@
 """Means, tests, agreement and figures against numbers worked out by hand or published."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

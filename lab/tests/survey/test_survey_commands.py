@@ -1,7 +1,5 @@
 """`protorynet survey` from a model directory to the analysis."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

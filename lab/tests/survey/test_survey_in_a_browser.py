@@ -1,7 +1,5 @@
 """A survey taken in a real browser by two people at once, through crashes, on either database."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The participants' pages over real HTTP, and who may read answers."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Questions made from real small models: fair, readable, and the same for the same seed."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

@@ -1,7 +1,5 @@
 """What a database of either kind keeps: everything that was confirmed, once."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections import Counter

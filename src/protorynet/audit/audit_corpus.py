@@ -112,10 +112,7 @@ def in_documents(
 def find_copied(
     texts: WordSequences, lengths: NDArray[np.int64], counted: NDArray[np.bool_], size: int
 ) -> NDArray[np.bool_]:
-    """Say which texts lie, for the greater part, in passages of `size` words of three documents.
-
-    So many `lengths` of the texts make each document, of which only those `counted` count.
-    """
+    """Say which texts, `lengths` a document, lie mostly in runs of `size` words of 3 documents."""
     documents = texts.joined(lengths)
     hashes, starts = shingles(documents, size)
     owners = documents.owners[starts]

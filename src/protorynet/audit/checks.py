@@ -1,7 +1,5 @@
 """What a careful colleague would tell before a model is trusted."""
 
-from __future__ import annotations
-
 from protorynet.audit.audit_corpus import AuditCorpus, read_corpus
 from protorynet.audit.copied_documents import copy_findings
 from protorynet.audit.findings import Audit, Finding
@@ -13,14 +11,13 @@ from protorynet.audit.leftovers import (
     fixed_sentences,
     sign_findings,
 )
-from protorynet.audit.member_findings import member_findings
 from protorynet.audit.prediction_findings import (
     empty_documents,
     prediction_findings,
     unfamiliar_sentences,
     worded_shift_findings,
 )
-from protorynet.audit.prototype_findings import meaning_findings, usage_findings
+from protorynet.audit.prototype_findings import meaning_findings, member_findings, usage_findings
 from protorynet.errors import InputError
 from protorynet.explain import LabelledDocuments
 from protorynet.model import PRECOMPUTED, Model
@@ -33,11 +30,8 @@ def audit_model(
 ) -> Audit:
     """Look for what would make a model's figures or explanations misleading.
 
-    Texts in both splits, duplicates, contradicting or doubtful labels, leftovers and boilerplate
-    in the texts, among the prototypes and their members, classes without prototypes, test data
-    unlike the training data, and more: each is a `Finding` that says what to do. Where the model
-    was given vectors in place of texts, what needs texts is left out. The seed is that of the
-    sampling.
+    Each `Finding` says what to do. Where the model was given vectors in place of texts, what needs
+    texts is left out. The seed is that of the sampling.
     """
     for name, split in (("training", train), ("test", test)):
         if not split.sentences.filled.any():

@@ -1,7 +1,5 @@
 """What an audit finds: findings, each a plain sentence with its evidence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,21 +12,14 @@ _QUOTED_CHARACTERS = 120
 class Finding:
     """One thing to know before trusting a model.
 
-    Parameters
-    ----------
-    kind, severity
-        Its key in JSON, such as ``"shared_texts"``; ``"serious"`` (figures cannot be trusted before
-        it is repaired), ``"warning"`` (look at it) or ``"note"`` (good to know).
-    message, evidence
-        Plain sentences: what was found, why it matters and what to do; and the figures behind it.
-        ``"examples"``, where there, is a list of dictionaries that name sentences, rows (counted
-        from 0) and prototypes.
+    It is ``"serious"`` if figures cannot be trusted before it is repaired, a ``"warning"`` to look
+    at, or a ``"note"`` that is good to know.
     """
 
-    kind: str
+    kind: str  # its key in JSON, such as "shared_texts"
     severity: Severity
-    message: str
-    evidence: dict[str, Any]
+    message: str  # plain sentences: what was found, why it matters and what to do
+    evidence: dict[str, Any]  # the figures; "examples" name sentences, rows (from 0), prototypes
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet audit --json` prints them."""
@@ -70,13 +61,7 @@ def share_of(part: float, whole: float) -> str:
 
 
 def counted(count: int, thing: str, things: str | None = None) -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "text"), counted(1200, "text"), counted(2, "class", "classes")
-    ('1 text', '1,200 texts', '2 classes')
-    """
+    """Return a number with its noun: ``1 text``, ``1,200 texts``, ``2 classes``."""
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 

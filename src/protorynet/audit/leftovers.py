@@ -1,7 +1,5 @@
 """Findings about what no single author wrote: leftovers, remarks, passages and signs."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, NamedTuple
 

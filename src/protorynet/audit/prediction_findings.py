@@ -1,7 +1,5 @@
 """Findings about predictions, and about test data that do not look like the training data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -10,23 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from protorynet.cli.command_inputs import (
-    AsJson,
-    EncoderElsewhere,
-    LabelColumn,
-    ModelFolder,
-    SkipEmpty,
-    SplitName,
-    TestTable,
-    TextColumn,
-    labelled_documents,
-    load_classifier,
-    naming_rows,
-    note_left_out,
-    option_in,
-    read_documents,
-    table_option,
-)
+from protorynet.cli import command_inputs as inputs
 from protorynet.cli.output import check_writable, note, print_json, result_console
 from protorynet.errors import InputError, TableError
 
@@ -34,16 +18,16 @@ if TYPE_CHECKING:
     from protorynet.data import Table
 
 _PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
-_tables_option = option_in("The tables")
+_tables_option = inputs.option_in("The tables")
 
 
 def evaluate(
-    model: ModelFolder,
-    test: TestTable,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    split: SplitName = None,
-    skip_empty: SkipEmpty = False,
+    model: inputs.ModelFolder,
+    test: inputs.TestTable,
+    text: inputs.TextColumn = None,
+    label: inputs.LabelColumn = None,
+    split: inputs.SplitName = None,
+    skip_empty: inputs.SkipEmpty = False,
     judge: Annotated[
         str | None,
         typer.Option(
@@ -52,8 +36,8 @@ def evaluate(
             "that the model was not made with.",
         ),
     ] = None,
-    encoder: EncoderElsewhere = None,
-    as_json: AsJson = False,
+    encoder: inputs.EncoderElsewhere = None,
+    as_json: inputs.AsJson = False,
 ) -> None:
     """Measure a model: its accuracy, and how faithful its explanations are.
 
@@ -62,13 +46,13 @@ def evaluate(
 
     **Example:** `protorynet evaluate model reviews.csv --split test`
     """
-    table = read_documents(
+    table = inputs.read_documents(
         test, text=text, label=label, split=split, prefer_split="test", skip_empty=skip_empty
     )
-    classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
-    with naming_rows(table):
+    classifier = inputs.load_classifier(model, encoder=encoder, skip_empty=skip_empty)
+    with inputs.naming_rows(table):
         evaluation = classifier.evaluate(table.texts, table.labels, judge=judge)
-    note_left_out(len(table) - evaluation.n_documents)
+    inputs.note_left_out(len(table) - evaluation.n_documents)
     if as_json:
         print_json(evaluation.to_dict())
         return
@@ -78,7 +62,7 @@ def evaluate(
 
 
 def audit(
-    model: ModelFolder,
+    model: inputs.ModelFolder,
     data: Annotated[
         Path | None,
         typer.Argument(
@@ -100,10 +84,10 @@ def audit(
             help="Table of other labelled texts; its rows with split 'test' if it has such.",
         ),
     ] = None,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    encoder: EncoderElsewhere = None,
-    as_json: AsJson = False,
+    text: inputs.TextColumn = None,
+    label: inputs.LabelColumn = None,
+    encoder: inputs.EncoderElsewhere = None,
+    as_json: inputs.AsJson = False,
 ) -> None:
     """Say what a careful colleague would, before a model is trusted.
 
@@ -114,10 +98,10 @@ def audit(
     **Example:** `protorynet audit model reviews.csv`
     """
     tables = _read_tables(data, train, test, text=text, label=label)
-    classifier = load_classifier(model, encoder=encoder)
+    classifier = inputs.load_classifier(model, encoder=encoder)
     from protorynet.audit import audit_model
 
-    splits = (labelled_documents(classifier, table) for table in tables)
+    splits = (inputs.labelled_documents(classifier, table) for table in tables)
     found = audit_model(classifier.model_, *splits)
     if as_json:
         print_json(found.to_dict())
@@ -133,43 +117,43 @@ def _read_tables(
     """Return the tables of training and test documents."""
     if data is not None and train is None and test is None:
         try:
-            trained = read_documents(data, split="train", skip_empty=True, **columns)
+            trained = inputs.read_documents(data, split="train", skip_empty=True, **columns)
         except TableError as error:
             raise TableError(
                 f"{error} Two tables are given by --train FILE and --test FILE."
             ) from None
         # What was guessed and printed once holds for the same table.
         columns = {"text": trained.text_column, "label": trained.label_column}
-        return trained, read_documents(data, split="test", skip_empty=True, **columns)
+        return trained, inputs.read_documents(data, split="test", skip_empty=True, **columns)
     if data is not None or train is None or test is None:
         raise InputError(
             "give either DATA, a table with a column 'split' of 'train' and 'test', or both "
             "--train FILE and --test FILE."
         )
     return (
-        read_documents(train, prefer_split="train", skip_empty=True, **columns),
-        read_documents(test, prefer_split="test", skip_empty=True, **columns),
+        inputs.read_documents(train, prefer_split="train", skip_empty=True, **columns),
+        inputs.read_documents(test, prefer_split="test", skip_empty=True, **columns),
     )
 
 
 def report(
-    model: ModelFolder,
-    test: TestTable,
+    model: inputs.ModelFolder,
+    test: inputs.TestTable,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="File to write.")
     ] = Path("report.html"),
     train: Annotated[
         Path | None,
-        table_option(
+        inputs.table_option(
             metavar="FILE",
             help="Table that the model was made from, for the audit; by default the rows of TEST "
             "with split 'train', if it has such.",
         ),
     ] = None,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    split: SplitName = None,
-    skip_empty: SkipEmpty = False,
+    text: inputs.TextColumn = None,
+    label: inputs.LabelColumn = None,
+    split: inputs.SplitName = None,
+    skip_empty: inputs.SkipEmpty = False,
     title: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Headline of the report.")
     ] = None,
@@ -179,7 +163,7 @@ def report(
             "--format", help="A page, or Markdown; by default what the ending of FILE says."
         ),
     ] = None,
-    encoder: EncoderElsewhere = None,
+    encoder: inputs.EncoderElsewhere = None,
 ) -> None:
     """Write all there is to know about a model as one page that needs nothing else.
 
@@ -195,21 +179,23 @@ def report(
         raise InputError(f"{output} is a folder; give the name of a file with -o.")
     check_writable(output, test)
     columns = {"text": text, "label": label}
-    table = read_documents(test, split=split, prefer_split="test", skip_empty=skip_empty, **columns)
+    table = inputs.read_documents(
+        test, split=split, prefer_split="test", skip_empty=skip_empty, **columns
+    )
     trained = _read_training_table(test, train, table, columns)
-    classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
+    classifier = inputs.load_classifier(model, encoder=encoder, skip_empty=skip_empty)
     options = {"-o": output, "--train": train, "--text": text, "--label": label, "--split": split}
     options |= {"--title": title, "--format": layout, "--encoder": encoder}
     command = _write_command(model, test, options, ["--skip-empty"] if skip_empty else [])
     from protorynet.report import compile_report, write_report
 
-    with naming_rows(table):
+    with inputs.naming_rows(table):
         evaluation = classifier.evaluate(table.texts, table.labels)
     compiled = compile_report(
         classifier.model_,
         evaluation,
-        labelled_documents(classifier, table),
-        None if trained is None else labelled_documents(classifier, trained),
+        inputs.labelled_documents(classifier, table),
+        None if trained is None else inputs.labelled_documents(classifier, trained),
         title=title or f"Report on the model “{model.resolve().name}”",
         provenance=_list_provenance(command, model, test, train, len(table)),
     )
@@ -223,7 +209,7 @@ def _read_training_table(
 ) -> Table | None:
     """Return the documents that the model was made from, where they are known."""
     if train is not None:
-        return read_documents(train, prefer_split="train", skip_empty=True, **columns)
+        return inputs.read_documents(train, prefer_split="train", skip_empty=True, **columns)
     from protorynet.data import read_table
 
     text, label = table.text_column, table.label_column

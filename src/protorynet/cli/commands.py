@@ -1,7 +1,5 @@
 """The commands put together, and how every one of them ends."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Sequence

@@ -10,20 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from protorynet.cli.command_inputs import (
-    AsJson,
-    EncoderElsewhere,
-    LabelColumn,
-    ModelFolder,
-    SkipEmpty,
-    SplitName,
-    TextColumn,
-    check_model_output,
-    load_classifier,
-    naming_rows,
-    option_in,
-    read_documents,
-)
+from protorynet.cli import command_inputs as inputs
 from protorynet.cli.output import print_json, result_console
 from protorynet.errors import InputError
 
@@ -31,7 +18,7 @@ if TYPE_CHECKING:
     from protorynet.model import Model
     from protorynet.prototypes import EditEntry, EditLog
 
-_edit_option = option_in("Edits")
+_edit_option = inputs.option_in("Edits")
 _PAIRS = ("--replace", "--rename", "--move", "--add")
 _BETWEEN = "\0"  # which no word of a command line can hold
 
@@ -52,7 +39,7 @@ class EditCommand(TyperCommand):
 
 
 def edit(
-    model: ModelFolder,
+    model: inputs.ModelFolder,
     drop: Annotated[
         list[str] | None,
         _edit_option(
@@ -115,12 +102,12 @@ def edit(
             help="Model directory to make; by default MODEL itself is changed.",
         ),
     ] = None,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    split: SplitName = None,
-    skip_empty: SkipEmpty = False,
-    encoder: EncoderElsewhere = None,
-    as_json: AsJson = False,
+    text: inputs.TextColumn = None,
+    label: inputs.LabelColumn = None,
+    split: inputs.SplitName = None,
+    skip_empty: inputs.SkipEmpty = False,
+    encoder: inputs.EncoderElsewhere = None,
+    as_json: inputs.AsJson = False,
 ) -> None:
     """Edit a model's prototypes by hand, or list the edits made so far.
 
@@ -153,18 +140,20 @@ def edit(
             raise InputError("there is no edit to save: name one, or leave -o out.")
         _show_log(model, as_json=as_json)
         return
-    check_model_output(output or model, replace=output is None)
+    inputs.check_model_output(output or model, replace=output is None)
     table = None
     if retrain is not None:
         columns = {"text": text, "label": label, "split": split}
-        table = read_documents(retrain, **columns, prefer_split="train", skip_empty=skip_empty)
-    classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
+        table = inputs.read_documents(
+            retrain, **columns, prefer_split="train", skip_empty=skip_empty
+        )
+    classifier = inputs.load_classifier(model, encoder=encoder, skip_empty=skip_empty)
     if undo:
         entry = classifier.undo_edit()
     elif table is None:
         entry = classifier.edit(**edits)
     else:
-        with naming_rows(table):
+        with inputs.naming_rows(table):
             entry = classifier.edit(table.texts, table.labels, **edits)
     saved, edited = output or model, classifier.model_
     classifier.save(saved)
@@ -239,8 +228,8 @@ def _print_summary(saved: Path, model: Model, entry: EditEntry) -> None:
 
 def _print_entry(entry: EditEntry, model: Model) -> None:
     record = entry.retraining
-    # The reader of families learns for a fixed time.
-    stopped = ", which also decided when to stop" if max(model.network.sizes) == 1 else ""
+    # The reader of families learns for a fixed time, and is kept if it got better.
+    decided = "when to stop" if max(model.network.sizes) == 1 else "which reader to keep"
     for change in entry.changes:
         _print(str(change), indent=2)
     if record:
@@ -249,7 +238,7 @@ def _print_entry(entry: EditEntry, model: Model) -> None:
         _print(
             f"Accuracy {record.accuracy_before:.1%} before, {record.accuracy_edited:.1%} edited, "
             f"{record.accuracy_after:.1%} with the reader retrained ({record.seconds:.1f} s), on "
-            f"{record.n_held_out:,} held-out documents{stopped}.",
+            f"{record.n_held_out:,} held-out documents, which also decided {decided}.",
             indent=2,
         )
 

@@ -10,22 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from protorynet.cli.command_inputs import (
-    AsHtml,
-    AsJson,
-    EncoderElsewhere,
-    ModelFolder,
-    ModelOrExport,
-    SkipEmpty,
-    SplitName,
-    TextColumn,
-    load_classifier,
-    naming_rows,
-    note_left_out,
-    output_option,
-    read_documents,
-    table_option,
-)
+from protorynet.cli import command_inputs as inputs
 from protorynet.cli.output import check_writable, note, print_json, result_console
 from protorynet.errors import EmptyDocumentError, InputError
 
@@ -46,7 +31,7 @@ _AT_ONCE_WITH_WORDS = 20  # each of their sentences is encoded again without eac
 
 
 def explain(
-    model: ModelOrExport,
+    model: inputs.ModelOrExport,
     document: Annotated[
         str | None,
         typer.Argument(metavar="TEXT", help="Text to explain; '-' or a pipe reads standard input."),
@@ -55,12 +40,12 @@ def explain(
         Path | None,
         typer.Option("--input", metavar="FILE", help="Table of texts to explain instead of TEXT."),
     ] = None,
-    text: TextColumn = None,
-    split: SplitName = None,
-    skip_empty: SkipEmpty = False,
+    text: inputs.TextColumn = None,
+    split: inputs.SplitName = None,
+    skip_empty: inputs.SkipEmpty = False,
     limit: Annotated[
         int | None,
-        table_option(
+        inputs.table_option(
             metavar="N",
             min=1,
             help=f"Explain only the first N texts of the table; by default {_SHOWN}, or all with "
@@ -73,9 +58,9 @@ def explain(
             "--words", help="Also show which words make each sentence like its prototype (slower)."
         ),
     ] = False,
-    encoder: EncoderElsewhere = None,
-    as_json: AsJson = False,
-    html: AsHtml = None,
+    encoder: inputs.EncoderElsewhere = None,
+    as_json: inputs.AsJson = False,
+    html: inputs.AsHtml = None,
 ) -> None:
     """Explain predictions: each sentence, its prototype, and the probability so far.
 
@@ -93,19 +78,18 @@ def explain(
         raise InputError("give either a TEXT or --input FILE, not both.")
     else:
         most = None if as_json else _SHOWN
-        explanations = _explain_table(
-            model, source, text, split, skip_empty, limit or most, words, encoder
-        )
+        how = {"text": text, "split": split, "skip_empty": skip_empty}
+        explanations = _explain_table(model, source, limit or most, words, encoder, **how)
     _show(explanations, as_json=as_json, as_lines=source is not None, html=html)
 
 
 def prototypes(
-    model: ModelFolder,
+    model: inputs.ModelFolder,
     members: Annotated[
         bool, typer.Option("--members", help="Show all sentences of each prototype.")
     ] = False,
-    as_json: AsJson = False,
-    html: AsHtml = None,
+    as_json: inputs.AsJson = False,
+    html: inputs.AsHtml = None,
 ) -> None:
     """List a model's prototypes: the training sentences that it compares everything with.
 
@@ -162,26 +146,19 @@ def _explain_text(model: Path, document: str, words: bool, encoder: str | None) 
 
 
 def _explain_table(
-    model: Path,
-    source: Path,
-    text: str | None,
-    split: str | None,
-    skip_empty: bool,
-    limit: int | None,
-    words: bool,
-    encoder: str | None,
+    model: Path, source: Path, limit: int | None, words: bool, encoder: str | None, **how: Any
 ) -> Iterator[Explanation]:
     import numpy as np
 
-    table = read_documents(source, text=text, split=split, labelled=False, skip_empty=skip_empty)
+    table = inputs.read_documents(source, labelled=False, **how)
     if limit is not None and limit < len(table):
         note(f"the first {limit:,} of {len(table):,} texts (choose with --limit)")
     predictor = _open_model(model, encoder, words, progress=True)
     texts = table.texts[:limit]
-    with naming_rows(table):
-        sentences = predictor.split(texts, on_empty="skip" if skip_empty else "error")
+    with inputs.naming_rows(table):
+        sentences = predictor.split(texts, on_empty="skip" if how["skip_empty"] else "error")
     filled = np.flatnonzero(sentences.filled)
-    note_left_out(len(texts) - len(filled))
+    inputs.note_left_out(len(texts) - len(filled))
     at_once = _AT_ONCE_WITH_WORDS if words else _AT_ONCE
     for start in range(0, len(filled), at_once):
         chosen = np.zeros(len(texts), np.bool_)
@@ -230,7 +207,7 @@ _ONE_IN = 5  # texts kept for measuring where the table does not say which
 
 
 def automaton(
-    model: ModelFolder,
+    model: inputs.ModelFolder,
     label: Annotated[str, typer.Option("--label", metavar="CLASS", help="The class to explain.")],
     data: Annotated[
         Path | None,
@@ -240,24 +217,24 @@ def automaton(
             help="Learn it again from a table of texts; its labels are not read.",
         ),
     ] = None,
-    text: TextColumn = None,
+    text: inputs.TextColumn = None,
     split: Annotated[
         str | None,
-        table_option(
+        inputs.table_option(
             "--split", metavar="NAME", help="Measure on the rows whose column 'split' says so."
         ),
     ] = None,
-    skip_empty: SkipEmpty = False,
+    skip_empty: inputs.SkipEmpty = False,
     states: Annotated[
         int | None,
         typer.Option(
             "--states", metavar="N", min=1, max=32, help="Most states, with --data; by default 20."
         ),
     ] = None,
-    encoder: EncoderElsewhere = None,
-    as_json: AsJson = False,
+    encoder: inputs.EncoderElsewhere = None,
+    as_json: inputs.AsJson = False,
     svg: Annotated[
-        Path | None, output_option("--svg", metavar="FILE", help="Write a picture.")
+        Path | None, inputs.output_option("--svg", metavar="FILE", help="Write a picture.")
     ] = None,
 ) -> None:
     """Summarise what a model does for one class: a small automaton over prototypes.
@@ -278,7 +255,7 @@ def automaton(
         found, prototypes = _load_automaton(model, label)
     else:
         learning, measuring = _read_tables(data, text=text, split=split, skip_empty=skip_empty)
-        classifier = load_classifier(model, encoder=encoder, skip_empty=skip_empty)
+        classifier = inputs.load_classifier(model, encoder=encoder, skip_empty=skip_empty)
         found = _learn(classifier, learning, measuring, label, states or _MOST_STATES)
         prototypes = classifier.prototypes_
     _show_automaton(found, prototypes, as_json=as_json, svg=svg)
@@ -317,7 +294,7 @@ def _read_tables(data: Path, *, split: str | None, **how: Any) -> tuple[Table, T
 
     from protorynet.data import read_table
 
-    measuring = read_documents(data, split=split, prefer_split="test", labelled=False, **how)
+    measuring = inputs.read_documents(data, split=split, prefer_split="test", labelled=False, **how)
     others = read_table(data, prefer_split="train", labelled=False, **how)
     learning = _take_part(others, ~np.isin(others.rows, measuring.rows))
     if len(learning):
@@ -342,9 +319,9 @@ def _learn(
     class_index(model, label)  # before minutes are spent on encoding
     trajectories = []
     for table in (learning, measuring):
-        with naming_rows(table):
+        with inputs.naming_rows(table):
             trajectory = classifier.read(table.texts)
-        note_left_out(len(trajectory.empty))
+        inputs.note_left_out(len(trajectory.empty))
         trajectories.append(trajectory)
     train, held_out = trajectories
     given = held_out if len(held_out.lengths) else None

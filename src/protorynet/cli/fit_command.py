@@ -11,18 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from protorynet.cli.command_inputs import (
-    AsJson,
-    LabelColumn,
-    SkipEmpty,
-    SplitName,
-    TextColumn,
-    check_model_output,
-    naming_rows,
-    note_left_out,
-    option_in,
-    read_documents,
-)
+from protorynet.cli import command_inputs as inputs
 from protorynet.cli.output import WorkFailed, note, print_json, result_console
 from protorynet.errors import InputError
 
@@ -30,9 +19,9 @@ if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
 
 _ENCODING = "split and encode"
-_model_option = option_in("The model")
-_run_option = option_in("The run")
-_large_option = option_in("Large data")
+_model_option = inputs.option_in("The model")
+_run_option = inputs.option_in("The run")
+_large_option = inputs.option_in("Large data")
 
 
 def fit(
@@ -43,10 +32,10 @@ def fit(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="MODEL", help="Model directory to make.")
     ],
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    split: SplitName = None,
-    skip_empty: SkipEmpty = False,
+    text: inputs.TextColumn = None,
+    label: inputs.LabelColumn = None,
+    split: inputs.SplitName = None,
+    skip_empty: inputs.SkipEmpty = False,
     encoder: Annotated[
         str,
         _model_option(
@@ -109,7 +98,7 @@ def fit(
             "any, one per machine.",
         ),
     ] = None,
-    as_json: AsJson = False,
+    as_json: inputs.AsJson = False,
 ) -> None:
     """Train a model on a table of labelled texts.
 
@@ -120,7 +109,7 @@ def fit(
     """
     if engine == "local" and (address is not None or workers is not None):
         raise InputError("--address and --workers need --engine ray.")
-    check_model_output(output, replace=force, hint=", or replace it with --force")
+    inputs.check_model_output(output, replace=force, hint=", or replace it with --force")
     checkpoint = output.with_name(output.name + ".checkpoint")
     if resume and not checkpoint.exists():
         note(f"there is no {checkpoint} to resume from; starting from the beginning")
@@ -128,7 +117,7 @@ def fit(
         note(f"starting again: {checkpoint} of an earlier run is not used (--resume would)")
     try:
         begin = time.perf_counter()
-        table = read_documents(
+        table = inputs.read_documents(
             train, text=text, label=label, split=split, prefer_split="train", skip_empty=skip_empty
         )
         seconds = {"read": time.perf_counter() - begin}
@@ -154,7 +143,7 @@ def fit(
 
             run = partial(fit_with_ray, classifier, address=address, workers=workers)
         begin = time.perf_counter()
-        with naming_rows(table):
+        with inputs.naming_rows(table):
             run(table.texts, table.labels, checkpoint=checkpoint, resume=resume)
         fitting, model = time.perf_counter() - begin, classifier.model_
         # What is not training was spent on the sentences.
@@ -174,7 +163,7 @@ def fit(
     from protorynet.training import clear_checkpoint
 
     clear_checkpoint(checkpoint)
-    note_left_out(classifier.n_skipped_)
+    inputs.note_left_out(classifier.n_skipped_)
     if as_json:
         summary = {
             "model": str(output),

@@ -9,21 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from protorynet.cli.command_inputs import (
-    AsJson,
-    EncoderElsewhere,
-    LabelColumn,
-    ModelFolder,
-    ModelOrExport,
-    SkipEmpty,
-    SplitName,
-    TextColumn,
-    load_classifier,
-    note_left_out,
-    option_in,
-    read_documents,
-    table_option,
-)
+from protorynet.cli import command_inputs as inputs
 from protorynet.cli.output import check_writable, note, print_json
 from protorynet.errors import InputError, ModelFormatError
 from protorynet.progress import row_progress
@@ -32,12 +18,12 @@ if TYPE_CHECKING:
     from protorynet.data import TableStream
     from protorynet.inference import Comparison, Predictor, Written
 
-_large_option = option_in("Large tables")
+_large_option = inputs.option_in("Large tables")
 _STANDARD = "-"
 
 
 def predict(
-    model: ModelOrExport,
+    model: inputs.ModelOrExport,
     sources: Annotated[
         list[str],
         typer.Argument(
@@ -58,16 +44,16 @@ def predict(
     ] = None,
     kind: Annotated[
         Literal["csv", "tsv", "jsonl", "parquet"] | None,
-        table_option(
+        inputs.table_option(
             "--format",
             help="Format of standard input and output. Without it, input that begins with a brace "
             "is JSONL and other input CSV; output is CSV.",
         ),
     ] = None,
-    text: TextColumn = None,
-    split: SplitName = None,
-    skip_empty: SkipEmpty = False,
-    encoder: EncoderElsewhere = None,
+    text: inputs.TextColumn = None,
+    split: inputs.SplitName = None,
+    skip_empty: inputs.SkipEmpty = False,
+    encoder: inputs.EncoderElsewhere = None,
     resume: Annotated[
         bool,
         _large_option(
@@ -154,7 +140,7 @@ def predict(
         written = _write(stream, open_model, Path(output), identity, resume=resume)
     if stream.n_rows is None and stream.n_blank:
         note(f"skipped {stream.n_blank:,} rows without text")
-    note_left_out(written.n_left_out)
+    inputs.note_left_out(written.n_left_out)
     _tell_written(written, output)
 
 
@@ -189,11 +175,8 @@ def _identity(model: Path, files: list[Path]) -> dict[str, Any]:
     from protorynet import __version__
     from protorynet.inference import hash_model
 
-    inputs = []
-    for path in files:
-        status = path.stat()
-        inputs.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
-    return {"protorynet": __version__, "model": hash_model(model), "inputs": inputs}
+    read = [[str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns] for p in files]
+    return {"protorynet": __version__, "model": hash_model(model), "inputs": read}
 
 
 def _write(
@@ -257,7 +240,7 @@ def _tell_written(written: Written, output: str | None) -> None:
 
 
 def export(
-    model: ModelFolder,
+    model: inputs.ModelFolder,
     output: Annotated[
         Path,
         typer.Option(
@@ -280,17 +263,17 @@ def export(
     ] = "float32",
     check: Annotated[
         Path | None,
-        table_option(
+        inputs.table_option(
             metavar="TABLE",
             help="Labelled table on which the model and its export are compared as well; only its "
             "rows with split 'test', where it has such.",
         ),
     ] = None,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    split: SplitName = None,
-    encoder: EncoderElsewhere = None,
-    as_json: AsJson = False,
+    text: inputs.TextColumn = None,
+    label: inputs.LabelColumn = None,
+    split: inputs.SplitName = None,
+    encoder: inputs.EncoderElsewhere = None,
+    as_json: inputs.AsJson = False,
 ) -> None:
     """Export a model to ONNX, for predictions and explanations without torch.
 
@@ -310,11 +293,11 @@ def export(
     if check is None and (text or label or split):
         raise InputError("--text, --label and --split need --check TABLE.")
     if check is not None:
-        table = read_documents(
+        table = inputs.read_documents(
             check, text=text, label=label, split=split, prefer_split="test", skip_empty=True
         )
     # A GPU rounds the products of an LSTM, and the export is to agree with what was meant.
-    predictor = load_classifier(model, encoder=encoder, device="cpu").predictor
+    predictor = inputs.load_classifier(model, encoder=encoder, device="cpu").predictor
     trial = export_onnx(predictor, output, precision=precision)
     if table is not None:
         measured = compare(predictor, output, table.texts, table.labels)

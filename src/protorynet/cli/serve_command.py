@@ -1,7 +1,5 @@
 """`protorynet serve` and `keys`: models over HTTP, and who may use them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -23,7 +23,4 @@ from .splitting import (
     split_documents as split_documents,
 )
 from .table_batches import open_table as open_table
-from .table_files import (
-    find_files as find_files,
-    one_line as one_line,
-)
+from .table_files import find_files as find_files, one_line as one_line

@@ -41,16 +41,9 @@ def open_stream(
     kind: str | None = None,
     standard_input: BinaryIO | None = None,
 ) -> TableStream:
-    """Open what a user names as one stream of documents.
+    """Open files, folders, patterns, or ``"-"`` alone as one stream of documents.
 
-    Parameters
-    ----------
-    inputs
-        Files, folders of Parquet files and patterns such as ``"data/*.csv"``; or ``"-"`` alone.
-    text, split, skip_empty
-        As for `TableStream`.
-    kind, standard_input
-        What ``"-"`` stands for, and what comes from there: ``"csv"``, ``"tsv"`` or ``"jsonl"``.
+    `kind` and `standard_input` say what ``"-"`` stands for; the rest is as for `TableStream`.
     """
     if "-" not in inputs:
         readers = [open_table(path) for path in find_files(inputs)]
@@ -65,34 +58,22 @@ def open_stream(
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some documents that follow each other in a stream of tables.
-
-    `rows` counts from 0 through all tables; the chunk stands for the rows from `first` to `stop`,
-    those left out included.
-    """
+    """Some documents that follow each other in a stream of tables."""
 
     batch: pa.RecordBatch
-    rows: NDArray[np.int64]
-    first: int
+    rows: NDArray[np.int64]  # counted from 0 through all tables
+    first: int  # it stands for the rows from here to `stop`, those left out included
     stop: int
 
 
 class TableStream:
-    """One or several tables as one stream of documents, in chunks of bounded size.
+    """One or several tables of the same columns as one stream of documents, in bounded chunks.
 
     Where a chunk ends depends on the rows alone, so reading on from the end of one gives the same
     chunks as reading from the beginning. Files are read through beforehand, so that what is wrong
     with them shows before any work is done, and `n_rows` and `n_documents` are known; they are
-    None for standard input. `notes` tells the user of guesses and of rows left out.
-
-    Parameters
-    ----------
-    tables, text
-        The tables, which must have the same columns, and the name of the column of texts; guessed
-        from the first rows if not given.
-    split, skip_empty
-        Keep only the rows whose column ``split`` says so; leave out rows without text instead of
-        refusing the table.
+    None for standard input. `notes` tells the user of guesses and of rows left out. The rest is
+    as for `read_table`.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """Tables of documents with their labels, from files and from the objects of data libraries."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import re
@@ -40,18 +38,10 @@ _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})?(\.[0-9]{0,30})?([eE][+-]?[0-9]
 
 @dataclass(frozen=True)
 class Table:
-    """Documents with their labels.
+    """Documents, none of them blank, with their positions in the source, and their labels.
 
-    Parameters
-    ----------
-    texts, rows
-        The documents, none of them blank, and their positions in the source, counted from 0.
-    labels
-        One label per document; a tuple holds the labels of a multi-label document. None where
-        the table was read without labels.
-    text_column, label_column, notes
-        The columns they come from, and plain sentences for the user: columns guessed, split used,
-        rows skipped.
+    A tuple holds the labels of a multi-label document; there are none where the table was read
+    without. `notes` tells the user in plain sentences what was guessed, used and skipped.
     """
 
     texts: tuple[str, ...]
@@ -139,10 +129,7 @@ def read_table(
 
 
 def read_columns(source: object) -> tuple[Any, tuple[str, ...]]:
-    """Return all columns of a table as a pyarrow Table, and the names of those left out.
-
-    A column whose values no one type can hold is left out.
-    """
+    """Return a pyarrow Table, and the columns left out, as no one type holds their values."""
     loaded = _load(source, None)
     return loaded.columns, loaded.mixed
 

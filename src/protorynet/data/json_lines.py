@@ -1,7 +1,5 @@
 """JSON-lines tables: every line is parsed once, and a column gets the type that holds all of it."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import weakref

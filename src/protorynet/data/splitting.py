@@ -41,11 +41,7 @@ _CHARACTERS_PER_BLOCK = 10_000
 _SETTLED_CHARACTERS = 8_000
 
 # Where a sentence is cut, the best points first: after a clause, after a comma, at a space.
-_BREAKS = (
-    re.compile(r"[;:](?=\s)|[–—；：؛]"),
-    re.compile(r",(?=\s)|[，、،]"),
-    re.compile(r"\s+"),
-)
+_BREAKS = (re.compile(r"[;:](?=\s)|[–—；：؛]"), re.compile(r",(?=\s)|[，、،]"), re.compile(r"\s+"))
 _TEXTS_PER_BATCH = 4_096
 
 # Pieces are planned this full, so that cutting at a comma seldom makes one too long again.
@@ -120,23 +116,11 @@ def split_documents(
 
     Newlines and ``<br />`` tags end a sentence with either splitter, and belong to none.
 
-    Parameters
-    ----------
-    texts
-        The documents.
-    splitter
-        ``"sentencex"`` knows abbreviations, numbers and quotations, and keeps the sentences as
-        they are written. ``"paper"`` ends a sentence at every '.', '?' and '!', and gives the
-        encoder lower-case text without punctuation.
-    counter
-        The encoder's window; sentences that do not fit are cut, at a comma or a space if possible.
-    on_empty
-        What to do with a document that holds no sentence: raise, or leave it without sentences.
-
-    Raises
-    ------
-    EmptyDocumentError
-        If a document holds no sentence and `on_empty` is ``"error"``.
+    - `splitter`: ``"sentencex"`` knows abbreviations, numbers and quotations; sentences stay as
+      written. ``"paper"`` ends a sentence at every '.', '?' and '!', and gives the encoder
+      lower-case text without punctuation.
+    - `counter`: the encoder's window; longer sentences are cut, at a comma or a space if possible.
+    - `on_empty`: raise an `EmptyDocumentError` where a document holds no sentence, or leave it so.
 
     Examples
     --------
@@ -251,11 +235,9 @@ def sequence_sentences(lengths: NDArray[np.int64]) -> Sentences:
 
 
 def _sentencex_spans(document: str) -> list[tuple[int, int]]:
-    """Return start and end of every sentence, found by the rules of `sentencex`.
-
-    A piece without a word or a symbol, such as ``).``, joins the sentence before it on its line
-    and is dropped where there is none, unless the document holds nothing else.
-    """
+    """Return start and end of every sentence, found by the rules of `sentencex`."""
+    # A piece without a word or a symbol, such as ").", joins the sentence before it on its line
+    # and is dropped where there is none, unless the document holds nothing else.
     return _spans(document, _is_meaningful) or _spans(document, _is_visible)
 
 

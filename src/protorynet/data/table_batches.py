@@ -1,7 +1,5 @@
 """The one reader of tables: CSV, TSV, JSON lines and Parquet, a batch of rows at a time."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

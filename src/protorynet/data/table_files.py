@@ -1,7 +1,5 @@
 """Finding and opening the files of tables, the limits of reading, and the words for messages."""
 
-from __future__ import annotations
-
 import glob
 import gzip
 import zlib

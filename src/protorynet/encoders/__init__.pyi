@@ -6,10 +6,7 @@ from .embeddings import (
     encode_corpus as encode_corpus,
     stack_sequences as stack_sequences,
 )
-from .encoder_folder import (
-    file_sha256 as file_sha256,
-    first_line as first_line,
-)
+from .encoder_folder import file_sha256 as file_sha256, first_line as first_line
 from .encoder_variants import (
     VARIANTS as VARIANTS,
     Bfloat16Encoder as Bfloat16Encoder,

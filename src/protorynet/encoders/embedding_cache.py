@@ -103,16 +103,10 @@ class Segment:
 
 
 class EmbeddingCache:
-    """A bounded cache of embeddings on disk, shared by any number of processes.
+    """A bounded cache of hashes and vectors, never text, on disk, for any number of processes.
 
-    Only hashes of sentences and their vectors are stored, never text.
-
-    Parameters
-    ----------
-    folder, limit_bytes
-        Where to keep the files, and the most they may take; by default the environment variables
-        PROTORYNET_CACHE and PROTORYNET_CACHE_LIMIT (such as ``"500MB"``), else the user's cache
-        directory and 4 GiB.
+    The folder and its limit come, by default, from the environment variables PROTORYNET_CACHE and
+    PROTORYNET_CACHE_LIMIT (such as ``"500MB"``), else the user's cache directory and 4 GiB.
     """
 
     def __init__(self, folder: Path | None = None, *, limit_bytes: int | None = None) -> None:

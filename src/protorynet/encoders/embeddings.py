@@ -79,15 +79,7 @@ def encode_corpus(
 ) -> Embeddings:
     """Return the embeddings of sentences; repeated ones share a vector.
 
-    Parameters
-    ----------
-    encoder, texts
-        Anything that meets the `Encoder` protocol, and the sentences, repeats included.
-    cache
-        Where to look first and to keep what is new; not used for an encoder that says that it
-        `is_quick`, as static ones do.
-    progress
-        Whether to show progress on standard error.
+    The cache is asked first and keeps what is new, unless the encoder says that it `is_quick`.
     """
     position: dict[str, int] = {}
     index = np.array([position.setdefault(text, len(position)) for text in texts], dtype=np.int64)

@@ -1,7 +1,5 @@
 """What an encoder's folder says about itself, checked before any library acts on it; no torch."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -34,16 +34,9 @@ SMALLEST_SCALE = 1e-12
 
 
 class OnnxEncoder:
-    """A sentence encoder in ONNX Runtime.
+    """A sentence encoder in ONNX Runtime: a graph with inputs ``ids`` and ``mask``.
 
-    Parameters
-    ----------
-    graph, source
-        The content of an ONNX file with inputs ``ids`` and ``mask`` and the output ``vectors``,
-        and the file that it was read from.
-    tokenizer, name, fingerprint
-        What turns texts into ids, what people call the encoder, and a text that changes whenever
-        the vectors would change.
+    Its output is ``vectors``; `source` is the file that it was read from.
     """
 
     def __init__(
@@ -121,10 +114,7 @@ class OnnxEncoder:
 def open_session(
     graph: bytes, source: Path, *, inputs: Sequence[str], outputs: Sequence[str]
 ) -> InferenceSession:
-    """Return a session for a graph whose weights are all inside it.
-
-    The graph must have inputs and outputs of the names given; `source` is its file, for messages.
-    """
+    """Return a session for a graph of these inputs and outputs; `source` is named in messages."""
     try:
         import onnxruntime as ort
     except ImportError:

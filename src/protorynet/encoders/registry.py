@@ -65,18 +65,13 @@ def load_encoder(
 ) -> Encoder:
     """Return the encoder that a name, a folder or an object stands for.
 
-    Parameters
-    ----------
-    spec
-        ``"minilm"`` (comes with the package), a folder, the name of a folder inside one of those
-        listed in the environment variable PROTORYNET_ENCODERS, a Hugging Face name such as
-        ``"thenlper/gte-small"`` (or its short form ``"gte-small"``), or an object that meets the
-        `Encoder` protocol. Names and folders may end in ``:bf16``, ``:int8`` or ``:static``, which
-        are faster; ``"auto"`` is the form of minilm that suits the machine.
-    device
-        ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, …
-    fetch
-        Whether a Hugging Face name that is not on this machine may be downloaded.
+    - `spec`: ``"minilm"`` (comes with the package), a folder, the name of a folder inside one of
+      those listed in the environment variable PROTORYNET_ENCODERS, a Hugging Face name such as
+      ``"thenlper/gte-small"`` (or its short form ``"gte-small"``), or an object that meets the
+      `Encoder` protocol. Names and folders may end in ``:bf16``, ``:int8`` or ``:static``, which
+      are faster; ``"auto"`` is the form of minilm that suits the machine.
+    - `device`, `fetch`: ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, …; whether a
+      Hugging Face name that is not on this machine may be downloaded.
     """
     if not isinstance(spec, str | os.PathLike):
         return _check_object(spec)
@@ -99,18 +94,10 @@ def load_encoder(
 
 @dataclass(frozen=True)
 class ListedEncoder:
-    """An encoder that `load_encoder` finds on this machine by name.
+    """An encoder that `load_encoder` finds on this machine by name, with its speed as measured now.
 
-    Parameters
-    ----------
-    name, dimension, window
-        The name; components of a vector; most tokens read of a sentence.
-    sentences_per_second, relative
-        As measured now, and the same as a multiple of its float32 form's.
-    bytes_on_disk, licence
-        Size of its weights; their licence, where the folder states one.
-    remedy
-        What to do before it can be used, where it cannot; the figures are then None.
+    `relative` is a multiple of its float32 form's speed. Where it cannot be used, `remedy` says
+    what to do before, and the figures are None.
     """
 
     name: str

@@ -1,7 +1,5 @@
 """The network from token ids to sentence embeddings, padded or packed without padding."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

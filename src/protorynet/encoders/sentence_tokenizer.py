@@ -1,7 +1,5 @@
 """From texts to batches of token ids, and the tokenizer of an encoder's folder; no torch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,10 +25,7 @@ DEFAULT_WINDOW = 512
 
 @dataclass(frozen=True)
 class SentenceTokenizer:
-    """A tokenizer, set neither to pad nor to cut, that knows how much its encoder can read.
-
-    The `window` is the most tokens read of one text, special tokens included.
-    """
+    """A tokenizer, set neither to pad nor to cut, and the most tokens that its encoder reads."""
 
     tokenizer: Tokenizer
     window: int
@@ -127,13 +122,7 @@ def read_tokenizer(layout: FolderLayout, config: Any) -> SentenceTokenizer:
 
 
 def parse_tokenizer(content: bytes) -> Tokenizer:
-    """Return a tokenizer that has read a sentence, set neither to pad nor to cut.
-
-    Raises
-    ------
-    ValueError
-        Where there is none in the content, or one that fails.
-    """
+    """Return a tokenizer that has read a sentence; ValueError where there is none that can."""
     try:
         tokenizer = Tokenizer.from_buffer(content)
         tokenizer.no_padding()

@@ -38,13 +38,7 @@ SENTENCES_AT_ONCE = 1_024
 class StaticEncoder:
     """The mean of one vector per token, at length 1: fast, and blind to the order of words.
 
-    Parameters
-    ----------
-    vectors, tokenizer
-        One float32 vector per token id, its weight included, zero where a token says nothing; and
-        what turns texts into token ids.
-    name, fingerprint
-        What people call the encoder; a text that changes whenever the vectors would change.
+    `vectors` has one row per token id, its weight included; zeros where a token says nothing.
     """
 
     # Encoding a sentence is quicker than looking it up, so no cache is asked.

@@ -59,23 +59,9 @@ class TransformerEncoder:
     """A transformer with pooling, from a sentence-transformers folder.
 
     Weights are read from safetensors only and computed with in float32. A folder without
-    modules.json is given mean pooling and normalisation.
-
-    Parameters
-    ----------
-    folder
-        Holds config.json, model.safetensors, tokenizer.json and, usually, modules.json.
-    name, device
-        What people call the encoder; ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``…
-
-    Attributes
-    ----------
-    network
-        The torch module from token ids and attention mask to embeddings, for fine-tuning.
-    dimension, window, pad_token_id
-        Components of an embedding; most tokens read of one text; the id that pads short texts.
-    source
-        The file of the weights as they were loaded.
+    modules.json is given mean pooling and normalisation. `network` is the torch module from token
+    ids and attention mask to embeddings, for fine-tuning; `source` the file of its weights as they
+    were loaded, `window` the most tokens read of one text.
     """
 
     def __init__(self, folder: Path, *, name: str, device: str = "auto") -> None:

@@ -36,9 +36,7 @@ from .explanation import (
     explain_documents as explain_documents,
     explain_reading as explain_reading,
 )
-from .leave_one_out import (
-    leave_one_out_effects as leave_one_out_effects,
-)
+from .leave_one_out import leave_one_out_effects as leave_one_out_effects
 from .likeness import (
     Encode as Encode,
     Judge as Judge,
@@ -60,7 +58,4 @@ from .overview import (
     nearest_sentences as nearest_sentences,
     overview_model as overview_model,
 )
-from .rationale import (
-    explain_matches as explain_matches,
-    explain_words as explain_words,
-)
+from .rationale import explain_matches as explain_matches, explain_words as explain_words

@@ -47,13 +47,7 @@ def learn_automaton(
     that believe alike are merged as long as the automaton still judges the documents as the model
     does. After AdaAX (Hong et al., KDD 2022), which merges by hidden vectors. Of two classes, of
     which a document has one, the first one's automaton is the second's with yes and no exchanged.
-
-    Parameters
-    ----------
-    model, train, label
-        The model, the documents to learn from (best those it was trained on), and the class.
-    held_out, max_states
-        Other documents, on which only the fidelity is measured; and the most states.
+    On the documents `held_out` only the fidelity is measured.
     """
     return next(_learn(model, train, [class_index(model, label)], held_out, max_states))
 
@@ -130,10 +124,7 @@ class _Machine:
         """Return the machine that says no where this one says yes, by rising belief as well."""
         last = len(self.table) - 1
         return _Machine(
-            last - self.table[::-1],
-            last - self.start,
-            ~self.accepting[::-1],
-            1 - self.belief[::-1],
+            last - self.table[::-1], last - self.start, ~self.accepting[::-1], 1 - self.belief[::-1]
         )
 
     def sort_by_belief(self, tree: PrefixTree, running: NDArray[np.float32]) -> _Machine:

@@ -1,8 +1,8 @@
 """How right a model is, and how far its explanations can be trusted: always reported together."""
 
-from __future__ import annotations
-
+import tomllib
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,110 +28,16 @@ from protorynet.reading import Reading
 _ERASURE_DOCUMENTS = 500
 _ERASURE_SENTENCES = 60
 _IMPORTANT_ONE_IN = 5
+_NOT_RECORDED = " It was not recorded for this model."
 
-_MEANINGS = {
-    "ids_only_accuracy": (
-        "Accuracy when the reader sees only which prototype each sentence is matched to, not how "
-        "similar it is. Much lower than the accuracy: the shown matches are not the whole reason."
-    ),
-    "substitution_agreement": (
-        "Share of predictions that stay the same when every sentence is replaced by the one it is "
-        "matched to and the whole model runs again. Low: the prototypes do not stand for the "
-        "sentences they are shown for."
-    ),
-    "prototype_error": (
-        "Largest difference between a vector that sentences are matched to and its sentence "
-        "encoded again. Above 0.00001: the sentence shown is not what the model computes with."
-    ),
-    "duplicate_prototypes": (
-        "Share of the prototypes' sentences that have a twin: the same words, or a cosine of 0.9 "
-        "or more before training. High: there are fewer different ones than are shown."
-    ),
-    "semantic_similarity": (
-        "Mean cosine of a sentence and the one it is matched to, by the encoder as it was before "
-        "training. Far below the semantic limit: sentences are matched by their class more than "
-        "by what they say."
-    ),
-    "semantic_limit": (
-        "The same if every sentence had the likest of the prototypes' sentences in use. Low: many "
-        "sentences have none that is like them."
-    ),
-    "match_quality": (
-        "How often an independent judge{judge} finds the sentence more like the one it is matched "
-        "to than like two random others. One third would be chance."
-    ),
-    "match_quality_untrained": (
-        "The same judge about the matches that the encoder would make before any training: a "
-        "yardstick, since judge and encoder never agree on everything. Match quality far below "
-        "it: training has pulled the matches away from what the sentences say."
-    ),
-    "projection_drop": (
-        "Validation accuracy lost when the prototypes that training had left free became real "
-        "sentences. Well above 0: the sentences shown say less than what the model had learned."
-    ),
-    "family_coherence": (
-        "How often the judge finds two members of one prototype more like each other than like a "
-        "member of another. One half would be chance: prototypes that are mixtures."
-    ),
-    "family_spread": (
-        "How far the class rates of a prototype's members lie apart: their standard deviation, "
-        "without what chance adds, on average. High: a prototype has members of several tones."
-    ),
-    "unfamiliar_sentences": (
-        "Share of the sentences that are less like any member, or lie farther out, than nearly all "
-        "held-out sentences in training. Much above 0.02: these texts are of another kind than the "
-        "training data."
-    ),
-    "score_error": (
-        "Mean difference, by use, of a prototype's score and the share of the class among the "
-        "documents of the sentences matched to it. High: the scores exaggerate."
-    ),
-    "score_calibration": (
-        "Correlation, over the prototypes, of the model's score with the share of the class among "
-        "the documents of the sentences matched to it. Near 0: the scores mean nothing."
-    ),
-    "comprehensiveness": (
-        "Mean probability that the predicted class loses when the most important fifth of the "
-        "sentences, at least one, is left out. Near 0: the sentences named as important do not "
-        "decide."
-    ),
-    "sufficiency": (
-        "Mean probability that the predicted class loses when only this fifth is read. High: the "
-        "sentences named as important are not enough to decide."
-    ),
-    "shuffled_accuracy": (
-        "Accuracy with the sentences of each document in random order. Equal to the accuracy: the "
-        "order of the sentences is not used."
-    ),
-    "top_usage": (
-        "Share of the sentences matched to the most used prototype. Near 1: the trajectories say "
-        "little."
-    ),
-    "usage_perplexity": (
-        "How many equally used prototypes would be as varied as these. Near 2: trajectories are "
-        "hardly more than yes and no."
-    ),
-    "unused_prototypes": (
-        "Share of the prototypes that no sentence of these documents is matched to."
-    ),
-    "automaton_fidelity": (
-        "Share of the documents on which the automaton of a class decides as the model does, "
-        "averaged over the classes. Much below 1: the patterns that explanations name are not how "
-        "the model decides."
-    ),
-    "automaton_states": (
-        "States of the largest automaton. More than about 20: it is no summary that a person could "
-        "follow."
-    ),
-}
+_MEANINGS = tomllib.loads(Path(__file__).with_name("measures.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One figure about the faithfulness of a model's explanations.
+    """One figure about the faithfulness of a model's explanations; None where there is none.
 
-    Its `name` is its key in JSON, its `value` None where it cannot be computed; the `meaning` is a
-    plain sentence saying what it measures and what would be bad.
+    The `meaning` is a plain sentence saying what it measures and what would be bad.
     """
 
     name: str
@@ -143,13 +49,9 @@ class Measure:
 class Evaluation:
     """Accuracy and faithfulness of a model on a set of labelled documents.
 
-    Parameters
-    ----------
-    accuracy, macro_f1, measures
-        Share of documents labelled correctly, mean over classes of the F1 score, and the
-        faithfulness measures.
-    n_documents, n_prototypes, n_members
-        How many documents were read, and with how many prototypes of how many sentences.
+    - `accuracy`, `macro_f1`: share of documents labelled correctly, and mean over classes of F1.
+    - `measures`: the figures of faithfulness, each with its meaning.
+    - `n_documents`, `n_prototypes`, `n_members`: how many were read, with how many sentences.
     """
 
     accuracy: float
@@ -178,19 +80,11 @@ def evaluate_model(
     judge_name: str = "",
     seed: int = 0,
 ) -> Evaluation:
-    """Measure accuracy and faithfulness on labelled documents.
+    """Measure accuracy and faithfulness on labelled documents, none empty.
 
-    Parameters
-    ----------
-    model, sentences, embeddings, targets
-        The model, and the documents, none empty, with one-hot or multi-hot labels.
-    encode, pretrained
-        The model's encoder, to encode the prototypes' sentences again, None for vectors that the
-        user gave; and a fine-tuned one as it was before training (see `pretrained_encode`),
-        without which what needs it is not known.
-    judge, judge_name, seed
-        An independent judge of likeness, what it is called in the report, and the seed of the
-        shuffling and sampling.
+    `encode` is the model's encoder, None for vectors that the user gave; `pretrained` a fine-tuned
+    one as it was before training, without which what needs it is not known. The `judge` of likeness
+    is independent of both; the seed is that of the shuffling and sampling.
     """
     from sklearn.metrics import f1_score
 
@@ -221,7 +115,8 @@ def evaluate_model(
         found["family_spread"] = _spread(model, reading, targets)
     if model.familiar:
         found["unfamiliar_sentences"] = float(reading.unfamiliar.mean())
-    found["projection_drop"] = _projection_drop(model)
+    free, kept = model.training.free_accuracy, model.training.validation_accuracy
+    found["projection_drop"] = _NOT_RECORDED if free is None else free - kept
     found |= _calibration(model, reading, targets)
     found |= _erasure(model, reading, seed)
     found["shuffled_accuracy"] = _agreement(model, reading.shuffle(seed), truth)
@@ -249,13 +144,6 @@ def _agreement(model: Model, reading: Reading, labels: NDArray[np.bool_]) -> flo
     """Read documents again, and return the share that are given exactly these labels."""
     decided = model.labels.decide(model.read(reading).probabilities)
     return float((decided == labels).all(axis=1).mean())
-
-
-def _projection_drop(model: Model) -> float | str:
-    free = model.training.free_accuracy
-    if free is None:
-        return " It was not recorded for this model."
-    return free - model.training.validation_accuracy
 
 
 def _calibration(

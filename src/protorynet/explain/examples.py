@@ -1,7 +1,5 @@
 """Documents worth looking at: confident mistakes, what misled the model, and correct examples."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,17 +23,13 @@ _SAME_SENTENCE = 0.98  # similarity from which a sentence is its prototype
 
 @dataclass(frozen=True)
 class LabelledDocuments:
-    """Documents of one split, those without a sentence included, prepared for a model.
-
-    `rows` is where each text stands in its table, counted from 0; `targets` are the
-    one-hot or multi-hot labels of each text.
-    """
+    """Documents of one split, those without a sentence included, prepared for a model."""
 
     texts: Sequence[str]
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64]  # where each stands in its table, counted from 0
     sentences: Sentences
     embeddings: Embeddings
-    targets: NDArray[np.float32]
+    targets: NDArray[np.float32]  # one-hot or multi-hot
 
 
 @dataclass(frozen=True)
@@ -49,25 +43,13 @@ class Example:
 
 @dataclass(frozen=True)
 class Mistake(Example):
-    """A document with a wrong prediction.
+    """A document with a wrong prediction."""
 
-    Parameters
-    ----------
-    row, truth, explanation
-        As for `Example`.
-    wrong_class, given, certainty
-        The class that the model is most wrong about, whether it gives it, and should not (else it
-        should, and does not), and the probability with which it is wrong about it.
-    blamed, blamed_effect
-        Position, among the sentences, of the one that pushed most towards the mistake, and by how
-        much that certainty falls without it.
-    """
-
-    wrong_class: str
-    given: bool
-    certainty: float
-    blamed: int
-    blamed_effect: float
+    wrong_class: str  # that the model is most wrong about
+    given: bool  # whether it gives it, and should not; else it should, and does not
+    certainty: float  # the probability with which it is wrong about it
+    blamed: int  # position of the sentence that pushed most towards the mistake
+    blamed_effect: float  # by how much the certainty falls without it
 
     @property
     def sentence(self) -> SentenceExplanation:
@@ -77,25 +59,14 @@ class Mistake(Example):
 
 @dataclass(frozen=True)
 class Misled:
-    """Documents that are given the wrong class, and for the same reason.
+    """Documents that are given the wrong class, and for the same reason."""
 
-    Parameters
-    ----------
-    label, pattern, followed
-        The class given, the beginning that decides for it, None where none alone does, and whether
-        the automaton gives the class, too; else it cannot tell why the model does.
-    n_given, truths, rows
-        How many documents are given the class for this reason, correctly or not; the true labels
-        of the mistakes with how many have each, most frequent first; and where the mistakes stand
-        in their table, the surest ones first.
-    """
-
-    label: str
-    pattern: Pattern | None
-    followed: bool
-    n_given: int
-    truths: tuple[tuple[str, int], ...]
-    rows: tuple[int, ...]
+    label: str  # the class given
+    pattern: Pattern | None  # the beginning that decides for it, if one alone does
+    followed: bool  # whether the automaton gives it too; else it cannot tell why the model does
+    n_given: int  # documents that are given it for this reason, correctly or not
+    truths: tuple[tuple[str, int], ...]  # true labels of the mistakes, most frequent first
+    rows: tuple[int, ...]  # of the mistakes in their table, the surest ones first
 
     @property
     def n_wrong(self) -> int:
@@ -158,10 +129,7 @@ def choose_telling(
 
 
 def choose_plainest(
-    reading: Reading,
-    truth: NDArray[np.bool_],
-    predicted: NDArray[np.bool_],
-    texts: Sequence[str],
+    reading: Reading, truth: NDArray[np.bool_], predicted: NDArray[np.bool_], texts: Sequence[str]
 ) -> int | None:
     """Return the position of the document that best shows a newcomer how the model reads.
 

@@ -47,19 +47,15 @@ class WordEffect:
 
 @dataclass(frozen=True)
 class Rationale:
-    """Why the model finds a sentence like a prototype, word by word, in reading order.
-
-    The prototype's sentence is that of the member compared; the headline is what the prototype is
-    called.
-    """
+    """Why the model finds a sentence like a prototype, word by word, in reading order."""
 
     sentence: str
     prototype: int
-    prototype_sentence: str
+    prototype_sentence: str  # that of the member compared
     similarity: float
     words: tuple[WordEffect, ...]
     prototype_words: tuple[WordEffect, ...]
-    headline: str = ""
+    headline: str = ""  # what the prototype is called
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -78,45 +74,24 @@ class Rationale:
 
 @dataclass(frozen=True)
 class SentenceExplanation:
-    """One step of a trajectory.
+    """One step of a trajectory: a sentence, the prototype it is matched to, and what it does."""
 
-    Parameters
-    ----------
-    text, start, end
-        The sentence, exactly as it stands in the document, and its character offsets there.
-    prototype, prototype_sentence, similarity
-        The active prototype's id, the sentence of the member that this sentence is like, and
-        exp(−d/ψ²) between the two.
-    member, headline
-        The member's id, and what the prototype is called: its name, or its headline.
-    unfamiliar
-        Whether the sentence is unlike anything in the training data, so that its match says
-        little.
-    runner_up, runner_up_similarity, runner_up_sentence
-        The same of the nearest member of another prototype; None where there is none.
-    scores, running, effect
-        The active prototype's score for each class, the model's probabilities after this sentence,
-        and how much the predicted class's probability falls when it is left out.
-    words, prototype_words
-        The words of both sentences with their effects; empty where nobody asked for them.
-    """
-
-    text: str
+    text: str  # exactly as it stands in the document, with its character offsets there
     start: int
     end: int
-    prototype: int
-    prototype_sentence: str
-    similarity: float
-    runner_up: int | None
+    prototype: int  # id of the active prototype
+    prototype_sentence: str  # that of the member that this sentence is like
+    similarity: float  # exp(−d/ψ²) between the two
+    runner_up: int | None  # the same of the nearest member of another prototype, if there is one
     runner_up_similarity: float | None
     runner_up_sentence: str | None = field(default=None, kw_only=True)
-    member: int = field(default=0, kw_only=True)
-    headline: str = field(default="", kw_only=True)
-    unfamiliar: bool = field(default=False, kw_only=True)
-    scores: dict[str, float]
-    running: dict[str, float]
-    effect: float
-    words: tuple[WordEffect, ...] = ()
+    member: int = field(default=0, kw_only=True)  # its id
+    headline: str = field(default="", kw_only=True)  # the prototype's name, or its headline
+    unfamiliar: bool = field(default=False, kw_only=True)  # so that its match says little
+    scores: dict[str, float]  # the active prototype's for each class
+    running: dict[str, float]  # the model's probabilities after this sentence
+    effect: float  # by which the predicted class's probability falls when it is left out
+    words: tuple[WordEffect, ...] = ()  # of both sentences; empty where nobody asked for them
     prototype_words: tuple[WordEffect, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,23 +111,13 @@ def _plain_words(pair: Rationale | SentenceExplanation) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DecidingPattern:
-    """The beginning of a document after which the model nearly always gives its class.
-
-    Parameters
-    ----------
-    label, prototypes, sentences
-        The class; ids and sentences of the prototypes of the first sentences, after which anything
-        may follow. A prototype that has a name is shown by both.
-    support, purity
-        How many of the training documents looked at begin so, and to which share of these the
-        model gives the class.
-    """
+    """The beginning of a document after which the model nearly always gives its class."""
 
     label: str
-    prototypes: tuple[int, ...]
-    sentences: tuple[str, ...]
-    support: int
-    purity: float
+    prototypes: tuple[int, ...]  # of the first sentences, after which anything may follow
+    sentences: tuple[str, ...]  # their captions
+    support: int  # training documents looked at that begin so
+    purity: float  # share of these that the model gives the class
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet explain --json` prints them."""
@@ -162,25 +127,14 @@ class DecidingPattern:
 
 @dataclass(frozen=True)
 class AutomatonReading:
-    """How the automaton of the most probable class reads a document.
-
-    Parameters
-    ----------
-    label, states
-        The class, and the numbers of the states: the start, and one after each sentence.
-    accepts, agrees, fidelity
-        Whether it gives the class, whether it decides as the model does (if not, it explains
-        nothing of this document), and the share of the held-out documents on which the two agree.
-    pattern
-        The pattern that decides; None where no pattern matches, or the two do not agree.
-    """
+    """How the automaton of the most probable class reads a document."""
 
     label: str
-    states: tuple[int, ...]
-    accepts: bool
-    agrees: bool
-    fidelity: float
-    pattern: DecidingPattern | None
+    states: tuple[int, ...]  # numbers: the start, and one after each sentence
+    accepts: bool  # whether it gives the class
+    agrees: bool  # with the model; if not, it explains nothing of this document
+    fidelity: float  # share of the held-out documents on which the two agree
+    pattern: DecidingPattern | None  # that decides, if one matches and the two agree
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet explain --json` prints them, without the pattern."""
@@ -193,17 +147,11 @@ class AutomatonReading:
 class Explanation:
     """A prediction with its trajectory.
 
-    Parameters
-    ----------
-    document, label
-        The original text, and the predicted class; several of them are joined by ``", "``.
-    probabilities, sentences
-        Probability of each class, and the steps of the trajectory, in reading order.
-    automaton
-        How the automaton of the most probable class reads it; None where the model holds none.
-    reader_is_behind
-        Whether prototypes were edited by hand after the reader was last trained, so that it
-        decides with prototypes that it was not trained on.
+    - `document`, `label`: the original text, and the predicted class, or several: ``"a, b"``.
+    - `probabilities`, `sentences`: of each class, and the steps of the trajectory in reading order.
+    - `automaton`: how that of the most probable class reads it; None where the model holds none.
+    - `reader_is_behind`: whether prototypes were edited by hand after the reader was last trained,
+      so that it decides with prototypes that it was not trained on.
     """
 
     document: str
@@ -351,10 +299,7 @@ def explain_reading(
     reading: Reading,
     effects: NDArray[np.float32],
 ) -> list[Explanation]:
-    """Put explanations together from what a model did.
-
-    `effects` says for each sentence how much the predicted class's probability falls without it.
-    """
+    """Put explanations together from what a model did, and each sentence's effect."""
     steps = _explain_sentences(facts, documents, sentences, reading, effects)
     automata = _automaton_readings(facts, reading)
     return [

@@ -1,7 +1,5 @@
 """Reading documents again with a few sentences left out, each time others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -53,10 +51,7 @@ def leave_one_out_effects(
 
 
 def read_without_each(reader: Reader, reading: Reading, task: Task) -> Iterator[_LeftOut]:
-    """Read every document of two or more sentences once without each of them, and without dropout.
-
-    Sentences of a very long document are left out several together.
-    """
+    """Read every document of several sentences without each, or without some together."""
     device = reader.head.weight.device
     steps, layers = _Steps(reading, device), _weights(reader.lstm)
     size = -(-reading.lengths // _VARIANTS_PER_DOCUMENT)

@@ -1,7 +1,5 @@
 """Whether sentences are like their prototypes: by an independent judge, and before training."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -99,15 +97,11 @@ def _draw_judged(random: np.random.Generator, count: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class PretrainedSpace:
-    """A sample of sentences beside the members' sentences, as the encoder was before training.
+    """A sample of sentences beside the members' sentences, as the encoder was before training."""
 
-    `cosines` are those of each sampled sentence, whose positions rise, with each member. Vectors
-    are centred on the mean of the training sentences; `members` are of length one.
-    """
-
-    sampled: NDArray[np.int64]
-    cosines: NDArray[np.float32]
-    members: NDArray[np.float32]
+    sampled: NDArray[np.int64]  # positions, rising
+    cosines: NDArray[np.float32]  # of each of these with each member
+    members: NDArray[np.float32]  # centred on the mean of the training sentences, of length one
 
 
 def compare_before_training(
@@ -197,10 +191,7 @@ def measure_match_quality(
 
 
 def measure_coherence(model: Model, judge: Judge, *, seed: int) -> float | str:
-    """Return how often a judge finds two members of one prototype nearer than one of another.
-
-    Members are drawn as often as they are used.
-    """
+    """Return how often a judge finds members of a prototype, drawn by use, nearer than others."""
     prototypes = model.prototypes
     family = np.repeat(np.arange(len(prototypes)), prototypes.sizes)
     if len(prototypes) < 2:

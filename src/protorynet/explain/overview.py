@@ -1,7 +1,5 @@
 """The whole model on labelled documents: what it thinks with, how right it is, where it errs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -84,13 +82,7 @@ class ReliabilityBin:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The observed share with its uncertainty: a 95% Wilson interval.
-
-        Examples
-        --------
-        >>> [round(end, 3) for end in ReliabilityBin(0.9, 1.0, 10, 0.95, 9).interval]
-        [0.596, 0.982]
-        """
+        """The observed share with its uncertainty: a 95% Wilson interval."""
         from scipy.stats import binomtest
 
         ends = binomtest(self.n_true, self.count).proportion_ci(0.95, method="wilson")
@@ -99,15 +91,12 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A sentence matched to a prototype, the rows of its documents, ascending, and the member.
-
-    `member` is the position of the one that it is like among the members of all prototypes.
-    """
+    """A sentence matched to a prototype."""
 
     text: str
     similarity: float
-    rows: tuple[int, ...]
-    member: int
+    rows: tuple[int, ...]  # of its documents, ascending
+    member: int  # position of the one it is like among the members of all prototypes
 
 
 @dataclass(frozen=True)
@@ -128,28 +117,12 @@ class PrototypeFigures:
 class Overview:
     """What a model is, and what it does with labelled documents.
 
-    Parameters
-    ----------
-    classes, task, has_texts
-        The classes, whether a document has one of them or any number, and whether the documents
-        are texts, or sequences of vectors.
-    n_documents, n_sentences, n_right, n_sure, n_sure_right
-        How many documents and sentences were read, how many predictions are correct, how many
-        are sure (0.95 and up), and both; none is sure where a document may have several classes.
-    prototypes, transitions
-        The prototypes by falling score: for the last class if there are two classes, else class
-        after class by their strongest one; and how often a sentence of one is followed by one
-        of another.
-    curve, class_figures, confusion
-        The pruning curve of the training, how well each class is found, and the documents by true
-        class and by predicted class, None where they may have any number of classes.
-    lengths, reliability
-        Figures of short documents and of long ones, none where the documents are no texts; and
-        predictions by probability, with how many came true.
-    mistakes, examples, plainest
-        The most confident mistakes, the worst first; a document for each of the most frequent
-        classes, predicted correctly; and a short one, predicted correctly, that shows a newcomer
-        how the model reads, None where there is no such text.
+    Predictions of 0.95 and up are sure; none is where a document may have several classes, and
+    then there is no `confusion` (true by predicted class) either. The prototypes stand by falling
+    score: for the last of two classes, else class after class by their strongest one. Mistakes are
+    the most confident, the worst first; examples are documents of the most frequent classes,
+    predicted correctly, and `plainest` a short one that shows a newcomer how the model reads.
+    Where the documents are no texts, there are no `lengths`, and none is the plainest.
     """
 
     classes: tuple[str, ...]

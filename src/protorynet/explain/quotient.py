@@ -151,15 +151,12 @@ class Walk:
 
 @dataclass(frozen=True)
 class Beliefs:
-    """The reader's states for one class, as it reads prototype ids alone.
-
-    `memory` is the LSTM's, (states, 2 × layers, hidden), `outlook` the probability of the class
-    now and after one more sentence of each probed prototype, (states, 1 + probes).
-    """
+    """The reader's states for one class, as it reads prototype ids alone."""
 
     label: int
-    memory: torch.Tensor
-    outlook: NDArray[np.float32]
+    memory: torch.Tensor  # the LSTM's, (states, 2 × layers, hidden)
+    # Probability of the class now and after one more sentence of each probed prototype.
+    outlook: NDArray[np.float32]  # (states, 1 + probes)
 
 
 class BeliefReader:
@@ -288,10 +285,7 @@ def form_quotient(
     *,
     most: int,
 ) -> Quotient:
-    """Cluster the reader's states after all beginnings and count what documents do there.
-
-    Where no document shows how to go on, or whether to accept, the reader itself is asked.
-    """
+    """Cluster the reader's states; where no document shows how to go on, the reader is asked."""
     states = cluster(beliefs.outlook, tree.documents, most)
     n, k = int(states.max()) + 1, len(reader.steps)
     weight = np.bincount(states, tree.documents, n).astype(np.float64)

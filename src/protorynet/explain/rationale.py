@@ -1,7 +1,5 @@
 """Why a sentence is like a prototype: the words without which it would be less so."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -41,19 +39,12 @@ _MOST_WORDS = 40  # of one text; the words of a longer one are left out in group
 def explain_matches(
     model: Model, encode: Encode, matches: Sequence[tuple[str, int]]
 ) -> list[Rationale]:
-    """Find the words that make sentences and members of prototypes alike.
+    """Find the words that make sentences and members of prototypes, by their ids, alike.
 
     Each word in turn is left out of the sentence, and of the member's sentence, and what
     remains is compared again. So the effects are the model's own, whatever the encoder; they need
     not add up, since words that say the same can each be spared. All texts go through the encoder
     in one call, each distinct one once.
-
-    Parameters
-    ----------
-    model, encode
-        The model, and its encoder's function from texts to vectors.
-    matches
-        Pairs of a text that holds more than space and the id of a member of one of the prototypes.
     """
     members, sizes = model.prototypes.members, model.prototypes.sizes
     positions = {member.id: position for position, member in enumerate(members)}
@@ -152,10 +143,7 @@ def _check(model: Model, sentence: str, member_id: int, positions: dict[int, int
 
 
 def word_spans(text: str, most: int) -> list[Span]:
-    """Return where the words of a text are, joined to groups where there are more than `most`.
-
-    Symbols count as words, punctuation only where there is nothing else.
-    """
+    """Return where words are, punctuation only if alone; more than `most` are grouped."""
     words = [piece for start, end in _runs(text) for piece in _pieces(text, start, end)]
     if not words:
         start, end = len(text) - len(text.lstrip()), len(text.rstrip())

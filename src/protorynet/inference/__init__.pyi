@@ -4,11 +4,7 @@ from .export_folder import (
     is_exported as is_exported,
     read_exported as read_exported,
 )
-from .exporting import (
-    Comparison as Comparison,
-    compare as compare,
-    export_onnx as export_onnx,
-)
+from .exporting import Comparison as Comparison, compare as compare, export_onnx as export_onnx
 from .onnx_backend import OnnxBackend as OnnxBackend
 from .part_store import Part as Part, PartFolder as PartFolder, PartStore as PartStore
 from .predictor import (
@@ -23,12 +19,12 @@ from .predictor import (
     prediction_names as prediction_names,
 )
 from .ray_cluster import (
+    encode_with_ray as encode_with_ray,
     error_of as error_of,
     load_same_encoder as load_same_encoder,
     ray_session as ray_session,
     start_here as start_here,
 )
-from .ray_encoding import encode_with_ray as encode_with_ray
 from .ray_prediction import predict_with_ray as predict_with_ray
 from .running import (
     Written as Written,

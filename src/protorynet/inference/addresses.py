@@ -15,8 +15,6 @@ from protorynet.data import one_line
 from protorynet.errors import InputError
 from protorynet.files import write_atomically
 
-__all__ = ["Files", "hide_keys", "is_address", "normalise_address", "open_files", "open_filesystem"]
-
 _OBJECT_STORES = {"s3", "gcs", "abfs"}  # a file shows there only once it is complete
 _KEYS = re.compile(r"(?<=://)[^/@\s]+@")
 

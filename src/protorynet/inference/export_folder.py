@@ -9,8 +9,6 @@
     requirements.txt  what an environment needs to run it
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
@@ -26,29 +24,9 @@ from protorynet.labels import LabelCode, read_labels
 from protorynet.prototypes import Prototype, Prototypes
 from protorynet.records import DAMAGE, digest_values, json_object, read_record
 
-__all__ = [
-    "ENCODER",
-    "EXPORT",
-    "FORMAT_VERSION",
-    "READER",
-    "REQUIREMENTS",
-    "TOKENIZER",
-    "EncoderPart",
-    "Exported",
-    "Precision",
-    "is_exported",
-    "read_exported",
-    "read_part",
-]
-
 FORMAT_VERSION = 2
-EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS = (
-    "export.json",
-    "reader.onnx",
-    "encoder.onnx",
-    "tokenizer.json",
-    "requirements.txt",
-)
+EXPORT, READER, REQUIREMENTS = "export.json", "reader.onnx", "requirements.txt"
+ENCODER, TOKENIZER = "encoder.onnx", "tokenizer.json"
 Precision = Literal["float32", "int8"]
 
 _LARGEST_BYTES = {EXPORT: 64 * 2**20, TOKENIZER: 256 * 2**20, READER: 2**31, ENCODER: 2**31}
@@ -58,15 +36,7 @@ _HEX = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True)
 class EncoderPart:
-    """The encoder that comes with an exported model.
-
-    Parameters
-    ----------
-    window, pad_token_id
-        Most tokens read of one text; the id that pads short texts.
-    precision
-        What its weights are computed with.
-    """
+    """The encoder that comes with an exported model: most tokens, padding id, precision."""
 
     window: int
     pad_token_id: int
@@ -95,28 +65,9 @@ _NAMES = {"format_version", "classes", "task", "prototypes", "sha256", *_PLAIN}
 
 @dataclass(frozen=True)
 class Exported(_Plain):
-    """What an exported model says of itself.
+    """What an exported model says of itself: the model's facts, and the digest of each file.
 
-    Parameters
-    ----------
-    version
-        The release that exported it.
-    labels, prototypes, splitter
-        Classes, prototypes and how texts are split, as in the model.
-    encoder_name, encoder_fingerprint, dimension
-        Which encoder the model was made with, and the components of its vectors.
-    encoder
-        The encoder's part of the folder; None where vectors have to be given.
-    class_frequencies
-        Share of each class in the training documents.
-    validation_accuracy
-        Accuracy on the documents held out in training.
-    reader_is_behind
-        Whether prototypes were edited after the reader was last trained.
-    familiar
-        The least similarity of a familiar sentence to a member; 0 where the model does not know.
-    sha256
-        The digest of each file.
+    `encoder` is the encoder's part of the folder; None where vectors have to be given.
     """
 
     labels: LabelCode
@@ -147,13 +98,7 @@ def is_exported(folder: Path) -> bool:
 
 
 def read_exported(folder: Path) -> Exported:
-    """Read and check what an exported model says of itself.
-
-    Raises
-    ------
-    ModelFormatError
-        Where it is incomplete, was changed, or is of another version.
-    """
+    """Read what an exported model says of itself; a ModelFormatError where it is wrong."""
     path = folder / EXPORT
     values = json_object(path, _read(path))
     version = values.get("format_version")
@@ -197,10 +142,7 @@ def _checked(values: dict[str, Any]) -> Exported:
         raise ValueError("there are no prototypes")
     items = tuple(read_record(Prototype, entry) for entry in entries)
     result = Exported(
-        **vars(plain),
-        labels=labels,
-        prototypes=Prototypes(items, labels.names),
-        sha256=sha256,
+        **vars(plain), labels=labels, prototypes=Prototypes(items, labels.names), sha256=sha256
     )
     _check_agreement(result)
     return result

@@ -1,7 +1,5 @@
 """Exporting a model as a folder that ONNX Runtime reads, explanations included."""
 
-from __future__ import annotations
-
 import copy
 import importlib.util
 import warnings
@@ -52,8 +50,6 @@ from protorynet.network import (
     similarity,
 )
 
-__all__ = ["Comparison", "compare", "export_onnx"]
-
 _OURS = {EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS}
 _ALLOWED = 1e-4  # difference of a probability
 _REQUIRED = (
@@ -81,20 +77,9 @@ _TRIAL_DOCUMENTS = 64  # of random vectors, where there is no encoder
 
 @dataclass(frozen=True)
 class Comparison:
-    """How an exported model differs from the model it comes from.
+    """How an exported model differs from the model it comes from, in shares of the same answers.
 
-    Parameters
-    ----------
-    n_documents
-        How many documents both have read.
-    same_labels
-        Share of them that get the same label, or the same labels.
-    same_prototypes
-        Share of their sentences that get the same prototype.
-    largest_difference
-        The greatest difference between two probabilities.
-    accuracy, exported_accuracy
-        Accuracy of either one, where the right labels are known.
+    `accuracy` and `exported_accuracy` are None where the right labels are not known.
     """
 
     n_documents: int
@@ -111,29 +96,11 @@ def export_onnx(
     """Write a model as a folder for ONNX Runtime, and compare the two before it is delivered.
 
     The encoder goes along where it is one of this package; with vectors, or an encoder of your
-    own, the folder holds the reader alone and scores vectors.
-
-    Parameters
-    ----------
-    predictor
-        The model, computed by torch.
-    folder
-        The folder to write. One that exists must be an exported model, and is replaced.
-    precision
-        What the encoder is computed with: ``"float32"``, or ``"int8"``, which is smaller and
-        faster, and whose probabilities differ somewhat. An encoder in bfloat16 is exported in
-        float32, and its probabilities differ a little too.
-
-    Returns
-    -------
-    Comparison
-        How the two differ on the prototypes' own sentences and some others.
-
-    Raises
-    ------
-    ProtoryNetError
-        If an export that should give the model's own probabilities gives another label, or a
-        probability that differs by over 0.0001.
+    own, the folder holds the reader alone and scores vectors. A folder that exists must be an
+    exported model, and is replaced. The encoder is computed in ``"float32"``, or in ``"int8"``,
+    which is smaller and faster, and whose probabilities differ somewhat, as do those of one in
+    bfloat16, which is exported in float32. Any other export that gives another label, or a
+    probability that differs by over 0.0001, is a ProtoryNetError.
     """
     if precision not in get_args(Precision):
         raise InputError(f"precision={precision!r} is not one of 'float32', 'int8'.")
@@ -213,19 +180,7 @@ def _requirements() -> str:
 def compare(
     predictor: Predictor, folder: Path, documents: Sequence[Any], labels: Any = None
 ) -> Comparison:
-    """Let a model and its export read the same documents.
-
-    Parameters
-    ----------
-    predictor
-        The model, computed by torch.
-    folder
-        Its export.
-    documents
-        Texts, or arrays of vectors where there is no encoder.
-    labels
-        Their right labels, if known.
-    """
+    """Let a model and its export read the same documents, of which the labels may be known."""
     model, encoder = torch_model(predictor), predictor.encoder
     own = encoder if _tokenizer_of(encoder) is None else None
     expected = Predictor(predictor.backend, encoder, cache=False).read(documents)
@@ -330,11 +285,8 @@ class _ReaderGraph(nn.Module):
 
     def __init__(self, model: Model) -> None:
         super().__init__()
-        self.centring, self.adapter, self.reader = (
-            model.centring,
-            model.adapter,
-            model.network.reader,
-        )
+        self.centring, self.adapter = model.centring, model.adapter
+        self.reader = model.network.reader
         self.register_buffer("members", model.network.members.detach().double())
         self.register_buffer("families", model.network.families)
         self.n_prototypes = model.network.n_prototypes
@@ -371,11 +323,8 @@ def _write_reader(model: Model, path: Path) -> None:
     # Documents of unequal length, so that nothing in the graph is taken for a constant.
     example = (torch.ones(3, dimension), torch.tensor([[0, 1], [2, 0]]), torch.tensor([1, 2]))
     sentences = {0: "documents", 1: "longest"}
-    axes = {
-        "vectors": {0: "distinct"},
-        "lengths": {0: "documents"},
-        "probabilities": {0: "documents"},
-    }
+    axes = {"vectors": {0: "distinct"}}
+    axes |= {name: {0: "documents"} for name in ("lengths", "probabilities")}
     axes |= dict.fromkeys(("rows", *OUTPUTS[1:]), sentences)
     # A copy, so that the model keeps its device and its mode.
     _export(copy.deepcopy(_ReaderGraph(model)).cpu(), example, path, INPUTS, OUTPUTS, axes)

@@ -31,18 +31,9 @@ from protorynet.inference.export_folder import (
 )
 from protorynet.reading import Reading, group_by_length
 
-__all__ = ["INPUTS", "OUTPUTS", "OnnxBackend", "open_export"]
-
 INPUTS = ("vectors", "rows", "lengths")
-OUTPUTS = (
-    "probabilities",
-    "running",
-    "columns",
-    "similarities",
-    "runner_up",
-    "runner_up_similarities",
-    "unfamiliar",
-)
+_OF_SENTENCES = ("columns", "similarities", "runner_up", "runner_up_similarities")
+OUTPUTS = ("probabilities", "running", *_OF_SENTENCES, "unfamiliar")
 _STEPS_PER_BATCH = 16_384  # sentences, padding included, read at once
 _SIMILARITIES_PER_BATCH = 4_194_304  # of sentences to prototypes, held at once
 _VARIANTS_PER_DOCUMENT = 256  # that are read to measure what its sentences do
@@ -64,15 +55,7 @@ def open_export(folder: Path, encoder: Encoder | None = None) -> tuple[OnnxBacke
 
 
 class OnnxBackend:
-    """The reader of an exported model in ONNX Runtime.
-
-    Parameters
-    ----------
-    exported
-        What the folder says of itself.
-    graph, source
-        The content of reader.onnx, and the file, for messages.
-    """
+    """The reader of an exported model in ONNX Runtime; `source` is its file, for messages."""
 
     def __init__(self, exported: Exported, graph: bytes, source: Path) -> None:
         self.facts = exported

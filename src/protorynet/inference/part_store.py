@@ -5,8 +5,6 @@ for each part, which appears whole or not at all, and ``_run.json``, which says 
 made of and with. Beside a file or a folder on this machine it is a hidden folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -27,8 +25,6 @@ from protorynet.files import check_replaceable, move_directory
 from protorynet.inference.addresses import hide_keys, is_address, open_files
 from protorynet.inference.table_writers import writer_for
 
-__all__ = ["Part", "PartFolder", "PartStore"]
-
 _RUN, _LOCK, _FINISHED = "_run.json", "_lock", "_SUCCESS"
 _PART = re.compile(r"part-(\d{12,})-(\d{12,})-(\d+)-(\d+)-(\d+)\.(?:arrow|parquet)")
 _UNFINISHED = re.compile(r"\..+|whole\..+")
@@ -47,19 +43,7 @@ _OPTION_NAMES = {
 
 @dataclass(frozen=True)
 class Part:
-    """The predictions of some rows of the input.
-
-    Parameters
-    ----------
-    first, stop
-        The rows of the input that it stands for.
-    n_rows
-        How many of them have a prediction.
-    n_left_out
-        How many of them have a text without a sentence.
-    n_unfamiliar
-        How many of them have mostly sentences unlike the training data.
-    """
+    """The predictions of the rows from `first` to `stop`: how many, left out, and unfamiliar."""
 
     first: int
     stop: int
@@ -75,14 +59,9 @@ class Part:
 
 @dataclass(frozen=True)
 class PartFolder:
-    """A folder of parts, as every worker can use it.
+    """A folder of parts, by its path or address, as every worker can use it.
 
-    Parameters
-    ----------
-    address
-        Its path or address.
-    ending
-        ``".arrow"`` for parts that are joined later, ``".parquet"`` for those that are delivered.
+    They end in ``".arrow"`` if they are joined later, in ``".parquet"`` if they are delivered.
     """
 
     address: str
@@ -138,25 +117,8 @@ class PartFolder:
 class PartStore:
     """The finished parts of one output, and the rule by which a run resumes from them.
 
-    Parameters
-    ----------
-    output
-        What is to be made: a file; or a folder or an address, which get a file for each part.
-    identity
-        All that decides what the parts hold, as plain values: model, options, inputs.
-    as_folder
-        Whether the output is a folder of parts.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = PartStore(Path(folder) / "out.jsonl", {"model": "a"})
-    ...     with store.locked():
-    ...         _ = store.begin()
-    ...         store.folder.write(Part(0, 2, 2, 0), [pa.record_batch({"n": [1, 2]})])
-    ...         store.deliver(store.folder.finished())
-    ...     [path.name for path in Path(folder).iterdir()]
-    ['out.jsonl']
+    The output is a file; or, `as_folder`, a folder or an address with a file for each part. The
+    `identity` is all that decides what the parts hold: model, options, inputs.
     """
 
     def __init__(
@@ -205,21 +167,10 @@ class PartStore:
     ) -> list[Part]:
         """Start a run, and return the parts that are done already.
 
-        Parts of the same run are kept with `resume` and are never lost without a word; those of
-        another run are removed, and with `resume` refused.
-
-        Parameters
-        ----------
-        resume
-            Keep the parts of an earlier run of the same identity.
-        can_resume
-            False where the input cannot be read again.
-        rows_per_part
-            Size of the parts of a new run; a resumed one keeps its own.
-        tell
-            Takes what the user should know.
-        check
-            Called before anything is removed, for whatever may still fail.
+        Parts of the same identity are kept with `resume` and are never lost without a word; those
+        of another run are removed, and with `resume` refused. A resumed run keeps its
+        `rows_per_part`; an input that cannot be read again cannot be resumed. `check` is called
+        before anything goes, for whatever may still fail; `tell` takes what users should know.
         """
         done, known = self.folder.finished(), self._read_run()
         resumes = self._may_resume(done, known, resume=resume, can_resume=can_resume, tell=tell)
@@ -231,7 +182,8 @@ class PartStore:
                 if _UNFINISHED.fullmatch(name):
                     self._files.delete(name)
         else:
-            if self._target is None and self._is_foreign(known):
+            # An address that holds what no run of ours left.
+            if self._target is None and known is None and self._files.names(all_kinds=True):
                 raise InputError(
                     f"{hide_keys(str(self.output))} holds files or folders already; choose another "
                     "place, or remove them."
@@ -333,10 +285,6 @@ class PartStore:
             return None
         is_run = isinstance(known, dict) and isinstance(known.get("identity"), dict)
         return known if is_run else None
-
-    def _is_foreign(self, known: dict[str, Any] | None) -> bool:
-        """Say whether an address holds what no run of ours left."""
-        return known is None and bool(self._files.names(all_kinds=True))
 
     def _join(self, parts: Sequence[Part]) -> None:
         assert self._target is not None  # only a file on this machine is joined

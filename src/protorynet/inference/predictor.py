@@ -25,19 +25,6 @@ from protorynet.reading import Reading
 if TYPE_CHECKING:
     from protorynet.model import Model
 
-__all__ = [
-    "Backend",
-    "Predictor",
-    "Runtime",
-    "TorchBackend",
-    "column_texts",
-    "hash_model",
-    "open_model",
-    "open_predictor",
-    "prediction_names",
-    "torch_model",
-]
-
 Runtime = Literal["torch", "onnx"]
 _UNFAMILIAR = "unfamiliar"  # the column of a document's share of such sentences
 _MOSTLY = 0.5  # a greater share of unfamiliar sentences makes a document unfamiliar
@@ -50,25 +37,16 @@ class Backend(Protocol):
     @property
     def facts(self) -> ModelFacts:
         """What is known of the model."""
-        ...
 
     def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match sentences to prototypes and read documents of these lengths, at least one each."""
-        ...
 
     def leave_one_out(self, reading: Reading, embeddings: Embeddings) -> NDArray[np.float32]:
         """Return, per sentence, the fall of the leading class's probability without it."""
-        ...
 
 
 class TorchBackend:
-    """A model computed by torch.
-
-    Parameters
-    ----------
-    model
-        The model.
-    """
+    """A model computed by torch."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -101,16 +79,8 @@ def torch_model(predictor: Predictor) -> Model:
 class Predictor:
     """A model ready for documents: what computes it, its encoder, splitter and labels.
 
-    Parameters
-    ----------
-    backend
-        What computes.
-    encoder
-        What turns sentences into vectors; None where (T, d) arrays are given in place of texts.
-    cache
-        Keep embeddings on disk between runs.
-    progress
-        Show a progress bar while encoding.
+    Without an encoder, (T, d) arrays are given in place of texts. The cache keeps embeddings on
+    disk between runs.
 
     Examples
     --------
@@ -233,19 +203,8 @@ class Predictor:
     ) -> pa.RecordBatch:
         """Return the rows of a batch with their predictions; the step that every engine runs.
 
-        Parameters
-        ----------
-        batch
-            Some rows of a table.
-        text
-            The column of texts.
-        skip_empty
-            Leave out rows whose text is missing or holds no sentence, instead of refusing them.
-
-        Raises
-        ------
-        EmptyDocumentError
-            With the positions in the batch, where a text holds no sentence and may not be skipped.
+        A text that is missing or holds no sentence is left out with `skip_empty`; else it is an
+        `EmptyDocumentError` with the positions in the batch.
         """
         self.output_schema(batch.schema, text=text)
         reading = self.read(column_texts(batch.column(text), text))
@@ -309,15 +268,7 @@ class Predictor:
 
 
 def prediction_names(classes: Sequence[str]) -> list[str]:
-    """Return the names of the columns that predictions have.
-
-    The last one is left out where the model does not know what is familiar.
-
-    Examples
-    --------
-    >>> prediction_names(["no", "yes"])
-    ['prediction', 'probability', 'p_no', 'p_yes', 'trajectory', 'unfamiliar']
-    """
+    """Return the columns of predictions; the last only if the model knows what is familiar."""
     classes = [f"p_{name}" for name in classes]
     return ["prediction", "probability", *classes, "trajectory", _UNFAMILIAR]
 
@@ -346,21 +297,11 @@ def open_predictor(
 ) -> Predictor:
     """Open a model for predictions and explanations.
 
-    Parameters
-    ----------
-    model
-        A model directory; or one made by ``protorynet export``, which ONNX Runtime opens whatever
-        `runtime` says, without torch.
-    encoder
-        The encoder, where it lies elsewhere than in training.
-    runtime
-        ``"torch"`` or ``"onnx"``.
-    device
-        ``"auto"``, ``"cpu"`` or ``"cuda"``, for torch.
-    cache
-        Keep embeddings on disk between runs.
-    progress
-        Show progress while encoding.
+    - `model`, `runtime`: a model directory, for torch; or one made by ``protorynet export``, which
+      ONNX Runtime opens whatever the runtime says, without torch.
+    - `encoder`, `device`: the encoder, where it lies elsewhere than in training; ``"auto"``,
+      ``"cpu"`` or ``"cuda"``, for torch.
+    - `cache`, `progress`: keep embeddings on disk between runs; show progress while encoding.
     """
     model = Path(model)
     if is_exported(model):

@@ -1,6 +1,4 @@
-"""Ray: one of our own on this machine or a cluster that is there, and the workers it can feed."""
-
-from __future__ import annotations
+"""Ray: one of our own on this machine or a cluster that is there, its workers, and encoding."""
 
 import contextlib
 import importlib.util
@@ -11,52 +9,38 @@ import socket
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from protorynet import errors
 from protorynet.data import one_line
 from protorynet.encoders import Encoder, load_encoder
-from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
-
-__all__ = [
-    "Attempts",
-    "error_of",
-    "load_same_encoder",
-    "n_workers",
-    "ray_session",
-    "start_here",
-    "worker_pool",
-]
+from protorynet.errors import EncoderError, InputError, MissingExtraError, ProtoryNetError
+from protorynet.progress import progress_bar
 
 # What passes through it is work orders and blocks of vectors of a few megabytes.
 _OBJECT_STORE_BYTES = 256 * 2**20
 _CONNECT_SECONDS = 10.0
 _WORKERS_LOST_WHILE_STARTING = 5
 _ATTEMPTS_PER_PIECE = 5
+# Lost with a worker and done again; large enough that sending it costs nothing beside encoding.
+_SENTENCES_PER_BLOCK = 2_048
 
 
 @contextmanager
 def ray_session(address: str | None = None) -> Iterator[ModuleType]:
     """Give Ray, connected, while the block runs.
 
-    A Ray that this process uses already is taken as it is and left running.
-
-    Parameters
-    ----------
-    address
-        ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray on this machine
-        and stops it after the block.
-
-    Raises
-    ------
-    MissingExtraError
-        If Ray is not installed.
-    InputError
-        If the cluster cannot be joined.
+    A Ray that this process uses already is taken as it is and left running. The address is
+    ``HOST:PORT`` or ``"auto"`` for a cluster that is there; without one, Ray starts on this machine
+    and stops after the block.
     """
     if importlib.util.find_spec("ray") is None:
         raise MissingExtraError("Ray", "ray", extra="scale")
@@ -255,17 +239,7 @@ def error_of(kind: str, message: str) -> errors.ProtoryNetError:
 
 
 def load_same_encoder(spec: str, fingerprint: str | None, *, device: str = "auto") -> Encoder:
-    """Load an encoder on a worker, and refuse one that differs from that of the command.
-
-    Parameters
-    ----------
-    spec
-        Its name or folder.
-    fingerprint
-        The fingerprint that it must have, if any.
-    device
-        Where it is to compute.
-    """
+    """Load an encoder on a worker, and refuse one of another fingerprint than the command's."""
     encoder = load_encoder(spec, device=device)
     if fingerprint not in (None, encoder.fingerprint):
         raise errors.EncoderError(
@@ -283,3 +257,87 @@ def start_here(ray: ModuleType, kind: type) -> Any:
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     shared = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(kind)
     return shared.options(scheduling_strategy=here).remote()
+
+
+def encode_with_ray(
+    encoder: str,
+    texts: Sequence[str],
+    *,
+    fingerprint: str | None = None,
+    device: str = "auto",
+    address: str | None = None,
+    progress: bool = False,
+) -> NDArray[np.float32]:
+    """Return the vectors of sentences, best each one once, in their order.
+
+    The encoder is on every machine of the cluster; one of another fingerprint is refused. The
+    device ``"cpu"`` leaves the GPUs alone; the address is as `ray_session` takes it.
+    """
+    if not texts:
+        return np.empty((0, 0), dtype=np.float32)
+    # Like lengths together need little padding; some workers wait for the last blocks.
+    order = np.array(sorted(range(len(texts)), key=lambda at: -len(texts[at])), dtype=np.int64)
+    result = np.empty((len(texts), 0), dtype=np.float32)
+    tables = [
+        pa.table({"row": some, "text": [texts[at] for at in some]})
+        for some in np.split(order, range(_SENTENCES_PER_BLOCK, len(order), _SENTENCES_PER_BLOCK))
+    ]
+    with (
+        ray_session(address) as ray,
+        progress_bar(f"Encoding {len(texts):,} sentences", len(texts), enabled=progress) as advance,
+    ):
+        stage = ray.data.from_arrow(tables).map_batches(
+            SentenceEncoder,
+            fn_constructor_args=(encoder, fingerprint, start_here(ray, Attempts), device),
+            **worker_pool(ray, len(tables), device),
+        )
+        try:
+            for block in stage.iter_batches(batch_size=None, batch_format="pyarrow"):
+                if error := block.column("error")[0].as_py():
+                    raise EncoderError(error)
+                content = b"".join(block.column("vector").to_pylist())
+                vectors = np.frombuffer(content, "<f4").reshape(len(block), -1)
+                if not result.size:
+                    result = np.empty((len(texts), vectors.shape[1]), dtype=np.float32)
+                result[block.column("row").to_numpy()] = vectors
+                advance(len(block))
+        except ray.exceptions.RayError as error:
+            raise ProtoryNetError(f"Ray gave up: {' '.join(str(error).split())[-300:]}") from None
+    return result
+
+
+class SentenceEncoder:
+    """A worker: it loads the encoder once, and answers every block, also with what goes wrong."""
+
+    def __init__(
+        self, spec: str, fingerprint: str | None = None, attempts: Any = None, device: str = "auto"
+    ) -> None:
+        self._which = (spec, fingerprint)
+        self._device = device
+        self._attempts = attempts
+        self._encoder: Encoder | None = None
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        """Return the rows with their vectors, or with an error."""
+        vectors, message = [b""] * len(block), ""
+        try:
+            self._count_attempt(block)
+            if self._encoder is None:
+                self._encoder = load_same_encoder(*self._which, device=self._device)
+            encoded = self._encoder.encode(block.column("text").to_pylist())
+            vectors = [vector.tobytes() for vector in np.ascontiguousarray(encoded, dtype="<f4")]
+        except ProtoryNetError as error:
+            message = str(error)
+        columns = {"vector": pa.array(vectors, pa.binary()), "error": [message] * len(block)}
+        return pa.table({"row": block.column("row"), **columns})
+
+    def _count_attempt(self, block: pa.Table) -> None:
+        import ray
+
+        row = block.column("row")[0].as_py()
+        if self._attempts is None or ray.get(self._attempts.begin.remote(row)):
+            return
+        raise ProtoryNetError(
+            f"{len(block)} sentences, that of row {row} the first, ended every worker that encoded "
+            "them, most likely for want of memory; offer fewer CPUs per machine to Ray."
+        )

@@ -1,7 +1,5 @@
 """Parquet files for Ray's workers: found, inspected, and cut into slices that make a part each."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,16 +18,6 @@ from pyarrow import fs
 from protorynet.data import find_files, one_line
 from protorynet.errors import TableError
 from protorynet.inference.addresses import hide_keys, is_address, open_filesystem
-
-__all__ = [
-    "Slice",
-    "TableFile",
-    "cut_slices",
-    "find_parquet",
-    "inspect_files",
-    "read_slice",
-    "rows_per_part",
-]
 
 _ROWS_PER_PART = 8_192
 _BYTES_PER_PART = 64 * 2**20
@@ -173,8 +161,9 @@ def _files_at(given: str) -> list[str]:
         infos = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
     except (pa.ArrowException, OSError) as error:
         raise TableError(hide_keys(f"{given} cannot be reached: {one_line(error)}")) from None
-    names = sorted(info.base_name for info in infos if info.is_file and _is_visible(info.base_name))
-    matching = [name for name in names if fnmatchcase(name, pattern) and _is_parquet(name)]
+    names = sorted(info.base_name for info in infos if info.is_file)
+    visible = [name for name in names if not name.startswith(("_", "."))]
+    matching = [name for name in visible if fnmatchcase(name, pattern) and _is_parquet(name)]
     if not matching:
         raise TableError(f"there is no Parquet file at {hide_keys(given)}; check the address.")
     return [f"{folder.rstrip('/')}/{quote(name)}{options}" for name in matching]
@@ -182,7 +171,3 @@ def _files_at(given: str) -> list[str]:
 
 def _is_parquet(name: str) -> bool:
     return name.lower().endswith(".parquet")
-
-
-def _is_visible(name: str) -> bool:
-    return not name.startswith(("_", "."))

@@ -22,12 +22,7 @@ from protorynet import __version__, errors
 from protorynet.data import DOCUMENTS, TEXT_BYTES, read_table
 from protorynet.inference.addresses import hide_keys, is_address, normalise_address
 from protorynet.inference.part_store import Part, PartFolder, PartStore, check_output_folder
-from protorynet.inference.predictor import (
-    Predictor,
-    Runtime,
-    hash_model,
-    open_predictor,
-)
+from protorynet.inference.predictor import Predictor, Runtime, hash_model, open_predictor
 from protorynet.inference.ray_cluster import (
     Attempts,
     error_of,
@@ -47,8 +42,6 @@ from protorynet.inference.ray_inputs import (
 )
 from protorynet.inference.running import Written
 from protorynet.progress import progress_bar
-
-__all__ = ["predict_with_ray"]
 
 _ROWS_TO_GUESS_FROM = 1_024  # to guess the column of texts
 _LARGEST_MODEL = 2 * 2**30  # bytes of a model that is sent to a cluster
@@ -72,37 +65,15 @@ def predict_with_ray(
 
     A run that was stopped resumes by the same rule as on one machine.
 
-    Parameters
-    ----------
-    model
-        A model directory on this machine; its files are sent to the others.
-    inputs
-        Parquet files, folders of them and patterns, as paths that all machines share or addresses
-        such as ``s3://bucket/reviews``.
-    output
-        A folder of parts or, as a path that ends in ``.parquet``, one file; both take their name
-        only when complete. At an address, ``_SUCCESS`` beside the parts says that they are.
-    text
-        The column of texts; guessed from the first rows if not given.
-    skip_empty
-        Leave out rows whose text holds no sentence.
-    encoder
-        The encoder, where it lies elsewhere than in training, on every machine.
-    runtime
-        ``"torch"`` or ``"onnx"``.
-    address
-        ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray on this machine.
-    resume
-        Keep the parts that a stopped run has finished.
-    progress
-        Whether to show progress on standard error.
-    tell
-        Takes what the user should know.
-
-    Returns
-    -------
-    Written
-        How much was written.
+    - `model`, `encoder`: a model directory on this machine, whose files are sent to the others; and
+      its encoder, where it lies elsewhere than in training, on every machine.
+    - `inputs`, `text`, `skip_empty`: Parquet files, folders of them and patterns, as paths that all
+      machines share or addresses such as ``s3://bucket/reviews``; the column of texts, guessed from
+      the first rows if not given; leave out rows whose text holds no sentence.
+    - `output`: a folder of parts or, as a path that ends in ``.parquet``, one file; both take their
+      name only when complete. At an address, ``_SUCCESS`` beside the parts says that they are.
+    - `address`: ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray here.
+    - `resume`, `tell`: keep the parts that a stopped run has finished; told what users should know.
     """
     if not model.is_dir():
         raise errors.ModelFormatError(f"there is no model directory {model}; check the path.")
@@ -152,12 +123,7 @@ class PartScorer:
     """
 
     def __init__(
-        self,
-        shipped: ShippedModel,
-        folder: PartFolder,
-        text: str,
-        skip_empty: bool,
-        attempts: Any,
+        self, shipped: ShippedModel, folder: PartFolder, text: str, skip_empty: bool, attempts: Any
     ) -> None:
         self._shipped = shipped
         self._folder = folder

@@ -17,22 +17,10 @@ from protorynet.inference.predictor import Predictor
 from protorynet.inference.table_writers import check_columns, writer_for
 from protorynet.progress import Advance
 
-__all__ = ["Written", "predict_to_file", "predict_to_stream"]
-
 
 @dataclass(frozen=True)
 class Written:
-    """How much was written.
-
-    Parameters
-    ----------
-    n_rows
-        Rows with a prediction.
-    n_left_out
-        Documents left out because they hold no sentence.
-    n_unfamiliar
-        Documents of mostly sentences unlike the training data.
-    """
+    """Rows with a prediction, left out as they hold no sentence, and mostly unfamiliar."""
 
     n_rows: int
     n_left_out: int
@@ -53,20 +41,9 @@ def predict_to_file(
     *,
     documents: int = DOCUMENTS,
 ) -> Written:
-    """Predict what is not yet in the store, and make the output of all its parts.
+    """Predict what is not yet in the store, after `PartStore.begin`; make the output of all parts.
 
-    Parameters
-    ----------
-    stream
-        The documents.
-    predictor
-        What predicts them.
-    store
-        The parts that are done, after `PartStore.begin`.
-    advance
-        Called with the number of rows done.
-    documents
-        The most documents of a part.
+    `advance` is called with the number of rows done; a part has so many documents at most.
     """
     done = _unbroken(store.folder.finished())
     first = done[-1].stop if done else 0
@@ -94,20 +71,7 @@ def predict_to_stream(
 ) -> Written:
     """Predict a stream of documents, and write every chunk as soon as it is done.
 
-    Parameters
-    ----------
-    stream
-        The documents.
-    predictor
-        What predicts them.
-    file
-        Where the table goes.
-    ending
-        The format, as the ending of a file would say it.
-    advance
-        Called with the number of rows done.
-    is_brief
-        Write the number of each row in place of its columns.
+    If `is_brief`, the number of each row is written in place of its columns.
     """
     done: list[Part] = []
     if not is_brief:

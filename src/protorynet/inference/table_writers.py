@@ -1,7 +1,5 @@
 """Writing tables batch by batch: CSV, TSV, JSON lines and Parquet."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json
@@ -16,8 +14,6 @@ import pyarrow.parquet as pq
 from protorynet.data import one_line
 from protorynet.errors import InputError
 from protorynet.records import finite
-
-__all__ = ["ENDINGS", "BatchWriter", "as_json", "check_columns", "values", "writer_for"]
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 
@@ -34,25 +30,9 @@ class BatchWriter(Protocol):
 
 @contextmanager
 def writer_for(file: BinaryIO, ending: str) -> Iterator[BatchWriter]:
-    """Give what writes a table to an open file; the table is complete when the block ends.
+    """Give what writes a table to an open file, which stays open, in the format of an ending.
 
-    Nothing is written before the first batch is.
-
-    Parameters
-    ----------
-    file
-        Where the bytes go; it stays open.
-    ending
-        One of `ENDINGS`, which says the format.
-
-    Examples
-    --------
-    >>> batch = pa.record_batch({"n": [1, 2]})
-    >>> file = io.BytesIO()
-    >>> with writer_for(file, ".jsonl") as writer:
-    ...     writer.write(batch)
-    >>> file.getvalue().splitlines()
-    [b'{"n": 1}', b'{"n": 2}']
+    Nothing is written before the first batch is; the table is complete when the block ends.
     """
     if ending == ".jsonl":
         yield _JsonLinesWriter(file)
@@ -65,16 +45,7 @@ def writer_for(file: BinaryIO, ending: str) -> Iterator[BatchWriter]:
 
 
 def check_columns(schema: pa.Schema, ending: str) -> None:
-    """Refuse columns that a format does not hold, before there are rows to lose.
-
-    Examples
-    --------
-    >>> check_columns(pa.schema([("meta", pa.struct([]))]), ".jsonl")
-    >>> check_columns(pa.schema([("meta", pa.struct([]))]), ".parquet")
-    Traceback (most recent call last):
-    ...
-    protorynet.errors.InputError: column 'meta' holds struct<>, which .parquet does not hold ...
-    """
+    """Refuse columns that a format does not hold, before there are rows to lose."""
     for field in schema:
         alone = pa.RecordBatch.from_arrays([pa.nulls(0, field.type)], schema=pa.schema([field]))
         try:
@@ -110,7 +81,9 @@ class _DelimitedWriter:
     def write(self, batch: pa.RecordBatch) -> None:
         # By way of memory, because Arrow would make other errors of those that the file raises.
         content = io.BytesIO()
-        pyarrow.csv.write_csv(_flat(batch), content, self._options)
+        columns = [_flatten(column) for column in batch.columns]
+        flat = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+        pyarrow.csv.write_csv(flat, content, self._options)
         self._options.include_header = False
         self._file.write(content.getvalue())
 
@@ -140,12 +113,6 @@ class _ParquetWriter:
             self._writer = pq.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
         self._waiting = []
-
-
-def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [_flatten(c) for c in batch.columns], names=batch.schema.names
-    )
 
 
 def _flatten(column: pa.Array) -> pa.Array:

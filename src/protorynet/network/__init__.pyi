@@ -10,18 +10,16 @@ from .layers import (
     select as select,
     similarity as similarity,
 )
-from .losses import (
+from .network import (
+    ProtoryNetwork as ProtoryNetwork,
     accuracy_loss as accuracy_loss,
     anchor_loss as anchor_loss,
     balance_loss as balance_loss,
     diversity_loss as diversity_loss,
-    probabilities as probabilities,
-    prototypicality_loss as prototypicality_loss,
-)
-from .network import (
-    ProtoryNetwork as ProtoryNetwork,
     find_nearest_two as find_nearest_two,
     match_sentences as match_sentences,
     pad_documents as pad_documents,
+    probabilities as probabilities,
+    prototypicality_loss as prototypicality_loss,
     read_matches as read_matches,
 )

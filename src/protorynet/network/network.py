@@ -1,7 +1,6 @@
 """ProtoryNet: sentences to prototypes to a trajectory to a label."""
 
-from __future__ import annotations
-
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
 from protorynet.labels import Task
 from protorynet.network.layers import (
@@ -19,11 +19,8 @@ from protorynet.network.layers import (
     select,
     similarity,
 )
-from protorynet.network.losses import probabilities
 from protorynet.reading import Reading, group_by_length
-from protorynet.settings import Settings
-
-__all__ = ["ProtoryNetwork", "find_nearest_two", "match_sentences", "pad_documents", "read_matches"]
+from protorynet.settings import AccuracyLoss, Settings
 
 _DISTANCES_PER_BLOCK = 2**22  # of sentences to members, held at once in double precision
 _STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at once
@@ -32,18 +29,8 @@ _STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at on
 class ProtoryNetwork(nn.Module):
     """The prototype layer, the sparsity transformation and the reader.
 
-    Parameters
-    ----------
-    members
-        The vectors of the members of all prototypes, (M, d): those of the first prototype, then
-        those of the second, and so on. Free vectors in training, where the paper's prototypes
-        have one member each.
-    reader
-        The LSTM and its head.
-    settings
-        Distance, ψ², selection and their constants.
-    sizes
-        How many members each prototype has; one each where they are not given.
+    The vectors of the `members` of all prototypes, (M, d), stand prototype after prototype; `sizes`
+    says how many each has, one where it is not given, as in training by the paper.
     """
 
     families: Tensor
@@ -123,16 +110,7 @@ def match_sentences(
 ) -> Reading:
     """Match every sentence to its prototype.
 
-    Parameters
-    ----------
-    network
-        The network.
-    embedded
-        Embeddings of the distinct sentences in the space of the prototypes, (m, d).
-    index
-        Index into `embedded` for each sentence of the documents.
-    lengths
-        Number of sentences of each document.
+    `index` points into the distinct sentences `embedded` (m, d); `lengths` are the documents'.
     """
     is_dense = network.settings.selection == "dense"
     matched = torch.empty((len(embedded), 2), dtype=torch.long)
@@ -195,3 +173,56 @@ def _steps(trajectory: Reading, sentences: NDArray[np.int64], width: int) -> Ten
     prototypes = torch.from_numpy(trajectory.prototypes[sentences])
     values = torch.from_numpy(trajectory.entries[sentences])
     return steps.scatter_(1, prototypes[:, None], values[:, None])
+
+
+def probabilities(logits: Tensor, task: Task) -> Tensor:
+    """Turn the head's outputs into probabilities."""
+    return torch.softmax(logits, dim=-1) if task == "multiclass" else torch.sigmoid(logits)
+
+
+def accuracy_loss(logits: Tensor, targets: Tensor, task: Task, kind: AccuracyLoss) -> Tensor:
+    """Return L_acc over documents with one-hot or multi-hot `targets` (n, C).
+
+    ``"mse"`` is the paper's mean over documents of ‖y − ŷ‖².
+    """
+    if kind == "mse":
+        return (targets - probabilities(logits, task)).square().sum(-1).mean()
+    if task == "multiclass":
+        return functional.cross_entropy(logits, targets)
+    return functional.binary_cross_entropy_with_logits(logits, targets)
+
+
+def diversity_loss(prototypes: Tensor, *, delta: float, eta: float) -> Tensor:
+    """Return L_div = σ(η (δ − d_min)), where d_min is the distance of the closest pair."""
+    if len(prototypes) < 2:
+        return prototypes.new_zeros(())
+    distances = pairwise_distance(prototypes, prototypes)
+    pairs = torch.triu_indices(len(prototypes), len(prototypes), offset=1)
+    closest = distances[pairs[0], pairs[1]].min()
+    return torch.sigmoid(eta * (delta - closest))
+
+
+def prototypicality_loss(distances: Tensor) -> Tensor:
+    """Return L_proto: the mean over sentences of the distance (n, K) to the nearest prototype."""
+    return distances.min(dim=-1).values.mean()
+
+
+def anchor_loss(trained: Tensor, pretrained: Tensor) -> Tensor:
+    """Return the mean over sentences of 1 − cos between trained and pre-trained embedding.
+
+    Without it, training moves sentences to wherever they are easiest to classify, and a prototype
+    no longer resembles the sentences matched to it.
+    """
+    return (1 - functional.cosine_similarity(trained, pretrained, dim=-1)).mean()
+
+
+def balance_loss(distances: Tensor, temperature: float) -> Tensor:
+    """Return how uneven the use of the prototypes is: 0 when all are used alike, log K at most.
+
+    It is log K less the entropy of the mean over sentences of Softmax(−d² / temperature), the
+    choice that the straight-through gradient sees. Without it a few prototypes take most of the
+    sentences, and trajectories say little.
+    """
+    share = torch.softmax(-distances.square() / temperature, dim=-1).mean(dim=0)
+    entropy: Tensor = torch.special.entr(share).sum()
+    return math.log(distances.shape[-1]) - entropy

@@ -5,19 +5,16 @@ from .candidates import (
     marking_words as marking_words,
     typical_first as typical_first,
 )
-from .edit_log import (
+from .edits import (
     KEPT_STATES as KEPT_STATES,
+    Change as Change,
     EditEntry as EditEntry,
     EditLog as EditLog,
+    Edits as Edits,
     PastState as PastState,
     Retraining as Retraining,
 )
-from .edits import Change as Change, Edits as Edits
-from .family_editing import (
-    Edited as Edited,
-    apply_edits as apply_edits,
-    score_alone as score_alone,
-)
+from .family_editing import Edited as Edited, apply_edits as apply_edits, score_alone as score_alone
 from .kmedoids import (
     faster_pam as faster_pam,
     k_medoids as k_medoids,

@@ -1,14 +1,10 @@
 """Which training sentences may become prototypes: complete, readable ones, each only once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["distinct_candidates", "is_complete", "is_readable", "marking_words", "typical_first"]
 
 _MAX_CHARACTERS = 200
 _READABLE_WORDS, _COMPLETE_WORDS = range(3, 31), range(4, 26)
@@ -96,15 +92,7 @@ _ADVERBS = _words("ever never always also just only still already really not ove
 
 
 def is_readable(sentence: str) -> bool:
-    """Say whether a sentence has the length and the letters of one.
-
-    Fragments, lists of numbers and paragraphs have not; `is_complete` asks for more.
-
-    Examples
-    --------
-    >>> is_readable("The room was clean and quiet."), is_readable("Mr.")
-    (True, False)
-    """
+    """Say whether a sentence has the length and the letters of one; `is_complete` asks for more."""
     if len(sentence) > _MAX_CHARACTERS or "<" in sentence or "http" in sentence:
         return False
     words = _WORD.findall(sentence)
@@ -121,13 +109,6 @@ def is_complete(sentence: str) -> bool:
 
     It begins and ends as a sentence does, and does not hang on the one before it. English needs
     a verb besides those of its subordinate clauses. Boilerplate passes, so that leaks stay visible.
-
-    Examples
-    --------
-    >>> is_complete("The room was clean."), is_complete("Das Zimmer war sauber.")
-    (True, True)
-    >>> is_complete("No more, no less."), is_complete("And, of course, someone does get shot.")
-    (False, False)
     """
     text = sentence.strip()
     first = text.lstrip(_OPENING_QUOTES)[:1]
@@ -155,11 +136,6 @@ def distinct_candidates(sentences: Sequence[str]) -> NDArray[np.int64]:
     complete, else the first. The complete ones are candidates if they are at least 200 and 2 %
     of the distinct ones; else the readable ones, if there are two; else all distinct ones. So
     small corpora, and those in lower case or without full stops, have candidates too.
-
-    Examples
-    --------
-    >>> distinct_candidates(["I love it!", "i love it", "Mr.", "The food was cold."]).tolist()
-    [0, 3]
     """
     first: dict[str, int] = {}
     complete: dict[str, int] = {}

@@ -1,7 +1,5 @@
 """Edits applied to a network: its families of members, and the reader's weights for each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -23,8 +21,6 @@ from protorynet.network import (
 from protorynet.prototypes.edits import Change, Edits
 from protorynet.prototypes.prototype import Member, Prototype, Prototypes
 from protorynet.reading import Reading
-
-__all__ = ["Edited", "apply_edits", "score_alone"]
 
 _FEWEST_PROTOTYPES = 2
 # Nearer than this, one of two members would take the sentences of both.
@@ -62,22 +58,9 @@ def apply_edits(
     """Return the network and the prototypes as edited; those given stay as they are.
 
     Scores are computed again. Usage, class rates and words need documents, so they stay as they
-    were; a prototype split off has those of its members. Members keep their order: those of a
-    merged prototype come after those of the first, as do moved and added ones after the others.
-
-    Parameters
-    ----------
-    network, prototypes
-        A trained network, and what is known of its prototypes.
-    edits
-        What to do; the sentences as the encoder reads them.
-    vectors
-        Embeddings of `edits.sentences` in the space of the members, (r, d).
-    task
-        One class per document, or several.
-    taken
-        The highest ids of a prototype and of a member that were ever given, where these may be
-        higher than those that are there.
+    were; a prototype split off has those of its members. The typed sentences are as the encoder
+    reads them, `vectors` (r, d) their embeddings in the space of the members. `taken` are the
+    highest ids of a prototype and of a member ever given, where higher than those that are there.
     """
     _check_known(edits, prototypes)
     families = _Families(network, prototypes, taken)

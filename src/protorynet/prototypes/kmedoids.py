@@ -5,14 +5,10 @@ are assigned to them, and those nearest to the middle of each cluster may take a
 judged on a larger sample. No matrix exceeds a limit, and time grows in proportion to the points.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.errors import InputError
-
-__all__ = ["faster_pam", "k_medoids", "mean_distance_to_nearest"]
 
 _JUDGES = 32_768  # points on which swaps are judged where there are too many for all of them
 _ROUNDS = 3
@@ -29,26 +25,10 @@ def k_medoids(
     memory_mb: int = 64,
     among: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """Choose `k` distinct ones of `vectors` that lie close to all others (Euclidean).
+    """Choose `k` distinct ones of `vectors` (n, d) that lie close to all others (Euclidean).
 
-    Parameters
-    ----------
-    vectors
-        Points, (n, d); k is cut to the number of distinct ones by the caller.
-    k
-        Number of medoids.
-    seed
-        Seed of the sampling.
-    memory_mb
-        Largest matrix of distances to hold, in megabytes.
-    among
-        Index of those to cluster, where not all: no copy of them is made.
-
-    Examples
-    --------
-    >>> vectors = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]], dtype=np.float32)
-    >>> sorted(k_medoids(vectors, 2, seed=0, among=np.array([0, 2, 3])).tolist())
-    [0, 3]
+    At most so many megabytes of distances are held. Where only those `among` are clustered, no
+    copy of them is made.
     """
     random = np.random.default_rng(seed)
     among = np.arange(len(vectors)) if among is None else among
@@ -95,23 +75,7 @@ def mean_distance_to_nearest(
 def faster_pam(
     distances: NDArray[np.float32], medoids: NDArray[np.int64], *, max_passes: int = 50
 ) -> NDArray[np.int64]:
-    """Improve medoids by swaps until no swap of a medoid with a point lowers the objective.
-
-    Parameters
-    ----------
-    distances
-        Symmetric matrix of distances, (n, n).
-    medoids
-        Indices of distinct starting medoids.
-    max_passes
-        Most passes over all points.
-
-    Examples
-    --------
-    >>> points = np.array([0.0, 0.1, 5.0, 5.1, 5.2])
-    >>> faster_pam(np.abs(points[:, None] - points), np.array([0, 1])).tolist()
-    [0, 3]
-    """
+    """Improve medoids until no swap of one with a point lowers the sum of distances (n, n)."""
     n, k = len(distances), len(medoids)
     if k == 1:
         return np.array([distances.sum(axis=1).argmin()])
@@ -136,11 +100,7 @@ def faster_pam(
 
 
 class _Assignment:
-    """Each point's nearest and second-nearest medoid, kept up to date through swaps.
-
-    The distances of the points to the medoids, (n, k), of which there are at least two, are
-    changed in place.
-    """
+    """Each point's two nearest medoids, kept up through swaps; distances change in place."""
 
     def __init__(self, to_medoids: NDArray[np.float32]) -> None:
         self._to_medoids = to_medoids

@@ -1,7 +1,5 @@
 """Projection of prototype vectors onto real sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np
@@ -13,8 +11,6 @@ from torch.nn import functional
 from protorynet.network import pairwise_distance
 from protorynet.settings import Distance
 
-__all__ = ["cluster_means", "project"]
-
 _SENTENCES_PER_BLOCK = 16_384  # compared with all prototypes at once
 
 
@@ -25,23 +21,7 @@ def project(
     """Return the position of the nearest sentence for each prototype, never one sentence for two.
 
     Where two prototypes want the same sentence, the closer one gets it and the other its next
-    nearest.
-
-    Parameters
-    ----------
-    prototypes
-        Prototype vectors, (K, d).
-    sentences
-        Embeddings of at least K candidate sentences, (n, d), no two of the same text; or blocks of
-        them one after the other, where all at once would be too large.
-    distance
-        The metric.
-
-    Examples
-    --------
-    >>> sentences = torch.tensor([[0.0], [1.0], [5.0]])
-    >>> project(torch.tensor([[0.2], [0.1]]), sentences).tolist()
-    [1, 0]
+    nearest. Sentences (n, d), no two of the same text, may come in blocks, one after the other.
     """
     # K nearest sentences are enough: the other K − 1 prototypes can take at most K − 1 of them.
     k, start = len(prototypes), 0
@@ -69,27 +49,10 @@ def cluster_means(
     *,
     index: Tensor | None = None,
 ) -> Tensor:
-    """Return the mean direction, in another space, of the sentences nearest to each prototype.
+    """Return the mean direction, in the space of `base`, of the sentences nearest to each one.
 
-    Parameters
-    ----------
-    base
-        The sentences in the space of the result, (n, e).
-    embedded, prototypes, distance
-        Sentences (n, d) and prototypes (K, d) in the space where they are matched, and its metric.
-    index
-        Index of the sentences in `base`, where it holds others too; no copy of them is made.
-
-    Returns
-    -------
-    Means of unit length, (K, e); zero for a prototype that no sentence is nearest to.
-
-    Examples
-    --------
-    >>> base = torch.tensor([[1.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
-    >>> cluster_means(base, torch.tensor([[0.0], [5.0], [6.0]]), torch.tensor([[0.0], [5.0]]))
-    tensor([[1., 0.],
-            [0., 1.]])
+    Sentences (n, d) and prototypes (K, d) are matched in their own space; `index` says where the
+    sentences stand in `base`, if not all do. The mean of no sentence is zero.
     """
     k = len(prototypes)
     sums = base.new_zeros(k, base.shape[1])

@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Member", "Prototype", "Prototypes", "PruningPoint", "choose_size", "sizes_to_try"]
-
 _Sourced = TypeVar("_Sourced", "Member", "Prototype")
 _COLUMNS = ("id", "name", "sentence", "row", "usage")
 
@@ -20,17 +18,11 @@ _COLUMNS = ("id", "name", "sentence", "row", "usage")
 class Member:
     """A real training sentence, or one typed by hand, that others are matched to.
 
-    Parameters
-    ----------
-    id
-        A stable number, never changed nor reused by an edit; unique among all members of a model.
-    sentence, row
-        The sentence as it stands in the training data, or as it was typed; and the position,
-        counted from 0, of the training document it comes from, None if it was typed.
-    usage
-        Share of the training sentences matched to it.
-    class_rate
-        Share of each class among the documents of these sentences, in the order of the classes.
+    - `id`: a stable number, never changed nor reused by an edit; unique among all members.
+    - `sentence`, `row`: as it stands in the training document at this position, counted from 0, or
+      as it was typed, with None.
+    - `usage`: share of the training sentences matched to it.
+    - `class_rate`: share of each class among their documents, in the order of the classes.
     """
 
     id: int
@@ -44,25 +36,14 @@ class Member:
 class Prototype:
     """A family of real sentences of one kind and one tone; in the paper, a single sentence.
 
-    Parameters
-    ----------
-    id
-        A stable number, never changed nor reused by an edit; it is no position.
-    sentence, row
-        The headline: the sentence of its most typical member, and that member's row.
-    usage
-        Share of the training sentences matched to one of its members.
-    scores
-        The model's probability of each class for this prototype read alone.
-    class_rate
-        Share of each class among the documents of the sentences matched to it.
-    name
-        What a person calls it; only shown, never computed with.
-    words
-        Words that are far more common in its sentences than in others.
-    members
-        Its members, after training the most typical first; where none are given, the sentence
-        alone.
+    - `id`: a stable number, never changed nor reused by an edit; it is no position.
+    - `sentence`, `row`: the headline: the sentence of its most typical member, and that one's row.
+    - `usage`: share of the training sentences matched to one of its members.
+    - `scores`: the model's probability of each class for this prototype read alone.
+    - `class_rate`: share of each class among the documents of the sentences matched to it.
+    - `name`: what a person calls it; only shown, never computed with.
+    - `words`: words that are far more common in its sentences than in others.
+    - `members`: after training the most typical first; where none are given, the sentence alone.
 
     Examples
     --------
@@ -112,10 +93,7 @@ class Prototype:
 
 @dataclass(frozen=True)
 class Prototypes:
-    """The prototypes of a model, in the order of the network.
-
-    The names of the classes stand in the order of the model's outputs.
-    """
+    """The prototypes of a model, and the names of its classes, in the order of the network."""
 
     items: tuple[Prototype, ...]
     classes: tuple[str, ...]
@@ -200,21 +178,11 @@ class Prototypes:
 
 @dataclass(frozen=True)
 class PruningPoint:
-    """One point of the pruning curve.
-
-    Parameters
-    ----------
-    n_prototypes
-        How many prototypes stay.
-    threshold
-        θ: the least share of the validation sentences that any of them is active for.
-    accuracy
-        Validation accuracy with a reader retrained on them.
-    """
+    """One point of the pruning curve: so many prototypes stay."""
 
     n_prototypes: int
-    threshold: float
-    accuracy: float
+    threshold: float  # θ: the least share of the validation sentences that any is active for
+    accuracy: float  # validation accuracy with a reader retrained on them
 
 
 def sizes_to_try(live: int, most: int, least: int = 2) -> list[int]:
@@ -222,13 +190,6 @@ def sizes_to_try(live: int, most: int, least: int = 2) -> list[int]:
 
     Of `live` prototypes that are used at all, a delivered model may have `most`. Numbers below
     `least` are tried too, for the curve, unless it leaves no choice at all.
-
-    Examples
-    --------
-    >>> sizes_to_try(live=87, most=20)
-    [20, 15, 12, 9, 7, 5, 3, 2]
-    >>> sizes_to_try(live=87, most=20, least=20)
-    [20]
     """
     size = max(1, min(live, most))
     sizes = [size]
@@ -244,14 +205,6 @@ def choose_size(points: Sequence[PruningPoint], *, least: int, tolerance: float)
     """Return the fewest prototypes whose accuracy is within `tolerance` of the best.
 
     Fewer than `least` are chosen only where there are no more.
-
-    Examples
-    --------
-    >>> curve = [PruningPoint(20, 0.01, 0.95), PruningPoint(15, 0.02, 0.948)]
-    >>> choose_size(curve, least=15, tolerance=0.005)
-    15
-    >>> choose_size(curve, least=15, tolerance=0.0)
-    20
     """
     allowed = [point for point in points if point.n_prototypes >= least] or list(points[:1])
     best = max(point.accuracy for point in allowed)

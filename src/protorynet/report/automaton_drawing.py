@@ -53,14 +53,7 @@ def automaton_svg(
 
     States stand side by side by rising belief in the class; arcs above them are sentences that
     raise it, arcs below are sentences that lower it. Colour only repeats what the position says.
-
-    Parameters
-    ----------
-    automaton, prototypes
-        The automaton, and the model's prototypes, whose sentences the picture shows.
-    standalone, listed
-        Whether it is a file of its own, which must bring its background with it; whether the
-        prototypes' sentences stand below, which a page that lists them already does not need.
+    A `standalone` file brings its background; if `listed`, the prototypes' sentences stand below.
     """
     layout = _lay_out(automaton)
     sentences = {item.id: item.caption for item in prototypes}

@@ -39,14 +39,7 @@ _SMALL_AT_END: dict[str, object] = {"font_size": 12, "text_anchor": "end", "fill
 
 
 def explanation_svg(explanation: Explanation, *, width: int = 960) -> str:
-    """Return the trajectory with the text beside it as a self-contained SVG on white.
-
-    Parameters
-    ----------
-    explanation, width
-        The document's explanation, and the width in pixels, from 320 to 4000; the height follows
-        from the text.
-    """
+    """Return the trajectory beside the text as an SVG on white, 320 to 4000 pixels wide."""
     if not _NARROWEST <= width <= _WIDEST:
         raise InputError(
             f"a picture {width} pixels wide is no good; give {_NARROWEST} to {_WIDEST}."

@@ -58,19 +58,9 @@ _MOST_NAMED = 6  # classes that a sentence lists
 class FullReport:
     """A model, to be understood and judged by someone who has never seen it.
 
-    Parameters
-    ----------
-    title, model
-        The headline, and the model.
-    overview, evaluation
-        What it does with the test documents, and how far its explanations can be trusted.
-    automata, misled
-        One for each of the most frequent answers; the wrong ones of these answers, by the
-        beginning that misled the model.
-    audit
-        What a careful colleague would say; None where the training documents were not given.
-    provenance
-        Names and values of what is needed to make the report again.
+    There is an automaton for each of the most frequent answers, and the wrong ones of these by the
+    beginning that misled the model; no audit where the training documents were not given. The
+    `provenance` is what is needed to make the report again.
     """
 
     title: str
@@ -92,17 +82,9 @@ def compile_report(
     title: str,
     provenance: tuple[tuple[str, str], ...] = (),
 ) -> FullReport:
-    """Put together all that a report holds.
+    """Put together all that a report holds; without `train` there is no audit.
 
-    Parameters
-    ----------
-    model, evaluation
-        The model, and its accuracy and faithfulness on the test documents.
-    test, train
-        Labelled documents, best unseen in training, and those that the model was made from;
-        without these there is no audit.
-    title, provenance
-        The headline, and what is needed to make the report again.
+    `provenance` is what is needed to make the report again.
     """
     automata = _choose_automata(model, test, train)
     return FullReport(
@@ -146,10 +128,7 @@ def _trace(model: Model, documents: LabelledDocuments) -> Reading:
 
 
 def write_report(report: FullReport, path: Path, *, as_markdown: bool = False) -> None:
-    """Write a report as a page that needs nothing else, or as Markdown.
-
-    Of a page no more is shown than fits into `LARGEST_PAGE`.
-    """
+    """Write a report as Markdown, or as a page of what fits into `LARGEST_PAGE`."""
     template = "report.md" if as_markdown else "report_page.html"
     written = ""
     for most, most_members in ((8, None), (3, 25), (1, 5), (0, 3)):

@@ -28,16 +28,9 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]|~$#])")
 
 @dataclass(frozen=True)
 class ModelStory:
-    """A model, its prototypes, how well it does and some texts it has read.
+    """A model, its prototypes, how well it does and some texts it has read, with captions.
 
-    Parameters
-    ----------
-    title, subtitle, facts
-        Headline of the page, the line beneath it, and names and values of the headline facts, such
-        as ``("Accuracy", "91.4%")``.
-    prototypes, evaluation, examples
-        The model's prototypes; accuracy and faithfulness, None leaves the section out; captions
-        and explanations of single texts.
+    The headline `facts` are names and values, such as ``("Accuracy", "91.4%")``.
     """
 
     title: str
@@ -116,7 +109,10 @@ def _environment(suffix: str) -> Environment:
         ranked=conventions.rank_prototypes,
         scale_of_explanation=conventions.scale_of_explanation,
         scale_of_prototypes=conventions.scale_of_prototypes,
-        trajectory=_draw_trajectory,
+        # Every text in the picture was escaped when it was drawn.
+        trajectory=lambda explanation, width, height: Markup(  # noqa: S704
+            trajectory_svg(explanation, width=width, height=height)
+        ),
         unfamiliar=conventions.UNFAMILIAR,
         verdict_reading=conventions.read_verdict,
         warn_unfamiliar=conventions.warn_unfamiliar,
@@ -134,11 +130,6 @@ def _environment(suffix: str) -> Environment:
         thousands=lambda count: f"{count:,}",
     )
     return environment
-
-
-def _draw_trajectory(explanation: Explanation, width: int, height: int) -> Markup:
-    # Every text in the picture was escaped when it was drawn.
-    return Markup(trajectory_svg(explanation, width=width, height=height))  # noqa: S704
 
 
 def _keep_writable(value: object) -> object:

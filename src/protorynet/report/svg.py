@@ -1,7 +1,5 @@
 """Elements, marks and labels of our own SVG; every text and attribute is escaped here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from html import escape
 

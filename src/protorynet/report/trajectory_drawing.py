@@ -39,16 +39,11 @@ _NARROW_STEP = 5  # below so many pixels a sentence, lines are thin and scores a
 
 
 def trajectory_svg(explanation: Explanation, *, width: int = 640, height: int = 220) -> str:
-    """Return the trajectory as a self-contained SVG.
+    """Return the trajectory as a self-contained SVG of at least 240 × 120 pixels.
 
     Marks are the scores of the sentences' prototypes, the line is the probability after each
     sentence. Lines and texts take the colour of their surroundings, so the picture fits light and
     dark pages; classes differ in shape as well as in colour.
-
-    Parameters
-    ----------
-    explanation, width, height
-        The document's explanation, and the size in pixels, at least 240 × 120.
     """
     if width < _SMALLEST[0] or height < _SMALLEST[1]:
         raise InputError(

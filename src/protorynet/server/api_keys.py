@@ -1,7 +1,5 @@
 """Who may call what: API keys in a file, and the scope that every route declares."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """Pages and routes about the server itself: description, health, metrics, the workbench's files."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What all requests and answers share: strict bodies, one shape of errors, safe spreadsheets."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -26,16 +24,7 @@ _FORMULA_SIGNS = frozenset("=+-@＝＋－＠")  # East Asian spreadsheets take t
 class ApiError(HTTPException):
     """A request that is refused, or failed for a reason that the client may know.
 
-    Parameters
-    ----------
-    status
-        The HTTP status.
-    code
-        What went wrong, for programs: words joined by underscores.
-    message
-        The same for people: what was given, what is allowed, what to do.
-    headers
-        Headers of the answer, such as ``Retry-After``.
+    The `code` is for programs, words joined by underscores; the `message` says what to do.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """The application: its parts put together, their start and end, and running it as a server."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import signal
@@ -116,14 +114,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 def serve(config: ServerConfig, *, announce: Callable[[str], None] = _LOG.info) -> None:
     """Serve models until SIGTERM or Ctrl-C; SIGHUP reads all model directories again.
 
-    Requests under way are answered before the server ends.
-
-    Parameters
-    ----------
-    config
-        Which models, where, for whom.
-    announce
-        Called with the server's address when it is about to answer.
+    Requests under way are answered before the server ends. `announce` is told its address.
     """
     # First the port, which fails at once if it is taken; loading models takes a while.
     with listen(config.host, config.port) as listener:

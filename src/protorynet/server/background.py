@@ -1,7 +1,5 @@
 """Work off the event loop: calls on a few threads, jobs of minutes, and values computed once."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import secrets

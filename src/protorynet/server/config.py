@@ -1,7 +1,5 @@
 """What a server is given when it starts: which models, where to listen, and its limits."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Mapping
@@ -17,24 +15,10 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?", re.ASCII)
 class Limits:
     """The most that one request may ask for; what is above is refused before any work.
 
-    Parameters
-    ----------
-    max_body_bytes, max_upload_bytes
-        Size of a request's body, and of one that uploads a table.
-    max_texts, max_characters, max_sentences
-        Texts of one request, characters of one text, and sentences of all texts together.
-    max_sentences_with_words, max_characters_with_words
-        The same of all texts where words are asked for: a sentence is encoded once for each.
-    max_waiting
-        Requests that may wait for one model; further ones are asked to come again.
-    max_jobs
-        Jobs that may wait or run.
-    seconds
-        Time that a request may take, reading its body and waiting included.
-    window_seconds
-        How long the first of several requests waits for others to be computed with.
-    max_batch_characters
-        Characters of the requests that are computed together; a larger request is computed alone.
+    Sentences, and characters where words are asked for, are those of all its texts together; with
+    words a sentence is encoded once for each. The first of several requests waits `window_seconds`
+    for others to be computed with; one of more than `max_batch_characters` is computed alone. So
+    many requests may wait for one model, and `seconds` is the time that one may take in all.
     """
 
     max_body_bytes: int = 4 * 2**20
@@ -55,23 +39,9 @@ class Limits:
 class ServerConfig:
     """All that decides what a server does.
 
-    Parameters
-    ----------
-    models
-        Model directories by the names they are served under.
-    host, port
-        Where to listen.
-    keys
-        File of API keys, as made by ``protorynet keys create``. Without one everybody may do
-        everything, so it is needed to listen on anything but this machine itself.
-    data
-        Table of labelled texts, for the workbench's views of documents and for retraining.
-    database
-        Database of surveys: a SQLite file or an SQLAlchemy URL. Without one none are served.
-    device
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    limits
-        The most that one request may ask for.
+    Model directories stand by the names they are served under. Without `keys` everybody may do
+    everything, so these are needed to listen on anything but this machine itself. `data` is a table
+    of labelled texts for the workbench, `database` one of surveys: a SQLite file or a URL.
     """
 
     models: Mapping[str, Path]
@@ -102,13 +72,7 @@ class ServerConfig:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether an address is reached from this machine only.
-
-    Examples
-    --------
-    >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")]
-    [True, True, True, False, False]
-    """
+    """Say whether an address, such as ``::1``, is reached from this machine only."""
     if host.lower() == "localhost":
         return True
     try:
@@ -118,12 +82,6 @@ def is_loopback(host: str) -> bool:
 
 
 def model_name(folder: Path) -> str:
-    """Return the name that a model directory is served under where none is given.
-
-    Examples
-    --------
-    >>> model_name(Path("models/my hotel"))
-    'my-hotel'
-    """
+    """Return the name that a model directory is served under where none is given: ``my-hotel``."""
     own = folder.absolute().name
     return re.sub(r"[^A-Za-z0-9._-]+", "-", own).strip("._-")[:64].rstrip("._-") or "model"

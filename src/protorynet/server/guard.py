@@ -1,7 +1,5 @@
 """What every request passes first and every answer last: checks, headers, metrics and the log."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """The routes of models: what they say of texts, and what they are."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path as FilePath
 from typing import Annotated, Any
@@ -41,13 +39,8 @@ _SENTENCE = {
     "running": {"negative": 0.05, "positive": 0.95},
     "effect": 0.31,
 }
-_EXPLANATION = {
-    "label": "positive",
-    "probabilities": _PROBABILITIES,
-    "sentences": [_SENTENCE],
-    "automaton": None,
-    "pattern": None,
-}
+_EXPLANATION: dict[str, Any] = {"label": "positive", "probabilities": _PROBABILITIES}
+_EXPLANATION |= {"sentences": [_SENTENCE], "automaton": None, "pattern": None}
 _MEMBER = {
     "id": 471,
     "sentence": "Our room was beautiful and clean.",

@@ -151,10 +151,7 @@ class Question:
 def answer_together(
     served: ServedModel, questions: Sequence[Question], *, max_sentences: int
 ) -> list[Answer | ApiError]:
-    """Answer questions, each as if it were alone; one that cannot be answered harms no other.
-
-    The encoder is called once for all of them.
-    """
+    """Answer questions with one call of the encoder; one that cannot be answered harms no other."""
     predictor = served.classifier.predictor
     texts = [text for question in questions for text in question.texts]
     sizes = [len(question.texts) for question in questions]

@@ -4,8 +4,6 @@ Initialise the prototypes by k-medoids, train, project them onto real sentences,
 with the prototypes at their sentences, score. Each step is a function of its own.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -42,26 +40,9 @@ from protorynet.prototypes import (
 )
 from protorynet.reading import Reading
 from protorynet.training.batches import Batch, Corpus
-from protorynet.training.epochs import (
-    Run,
-    Score,
-    Stage,
-    adam,
-    derive_seed,
-    learn,
-)
+from protorynet.training.epochs import Run, Score, Stage, adam, derive_seed, learn
 from protorynet.training.parallel import agree
 from protorynet.training.sources import FineTunedSource, FixedSource, FrozenSource, SentenceSource
-
-__all__ = [
-    "Clock",
-    "Trained",
-    "batch_loss",
-    "match_corpus",
-    "project_prototypes",
-    "score_of",
-    "train_protorynet",
-]
 
 # Readers that only help to choose a number need not be perfect.
 _PRUNE_EPOCHS, _PRUNE_PATIENCE, _PRUNE_DOCUMENTS = 8, 2, 2048
@@ -107,8 +88,8 @@ def train_protorynet(run: Run) -> Trained:
         clock.lap("prune")
         score = retrain(network, index, run)
         clock.lap("retrain")
-        network, index, matched = drop_dead(network, index, run)
-        scores, usage, class_rate = score_prototypes(network, matched, run)
+        network, index, matches = drop_dead(network, index, run)
+        scores, usage, class_rate = score_prototypes(network, matches, run)
         clock.lap("score")
     return Trained(
         network,
@@ -251,11 +232,11 @@ def retrain(network: ProtoryNetwork, index: Tensor, run: Run) -> Score:
 
 def drop_dead(
     network: ProtoryNetwork, index: Tensor, run: Run
-) -> tuple[ProtoryNetwork, Tensor, NDArray[np.int64]]:
+) -> tuple[ProtoryNetwork, Tensor, Reading]:
     """Remove prototypes that no training sentence is matched to; no prediction changes.
 
     A reader that sees the similarities to all prototypes keeps them all. Return the network, the
-    index of its prototypes' sentences, and the prototype of every training sentence.
+    index of its prototypes' sentences, and what every training sentence is matched to.
     """
     trajectory = match_corpus(network, run.source, run.train)
     used = torch.from_numpy(trajectory.prototypes_used(len(index)))
@@ -265,19 +246,19 @@ def drop_dead(
     if len(alive) < len(index):
         network = keep_some(network, alive, run)
         index = index[torch.from_numpy(alive).to(index.device)]
-    return network, index, np.searchsorted(alive, trajectory.prototypes)
+    return (
+        network,
+        index,
+        replace(trajectory, prototypes=np.searchsorted(alive, trajectory.prototypes)),
+    )
 
 
 def score_prototypes(
-    network: ProtoryNetwork, matched: NDArray[np.int64], run: Run
+    network: ProtoryNetwork, matches: Reading, run: Run
 ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
     """Feed each prototype to the reader alone; count the training sentences matched to it."""
-    k = network.n_prototypes
-    counts = np.bincount(matched, minlength=k)
     targets = run.train.targets.cpu().numpy().astype(np.float64)
-    document = np.repeat(np.arange(len(targets)), run.train.lengths.cpu().numpy())
-    sums = [np.bincount(matched, weights=of_class[document], minlength=k) for of_class in targets.T]
-    class_rate = np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None]
+    counts, class_rate = matches.class_rates(targets, network.n_prototypes)
     return score_alone(network, run.labels.task), counts / counts.sum(), class_rate
 
 
@@ -381,10 +362,7 @@ def _network(prototypes: Tensor, run: Run) -> ProtoryNetwork:
 
 
 def _with_fixed_embeddings(run: Run) -> tuple[Run, Tensor]:
-    """Return the run with every sentence's embedding computed once and frozen.
-
-    Its sentences are numbered again; the second result holds the old index of each.
-    """
+    """Return the run with frozen embeddings, sentences renumbered, and the old index of each."""
     if isinstance(run.source, FrozenSource):
         return run, torch.arange(len(run.source.base), device=run.candidates.device)
     every = torch.cat([run.train.index, run.validation.index])

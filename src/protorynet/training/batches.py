@@ -10,8 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Batch", "Corpus", "consecutive"]
-
 _SHUFFLED_TOGETHER = 32  # batches whose documents are sorted by length together
 
 

@@ -48,17 +48,6 @@ from protorynet.training.sources import (
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
 
-__all__ = [
-    "Fitted",
-    "Labelled",
-    "Prepared",
-    "centre_vectors",
-    "evenly_chosen",
-    "fit_model",
-    "prepare",
-    "validation_documents",
-]
-
 _RECORDED_PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
 _FEWEST_DOCUMENTS = 4
 # Of the sentences of held-out documents, and what leaves room for the rounding of vectors.
@@ -98,9 +87,7 @@ class Prepared:
 
 
 def fit_model(
-    sentences: Sentences,
-    embeddings: Embeddings,
-    targets: NDArray[np.float32],
+    documents: Labelled,
     labels: LabelCode,
     *,
     settings: Settings,
@@ -114,26 +101,14 @@ def fit_model(
     resume: bool = False,
     progress: bool = False,
 ) -> Fitted:
-    """Train a model by Algorithm 1 and record how it came to be.
+    """Train a model on documents, none of them empty, and record how it came to be.
 
-    Parameters
-    ----------
-    sentences, embeddings, targets, labels
-        The training documents; none of them empty.
-    settings, encoder, splitter, seed
-        What the model is to be made with.
-    unit_length
-        Bring embeddings to length one, as befits text; not for vectors given by the user.
-    tunable
-        The encoder to fine-tune, for ``encoder_training="full"``. It is changed in place.
-    device, checkpoint, resume, progress
-        Where to train, the folder for the state after each epoch, whether to resume from it, and
-        whether to show progress bars.
+    Embeddings are brought to length one, unless they are vectors given by the user. The `tunable`
+    encoder, for ``encoder_training="full"``, is changed in place. The folder `checkpoint` keeps the
+    state after each epoch, from which training may resume.
     """
     prepared = prepare(
-        sentences,
-        embeddings,
-        targets,
+        documents,
         labels,
         settings=settings,
         seed=seed,
@@ -141,8 +116,7 @@ def fit_model(
         tunable=tunable,
         device=device,
     )
-    texts, source = prepared.texts, prepared.source
-    documents = Labelled(sentences, embeddings, targets)
+    texts = prepared.texts
     data = digest_data(documents, with_vectors=not unit_length)
     versions = {name: importlib.metadata.version(name) for name in _RECORDED_PACKAGES}
     facts = [settings.to_dict(), encoder.fingerprint, data, seed, versions]
@@ -155,7 +129,7 @@ def fit_model(
         train=prepared.train,
         validation=prepared.validation,
         candidates=index[torch.from_numpy(allowed).to(index.device)],
-        source=source,
+        source=prepared.source,
         settings=settings,
         labels=labels,
         seed=seed,
@@ -171,14 +145,9 @@ def fit_model(
             f"{getattr(settings, batch)}), or train elsewhere with device='cpu'."
         ) from None
     trained = _in_typical_order(trained, texts, run.train)
-    adapter: Adapter | Evidence | None = None
-    if isinstance(trained.source, AdaptedSource):
-        adapter = trained.source.adapter
-    elif isinstance(trained.source, EvidenceSource):
-        adapter = trained.source.evidence.eval().requires_grad_(False)
     model = Model(
         centring=prepared.centring,
-        adapter=adapter,
+        adapter=_find_adapter(trained.source),
         network=trained.network.eval().requires_grad_(False),
         prototypes=_describe_prototypes(trained, texts, documents, run.train, labels),
         labels=labels,
@@ -187,12 +156,12 @@ def fit_model(
         settings=settings,
         training=TrainingRecord(
             seed=seed,
-            n_documents=len(targets),
-            n_sentences=len(sentences),
+            n_documents=len(documents.targets),
+            n_sentences=len(documents.sentences),
             data_sha256=data,
             validation_accuracy=trained.validation.accuracy,
             curve=trained.curve,
-            class_frequencies=tuple(float(share) for share in targets.mean(axis=0)),
+            class_frequencies=tuple(map(float, documents.targets.mean(axis=0))),
             seconds=trained.seconds,
             versions=versions,
             free_accuracy=trained.free.accuracy,
@@ -200,8 +169,15 @@ def fit_model(
         familiar=trained.familiar,
     )
     if model.familiar:
-        model = replace(model, reach=_find_reach(model, prepared, embeddings, tunable))
+        model = replace(model, reach=_find_reach(model, prepared, documents.embeddings, tunable))
     return read_back(model, trained.source, run.train, run.validation)
+
+
+def _find_adapter(source: SentenceSource) -> Adapter | Evidence | None:
+    """Return what bends embeddings in the space that sentences are matched in."""
+    if isinstance(source, EvidenceSource):
+        return source.evidence.eval().requires_grad_(False)
+    return source.adapter if isinstance(source, AdaptedSource) else None
 
 
 def _find_reach(
@@ -221,9 +197,7 @@ def _find_reach(
 
 
 def prepare(
-    sentences: Sentences,
-    embeddings: Embeddings,
-    targets: NDArray[np.float32],
+    documents: Labelled,
     labels: LabelCode,
     *,
     settings: Settings,
@@ -232,10 +206,8 @@ def prepare(
     tunable: TransformerEncoder | None = None,
     device: str = "cpu",
 ) -> Prepared:
-    """Centre the embeddings, build their source and hold out validation documents.
-
-    Parameters are those of `fit_model`.
-    """
+    """Centre embeddings, build their source, hold out documents; parameters as in `fit_model`."""
+    targets, embeddings = documents.targets, documents.embeddings
     if len(targets) < _FEWEST_DOCUMENTS:
         raise InputError(
             f"{len(targets)} documents are too few to train on; give at least {_FEWEST_DOCUMENTS}."
@@ -243,7 +215,7 @@ def prepare(
     if labels.task == "multiclass" and np.count_nonzero(targets.any(axis=0)) < 2:
         raise InputError("the documents that hold a sentence are all of one class.")
     texts = [""] * len(embeddings.vectors)
-    for number, text in zip(embeddings.index.tolist(), sentences.texts, strict=True):
+    for number, text in zip(embeddings.index.tolist(), documents.sentences.texts, strict=True):
         texts[number] = text
     centring = _find_centring(embeddings.vectors, unit_length=unit_length).to(device)
     base = centre_vectors(embeddings.vectors, centring, device)
@@ -259,7 +231,6 @@ def prepare(
             adapter = Adapter(width, size, unit_length=centring.unit_length)
         source = AdaptedSource(base, adapter)
     source.to(device)
-    documents = Labelled(sentences, embeddings, targets)
     return Prepared(texts, centring, source, *hold_out(documents, labels, settings, seed, device))
 
 
@@ -304,10 +275,7 @@ def validation_documents(
 
 
 def read_back(model: Model, source: SentenceSource, train: Corpus, held_out: Corpus) -> Fitted:
-    """Let a model that was just trained match the sentences of its own documents.
-
-    Where they are many, some of them are read. The training of the source is over.
-    """
+    """Let a model just trained match its own documents, or some of many; its training is over."""
     parts = []
     for corpus in (train, held_out):
         chosen = evenly_chosen(corpus.lengths.cpu().numpy())

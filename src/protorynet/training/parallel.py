@@ -5,8 +5,6 @@ is trained, each takes a share of the documents of every batch, and the gradient
 Decisions that rounding could turn differently on two machines are those of the first process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -17,16 +15,6 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from protorynet.training.batches import Batch
-
-__all__ = [
-    "agree",
-    "agree_on_all",
-    "average_gradients",
-    "gather_vectors",
-    "n_processes",
-    "own_share",
-    "rank",
-]
 
 
 def n_processes() -> int:

@@ -4,8 +4,6 @@ The encoder, the adapter and the edited prototypes stay as they are, so every se
 once and the reader learns in seconds.
 """
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -30,8 +28,6 @@ from protorynet.training.epochs import Run, Stage
 from protorynet.training.families import fit_reader
 from protorynet.training.fitting import Fitted, Labelled, digest_data, hold_out, read_back
 from protorynet.training.sources import FrozenSource
-
-__all__ = ["EditableMixin", "edit_model", "retrain_reader"]
 
 _FEWEST_DOCUMENTS = 4
 
@@ -161,17 +157,11 @@ def _read_sentence(text: str, number: int, splitter: Splitter, encoder: Encoder 
 def retrain_reader(
     before: Model, edited: Model, documents: Labelled, *, progress: bool = False
 ) -> Fitted:
-    """Train the reader from its present weights until the held-out documents stop improving.
+    """Train the reader from its present weights; the log records it with its last edit.
 
-    Usage, class rates and scores are measured again, and the last entry of the log records it.
-
-    Parameters
-    ----------
-    before, edited
-        The model before and after the edit that is last in the log of the latter.
-    documents
-        Documents of every class. Those held out to stop and to measure are chosen by the seed
-        that the model was trained with: from its training data, the same as then.
+    Usage, class rates and scores are measured again. The documents, of every class, that are held
+    out to stop and to measure are chosen by the seed that the model was trained with: from its
+    training data, the same as then.
     """
     _check(documents, edited)
     begin = time.perf_counter()
@@ -239,7 +229,8 @@ def _train_copy(
 
     The documents that a model learned from are matched better than others will be, and their
     labels would teach the reader to trust every match. So it learns from them what the reader
-    before said; from documents that are new it learns their labels.
+    before said; from documents that are new it learns their labels. Where the
+    documents held out are read better by the reader as it was, it stays.
     """
     trained = copy.deepcopy(network)
     trained.reader.requires_grad_(True)
@@ -252,7 +243,9 @@ def _train_copy(
                 targets = torch.from_numpy(said.probabilities).to(targets)
             learned = (matches, targets, run.labels.task)
             fit_reader(trained.reader, *learned, seed=run.seed, progress=run.progress)
-            score = validate(trained, run)
+            score, former = validate(trained, run), validate(network, run)
+            if former.loss < score.loss:
+                trained, score = copy.deepcopy(network), former
         else:
             stage = Stage("retrain reader", run.settings.retrain_epochs, run.settings.patience)
             score = train_reader(trained, run, stage)
@@ -278,7 +271,7 @@ def _measure(
     words = [item.words for item in prototypes]
     if max(network.sizes) > 1:
         words = marking_words(_texts_of(run.train, given), matches.prototypes, len(words))
-    measures = score_prototypes(network, matches.prototypes, run)
+    measures = score_prototypes(network, matches, run)
     items = tuple(
         replace(
             item,

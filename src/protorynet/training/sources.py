@@ -20,16 +20,6 @@ from protorynet.training.parallel import gather_vectors, n_processes, rank
 if TYPE_CHECKING:
     from protorynet.encoders import Encoder, SentenceNetwork, TransformerEncoder
 
-__all__ = [
-    "AdaptedSource",
-    "EvidenceSource",
-    "FineTunedSource",
-    "FixedSource",
-    "FrozenSource",
-    "SentenceSource",
-    "tunable_encoder",
-]
-
 _SENTENCES_PER_BLOCK = 65_536
 # Most tokens that the encoder reads at once in one process: memory on a GPU, cache on a CPU.
 _GPU_TOKENS, _CPU_TOKENS = 131_072, 8_192
@@ -49,10 +39,7 @@ def tunable_encoder(encoder: Encoder | None) -> TransformerEncoder:
 
 
 class SentenceSource(nn.Module, ABC):
-    """Gives the embeddings of distinct sentences by their index.
-
-    `base` holds the pre-trained, centred embeddings of all of them, (m, d).
-    """
+    """Gives the embeddings of distinct sentences by index; `base`, (m, d), is pre-trained."""
 
     def __init__(self, base: Tensor) -> None:
         super().__init__()
@@ -141,10 +128,7 @@ class EvidenceSource(SentenceSource):
 
 
 class FineTunedSource(SentenceSource):
-    """Embeddings computed at every step by an encoder that is being fine-tuned.
-
-    On a GPU the encoder computes in bfloat16 until `settle` is called.
-    """
+    """Embeddings by an encoder that is being fine-tuned, on a GPU in bfloat16 until `settle`."""
 
     def __init__(
         self, base: Tensor, encoder: TransformerEncoder, centring: Centring, texts: Sequence[str]

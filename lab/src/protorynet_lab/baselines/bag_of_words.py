@@ -1,7 +1,5 @@
 """The floor: weighted words, or words and pairs of words, and a logistic regression."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

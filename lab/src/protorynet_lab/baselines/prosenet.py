@@ -1,7 +1,5 @@
 """ProSeNet: classification by similarity to whole training documents (Ming et al., 2019)."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """ProtoAttend: every prediction is a mixture of a few training documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple

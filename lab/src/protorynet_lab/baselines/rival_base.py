@@ -1,7 +1,5 @@
 """What rivals have in common: scikit-learn's contract, an explanation, a training loop."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -1,7 +1,5 @@
 """Rivals that read sentence embeddings, and the ceiling among them: no prototypes in between."""
 
-from __future__ import annotations
-
 import copy
 import time
 from abc import abstractmethod
@@ -25,6 +23,7 @@ from protorynet.settings import Settings, load_settings
 from protorynet.training import (
     AdaptedSource,
     Batch,
+    Labelled,
     Prepared,
     Run,
     Score,
@@ -78,9 +77,7 @@ class SentenceRival(Rival):
             raise InputError("there are no documents with a sentence to train on.")
         self._frequencies = targets[filled].mean(axis=0).astype(np.float32)
         prepared = prepare(
-            sentences.without_empty(),
-            embeddings,
-            targets[filled],
+            Labelled(sentences.without_empty(), embeddings, targets[filled]),
             self._code(),
             settings=settings,
             seed=int(self.random_state),

@@ -1,7 +1,5 @@
 """Rivals that read documents word by word, and the paper's Vanilla LSTM among them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

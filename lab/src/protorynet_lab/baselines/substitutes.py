@@ -5,8 +5,6 @@ threshold; a logistic regression and a decision tree see the scores of the first
 Each says exactly what it adds up, sentence by sentence or rule by rule.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -25,13 +23,7 @@ from protorynet.labels import check_labels, learn_labels
 from protorynet.model import Model
 from protorynet.reading import Reading
 from protorynet.training import consecutive, validation_documents
-from protorynet_lab.baselines.rival_base import (
-    Evidence,
-    Reasons,
-    Rival,
-    class_margin,
-    list_texts,
-)
+from protorynet_lab.baselines.rival_base import Evidence, Reasons, Rival, class_margin, list_texts
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

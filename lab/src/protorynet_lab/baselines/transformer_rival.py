@@ -1,7 +1,5 @@
 """Any transformer fine-tuned on whole documents: the strongest rival, and a black box."""
 
-from __future__ import annotations
-
 import copy
 import sys
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Documents as words: a simple tokeniser, a vocabulary of bounded size, pre-trained vectors."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Tables 1, 2 and 4 of the paper, and all models on a table of the user's own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,12 +9,7 @@ import numpy as np
 from protorynet.errors import InputError
 from protorynet_lab.bench.bench_blocks import Block, Cell, Grid, Heading, Prose, make_grid
 from protorynet_lab.bench.bench_experiment import Experiment
-from protorynet_lab.bench.bench_jobs import (
-    ModelKind,
-    find_data_set,
-    find_model,
-    paper_figure,
-)
+from protorynet_lab.bench.bench_jobs import ModelKind, find_data_set, find_model, paper_figure
 from protorynet_lab.bench.bench_records import Record
 from protorynet_lab.bench.bench_results import MISSING, Group, Results, format_figure
 from protorynet_lab.bench.bench_significance import (

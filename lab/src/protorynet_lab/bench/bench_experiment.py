@@ -68,8 +68,7 @@ class Experiment:
         measured = [*results.sets, *(record.set for record in results.failures)]
         suitable = [name for name in measured if name in sets or self.suits(name)]
         return results.only(
-            sets=self.sets if self.table else suitable,
-            models=(*self.rows, *models),
+            sets=self.sets if self.table else suitable, models=(*self.rows, *models)
         )
 
     def page(

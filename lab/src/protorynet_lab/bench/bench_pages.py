@@ -1,7 +1,5 @@
 """Writing what was measured: Markdown, HTML, JSON and pictures, always from the records alone."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -22,12 +20,7 @@ from protorynet_lab.bench.bench_blocks import (
 )
 from protorynet_lab.bench.bench_experiment import Experiment
 from protorynet_lab.bench.bench_jobs import TEMPLATES
-from protorynet_lab.bench.bench_planning import (
-    EVERYTHING,
-    EXPERIMENTS,
-    Request,
-    select_experiments,
-)
+from protorynet_lab.bench.bench_planning import EVERYTHING, EXPERIMENTS, Request, select_experiments
 from protorynet_lab.bench.bench_recipe import RECIPE
 from protorynet_lab.bench.bench_results import Group, Results, read_results
 

@@ -1,7 +1,5 @@
 """From what a person asks for to the jobs that answer it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The page of the recipe: ours against the paper's procedure, ceilings and floor, by encoder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 

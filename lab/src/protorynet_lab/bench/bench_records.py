@@ -1,7 +1,5 @@
 """The records of a benchmark: JSON lines that neither a kill nor another run can spoil."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -187,7 +185,7 @@ def _make_record(name: str, encoder: str, model: str, values: dict[str, Any]) ->
     measures = read_numbers(values.get("faithfulness"))
     error = values.get("error")
     others: dict[str, Any] = {
-        field.name: _CONVERTERS[str(field.type)](values.get(field.name))
+        field.name: _CONVERTERS[field.type](values.get(field.name))
         for field in fields(Record)[4:]
         if field.type in _CONVERTERS
     }
@@ -221,11 +219,11 @@ def read_numbers(values: Any) -> dict[str, float]:
 
 
 # By the type of a field; a value of any other type is as good as none.
-_CONVERTERS: dict[str, Callable[[Any], Any]] = {
-    "str": _text,
-    "dict[str, Any]": _mapping,
-    "dict[str, float]": read_numbers,
-    "dict[str, str]": lambda values: {name: str(v) for name, v in _mapping(values).items()},
-    "tuple[dict[str, Any], ...]": _mappings,
-    "tuple[dict[str, float], ...]": lambda values: tuple(map(read_numbers, _mappings(values))),
+_CONVERTERS: dict[Any, Callable[[Any], Any]] = {
+    str: _text,
+    dict[str, Any]: _mapping,
+    dict[str, float]: read_numbers,
+    dict[str, str]: lambda values: {name: str(v) for name, v in _mapping(values).items()},
+    tuple[dict[str, Any], ...]: _mappings,
+    tuple[dict[str, float], ...]: lambda values: tuple(map(read_numbers, _mappings(values))),
 }

@@ -10,13 +10,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from protorynet.errors import InputError
-from protorynet_lab.bench.bench_jobs import (
-    DATA_SETS,
-    MODELS,
-    ModelKind,
-    find_data_set,
-    find_model,
-)
+from protorynet_lab.bench.bench_jobs import DATA_SETS, MODELS, ModelKind, find_data_set, find_model
 from protorynet_lab.bench.bench_records import DOCUMENTS, Record, read_records
 from protorynet_lab.bench.bench_significance import compare_assignments
 

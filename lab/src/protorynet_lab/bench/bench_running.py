@@ -1,7 +1,5 @@
 """All jobs of a plan, one after the other; what is measured already is not measured again."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

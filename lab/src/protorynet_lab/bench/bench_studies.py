@@ -1,7 +1,5 @@
 """Sections 5.2 to 5.5 of the paper: pruning, simpler readers, automata, sizes, losses, sparsity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from protorynet_lab.bench.accuracy_tables import compare_groups, format_paper

@@ -1,7 +1,5 @@
 """The laboratory's commands, which appear under ``protorynet``."""
 
-from __future__ import annotations
-
 import typer
 
 from protorynet_lab.cli.bench_command import bench

@@ -98,15 +98,13 @@ def bench(
     ] = "split",
     device: Annotated[str, _option(_RUN, "DEVICE", "'auto', 'cpu' or 'cuda'.")] = "auto",
     quick: Annotated[
-        bool,
-        _flag("--quick", "Hardly train, on a few documents, to see that everything works."),
+        bool, _flag("--quick", "Hardly train, on a few documents, to see that everything works.")
     ] = False,
     out: Annotated[Path, _option(_RUN, "DIR", "Folder to write to.", "-o", "--out")] = Path(
         "bench/results"
     ),
     from_records: Annotated[
-        bool,
-        _flag("--from-records", "Measure nothing; write the pages from the records in OUT."),
+        bool, _flag("--from-records", "Measure nothing; write the pages from the records in OUT.")
     ] = False,
 ) -> None:
     """Measure the tables and figures of the paper, or compare models on a table of your own.

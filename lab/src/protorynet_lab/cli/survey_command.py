@@ -1,7 +1,5 @@
 """`protorynet survey`: ask people whether a model's prototypes make sense to them."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated

@@ -4,8 +4,6 @@ What archives hold is not trusted: links and devices are passed over, names are 
 no more is read than any of the published archives holds.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile

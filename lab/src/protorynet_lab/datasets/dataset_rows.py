@@ -1,7 +1,5 @@
 """Texts and labels out of every kind of file in which the data sets are published."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """The eight data sets of the paper: what is known of them, fetched, and made into one table."""
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import heapq

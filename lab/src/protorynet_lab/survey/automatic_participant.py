@@ -1,7 +1,5 @@
 """The automatic participant: an independent encoder answers, for a dry run."""
 
-from __future__ import annotations
-
 from itertools import product
 from statistics import fmean
 

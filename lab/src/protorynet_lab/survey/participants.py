@@ -1,7 +1,5 @@
 """Who takes a survey, what they are asked in which order, and what they answered."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re

@@ -1,7 +1,5 @@
 """What the answers say: means by group and model, tests between them, agreement among people."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence

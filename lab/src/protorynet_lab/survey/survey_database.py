@@ -1,23 +1,11 @@
 """The survey's database by URL: SQLite by default, PostgreSQL for many participants."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    column,
-    create_engine,
-    event,
-    make_url,
-    table,
-    text,
-)
+from sqlalchemy import URL, Connection, Engine, column, create_engine, event, make_url, table, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from protorynet.errors import InputError
@@ -34,8 +22,7 @@ participants = table(
 )
 views = table("views", *map(column, ("participant_id", "step", "shown_at", "showings")))
 answers = table(
-    "answers",
-    *map(column, ("participant_id", "step", "choice", "ease", "seconds", "answered_at")),
+    "answers", *map(column, ("participant_id", "step", "choice", "ease", "seconds", "answered_at"))
 )
 
 _FILE_SUFFIXES = (".sqlite", ".sqlite3", ".db")

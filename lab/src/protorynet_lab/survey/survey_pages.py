@@ -3,8 +3,6 @@
 They are drawn from templates in which every text is escaped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import re

@@ -148,10 +148,7 @@ def _group_by_question(analysis: Analysis) -> Iterator[_BarGroup]:
 
 
 def _draw_bars(
-    title: str,
-    models: Sequence[str],
-    groups: Sequence[_BarGroup],
-    chance: float | None,
+    title: str, models: Sequence[str], groups: Sequence[_BarGroup], chance: float | None
 ) -> str:
     """Return groups of bars with standard errors as SVG, dark on white; chance is a broken line."""
     from matplotlib.figure import Figure

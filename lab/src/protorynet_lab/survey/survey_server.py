@@ -1,7 +1,5 @@
 """Surveys as a part of the server, or as a small server of their own."""
 
-from __future__ import annotations
-
 import logging
 import socket
 from collections.abc import Iterator
@@ -89,9 +87,7 @@ def export(request: Request, survey: SurveyId) -> Response:
 
 @_admin_router.get("/{survey}/analysis")
 def analysis(
-    request: Request,
-    survey: SurveyId,
-    least_seconds: Annotated[float, Query(ge=0, le=3600)] = 0.0,
+    request: Request, survey: SurveyId, least_seconds: Annotated[float, Query(ge=0, le=3600)] = 0.0
 ) -> dict[str, Any]:
     """Return what `protorynet survey analyse --json` prints."""
     storage = _storage_of(request, survey)

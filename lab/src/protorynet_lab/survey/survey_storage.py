@@ -1,7 +1,5 @@
 """Surveys, participants and their answers, kept in a database the moment they are given."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The workbench's REST API: reading, editing and publishing models, mistakes, batches and trust."""
 
-from __future__ import annotations
-
 import logging
 
 from fastapi import APIRouter, FastAPI

@@ -393,11 +393,7 @@ class Tally:
     def _view_prototype(self, position: int, counts: NDArray[np.int64]) -> dict[str, Any]:
         item = self._model.prototypes[position]
         return {
-            "id": item.id,
-            "sentence": item.sentence,
-            "name": item.name,
-            "words": list(item.words),
-            "scores": dict(item.scores),
+            **{name: getattr(item, name) for name in ("id", "sentence", "name", "words", "scores")},
             "n_documents": int(counts.sum()),
             "counts": counts.tolist(),
             "top": [self._view_sentence(near) for near in self._top[position]],

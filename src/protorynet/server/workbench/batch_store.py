@@ -1,7 +1,5 @@
 """Tables sent for prediction: read within bounds, described, and kept with their results."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,9 +1,8 @@
 """The draft: edited, undone, trained, compared with what is served, and published as a version."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
@@ -40,14 +39,9 @@ from protorynet.training import Labelled, edit_model, retrain_reader
 
 _MOST_EDITS = 1_000
 _MOST_CHANGED_SHOWN = 50
-_RETRAINING = (
-    "accuracy_before",
-    "accuracy_edited",
-    "accuracy_after",
-    "n_documents",
-    "n_held_out",
-    "seconds",
-)
+_NOT_SHOWN = ("data_sha256", "seed", "moved")  # of how the reader was trained again
+_CLASS_FIGURES = ("name", "n_true", "n_predicted", "precision", "recall")
+_many = partial(Field, max_length=_MOST_EDITS)
 _Id = Annotated[int, Field(ge=0, le=2**53)]
 _Key = Annotated[int, Field(ge=0, le=2**53, strict=False)]  # keys of JSON objects are texts
 _Sentence = Annotated[Text, Field(max_length=10_000)]
@@ -65,38 +59,30 @@ class AddedSentence(Body):
 class EditsBody(Body):
     """Edits to be made together."""
 
-    drop: list[_Id] = Field(default=[], max_length=_MOST_EDITS, examples=[[7]])
-    merge: list[Annotated[list[_Id], Field(min_length=2, max_length=2)]] = Field(
+    drop: list[_Id] = _many(default=[], examples=[[7]])
+    merge: list[Annotated[list[_Id], Field(min_length=2, max_length=2)]] = _many(
         default=[],
-        max_length=_MOST_EDITS,
         description="Pairs of ids: the first stays and takes the second's members.",
         examples=[[[3, 5]]],
     )
-    replace: dict[_Key, _Sentence] = Field(
+    replace: dict[_Key, _Sentence] = _many(
         default={},
-        max_length=_MOST_EDITS,
         description="New sentences for prototypes of one member.",
         examples=[{"4": "The room was cold."}],
     )
-    rename: dict[_Key, _Sentence] = Field(
-        default={}, max_length=_MOST_EDITS, examples=[{"3": "slow service"}]
-    )
-    move: dict[_Key, _Id] = Field(
+    rename: dict[_Key, _Sentence] = _many(default={}, examples=[{"3": "slow service"}])
+    move: dict[_Key, _Id] = _many(
         default={},
-        max_length=_MOST_EDITS,
         description="Ids of members, each with the prototype that it shall belong to.",
         examples=[{"471": 12}],
     )
-    split: list[Annotated[list[_Id], Field(min_length=1, max_length=_MOST_EDITS)]] = Field(
+    split: list[Annotated[list[_Id], _many(min_length=1)]] = _many(
         default=[],
-        max_length=_MOST_EDITS,
         description="Lists of members of one prototype, each to become a new prototype.",
         examples=[[[471, 480]]],
     )
-    drop_members: list[_Id] = Field(default=[], max_length=_MOST_EDITS, examples=[[466]])
-    add: list[AddedSentence] = Field(
-        default=[], max_length=_MOST_EDITS, description="New members, typed by hand."
-    )
+    drop_members: list[_Id] = _many(default=[], examples=[[466]])
+    add: list[AddedSentence] = _many(default=[], description="New members, typed by hand.")
     revision: int | None = Field(
         default=None,
         ge=0,
@@ -400,11 +386,7 @@ def _measure(model: Model, documents: LabelledDocuments, reading: Reading) -> di
         "n_members": len(model.prototypes.members),
         "classes": [
             {
-                "name": each.name,
-                "n_true": each.n_true,
-                "n_predicted": each.n_predicted,
-                "precision": each.precision,
-                "recall": each.recall,
+                **{name: getattr(each, name) for name in _CLASS_FIGURES},
                 "f1": 2 * each.n_both / total
                 if (total := each.n_true + each.n_predicted)
                 else None,
@@ -416,31 +398,29 @@ def _measure(model: Model, documents: LabelledDocuments, reading: Reading) -> di
 
 def _view_draft(desk: Desk) -> dict[str, Any]:
     found, served = present_draft(desk), desk.served
-    model = served.classifier.model_ if found is None else found.model
+    shown = found or Draft.begin(served.version, served.classifier.model_)
+    model = shown.model
     job = desk.retraining if desk.retraining and not desk.retraining.ended else None
     return {
         "exists": found is not None,
-        "revision": found.revision if found else 0,
-        "base_version": found.base_version if found else served.version,
-        "stale": found is not None and found.base_version != served.version,
-        "can_undo": found is not None and found.can_undo,
+        "revision": shown.revision,
+        "base_version": shown.base_version,
+        "stale": shown.base_version != served.version,
+        "can_undo": shown.can_undo,
         "reader_is_behind": model.edits.reader_is_behind,
         "n_prototypes": len(model.prototypes),
         "n_members": len(model.prototypes.members),
-        "edits": [_view_entry(entry) for entry in found.entries] if found else [],
+        "edits": [_view_entry(entry) for entry in shown.entries],
         "job": job.model_dump() if job else None,
     }
 
 
 def _view_entry(entry: EditEntry) -> dict[str, Any]:
-    retraining = None
-    if entry.retraining is not None:
-        retraining = {name: getattr(entry.retraining, name) for name in _RETRAINING}
+    record = entry.retraining and vars(entry.retraining).items()
     return {
-        "number": entry.number,
-        "when": entry.when,
+        **vars(entry),
         "changes": [{**vars(change), "text": str(change)} for change in entry.changes],
-        "retraining": retraining,
+        "retraining": record and {name: value for name, value in record if name not in _NOT_SHOWN},
         "undone": entry.undone is not None,
     }
 

@@ -1,10 +1,9 @@
 """Wrong predictions on documents held out, each with the sentence to blame, and marks on them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -35,6 +34,7 @@ from protorynet.server.workbench.labelled_table import Prepared
 
 _EXPLAINED_AT_ONCE = 32
 _MOST_CHOICES = 200  # patterns and prototypes to filter by
+_OF_THE_BLAMED = "text start end prototype prototype_sentence member headline unfamiliar similarity"
 
 _Row = Annotated[int, Path(ge=0, le=2**53, description="Row of the table, counted from 0.")]
 _Sort = Literal["confidence", "-confidence", "row", "-row", "sentences", "-sentences"]
@@ -215,15 +215,7 @@ def _view_mistake(mistake: Mistake, split: str) -> dict[str, Any]:
         "pattern": pattern,
         "blamed": {
             "position": mistake.blamed,
-            "text": sentence.text,
-            "start": sentence.start,
-            "end": sentence.end,
-            "prototype": sentence.prototype,
-            "prototype_sentence": sentence.prototype_sentence,
-            "member": sentence.member,
-            "headline": sentence.headline,
-            "unfamiliar": sentence.unfamiliar,
-            "similarity": sentence.similarity,
+            **{name: getattr(sentence, name) for name in _OF_THE_BLAMED.split()},
             "effect": mistake.blamed_effect,
         },
     }
@@ -237,12 +229,7 @@ def _list_choices(items: Sequence[dict[str, Any]], prototypes: Prototypes) -> di
     known = {item.id: item for item in prototypes}
     return {
         "patterns": [
-            {
-                "key": key,
-                "label": patterns[key]["label"],
-                "prototypes": patterns[key]["prototypes"],
-                "n": n,
-            }
+            {name: patterns[key][name] for name in ("key", "label", "prototypes")} | {"n": n}
             for key, n in per_pattern.most_common(_MOST_CHOICES)
         ],
         "prototypes": [
@@ -257,11 +244,7 @@ def _list_choices(items: Sequence[dict[str, Any]], prototypes: Prototypes) -> di
 
 
 _CSV_CELLS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "row": lambda item: item["row"],
-    "split": lambda item: item["split"],
-    "text": lambda item: item["text"],
-    "truth": lambda item: item["truth"],
-    "predicted": lambda item: item["predicted"],
+    **{name: itemgetter(name) for name in ("row", "split", "text", "truth", "predicted")},
     "confidence": lambda item: round(item["confidence"], 6),
     "n_sentences": lambda item: item["n_sentences"],
     "blamed_sentence": lambda item: item["blamed"]["text"],

@@ -1,7 +1,5 @@
 """Routes that only look: documents, prototypes with the sentences around each, and trust."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterable, Sequence
@@ -93,9 +91,7 @@ def prototypes_page(
 
     Of each a few members are given: the most typical, or the first that hold the words searched.
     """
-    edited = present_draft(desk) if draft else None
-    base = desk.served.classifier.model_
-    model = base if edited is None else edited.model
+    edited, model = _look_at(desk, draft)
     classes = model.labels.names
     found = []
     for item in model.prototypes:
@@ -103,7 +99,7 @@ def prototypes_page(
         told = f"{item.id} {item.caption} {' '.join(item.words)}"
         if holding or holds_words(told, search):
             found.append((item, holding))
-    changes = {} if edited is None else _list_changes(base, edited)
+    changes = _list_changes(desk.served.classifier.model_, edited) if edited else {}
     shown = {item.id: (holding or list(item.members))[:MEMBERS_SHOWN] for item, holding in found}
     page = paged.of(_sort_prototypes([item for item, _ in found], sort, classes))
     page["items"] = [
@@ -128,8 +124,7 @@ def members(
     desk: AtDesk, paged: Paged, prototype: _Id, search: _Words = "", draft: bool = False
 ) -> dict[str, Any]:
     """List the sentences that a prototype is made of, the most typical first."""
-    edited = present_draft(desk) if draft else None
-    model = desk.served.classifier.model_ if edited is None else edited.model
+    _, model = _look_at(desk, draft)
     found = model.prototypes[_find(model.prototypes, prototype)]
     chosen = [each for each in found.members if holds_words(f"{each.id} {each.sentence}", search)]
     page = paged.of(chosen)
@@ -148,9 +143,8 @@ def nearest(
     draft: bool = False,
 ) -> JSONResponse:
     """Show the training sentences most like a prototype, or a member, and where they stand."""
-    table = desk.table()
-    served, edited = desk.served, present_draft(desk) if draft else None
-    model = served.classifier.model_ if edited is None else edited.model
+    table, served = desk.table(), desk.served
+    edited, model = _look_at(desk, draft)
     state = served.version if edited is None else (edited.id, edited.revision)
     position = _find(model.prototypes, prototype)
     shown: Prototype | Member = model.prototypes[position]
@@ -204,6 +198,12 @@ def trust(desk: AtDesk) -> JSONResponse:
         return view
 
     return JSONResponse(desk.ask("trust", (served.version, table.digest), work))
+
+
+def _look_at(desk: Desk, draft: bool) -> tuple[Draft | None, Model]:
+    """Return the draft, if it is asked for and there is one, and the model to look at."""
+    edited = present_draft(desk) if draft else None
+    return edited, desk.served.classifier.model_ if edited is None else edited.model
 
 
 def _measure_trust(desk: Desk, served: ServedModel, progress: Progress) -> dict[str, Any]:

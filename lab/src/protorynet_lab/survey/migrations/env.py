@@ -1,7 +1,5 @@
 """What Alembic runs: the revisions, on the connection that `open_engine` holds."""
 
-from __future__ import annotations
-
 from alembic import context
 
 # Alembic loads this file under that name; whoever else imports it has no connection to offer.

@@ -3,8 +3,6 @@
 Times are seconds since 1970, UTC.
 """
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

@@ -1,7 +1,5 @@
 """How often a question was shown, so that a time that holds a pause can be recognised."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 
