@@ -65,6 +65,7 @@ _SENTENCES_PER_BLOCK = 65_536
 _GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 8
 # Weights of what a sentence tells of the label beside what it says: the least that is enough.
 _WEIGHTS = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
+_FAMILY_WEIGHTS = _WEIGHTS
 _TONE_IN_FAMILY, _TONE_OF_MATCH = 0.08, 0.065  # most deviation of the probabilities
 _READER_EPOCHS, _READER_STEPS, _READER_RATE = 8, 100, 3e-3
 _SENTENCES_LEFT_OUT = 0.5  # most of a document's, so that the reader does not count on any
@@ -383,7 +384,7 @@ def _find_middles(learned: Learned, run: Run, n_members: int) -> tuple[Tensor, T
     # Of few members each may be a family of its own, so that every class has some.
     few = max(n_members // 2, min(n_members, _FAMILIES_PER_CLASS * n_classes))
     count = min(count_families(run.settings.max_prototypes, n_classes), few)
-    for weight in _WEIGHTS:
+    for weight in _FAMILY_WEIGHTS:
         points = torch.cat([topics[sample], weight * tone[sample]], dim=1).cpu().numpy()
         clusters = _cluster(points, count, n_init=1, random_state=0)
         family = torch.from_numpy(clusters.labels_).long().to(base.device)

@@ -166,7 +166,8 @@ def retrain_reader(
     _check(documents, edited)
     begin = time.perf_counter()
     run = _make_run(edited, documents, progress)
-    network, accuracy_after = _train_copy(edited.network, run)
+    data = digest_data(documents, with_vectors=not edited.centring.unit_length)
+    network, accuracy_after = _train_copy(before, edited.network, run, data)
     matches = match_corpus(network, run.source, run.train)
     prototypes = _measure(edited.prototypes, network, matches, documents, run)
     former = match_corpus(before.network, run.source, run.train).prototypes
@@ -178,7 +179,7 @@ def retrain_reader(
         accuracy_after=accuracy_after,
         n_documents=len(run.train),
         n_held_out=len(run.validation),
-        data_sha256=digest_data(documents, with_vectors=not edited.centring.unit_length),
+        data_sha256=data,
         seed=run.seed,
         moved=_share_moved(before_ids, prototypes.ids[matches.prototypes], changed),
         seconds=round(time.perf_counter() - begin, 3),
@@ -221,17 +222,26 @@ def _make_run(model: Model, documents: Labelled, progress: bool) -> Run:
     )
 
 
-def _train_copy(network: ProtoryNetwork, run: Run) -> tuple[ProtoryNetwork, float]:
+def _train_copy(
+    before: Model, network: ProtoryNetwork, run: Run, data: str
+) -> tuple[ProtoryNetwork, float]:
     """Return a copy whose reader is trained, and its accuracy on the documents held out.
 
-    Where these are read better by the reader as it was, it stays.
+    The documents that a model learned from are matched better than others will be, and their
+    labels would teach the reader to trust every match. So it learns from them what the reader
+    before said; from documents that are new it learns their labels. Where the
+    documents held out are read better by the reader as it was, it stays.
     """
     trained = copy.deepcopy(network)
     trained.reader.requires_grad_(True)
     with torch.random.fork_rng():
         if max(network.sizes) > 1:
             matches = match_corpus(network, run.source, run.train)
-            learned = (matches, run.train.targets, run.labels.task)
+            targets = run.train.targets
+            if data == before.training.data_sha256:
+                said = before.read(match_corpus(before.network, run.source, run.train))
+                targets = torch.from_numpy(said.probabilities).to(targets)
+            learned = (matches, targets, run.labels.task)
             fit_reader(trained.reader, *learned, seed=run.seed, progress=run.progress)
             score, former = validate(trained, run), validate(network, run)
             if former.loss < score.loss:
