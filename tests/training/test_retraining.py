@@ -157,7 +157,8 @@ def test_only_the_reader_learns_again_by_the_models_own_seed(trained, reviews, i
         clf.model_.network.reader.head.weight.neg_()  # it has a lot to learn
         before = clf.model_
         torch.rand(3)  # whatever random numbers the caller draws
-        record = clf.edit(reviews.texts, reviews.labels, drop=ids[:1]).retraining
+        # Not all that it was trained on, of which its own reader tells the labels.
+        record = clf.edit(reviews.texts[:50], reviews.labels[:50], drop=ids[:1]).retraining
         assert record is not None
         assert record.accuracy_after > record.accuracy_before
         models.append(clf.model_)

@@ -72,8 +72,7 @@ class TableStream:
     Where a chunk ends depends on the rows alone, so reading on from the end of one gives the same
     chunks as reading from the beginning. Files are read through beforehand, so that what is wrong
     with them shows before any work is done, and `n_rows` and `n_documents` are known; they are
-    None for standard input. `notes` tells the user of guesses and of rows left out. The rest is
-    as for `read_table`.
+    None for standard input. `notes` tells of guesses and of rows left out.
     """
 
     def __init__(

@@ -272,7 +272,6 @@ class _ReaderGraph(nn.Module):
 
     Inputs: ``vectors`` (m, d), the encoder's vectors; ``rows`` (documents, longest), the index
     into `vectors` of each sentence, anything where a document has ended; ``lengths`` (documents,).
-
     Outputs: ``probabilities`` (documents, C), and for each sentence ``running`` (documents,
     longest, C), ``columns``, ``similarities``, ``runner_up`` and ``runner_up_similarities``
     (documents, longest): the nearest member, and that of another prototype; where a document has

@@ -89,9 +89,6 @@ class Predictor:
     >>> predictor = ProtoryNetClassifier().fit(texts, ["good", "bad"] * 10).predictor
     >>> predictor.predict(["What a film. Great!"]).tolist()
     ['good']
-    >>> batch = pa.record_batch({"stars": [5, 0], "review": ["A great film.", None]})
-    >>> predictor.score_batch(batch, text="review", skip_empty=True).column("stars").to_pylist()
-    [5]
     """
 
     def __init__(

@@ -63,8 +63,6 @@ def predict_with_ray(
 ) -> Written:
     """Score Parquet files with Ray; the rows and their order are those of one machine.
 
-    A run that was stopped resumes by the same rule as on one machine.
-
     - `model`, `encoder`: a model directory on this machine, whose files are sent to the others; and
       its encoder, where it lies elsewhere than in training, on every machine.
     - `inputs`, `text`, `skip_empty`: Parquet files, folders of them and patterns, as paths that all

@@ -229,8 +229,8 @@ def _train_copy(
 
     The documents that a model learned from are matched better than others will be, and their
     labels would teach the reader to trust every match. So it learns from them what the reader
-    before said; from documents that are new it learns their labels. Where the
-    documents held out are read better by the reader as it was, it stays.
+    before said; from documents that are new it learns their labels. The reader as it was stays
+    where it reads the documents held out better.
     """
     trained = copy.deepcopy(network)
     trained.reader.requires_grad_(True)
