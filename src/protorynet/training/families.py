@@ -55,7 +55,7 @@ _FAMILIES_PER_CLASS = 3
 _MOST_MEMBERS = 5_000
 _MEMBERS_PER_BLOCK = 2_048
 # Of the sentences that could be members, those are kept that lie deepest in their family.
-_SHARE_KEPT, _FEWEST_KEPT = 0.4, 4
+_SHARE_KEPT, _FEWEST_KEPT = 0.2, 4
 _TWIN_COSINE = 0.9  # of two members that say the same, one goes
 _LEARNED_BY_HEART = 0.15  # most that a member's evidence may differ from its fair one
 _FEWEST_MATCHES = 3  # training sentences of a member
@@ -65,8 +65,7 @@ _SENTENCES_PER_BLOCK = 65_536
 _GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 8
 # Weights of what a sentence tells of the label beside what it says: the least that is enough.
 _WEIGHTS = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
-_FAMILY_WEIGHTS = _WEIGHTS
-_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.08, 0.065  # most deviation of the probabilities
+_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.07, 0.065  # most deviation of the probabilities
 _READER_EPOCHS, _READER_STEPS, _READER_RATE = 8, 100, 3e-3
 _SENTENCES_LEFT_OUT = 0.5  # most of a document's, so that the reader does not count on any
 _AVERAGED_STEPS = 200
@@ -384,7 +383,7 @@ def _find_middles(learned: Learned, run: Run, n_members: int) -> tuple[Tensor, T
     # Of few members each may be a family of its own, so that every class has some.
     few = max(n_members // 2, min(n_members, _FAMILIES_PER_CLASS * n_classes))
     count = min(count_families(run.settings.max_prototypes, n_classes), few)
-    for weight in _FAMILY_WEIGHTS:
+    for weight in _WEIGHTS:
         points = torch.cat([topics[sample], weight * tone[sample]], dim=1).cpu().numpy()
         clusters = _cluster(points, count, n_init=1, random_state=0)
         family = torch.from_numpy(clusters.labels_).long().to(base.device)
@@ -410,18 +409,12 @@ def _spread(logits: Tensor, family: Tensor, count: int, task: Task) -> float:
     each = probabilities(logits, task)
     sums = each.new_zeros(count, each.shape[1]).index_add(0, family, each)
     mean = sums / torch.bincount(family, minlength=count).clamp_min(1)[:, None]
-    return _root_mean_square(each - mean[family], task)
+    return float((each - mean[family]).square().mean().sqrt())
 
 
 def _deviation(logits: Tensor, others: Tensor, task: Task) -> float:
-    return _root_mean_square(probabilities(logits, task) - probabilities(others, task), task)
-
-
-def _root_mean_square(differences: Tensor, task: Task) -> float:
-    # Of one class per document, what one gains another loses: both count as one.
-    squares = differences.square()
-    per_sentence = squares.sum(1) / 2 if task == "multiclass" else squares.mean(1)
-    return float(per_sentence.mean().sqrt())
+    differences = probabilities(logits, task) - probabilities(others, task)
+    return float(differences.square().mean().sqrt())
 
 
 def _nearest(points: Tensor, others: Tensor, metric: Distance) -> Tensor:
