@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,9 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from protorynet.labels import Task
 from protorynet.network import (
-    Evidence,
     ProtoryNetwork,
     Reader,
     accuracy_loss,
-    anchor_loss,
     at_last_sentence,
     match_sentences,
     pad_documents,
@@ -40,16 +38,12 @@ from protorynet.reading import Reading
 from protorynet.settings import Distance
 from protorynet.training.algorithm import Clock, Trained, match_corpus, score_of
 from protorynet.training.batches import Batch, Corpus
-from protorynet.training.epochs import Run, Score, adam, derive_seed, learn
+from protorynet.training.epochs import Run, derive_seed
+from protorynet.training.evidence import Learned, learn_evidence
 from protorynet.training.parallel import agree, agree_on_all
-from protorynet.training.sources import EvidenceSource, FixedSource, SentenceSource
 
 __all__ = ["count_families", "fit_reader", "train_families"]
 
-# Parts of the documents that are read by a network that did not learn from them.
-_FOLDS, _FULL_FOLDS = 3, 2
-_FEWEST_FOR_FOLDS = 30  # documents
-_LONE_SENTENCES = 0.3  # weight of the loss with every sentence alone under its document's label
 _CLASSES_WITHOUT_MORE = 6  # classes up to which `max_prototypes` families do
 _FAMILIES_PER_CLASS = 3
 _MOST_MEMBERS = 5_000
@@ -65,58 +59,11 @@ _SENTENCES_PER_BLOCK = 65_536
 _GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 8
 # Weights of what a sentence tells of the label beside what it says: the least that is enough.
 _WEIGHTS = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
-_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.07, 0.065  # most deviation of the probabilities
+_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.08, 0.065  # most deviation of the probabilities
 _READER_EPOCHS, _READER_STEPS, _READER_RATE = 8, 100, 3e-3
 _SENTENCES_LEFT_OUT = 0.5  # most of a document's, so that the reader does not count on any
 _AVERAGED_STEPS = 200
 _UNFAMILIAR_SHARE = 0.005  # of the sentences of held-out documents; by distance, more are
-
-
-class EvidenceSum(nn.Module):
-    """What the sentences of a document tell of its label, added up: only training needs it."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        super().__init__()
-        self.evidence = evidence
-        self.scale = nn.Parameter(torch.zeros(()))
-        self.bias = nn.Parameter(torch.zeros(evidence.up.out_features))
-
-    def forward(self, logits: Tensor, document: Tensor, lengths: Tensor) -> Tensor:
-        """Map the logits of sentences (n, C) to those of their documents."""
-        sums = logits.new_zeros(len(lengths), logits.shape[1]).index_add(0, document, logits)
-        return sums * self.scale.exp() * lengths[:, None].rsqrt() + self.bias
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What is known of every sentence once the evidence is learned.
-
-    Parameters
-    ----------
-    source
-        Embeddings with the delivered evidence beside them.
-    logits
-        The delivered evidence of the distinct sentences, (m, C).
-    fair
-        The evidence of each sentence of the training documents by a network that did not learn
-        from its document, (n, C): what a sentence that was never seen would get.
-    """
-
-    source: EvidenceSource
-    logits: Tensor
-    fair: Tensor
-
-    def fair_of_distinct(self, index: Tensor) -> Tensor:
-        """Return the fair evidence of the distinct sentences, given those of the training."""
-        sums = torch.zeros_like(self.logits).index_add(0, index, self.fair)
-        counts = torch.bincount(index, minlength=len(sums))[:, None]
-        return torch.where(counts > 0, sums / counts.clamp_min(1), self.logits)
-
-    def fair_vectors(self, index: Tensor, sentences: Tensor) -> Tensor:
-        """Return the vectors that some of the training sentences would have if never seen."""
-        evidence = self.source.evidence
-        tone = evidence.weight * evidence.tone(self.fair[sentences])
-        return torch.cat([self.source.source.embed_all(index[sentences]), tone], dim=1)
 
 
 def train_families(run: Run) -> Trained:
@@ -165,98 +112,6 @@ def train_families(run: Run) -> Trained:
         member_rate=rates,
         familiar=float(np.quantile(held_out.similarities, _UNFAMILIAR_SHARE)),
     )
-
-
-def learn_evidence(run: Run) -> Learned:
-    """Learn what a sentence tells of the label, from the labels of documents.
-
-    Several networks learn, each without a part of the documents, so that every document can be
-    read fairly, by one that did not learn from it. Where the encoder stays as it is, their mean
-    is delivered; an encoder that learns itself is trained once more on all documents.
-    """
-    index = run.train.index
-    if len(run.train) < _FEWEST_FOR_FOLDS:
-        source = _settled(run, _train_head(run, "evidence").evidence)
-        logits = _all_logits(source)
-        return Learned(source, logits, logits[index])
-    count = _FULL_FOLDS if run.full else _FOLDS
-    random = np.random.default_rng(derive_seed(run.seed, "folds"))
-    fold = random.permutation(len(run.train)) % count
-    of_sentence = torch.repeat_interleave(
-        torch.from_numpy(fold).to(index.device), run.train.lengths
-    )
-    fair = run.source.base.new_empty(len(index), run.train.targets.shape[1])
-    parts = []
-    for number in range(count):
-        train = run.train.subset(np.flatnonzero(fold != number))
-        # An encoder that learns is copied, so that none has seen the others' documents.
-        part = replace(run, train=train, source=run.source.twin())
-        evidence = _train_head(part, f"evidence {number + 1}").evidence
-        left_out = of_sentence == number
-        distinct, inverse = torch.unique(index[left_out], return_inverse=True)
-        fair[left_out] = EvidenceSource(part.source, evidence).all_logits(distinct)[inverse]
-        parts.append(evidence)
-    evidence = _train_head(run, "evidence").evidence if run.full else Evidence.mean(parts)
-    source = _settled(run, evidence)
-    return Learned(source, _all_logits(source), fair)
-
-
-def _settled(run: Run, evidence: Evidence) -> EvidenceSource:
-    """Return what the delivered model computes; an encoder that learned reads all but once."""
-    run.source.settle()
-    base, embeddings = run.source.base, run.source
-    if run.full:
-        every = torch.arange(len(base), device=base.device)
-        embeddings = FixedSource(base, run.source.embed_all(every))
-    return EvidenceSource(embeddings, evidence)
-
-
-def _train_head(run: Run, name: str) -> EvidenceSum:
-    """Train an evidence network, and the encoder with it where it may learn."""
-    settings, n_classes = run.settings, run.train.targets.shape[1]
-    torch.manual_seed(derive_seed(run.seed, name))
-    width = run.source.base.shape[1]
-    evidence = Evidence(width, settings.adapter_size, n_classes, run.labels.task)
-    head = EvidenceSum(evidence).to(run.source.base.device)
-    module = nn.ModuleDict({"network": head, "source": run.source})
-
-    def loss(batch: Batch) -> Tensor:
-        return evidence_loss(head, run.source, batch, run)
-
-    stage = replace(run.stage("train"), name=name)
-    learn(module, adam(module, run), run, stage, loss, lambda: _validate_head(head, run))
-    return head
-
-
-def evidence_loss(head: EvidenceSum, source: SentenceSource, batch: Batch, run: Run) -> Tensor:
-    """Return the loss of documents by the sum of their sentences, and of sentences alone."""
-    settings, task = run.settings, run.labels.task
-    embedded = source(batch.index)
-    logits = head.evidence.logits(embedded)
-    documents = head(logits, batch.document, batch.lengths)
-    loss = accuracy_loss(documents, batch.targets, task, settings.accuracy_loss)
-    lone = accuracy_loss(logits, batch.targets[batch.document], task, settings.accuracy_loss)
-    loss = loss + _LONE_SENTENCES * lone
-    if run.full and settings.full_anchor:
-        loss = loss + settings.full_anchor * anchor_loss(embedded, source.base[batch.index])
-    return loss
-
-
-@torch.no_grad()
-def _validate_head(head: EvidenceSum, run: Run) -> Score:
-    corpus = run.validation
-    distinct, index = torch.unique(corpus.index, return_inverse=True)
-    logits = head.evidence.logits(run.source.embed_all(distinct))[index]
-    each = torch.arange(len(corpus), device=index.device)
-    document = torch.repeat_interleave(each, corpus.lengths)
-    summed = probabilities(head(logits, document, corpus.lengths), run.labels.task)
-    return score_of(summed.cpu().numpy(), run)
-
-
-@torch.no_grad()
-def _all_logits(source: EvidenceSource) -> Tensor:
-    every = torch.arange(len(source.base), device=source.base.device)
-    return source.all_logits(every)
 
 
 def count_families(most: int, n_classes: int) -> int:
