@@ -43,11 +43,11 @@ from protorynet.inference.onnx_backend import INPUTS, OUTPUTS
 from protorynet.inference.predictor import Predictor, open_predictor, torch_model
 from protorynet.model import Model
 from protorynet.network import (
+    all_similarities,
     at_last_sentence,
     find_nearest_two,
     find_unfamiliar,
     probabilities,
-    similarity,
 )
 
 _OURS = {EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS}
@@ -286,7 +286,7 @@ class _ReaderGraph(nn.Module):
         super().__init__()
         self.centring, self.adapter = model.centring, model.adapter
         self.reader = model.network.reader
-        self.register_buffer("members", model.network.members.detach().double())
+        self.register_buffer("members", model.network.members.detach())
         self.register_buffer("families", model.network.families)
         self.n_prototypes = model.network.n_prototypes
         self.settings, self.task = model.settings, model.labels.task
@@ -295,12 +295,10 @@ class _ReaderGraph(nn.Module):
     def forward(self, vectors: Tensor, index: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
         base = self.centring(vectors)
         embedded = base if self.adapter is None else self.adapter(base)
-        two, near, distances = find_nearest_two(
-            embedded, self.members, self.families, self.settings
-        )
+        two, near = find_nearest_two(embedded, self.members, self.families, self.settings)
         matched, similarities = two[index], near[index]
         if self.settings.selection == "dense":
-            steps = similarity(distances, self.settings.psi_squared).float()[index]
+            steps = all_similarities(embedded, self.members, self.settings)[index]
         else:
             shape = (*index.shape, self.n_prototypes)
             seen = similarities[..., :1]

@@ -13,6 +13,7 @@ from .layers import (
 from .network import (
     ProtoryNetwork as ProtoryNetwork,
     accuracy_loss as accuracy_loss,
+    all_similarities as all_similarities,
     anchor_loss as anchor_loss,
     balance_loss as balance_loss,
     diversity_loss as diversity_loss,

@@ -13,7 +13,6 @@ from torch.nn import functional
 from protorynet.labels import Task
 from protorynet.network.layers import (
     Reader,
-    active_prototype,
     at_last_sentence,
     pairwise_distance,
     select,
@@ -22,7 +21,7 @@ from protorynet.network.layers import (
 from protorynet.reading import Reading, group_by_length
 from protorynet.settings import AccuracyLoss, Settings
 
-_DISTANCES_PER_BLOCK = 2**22  # of sentences to members, held at once in double precision
+_DISTANCES_PER_BLOCK = 2**20  # of sentences to members, held at once, best in a cache
 _STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at once
 
 
@@ -88,20 +87,31 @@ def pad_documents(steps: Tensor, lengths: Tensor, longest: int) -> Tensor:
 
 def find_nearest_two(
     embedded: Tensor, members: Tensor, families: Tensor, settings: Settings
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the two nearest members (n, 2), of two prototypes, their similarities, and distances.
+) -> tuple[Tensor, Tensor]:
+    """Return the two nearest members (n, 2), of two prototypes, and their similarities.
 
-    Where there is only one prototype, its nearest member is named twice. `members` (M, d) are in
-    double precision, in which a member's own sentence is at distance zero, not at 3e-4.
-    `families` (M,) says whose they are.
+    Where there is only one prototype, its nearest member is named twice. `families` (M,) says whose
+    the members (M, d) are. Only the two distances are computed in double precision, in which a
+    member's own sentence is at distance zero, not at 3e-4.
     """
-    distances = pairwise_distance(embedded.double(), members, settings.distance)
-    first = active_prototype(distances)[:, None]
+    if settings.distance == "cosine":
+        embedded, members = (functional.normalize(part, dim=-1) for part in (embedded, members))
+    # |e - m|² without |e|², halved and negated: the largest is the nearest.
+    closeness = torch.addmm(members.square().sum(dim=1) / -2, embedded, members.T)
+    first = closeness.argmax(dim=1, keepdim=True)
     own = families[first] == families
-    others = distances.masked_fill(own, torch.inf)
-    second = active_prototype(others)[:, None]
+    second = closeness.masked_fill(own, -torch.inf).argmax(dim=1, keepdim=True)
     two = torch.cat([first, torch.where(own.all(dim=1, keepdim=True), first, second)], dim=1)
-    return two, similarity(distances.gather(1, two), settings.psi_squared).float(), distances
+    squared = (embedded.double()[:, None] - members.double()[two]).square().sum(dim=-1)
+    # Of vectors of length one, half of it is one less their cosine.
+    distances = squared / 2 if settings.distance == "cosine" else squared.sqrt()
+    return two, similarity(distances, settings.psi_squared).float()
+
+
+def all_similarities(embedded: Tensor, members: Tensor, settings: Settings) -> Tensor:
+    """Return the similarities to all members (n, M), computed in double precision."""
+    distances = pairwise_distance(embedded.double(), members.double(), settings.distance)
+    return similarity(distances, settings.psi_squared).float()
 
 
 @torch.inference_mode()
@@ -116,16 +126,14 @@ def match_sentences(
     matched = torch.empty((len(embedded), 2), dtype=torch.long)
     similarities = torch.empty((len(embedded), 2))
     dense = torch.empty((len(embedded), network.n_prototypes if is_dense else 0))
-    members, families = network.members.double(), network.families
+    members, families, settings = network.members, network.families, network.settings
     size = max(1, _DISTANCES_PER_BLOCK // len(members))
     for start in range(0, len(embedded), size):
         block = slice(start, start + size)
-        two, near, distances = find_nearest_two(
-            embedded[block], members, families, network.settings
-        )
+        two, near = find_nearest_two(embedded[block], members, families, settings)
         matched[block], similarities[block] = two.cpu(), near.cpu()
         if is_dense:
-            dense[block] = similarity(distances, network.settings.psi_squared).float().cpu()
+            dense[block] = all_similarities(embedded[block], members, settings).cpu()
     where = index.cpu()
     two = matched[where]
     both = families.cpu()[two]
