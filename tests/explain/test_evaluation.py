@@ -86,14 +86,17 @@ def test_the_members_of_a_prototype_have_rates_that_lie_apart_by_more_than_chanc
     evaluation, clf, unseen_reviews
 ):
     read = clf.read(unseen_reviews.texts)
-    good = np.repeat([label == "good" for label in unseen_reviews.labels], read.lengths)
+    document = np.repeat(np.arange(len(read.lengths)), read.lengths)
+    found = set(zip(document, read.prototypes, read.members, strict=True))  # each document once
+    good = [(f, m, unseen_reviews.labels[d] == "good") for d, f, m in found]
     spreads = []
-    for family in set(read.prototypes.tolist()):
-        inside, total, weight = read.prototypes == family, 0.0, 0
-        for member in set(read.members[inside].tolist()):
-            own = good[read.members == member]
+    for family in {f for f, _, _ in good}:
+        total, weight = 0.0, 0
+        mean = np.mean([is_good for f, _, is_good in good if f == family])
+        for member in {m for f, m, _ in good if f == family}:
+            own = [is_good for _, m, is_good in good if m == member]
             if (n := len(own)) > 1:
-                rate, mean = own.mean(), good[inside].mean()
+                rate = np.mean(own)
                 total += n * ((rate - mean) ** 2 - rate * (1 - rate) / (n - 1))
                 weight += n
         spreads += [math.sqrt(max(0.0, total / weight))] if weight else []

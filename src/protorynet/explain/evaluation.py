@@ -167,19 +167,22 @@ def _spread(model: Model, reading: Reading, targets: NDArray[np.float32]) -> flo
     """Return how far the class rates of a family's members lie apart, the mean of all families.
 
     In each it is their standard deviation, by use, without what chance adds to rates of so few
-    sentences.
+    documents, each of which counts once for a member.
     """
-    members = replace(reading, prototypes=reading.members)
+    document = np.repeat(np.arange(len(reading.lengths)), reading.lengths)
+    _, first = np.unique(np.stack([document, reading.members]), axis=1, return_index=True)
+    once = reading.take(np.sort(first), np.bincount(document[first], minlength=len(targets)))
+    members = replace(once, prototypes=once.members)
     counts, rates = members.class_rates(targets, len(model.prototypes.members))
     family = np.repeat(np.arange(len(model.prototypes)), model.prototypes.sizes)
-    _, means = reading.class_rates(targets, len(model.prototypes))
+    _, means = once.class_rates(targets, len(model.prototypes))
     variance = np.square(rates - means[family]).mean(axis=1)
     chance = (rates * (1 - rates)).mean(axis=1) / np.maximum(counts - 1, 1)
     use = np.where(counts > 1, counts, 0)
     sums = np.bincount(family, use * (variance - chance), len(means))
     weights = np.bincount(family, use, len(means))
     if not weights.any():
-        return " Needs a member with two sentences."
+        return " Needs a member in two documents."
     return float(np.sqrt(np.maximum(0.0, sums / np.maximum(weights, 1)))[weights > 0].mean())
 
 

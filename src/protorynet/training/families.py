@@ -49,17 +49,17 @@ _FAMILIES_PER_CLASS = 3
 _MOST_MEMBERS = 5_000
 _MEMBERS_PER_BLOCK = 2_048
 # Of the sentences that could be members, those are kept that lie deepest in their family.
-_SHARE_KEPT, _FEWEST_KEPT = 0.2, 4
+_SHARE_KEPT, _FEWEST_KEPT = 0.3, 4
 _TWIN_COSINE = 0.9  # of two members that say the same, one goes
 _LEARNED_BY_HEART = 0.15  # most that a member's evidence may differ from its fair one
 _FEWEST_MATCHES = 3  # training sentences of a member
-_SENTENCES_PER_MEMBER = 20  # of the training, on average
+_SENTENCES_PER_MEMBER = 12  # of the training, on average
 _COMPARED_SENTENCES = 20_000  # with the members they are matched to
 _SENTENCES_PER_BLOCK = 65_536
 _GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 8
 # Weights of what a sentence tells of the label beside what it says: the least that is enough.
-_WEIGHTS = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
-_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.08, 0.065  # most deviation of the probabilities
+_WEIGHTS = (1.0, 1.2, 1.4, 1.7, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.7, 8.0)
+_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.075, 0.07  # most deviation of the probabilities
 _READER_EPOCHS, _READER_STEPS, _READER_RATE = 8, 100, 3e-3
 _SENTENCES_LEFT_OUT = 0.5  # most of a document's, so that the reader does not count on any
 _AVERAGED_STEPS = 200
