@@ -12,19 +12,6 @@ from torch.nn import functional
 from protorynet.labels import Task
 from protorynet.settings import Distance, Selection, Settings
 
-__all__ = [
-    "Adapter",
-    "Centring",
-    "Evidence",
-    "Reader",
-    "active_prototype",
-    "at_last_sentence",
-    "find_unfamiliar",
-    "pairwise_distance",
-    "select",
-    "similarity",
-]
-
 # Below this squared distance two vectors count as equal; the square root has no gradient at zero.
 _TINY = 1e-12
 

@@ -25,19 +25,6 @@ from protorynet.training.batches import Batch, Corpus
 from protorynet.training.parallel import agree, average_gradients, own_share, rank
 from protorynet.training.sources import FineTunedSource, SentenceSource
 
-__all__ = [
-    "Checkpoint",
-    "Run",
-    "Score",
-    "Stage",
-    "adam",
-    "clear_checkpoint",
-    "derive_seed",
-    "learn",
-    "train_epochs",
-    "train_one_epoch",
-]
-
 _CHECKPOINT_SUFFIX = ".checkpoint.safetensors"
 _LEAST_IMPROVEMENT = 1e-4
 _SMALLEST_BATCH = 4

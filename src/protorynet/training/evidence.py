@@ -14,8 +14,6 @@ from protorynet.training.batches import Batch
 from protorynet.training.epochs import Run, Score, adam, derive_seed, learn
 from protorynet.training.sources import EvidenceSource, FixedSource, SentenceSource
 
-__all__ = ["Learned", "learn_evidence"]
-
 # Parts of the documents that are read by a network that did not learn from them.
 _FOLDS, _FULL_FOLDS = 3, 2
 _FEWEST_FOR_FOLDS = 30  # documents

@@ -42,8 +42,6 @@ from protorynet.training.epochs import Run, derive_seed
 from protorynet.training.evidence import Learned, learn_evidence
 from protorynet.training.parallel import agree, agree_on_all
 
-__all__ = ["count_families", "fit_reader", "train_families"]
-
 _CLASSES_WITHOUT_MORE = 6  # classes up to which `max_prototypes` families do
 _FAMILIES_PER_CLASS = 3
 _MOST_MEMBERS = 5_000
