@@ -125,7 +125,7 @@ def test_what_sentences_say_adds_up_to_the_average_above_its_threshold(
         above = np.mean(scores) - average.reader_.threshold
         explanation = average.explain(text)
         total = sum(item.weight for item in explanation.evidence)
-        assert total == pytest.approx(above if explanation.label == "good" else -above)
+        assert total == pytest.approx(above if explanation.label == "good" else -above, abs=1e-6)
 
 
 @pytest.mark.parametrize(
