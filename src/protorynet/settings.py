@@ -159,7 +159,7 @@ class Settings:
     ids_only_share: float = 0.5
 
     epochs: int = 20
-    retrain_epochs: int = 30
+    retrain_epochs: int = 8
     patience: int = 4
     batch_size: int = 128
     learning_rate: float = 1e-3
@@ -242,6 +242,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
     "single": {
         "members": 1,
         "selection": "straight_through",
+        "retrain_epochs": 30,
         "full_anchor": 0.1,
         "full_epochs": 2,
     },
@@ -267,6 +268,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "lone_sentences": 0.0,
         "ids_only_share": 0.0,
         "retrain": "reader",
+        "retrain_epochs": 30,
         "batch_size": 16,
         "learning_rate": 1e-4,
         "full_batch_size": 16,

@@ -58,7 +58,7 @@ _GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 8
 # Weights of what a sentence tells of the label beside what it says: the least that is enough.
 _WEIGHTS = (1.0, 1.2, 1.4, 1.7, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.7, 8.0)
 _TONE_IN_FAMILY, _TONE_OF_MATCH = 0.075, 0.07  # most deviation of the probabilities
-_READER_EPOCHS, _READER_STEPS, _READER_RATE = 8, 100, 3e-3
+_READER_STEPS, _READER_RATE = 100, 3e-3  # steps of an epoch, of few documents too
 _SENTENCES_LEFT_OUT = 0.5  # most of a document's, so that the reader does not count on any
 _AVERAGED_STEPS = 200
 _UNFAMILIAR_SHARE = 0.005  # of the sentences of held-out documents; by distance, more are
@@ -77,14 +77,7 @@ def train_families(run: Run) -> Trained:
         space = run.source if run.settings.encoder_training == "none" else learned.source
         network = _network(space.embed_all(members), sizes, run)
         fair = _match_fairly(network, learned, run)
-        fit_reader(
-            network.reader,
-            fair,
-            run.train.targets,
-            run.labels.task,
-            seed=run.seed,
-            progress=run.progress,
-        )
+        fit_reader(network.reader, fair, run.train.targets, run)
         clock.lap("reader")
         held_out = match_corpus(network, space, run.validation)
         read = read_matches(network.reader, held_out, run.labels.task)
@@ -310,39 +303,32 @@ def _match_fairly(network: ProtoryNetwork, learned: Learned, run: Run) -> Readin
     return match_sentences(network, vectors, each, run.train.lengths)
 
 
-def fit_reader(
-    reader: Reader,
-    reading: Reading,
-    targets: Tensor,
-    task: Task,
-    *,
-    seed: int,
-    progress: bool = False,
-) -> None:
+def fit_reader(reader: Reader, reading: Reading, targets: Tensor, run: Run) -> None:
     """Train a reader on matched documents, in place.
 
     Random sentences are left out, and every sentence is read alone too. The weights kept are an
     average over the last steps, and no epoch is chosen, so that nothing depends on luck.
     """
     device = targets.device
-    torch.manual_seed(derive_seed(seed, "fit reader"))
-    random = np.random.default_rng(derive_seed(seed, "fit reader"))
+    torch.manual_seed(derive_seed(run.seed, "fit reader"))
+    random = np.random.default_rng(derive_seed(run.seed, "fit reader"))
     matched = torch.from_numpy(reading.prototypes).to(device)
     lengths = torch.from_numpy(reading.lengths).to(device)
     corpus = Corpus(torch.arange(len(matched), device=device), lengths, targets)
     size = min(128, max(8, len(corpus) // 16), len(corpus))
     passes = max(1, math.ceil(_READER_STEPS * size / len(corpus)))
     optimiser = torch.optim.Adam(reader.parameters(), lr=_READER_RATE)
-    average = AveragedModel(reader, multi_avg_fn=get_ema_multi_avg_fn(1 - 1 / _AVERAGED_STEPS))  # type: ignore[no-untyped-call]
+    total = run.settings.retrain_epochs * passes
+    averaged = min(_AVERAGED_STEPS, max(1, total * len(corpus) // (4 * size)))
+    average = AveragedModel(reader, multi_avg_fn=get_ema_multi_avg_fn(1 - 1 / averaged))  # type: ignore[no-untyped-call]
     reader.train()
-    total = _READER_EPOCHS * passes
-    with progress_bar("Reader", total, enabled=progress) as advance:
+    with progress_bar("Reader", total, enabled=run.progress) as advance:
         for number in range(total):
             batches = corpus.batches(size, random)
             for step, documents in enumerate(batches):
                 done = (number + step / len(batches)) / total
                 optimiser.param_groups[0]["lr"] = _READER_RATE * max(0.02, 1 - done)
-                loss = _reader_loss(reader, corpus.batch(documents), matched, task)
+                loss = _reader_loss(reader, corpus.batch(documents), matched, run.labels.task)
                 optimiser.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 nn.utils.clip_grad_norm_(reader.parameters(), 1.0)

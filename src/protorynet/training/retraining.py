@@ -241,8 +241,7 @@ def _train_copy(
             if data == before.training.data_sha256:
                 said = before.read(match_corpus(before.network, run.source, run.train))
                 targets = torch.from_numpy(said.probabilities).to(targets)
-            learned = (matches, targets, run.labels.task)
-            fit_reader(trained.reader, *learned, seed=run.seed, progress=run.progress)
+            fit_reader(trained.reader, matches, targets, run)
             score, former = validate(trained, run), validate(network, run)
             if former.loss < score.loss:
                 trained, score = copy.deepcopy(network), former
