@@ -113,7 +113,7 @@ def documents(n: int, topics: int, sentences: int) -> tuple[list[str], list[int]
 )
 def test_many_classes_short_documents_and_few_of_them(make, n, topics, sentences):
     texts, labels = documents(n, topics, sentences)
-    clf = make(epochs=20, learning_rate=0.03).fit(texts, labels)
+    clf = make(epochs=20, retrain_epochs=8, learning_rate=0.03).fit(texts, labels)
     assert len(clf.prototypes_) <= count_families(6, topics)
     assert all(member.usage > 0 for member in clf.prototypes_.members)
     assert clf.score(texts, labels) > (0.7 if n > 2 * topics else 0.4)
