@@ -130,8 +130,9 @@ def choose_members(learned: Learned, run: Run) -> Tensor:
     most = min(_MOST_MEMBERS, len(index) // _SENTENCES_PER_MEMBER)
     wanted = max(n_families, min(settings.members * n_families, most))
     random = np.random.default_rng(derive_seed(run.seed, "members"))
-    candidates = _trustworthy(learned, run, 2 * round(wanted / _SHARE_KEPT))
-    drawn = random.permutation(len(candidates))[: round(wanted / _SHARE_KEPT)]
+    more = round(wanted / _SHARE_KEPT)
+    candidates = _trustworthy(learned, run, more)
+    drawn = random.permutation(len(candidates))[:more]
     members = _without_twins(candidates[torch.from_numpy(drawn).to(index.device)], source.base)
     drawn = random.permutation(len(index))[:_COMPARED_SENTENCES]
     sample = torch.from_numpy(np.sort(drawn)).to(index.device)
@@ -172,8 +173,8 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     """
     if len(members) == 1:
         return members, (1,)
-    features, middles = _find_middles(learned, run, len(members))
-    distances = torch.cdist(features[members], middles)
+    points, middles = _find_middles(members, learned, run)
+    distances = torch.cdist(points, middles)
     two = distances.topk(2, dim=1, largest=False)
     family, margin = two.indices[:, 0], two.values[:, 1] - two.values[:, 0]
     deepest = []
@@ -208,8 +209,12 @@ def _find_used(members: Tensor, learned: Learned, run: Run) -> Tensor:
         used = used[counts >= fewest]
 
 
-def _find_middles(learned: Learned, run: Run, n_members: int) -> tuple[Tensor, Tensor]:
-    """Return all sentences as points, by topic and tone, and the middles of their clusters."""
+def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, Tensor]:
+    """Return the members as points, by topic and tone, and the middles of the clusters.
+
+    The clusters are of sentences as if never seen. A member stands where the delivered model has
+    it, since that is where sentences are matched to it.
+    """
     from sklearn.decomposition import PCA
 
     base, task = learned.source.base, run.labels.task
@@ -221,23 +226,25 @@ def _find_middles(learned: Learned, run: Run, n_members: int) -> tuple[Tensor, T
     dimensions = min(_TOPIC_DIMENSIONS, *given.shape)
     axes = PCA(dimensions, random_state=0).fit(given)
     turn = torch.from_numpy(axes.components_.T).to(base)
-    topics = (base - torch.from_numpy(axes.mean_).to(base)) @ turn
-    topics = topics / topics[sample].square().sum(1).mean().sqrt().clamp_min(1e-6)
-    fair = learned.fair_of_distinct(run.train.index)
-    tone = learned.source.evidence.tone(fair)
+    both = torch.cat([sample, members])
+    topics = (base[both] - torch.from_numpy(axes.mean_).to(base)) @ turn
+    topics = topics / topics[: len(sample)].square().sum(1).mean().sqrt().clamp_min(1e-6)
+    fair = learned.fair_of_distinct(run.train.index)[sample]
+    tone = learned.source.evidence.tone(torch.cat([fair, learned.logits[members]]))
     n_classes = run.train.targets.shape[1]
     # Of few members each may be a family of its own, so that every class has some.
-    few = max(n_members // 2, min(n_members, _FAMILIES_PER_CLASS * n_classes))
+    few = max(len(members) // 2, min(len(members), _FAMILIES_PER_CLASS * n_classes))
     count = min(count_families(run.settings.max_prototypes, n_classes), few)
     for weight in _WEIGHTS:
-        points = torch.cat([topics[sample], weight * tone[sample]], dim=1).cpu().numpy()
-        clusters = _cluster(points, count, n_init=1, random_state=0)
+        points = torch.cat([topics, weight * tone], dim=1)
+        grouped = points[: len(sample)].cpu().numpy()
+        clusters = _cluster(grouped, count, n_init=1, random_state=0)
         family = torch.from_numpy(clusters.labels_).long().to(base.device)
-        if _spread(fair[sample], family, count, task) <= _TONE_IN_FAMILY:
+        if _spread(fair, family, count, task) <= _TONE_IN_FAMILY:
             break
-    clusters = _cluster(points, count, n_init=10, random_state=0)
+    clusters = _cluster(grouped, count, n_init=10, random_state=0)
     middles = torch.from_numpy(clusters.cluster_centers_).to(base)
-    return torch.cat([topics, weight * tone], dim=1), agree(middles.cpu()).to(base.device)
+    return points[len(sample) :], agree(middles.cpu()).to(base.device)
 
 
 def _cluster(points: NDArray[np.float32], count: int, **options: Any) -> Any:
