@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -71,8 +72,13 @@ def read_record(kind: type[_Record], values: Any) -> _Record:
     """
     if not isinstance(values, dict):
         raise ValueError(f"{kind.__name__} should be a JSON object")
-    hints = get_type_hints(kind)
+    hints = _type_hints(kind)
     return kind(**{name: _read(name, value, hints.get(name)) for name, value in values.items()})
+
+
+@cache  # a model is hundreds of records of a few kinds
+def _type_hints(kind: type[Any]) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _read(name: str, value: Any, hint: Any) -> Any:
