@@ -43,7 +43,7 @@ def together(request, tiny_bert_folder, quick, reviews, unseen_reviews, tmp_path
     """Train both kinds of prototypes in some processes; return the folder of what each has."""
     out, size = tmp_path_factory.mktemp("together"), request.param
     options = {"encoder_training": "full", "full_epochs": 3}
-    options |= {"encoder_learning_rate": 3e-3, "full_anchor": 0.0}
+    options |= {"encoder_learning_rate": 3e-3, "full_anchor": 0.0, "full_retrain_epochs": 1}
     settings = {name: {**vars(quick), **options, "members": n} for name, n in KINDS.items()}
     data = {"texts": reviews.texts, "labels": reviews.labels, "unseen": unseen_reviews.texts}
     (out / "data.json").write_text(json.dumps({**data, "settings": settings}))
