@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -15,7 +16,7 @@ from protorynet.errors import ModelFormatError
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 _Record = TypeVar("_Record")
-_KNOWN_HINTS: dict[Any, dict[str, Any]] = {}  # a model is hundreds of records of a few kinds
+_type_hints = cache(get_type_hints)  # a model is hundreds of records of a few kinds
 
 
 def finite(value: Any) -> Any:
@@ -72,9 +73,7 @@ def read_record(kind: type[_Record], values: Any) -> _Record:
     """
     if not isinstance(values, dict):
         raise ValueError(f"{kind.__name__} should be a JSON object")
-    if kind not in _KNOWN_HINTS:
-        _KNOWN_HINTS[kind] = get_type_hints(kind)
-    hints = _KNOWN_HINTS[kind]
+    hints = _type_hints(kind)
     return kind(**{name: _read(name, value, hints.get(name)) for name, value in values.items()})
 
 

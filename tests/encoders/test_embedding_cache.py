@@ -278,3 +278,22 @@ def test_clearing_removes_faster_encoders_and_what_was_left_half_written(name, i
     cache = EmbeddingCache(tmp_path)
     assert cache.size() == cache.clear() == (5 if is_ours else 0)
     assert path.exists() is not is_ours
+
+
+@pytest.mark.parametrize("ending", [".vectors.npy", ".keys.tmp"])
+def test_a_folder_cleared_by_another_process_meanwhile_is_made_again(ending, monkeypatch, tmp_path):
+    opened = Path.open
+    cleared = []
+
+    def open_after_clearing(path: Path, *how: Any, **options: Any) -> Any:
+        if path.name.endswith(ending) and not cleared:
+            cleared.append(path)
+            EmbeddingCache(tmp_path).clear()
+        return opened(path, *how, **options)
+
+    cache = EmbeddingCache(tmp_path)
+    fill(cache, 100, 200)
+    monkeypatch.setattr(Path, "open", open_after_clearing)
+    fill(cache, 0, 100)
+    assert cleared
+    assert cache.get(Named(), numbered(0, 100))[0].all()

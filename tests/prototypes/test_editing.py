@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from protorynet.errors import InputError
-from protorynet.network import ProtoryNetwork, Reader
+from protorynet.network import ProtoryNetwork, Reader, match_sentences
 from protorynet.prototypes import (
     KEPT_STATES,
     EditLog,
@@ -327,3 +327,10 @@ def test_names_alone_leave_the_reader_up_to_date(log_of, network, prototypes, ed
     log = log.with_edit(edit(drop=[7]).changes, network, prototypes)
     assert log.reader_is_behind
     assert not log.undo()[0].reader_is_behind
+
+
+def test_a_merge_changes_the_member_of_no_sentence(network, prototypes, edit):
+    sentences, index, one = torch.tensor([[210.0, 1.0], [400.0, 2.0]]), torch.arange(2), [2]
+    for made, of in ((network, prototypes), edit(merge=[(9, 7)])[:2]):
+        found = match_sentences(made, sentences, index, torch.tensor(one))
+        assert [of.members[position].id for position in found.members] == [22, 41]
