@@ -62,9 +62,9 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path, capsys):
 def test_the_demo_tells_its_story_and_leaves_a_model_and_a_page(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "cache"))
     file = io.StringIO()
-    run_demo(tmp_path, Console(file=file, width=80), n_train=80, n_test=40)
+    run_demo(tmp_path, Console(file=file, width=80), n_train=60, n_test=20)
     story = file.getvalue()
-    for told in ("on 40 documents", "probability of positive", f"explain {tmp_path / 'model'}"):
+    for told in ("on 20 documents", "probability of positive", f"explain {tmp_path / 'model'}"):
         assert told in story.replace("\n", " ")
     assert story.count("Verdict: ") >= 2
     classifier = ProtoryNetClassifier.load(tmp_path / "model", cache=False)

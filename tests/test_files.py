@@ -39,15 +39,6 @@ def test_pipes_and_devices_are_never_waited_for(tmp_path):
             read_limited(tmp_path / name, 10)
 
 
-def test_a_file_is_written_with_its_parents(tmp_path):
-    path = tmp_path / "a" / "b" / "file.txt"
-    write_atomically(path, "Größe ☃")
-    assert path.read_text(encoding="utf-8") == "Größe ☃"
-    write_atomically(path, b"\x00\xff")
-    assert path.read_bytes() == b"\x00\xff"
-    assert listing(path.parent) == ["file.txt"]
-
-
 @pytest.mark.parametrize(
     ("home", "name", "failing"),
     [(os, "fsync", fail), (Path, "replace", fail), (os, "fsync", interrupt)],
@@ -81,32 +72,6 @@ def old(tmp_path):
     path.mkdir()
     (path / "old").write_text("old")
     return path
-
-
-def test_a_new_directory_appears_complete(tmp_path):
-    path = tmp_path / "a" / "model"
-    with replaced_directory(path) as fresh:
-        assert not path.exists()
-        (fresh / "file").write_text("new")
-    assert (path / "file").read_text() == "new"
-    assert listing(path.parent) == ["model"]
-
-
-def test_an_old_directory_is_replaced_as_a_whole(old):
-    with replaced_directory(old) as fresh:
-        (fresh / "new").write_text("new")
-        assert listing(old) == ["old"]
-    assert listing(old) == ["new"]
-    assert listing(old.parent) == ["model"]
-
-
-@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-def test_a_failure_in_the_block_leaves_the_old_directory(old, error):
-    with pytest.raises(error), replaced_directory(old) as fresh:  # noqa: PT012
-        (fresh / "new").write_text("half")
-        raise error
-    assert (old / "old").read_text() == "old"
-    assert listing(old.parent) == ["model"]
 
 
 @pytest.mark.parametrize("failing", [1, 2])

@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -15,6 +16,7 @@ from protorynet.errors import ModelFormatError
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 _Record = TypeVar("_Record")
+_type_hints = cache(get_type_hints)  # a model is hundreds of records of a few kinds
 
 
 def finite(value: Any) -> Any:
@@ -71,7 +73,7 @@ def read_record(kind: type[_Record], values: Any) -> _Record:
     """
     if not isinstance(values, dict):
         raise ValueError(f"{kind.__name__} should be a JSON object")
-    hints = get_type_hints(kind)
+    hints = _type_hints(kind)
     return kind(**{name: _read(name, value, hints.get(name)) for name, value in values.items()})
 
 

@@ -9,8 +9,6 @@ from cli_scene import reviews, snapshot, write_csv
 
 from protorynet.storage import load_model, save_model
 
-LONG = 200_000
-
 
 @pytest.fixture
 def fit_fails(fails, quick, tmp_path):
@@ -54,17 +52,6 @@ def test_options_that_do_not_fit_are_refused(fit_fails, table, tmp_path, options
     (tmp_path / "s.toml").write_text("learning = 1")
     known = {"SETTINGS": str(tmp_path / "s.toml")}
     assert message in fit_fails(table, *(known.get(word, word) for word in options))
-
-
-def test_a_very_long_document_is_learnt_from_and_predicted(run, quick, tmp_path):
-    rows = [*reviews(), (" ".join(["A word"] * (LONG // 7)), "positive")]
-    source = write_csv(tmp_path / "t.csv", ["text", "label"], rows)
-    model = tmp_path / "m"
-    assert run("fit", source, "-o", model, *quick, "--encoder-training", "none").code == 0
-    sentences = " ".join(text for text, _ in reviews())
-    document = (sentences * (LONG // len(sentences) + 1))[:LONG]
-    source = write_csv(tmp_path / "t.csv", ["text"], [(document,)])
-    assert run("predict", model, source, "-o", tmp_path / "out.csv").code == 0
 
 
 def test_twenty_documents_of_four_classes_with_strange_names(run, tmp_path):

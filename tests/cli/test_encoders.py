@@ -8,6 +8,7 @@ from protorynet.encoders import choose_encoder
 
 def test_the_encoders_are_listed_with_what_auto_takes(run, monkeypatch):
     monkeypatch.setattr("protorynet.encoders.registry.SECONDS_PER_ENCODER", 0.0)
+    monkeypatch.setattr("protorynet.encoders.registry._TIMED_SENTENCES", ["Fine."] * 8)
     ended = run("encoders", "--device", "cpu")
     assert ended.code == 0
     row, *_, reason = [line for line in ended.out.splitlines() if line.strip().startswith("*")]

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -135,22 +134,6 @@ def test_two_runs_do_not_write_the_same_output(fails, big, slow, tmp_path):
 
 
 @posix_only
-def test_standard_input_starts_over_after_a_kill(big, slow, tmp_path):
-    output = tmp_path / "out.jsonl"
-    arguments = ("predict", slow, "-", "-o", output)
-    with (big / "big.csv").open("rb") as source:
-        process = start(*arguments, stdin=source)
-        wait_for_parts(output, 1, process)
-        process.kill()
-        finish(process)
-    assert not output.exists()
-    with (big / "big.csv").open("rb") as source:
-        ended = finish(start(*arguments, stdin=source))
-    assert ended.code == 0, ended.err
-    assert len(output.read_text().splitlines()) == N_ROWS
-
-
-@posix_only
 def test_ctrl_c_stops_a_run_that_waits_for_standard_input(slow, tmp_path):
     output = tmp_path / "out.jsonl"
     process = start("predict", slow, "-", "-o", output, stdin=subprocess.PIPE)
@@ -163,9 +146,6 @@ def test_ctrl_c_stops_a_run_that_waits_for_standard_input(slow, tmp_path):
     assert process.wait(timeout=60) == 130
     assert "stopped; nothing was written." in finish(process).err
     assert [path.name for path in tmp_path.iterdir()] == ["slow"]
-
-
-Stopped = Callable[..., tuple[Path, Path]]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,17 @@ HEAVY = ("torch", "sklearn", "pandas", "pyarrow", "transformers", "numpy")
 START = "import sys; from protorynet.cli import main; sys.exit(main())"
 # A shell may have started the tests with Ctrl-C ignored, which children inherit.
 STOPPABLE = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {START}"
-SMALL_DISK = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000)); " + START
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and limits")
+
+
+@contextmanager
+def small_disk():
+    """No file can grow beyond two thousand bytes."""
+    resource = pytest.importorskip("resource", reason="needs POSIX limits")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def start(*arguments: object, code: str = START, **how: object) -> subprocess.Popen[str]:
@@ -48,7 +58,7 @@ def test_help_imports_nothing_heavy():
 @posix_only
 def test_ctrl_c_loses_nothing_and_resume_gives_the_same_model(run, table, tmp_path):
     settings = tmp_path / "long.toml"
-    settings.write_text(SETTINGS.replace("= 4", "= 20"))
+    settings.write_text(SETTINGS.replace("\nepochs = 4", "\nepochs = 20"))
     arguments = ["fit", table, "--settings", settings, "-o"]
     stopped, undisturbed = tmp_path / "stopped", tmp_path / "undisturbed"
     checkpoint = tmp_path / "stopped.checkpoint"
@@ -76,9 +86,8 @@ def test_ctrl_c_loses_nothing_and_resume_gives_the_same_model(run, table, tmp_pa
     ).read_bytes()
 
 
-@posix_only
 @pytest.mark.parametrize("during", ["training", "saving"])
-def test_a_full_disk_leaves_the_old_model_whole(table, quick, model, tmp_path, during):
+def test_a_full_disk_leaves_the_old_model_whole(run, table, quick, model, tmp_path, during):
     before = snapshot(model)
     if during == "saving":
         # All epochs are done already, so that the model is the first thing to be written.
@@ -86,19 +95,18 @@ def test_a_full_disk_leaves_the_old_model_whole(table, quick, model, tmp_path, d
         texts, labels = zip(*train, strict=True)
         classifier = ProtoryNetClassifier(settings=quick[1])
         classifier.fit(texts, labels, checkpoint=f"{model}.checkpoint")
-    arguments = ["fit", table, "-o", model, "--force", "--resume", *quick]
-    ended = finish(start(*arguments, code=SMALL_DISK, stdout=subprocess.PIPE))
+    with small_disk():
+        ended = run("fit", table, "-o", model, "--force", "--resume", *quick)
     assert "the model was not saved (File too large" in the_error(ended, 1)
     assert snapshot(model) == before
     assert {path.name for path in tmp_path.iterdir()} <= {model.name, f"{model.name}.checkpoint"}
 
 
-@posix_only
-def test_a_full_disk_leaves_the_old_predictions_whole(table, trained, tmp_path):
+def test_a_full_disk_leaves_the_old_predictions_whole(run, table, trained, tmp_path):
     output = tmp_path / "out.csv"
     output.write_text("of yesterday\n")
-    arguments = ["predict", trained, table, "-o", output]
-    ended = finish(start(*arguments, code=SMALL_DISK, stdout=subprocess.PIPE))
+    with small_disk():
+        ended = run("predict", trained, table, "-o", output)
     assert "File too large" in the_error(ended, 1)
     assert output.read_text() == "of yesterday\n"
     assert list(tmp_path.iterdir()) == [output]

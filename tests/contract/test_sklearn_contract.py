@@ -249,7 +249,7 @@ def test_empty_documents_are_refused_by_row(unfitted, fitted, with_gaps):
             call()
 
 
-def test_empty_documents_can_be_skipped(unfitted, with_gaps):
+def test_empty_documents_can_be_skipped_which_changes_nothing_for_the_others(unfitted, with_gaps):
     texts, labels = with_gaps
     clf = unfitted.set_params(on_empty="skip").fit(texts, labels)
     assert (clf.n_skipped_, clf.model_.training.n_documents) == (2, 58)
@@ -257,20 +257,15 @@ def test_empty_documents_can_be_skipped(unfitted, with_gaps):
     for row in (0, 7):
         assert probabilities[row].tolist() == pytest.approx(clf.model_.training.class_frequencies)
     assert clf.predict(texts).tolist() == clf.classes_[probabilities.argmax(axis=1)].tolist()
+    kept = [row for row, text in enumerate(texts) if text.strip()]
+    some = [texts[row] for row in kept]
+    without = clone(clf).fit(some, [labels[row] for row in kept])
+    np.testing.assert_array_equal(probabilities[kept], without.predict_proba(some))
     assert clf.predict_proba([""]).shape == (1, 2)
     assert clf.evaluate(texts, labels, judge=unfitted.encoder).n_documents == 58
     assert all(item.sentence in texts[item.row] for item in clf.prototypes_)
     with pytest.raises(EmptyDocumentError):
         clf.explain("")
-
-
-def test_skipping_changes_nothing_for_the_documents_that_stay(unfitted, with_gaps):
-    texts, labels = with_gaps
-    kept = [number for number, text in enumerate(texts) if text.strip()]
-    skipping = clone(unfitted).set_params(on_empty="skip").fit(texts, labels)
-    without = unfitted.fit([texts[number] for number in kept], [labels[number] for number in kept])
-    expected = without.predict_proba([texts[number] for number in kept])
-    np.testing.assert_array_equal(skipping.predict_proba(texts)[kept], expected)
 
 
 def test_skipping_all_documents_of_a_class_is_refused(unfitted, reviews):

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from protorynet.data import TableStream, open_stream, open_table
-from protorynet.data.table_batches import row_bytes
 from protorynet.data.table_files import BLOCK_BYTES
 from protorynet.errors import TableError
 
@@ -92,16 +91,6 @@ def test_long_values_make_short_batches_and_all_rows_come_once_and_in_order(tmp_
     assert [n for batch in batches for n in batch["n"].to_pylist()] == list(range(17, N_ROWS))
 
 
-def test_lack_of_memory_is_not_told_as_damage(tmp_path, monkeypatch):
-    def no_room(*_: object, **__: object) -> None:
-        raise pa.ArrowMemoryError("malloc of size 64 failed")
-
-    table = open_table(parquet(tmp_path / "t.parquet", n=[1]))
-    monkeypatch.setattr(pq.ParquetFile, "iter_batches", no_room)
-    with pytest.raises(TableError, match="not enough memory"):
-        list(table.batches(0))
-
-
 def test_categories_of_all_files_and_row_groups_may_be_more_than_a_type_counts(tmp_path):
     schema = pa.schema([("text", pa.string()), ("city", pa.dictionary(pa.int8(), pa.string()))])
     for file in "ab":
@@ -157,26 +146,11 @@ def test_standard_input_of_any_size_and_line_end_loses_no_row():
     assert sum(chunk.batch.num_rows for chunk in chunks) == 60_000
 
 
-# How large rows are, whatever kind of column they stand in
+def test_lack_of_memory_is_not_told_as_damage(tmp_path, monkeypatch):
+    def no_room(*_: object, **__: object) -> None:
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
 
-PAIRS = pa.map_(pa.string(), pa.string())
-
-
-@pytest.mark.parametrize(
-    ("column", "sizes"),
-    [
-        (pa.array([b"0" * 100, None], pa.binary(100)), [100, 100]),
-        (pa.array([[1.0] * 50] * 2, pa.list_(pa.float64(), 50)), [400, 400]),
-        (pa.array([[("a", "bcd")], None], PAIRS), [4, 0]),
-        (pa.array([["abc", "d"], []], pa.list_view(pa.string())), [4, 0]),
-        (pa.array(["abc", None], pa.string_view()), [3, 0]),
-        (pa.array([1, None]), [8, 8]),
-        (pa.array([None, None], pa.dictionary(pa.int8(), pa.string())), [0, 0]),
-        (pa.array([b"0" * 16] * 2, pa.uuid()), [16, 16]),
-        (pa.nulls(2), [0, 0]),
-    ],
-    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
-)
-def test_the_size_of_a_row_is_that_of_its_value_alone(column, sizes):
-    assert row_bytes(column).tolist() == sizes
-    assert row_bytes(column.slice(1)).tolist() == sizes[1:]
+    table = open_table(parquet(tmp_path / "t.parquet", n=[1]))
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", no_room)
+    with pytest.raises(TableError, match="not enough memory"):
+        list(table.batches(0))

@@ -76,11 +76,11 @@ class Visit:
 
 @pytest.fixture(
     scope="module",
-    params=product(PAGES, (1400, 390), ("light", "dark")),
-    ids=lambda each: "-".join(map(str, each)),
+    params=product(PAGES, [(1400, "light"), (390, "dark")]),
+    ids=str,
 )
 def visit(browser, folder, request):
-    name, width, scheme = request.param
+    name, (width, scheme) = request.param
     opened = Visit(browser, folder / f"{name}.html", width, scheme)
     yield opened
     opened.context.close()

@@ -151,7 +151,7 @@ def editor(browser, own_address):
         yield found
 
 
-@pytest.fixture(params=[(1280, "light"), (1280, "dark"), (360, "light")], ids=str)
+@pytest.fixture(params=[(1280, "light"), (360, "dark")], ids=str)
 def look(browser, address, request):
     width, scheme = request.param
     # Scripts are let in for the checker only: the server itself forbids all but its own.

@@ -104,16 +104,6 @@ def test_a_width_that_changes_is_refused(tmp_path, minilm):
         encode_corpus(Answering(lambda n: np.ones((n, 4))), [*many(100), "new"], cache=cache)
 
 
-@given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=8), width=st.integers(1, 4))
-def test_sequences_are_stacked_in_order(lengths, width):
-    rng = np.random.default_rng(0)
-    sequences = [rng.normal(size=(length, width)) for length in lengths]
-    embeddings, found = stack_sequences(sequences)
-    assert found.tolist() == lengths
-    expected = np.concatenate(sequences).astype(np.float32)
-    np.testing.assert_array_equal(embeddings.vectors[embeddings.index], expected)
-
-
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [

@@ -180,6 +180,7 @@ def test_the_list_tells_what_is_there_and_what_is_missing(make_folder, monkeypat
     roots = f"/nowhere/at/all:{folder.parent}"
     monkeypatch.setenv("PROTORYNET_ENCODERS", roots)
     monkeypatch.setattr("protorynet.encoders.registry.SECONDS_PER_ENCODER", 0.0)
+    monkeypatch.setattr("protorynet.encoders.registry._TIMED_SENTENCES", ["Fine."] * 8)
     monkeypatch.setattr(TransformerEncoder, "encode", fail)
     listed: Any = {each.name: each for each in list_encoders(device="cpu")}
     assert list(listed) == ["minilm", "minilm:bf16", "minilm:int8", "minilm:static", "bad", "mine"]

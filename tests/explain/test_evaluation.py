@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from protorynet import Evaluation, ProtoryNetClassifier as Classifier
-from protorynet.explain import tfidf_judge
 from protorynet.explain.likeness import measure_coherence
 from protorynet.reading import Reading
 
@@ -179,14 +178,6 @@ def test_json_has_the_keys_that_other_programs_read_and_the_same_figures_every_t
     assert all(m.meaning.endswith(".") and len(m.meaning) > 40 for m in evaluation.measures)
 
 
-def test_the_word_piece_judge_finds_equal_sentences_alike():
-    sentences = ["The room was clean.", "A dreadful film"]
-    likeness = tfidf_judge(sentences, [*sentences, "The rooms were clean."])
-    assert likeness.shape == (2, 3)
-    assert likeness[0, 0] == pytest.approx(1, abs=1e-5)
-    assert likeness[0, 2] > likeness[0, 1]
-
-
 def test_a_multilabel_document_is_right_only_if_all_its_labels_are(several, reviews, encoder):
     tags = np.array([[tag in text for tag in several.classes_] for text in reviews.texts])
     right = (several.predict(reviews.texts) == tags).all(axis=1).mean()
@@ -238,17 +229,6 @@ def test_documents_of_one_sentence_or_very_many_do_not_count(clf, documents, enc
     others = ["The room was clean.", " ".join(["The room was clean."] * 61)]
     expected = erasure(clf, documents, encoder)
     assert erasure(clf, documents + others, encoder) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("own", "other", "expected"), [(1, 0, 1.0), (0, 1, 0.0), (1, 1, 0.0)])
-def test_a_judge_finds_members_of_one_prototype_nearer_or_not(clf, own, other, expected):
-    family = {member.sentence: item.id for item in clf.prototypes_ for member in item.members}
-
-    def judge(some: list[str], others: list[str]) -> np.ndarray:
-        same = [[family[one] == family[two] for two in others] for one in some]
-        return np.where(same, own, other).astype(np.float32)
-
-    assert measure_coherence(clf.model_, judge, seed=0) == expected
 
 
 def test_coherence_is_the_share_of_triples_by_use(clf):

@@ -197,12 +197,6 @@ def test_bad_standard_input_is_refused_with_one_line(content, message):
     assert "\n" not in str(caught.value)
 
 
-def test_rows_without_text_are_refused_before_any_work(tmp_path):
-    path = save(pa.table({"text": ["Fine.", "", None, "Bad."]}), tmp_path / "t.parquet")
-    with pytest.raises(TableError, match=r"2 of 4 rows .* rows 1, 2 .*--skip-empty"):
-        open_stream([str(path)])
-
-
 def test_documents_without_a_sentence_are_named_with_their_files(tmp_path):
     files = [
         save(pa.table({"text": ["Fine.", text]}), tmp_path / f"{number}.parquet")

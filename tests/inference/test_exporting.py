@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime")
 
 from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier, ProtoryNetError, Settings
-from protorynet.encoders import EmbeddingCache, StaticEncoder, load_encoder
+from protorynet.encoders import StaticEncoder, load_encoder
 from protorynet.errors import EncoderError, InputError
 from protorynet.inference import export_onnx, open_predictor, read_exported
 
@@ -173,13 +173,6 @@ def test_a_variant_of_an_encoder_is_exported(
     assert part.precision == written
     if variant == "int8":
         check_same(classifier, tmp_path / "m", unseen_reviews.texts)
-
-
-def test_the_exported_encoder_shares_no_cache_with_the_models(trained, exported, tmp_path):
-    encoder: Any = open_predictor(exported).encoder
-    cache = EmbeddingCache(tmp_path)
-    cache.put(trained.encoder_, ["Room"], trained.encoder_.encode(["Room"]))
-    assert not cache.get(encoder, ["Room"])[0].any()
 
 
 def test_what_the_folder_asks_to_be_installed_is_what_the_package_asks(exported):

@@ -8,10 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from protorynet.errors import CheckpointError, InputError, ProtoryNetError
+from protorynet.errors import CheckpointError, InputError
 from protorynet.inference import Part, PartStore, part_store
-
-UNSTORABLE = pa.record_batch({"meta": pa.array([{}], pa.struct([]))})  # in Parquet
 
 
 def part(first: int, rows: int = 1) -> Part:
@@ -94,29 +92,6 @@ def test_one_rule_for_resuming_files_and_folders(tmp_path, as_folder):
     assert firsts(other) == []
 
 
-def test_rows_that_the_format_does_not_hold_are_told_and_kept(tmp_path):
-    store = started(tmp_path / "out.parquet")
-    store.folder.write(part(0), [UNSTORABLE])
-    with pytest.raises(CheckpointError, match="another format"):
-        store.deliver([part(0)])
-    assert firsts(store) == [0]
-    parts = started(tmp_path / "out", as_folder=True)
-    with pytest.raises(ProtoryNetError, match=r"part-.*\.parquet cannot be written"):
-        parts.folder.write(part(0), [UNSTORABLE])
-
-
-@pytest.mark.skipif(os.name != "posix", reason="names are bytes on POSIX alone")
-def test_an_output_whose_name_is_not_utf_8_is_made(tmp_path):
-    output = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv"))
-    try:
-        output.touch()
-    except OSError:
-        pytest.skip("the file system takes no such name")
-    store = started(output, 1)
-    store.deliver(store.folder.finished())
-    assert output.read_bytes() == b'"n"\n1\n'
-
-
 def test_nothing_bears_the_name_of_a_folder_before_it_is_whole(tmp_path):
     store = started(tmp_path / "out", 1, 0, 1, as_folder=True)
     assert not (tmp_path / "out").exists()
@@ -179,3 +154,15 @@ def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path):
     store.remove()
     with pytest.raises(InputError, match="not seen here; write to a folder that all machines"):
         store.folder.write(part(0), [batch(1)])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are bytes on POSIX alone")
+def test_an_output_whose_name_is_not_utf_8_is_made(tmp_path):
+    output = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv"))
+    try:
+        output.touch()
+    except OSError:
+        pytest.skip("the file system takes no such name")
+    store = started(output, 1)
+    store.deliver(store.folder.finished())
+    assert output.read_bytes() == b'"n"\n1\n'

@@ -52,11 +52,6 @@ def test_a_part_is_neither_empty_nor_larger_than_memory_allows(rows, bytes_per_r
     assert size == 1 or size * bytes_per_row <= 64 * 2**20
 
 
-def test_every_worker_has_several_parts_of_a_table_that_is_not_tiny():
-    files = [TableFile("a", 20_000, 20_000_000, 0, None)]
-    assert len(cut_slices(files, rows_per_part(files, 4))) >= 16
-
-
 def test_files_that_cannot_be_used_are_named(tmp_path):
     first = _write(tmp_path / "a.parquet", range(2))
     pq.write_table(pa.table({"m": ["x"]}), tmp_path / "b.parquet")

@@ -10,14 +10,15 @@ pytest.importorskip("ray", reason="needs the extra 'scale'")
 
 from protorynet import ProtoryNetClassifier, ray_training
 from protorynet.encoders import load_encoder
-from protorynet.errors import EmptyDocumentError, EncoderError, InputError
+from protorynet.errors import EncoderError, InputError
 from protorynet.inference import ray_session
 from protorynet.ray_training import fit_with_ray
 
-# Ray's own, about Ray's own.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning:ray", "ignore::FutureWarning:ray"
-)
+pytestmark = [
+    pytest.mark.slow,
+    # Ray's own, about Ray's own.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:ray", "ignore::FutureWarning:ray"),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,7 +38,6 @@ def make(tiny_bert_folder, quick):
     return untrained
 
 
-@pytest.mark.slow
 def test_two_workers_train_as_good_a_model_as_one_process_and_save_its_encoder(
     make, reviews, unseen_reviews, tmp_path
 ):
@@ -54,7 +54,6 @@ def test_two_workers_train_as_good_a_model_as_one_process_and_save_its_encoder(
     assert np.array_equal(loaded.predict_proba(texts), together.predict_proba(texts))
 
 
-@pytest.mark.slow
 def test_without_fine_tuning_the_model_is_that_of_one_process(make, reviews, unseen_reviews):
     alone = make().fit(reviews.texts, reviews.labels)
     encoded = fit_with_ray(make(), reviews.texts, reviews.labels)
@@ -64,13 +63,11 @@ def test_without_fine_tuning_the_model_is_that_of_one_process(make, reviews, uns
     assert encoded.encoder == alone.encoder
 
 
-@pytest.mark.slow
 def test_what_workers_find_wrong_is_told_in_one_line(make):
     with pytest.raises(InputError, match=r"^3 documents are too few to train on"):
         fit_with_ray(make("full"), ["Good.", "Bad.", "Good."], ["a", "b", "a"], workers=1)
 
 
-@pytest.mark.slow
 def test_workers_that_have_another_encoder_are_refused(
     make, reviews, tiny_bert_folder, tmp_path, monkeypatch
 ):
@@ -83,13 +80,3 @@ def test_workers_that_have_another_encoder_are_refused(
     monkeypatch.setattr(ray_training, "load_encoder", lambda *spec, **options: here)
     with pytest.raises(EncoderError, match="is another one than on the machine of the command"):
         fit_with_ray(make("full"), reviews.texts, reviews.labels, workers=2)
-
-
-def test_what_cannot_be_trained_is_refused_before_it_begins(make, reviews, encoder):
-    with pytest.raises(InputError, match="workers=1000, but Ray has"):
-        fit_with_ray(make("full"), reviews.texts, reviews.labels, workers=1000)
-    with pytest.raises(EmptyDocumentError) as caught:
-        fit_with_ray(make(), ["Good.", " "], ["a", "b"])
-    assert caught.value.rows == [1]
-    with pytest.raises(InputError, match="with a name or a folder"):
-        fit_with_ray(ProtoryNetClassifier(encoder), reviews.texts, reviews.labels)

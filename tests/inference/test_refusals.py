@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("ray", reason="needs the extra 'scale'")
 
 from protorynet import ProtoryNetClassifier
-from protorynet.errors import InputError, ModelFormatError
+from protorynet.errors import EmptyDocumentError, InputError, ModelFormatError
 from protorynet.inference import encode_with_ray, predict_with_ray, ray_session
 from protorynet.ray_training import fit_with_ray
 
@@ -47,3 +47,13 @@ def test_workers_are_refused_where_none_train_together(tiny_bert_folder, reviews
     classifier = ProtoryNetClassifier(tiny_bert_folder)
     with pytest.raises(InputError, match="workers=3 is for encoder_training='full'"):
         fit_with_ray(classifier, reviews.texts, reviews.labels, workers=3)
+
+
+def test_documents_without_a_sentence_and_encoders_without_a_name_are_refused(
+    tiny_bert_folder, reviews, encoder
+):
+    with pytest.raises(EmptyDocumentError) as caught:
+        fit_with_ray(ProtoryNetClassifier(tiny_bert_folder), ["Good.", " "], ["a", "b"])
+    assert caught.value.rows == [1]
+    with pytest.raises(InputError, match="with a name or a folder"):
+        fit_with_ray(ProtoryNetClassifier(encoder), reviews.texts, reviews.labels)

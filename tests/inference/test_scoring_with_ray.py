@@ -10,10 +10,12 @@ from scale_scene import rows_in, rows_of
 
 pytest.importorskip("ray", reason="needs the extra 'scale'")
 
+from protorynet import ProtoryNetClassifier
 from protorynet.encoders import load_encoder
 from protorynet.errors import EncoderError, InputError, ProtoryNetError
 from protorynet.inference import encode_with_ray, predict_with_ray, ray_cluster, ray_session
 from protorynet.inference.ray_cluster import SentenceEncoder
+from protorynet.ray_training import fit_with_ray
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,6 +33,12 @@ def test_a_folder_of_parts_holds_the_rows_of_one_process_in_their_order(
     assert written.n_unfamiliar == sum(row["unfamiliar"] > 0.5 for row in expected)
     assert rows_in(tmp_path / "out") == expected
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_more_workers_than_there_are_processors_are_refused(tiny_bert_folder, reviews):
+    classifier = ProtoryNetClassifier(tiny_bert_folder, encoder_training="full", device="cpu")
+    with pytest.raises(InputError, match="workers=1000, but Ray has"):
+        fit_with_ray(classifier, reviews.texts, reviews.labels, workers=1000)
 
 
 @pytest.mark.slow

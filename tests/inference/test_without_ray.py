@@ -9,8 +9,6 @@ import pyarrow as pa
 import pytest
 
 from protorynet.encoders import load_encoder
-from protorynet.errors import InputError, TableError
-from protorynet.inference import error_of
 from protorynet.inference.ray_cluster import Attempts, SentenceEncoder, worker_pool
 from protorynet.inference.ray_prediction import ship_model
 from protorynet.ray_training import KnownEncoder
@@ -51,15 +49,6 @@ def test_no_file_outside_of_the_model_is_sent(tmp_path):
     ray = cast(ModuleType, SimpleNamespace(put=lambda content: content))
     shipped = ship_model(ray, model, encoder=None, runtime="torch", is_here=False)
     assert shipped.content == {"config.json": b"{}"}
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"), [("TableError", TableError), ("EmptyDocumentError", InputError)]
-)
-def test_what_a_worker_tells_is_an_error_of_ours_again(kind, expected):
-    error = error_of(kind, "no such column")
-    assert type(error) is expected
-    assert str(error) == "no such column"
 
 
 def test_work_that_ends_every_worker_is_given_up():

@@ -11,14 +11,13 @@ from torch import Tensor
 from protorynet.network import (
     ProtoryNetwork,
     Reader,
-    at_last_sentence,
     match_sentences,
     network as network_module,
     pad_documents,
     probabilities,
     read_matches,
 )
-from protorynet.reading import Reading, group_by_length
+from protorynet.reading import Reading
 from protorynet.settings import Settings
 
 K, DIMENSION, CLASSES = 5, 6, 3
@@ -84,12 +83,6 @@ def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths)
         start += length
     padded.sum().backward()
     assert torch.equal(steps.grad, torch.ones_like(steps))
-
-
-def test_at_last_sentence_picks_the_last_real_sentence_of_each_document():
-    values = random_tensor(3, 4, 2)
-    picked = at_last_sentence(values, torch.tensor([1, 4, 2]))
-    assert torch.equal(picked, torch.stack([values[0, 0], values[1, 3], values[2, 1]]))
 
 
 @torch.no_grad()
@@ -203,16 +196,3 @@ def test_reading_ignores_dropout_and_leaves_the_reader_in_its_mode():
     second = read_matches(reader, trajectory, "multiclass").probabilities
     np.testing.assert_array_equal(first, second)
     assert reader.training
-
-
-def test_reading_no_documents_gives_no_probabilities():
-    prediction = read_matches(make_reader(), random_trajectory([]), "multiclass")
-    assert prediction.probabilities.shape == prediction.running.shape == (0, CLASSES)
-
-
-def test_groups_by_length_hold_every_document_once_and_stay_within_their_bound():
-    lengths = np.random.default_rng(0).integers(1, 80, size=200)
-    groups = group_by_length(lengths, 50)
-    assert sorted(np.concatenate(groups).tolist()) == list(range(200))
-    for group in groups:
-        assert len(group) == 1 or len(group) * lengths[group].max() <= 50

@@ -11,11 +11,9 @@ from protorynet.errors import InputError
 from protorynet.network import ProtoryNetwork, Reader, match_sentences
 from protorynet.prototypes import (
     KEPT_STATES,
-    EditEntry,
     EditLog,
     Edits,
     Member,
-    PastState,
     Prototype,
     Prototypes,
     apply_edits,
@@ -168,13 +166,6 @@ def test_members_go_where_they_are_told(prototypes, edit, edits, families, chang
         assert (item.usage, item.class_rate, item.words) == (old.usage, old.class_rate, old.words)
 
 
-def test_a_merge_changes_the_member_of_no_sentence(network, prototypes, edit):
-    sentences, index, one = torch.tensor([[210.0, 1.0], [400.0, 2.0]]), torch.arange(2), [2]
-    for made, of in ((network, prototypes), edit(merge=[(9, 7)])[:2]):
-        found = match_sentences(made, sentences, index, torch.tensor(one))
-        assert [of.members[position].id for position in found.members] == [22, 41]
-
-
 def test_a_prototype_split_off_is_read_as_before_and_measured_by_its_members(network, edit):
     edited, mixed = edit(split=[[41, 18]]), edit(split=[[17, 22]])
     old, new = weights(network), weights(edited.network)
@@ -319,14 +310,6 @@ def log_of(network, prototypes, edit):
     return make
 
 
-def test_edits_are_undone_last_first_and_stay_in_the_log(log_of, network, prototypes):
-    log, first = log_of(3).undo()
-    log, second = log.with_edit((), network, prototypes).undo()
-    log, third = log.undo()
-    assert [state.number for state in (first, second, third)] == [3, 4, 2]
-    assert [entry.undone is None for entry in log.entries] == [True, False, False, False]
-
-
 def test_undoing_ends_at_the_oldest_state(log_of):
     with pytest.raises(InputError, match=r"there is no edit to undo\.$"):
         EditLog().undo()
@@ -346,14 +329,8 @@ def test_names_alone_leave_the_reader_up_to_date(log_of, network, prototypes, ed
     assert not log.undo()[0].reader_is_behind
 
 
-def test_a_log_that_contradicts_itself_is_refused(network, prototypes):
-    entry, state = EditEntry(1, "now"), PastState(1, network, prototypes)
-    for entries, states in [
-        ((EditEntry(2, "now"),), ()),
-        ((entry, entry), ()),
-        ((), (state,)),
-        ((entry,), (state, state)),
-        ((EditEntry(1, "now", undone="later"),), (state,)),
-    ]:
-        with pytest.raises(ValueError, match="edits"):
-            EditLog(entries, states)
+def test_a_merge_changes_the_member_of_no_sentence(network, prototypes, edit):
+    sentences, index, one = torch.tensor([[210.0, 1.0], [400.0, 2.0]]), torch.arange(2), [2]
+    for made, of in ((network, prototypes), edit(merge=[(9, 7)])[:2]):
+        found = match_sentences(made, sentences, index, torch.tensor(one))
+        assert [of.members[position].id for position in found.members] == [22, 41]

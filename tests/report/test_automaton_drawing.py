@@ -110,18 +110,6 @@ def test_labels_touch_nothing_and_arcs_run_outside_of_those_that_they_span(autom
             assert heights[inner] < heights[way]
 
 
-def test_a_long_label_is_cut_and_the_rest_is_shown_on_hover(movie_prototypes):
-    automaton = machine(movie_prototypes.ids.tolist(), 1)
-    picture = ElementTree.fromstring(automaton_svg(automaton, movie_prototypes))
-    (label,) = (text for text in picture.iter(f"{SVG}text") if text.get("style"))
-    (loop,) = automaton.edges
-    taken = [i for i, count in zip(loop.prototypes, loop.traffic, strict=True) if count]
-    told = label[0].tail
-    assert re.fullmatch(r"(\d+, )*\d+ and \d+ more", told)
-    assert len(re.findall(r"\d+", told)) - 1 + int(told.split()[-2]) == len(taken)
-    assert all(f"{number} (" in label[0].text for number in taken)
-
-
 def test_hostile_texts_are_escaped_and_only_a_file_has_a_background(seven, movie_prototypes):
     hostile = "<script>alert('x')</script> \x00 \ud800 & \"quotes\""
     items = tuple(replace(item, sentence=hostile) for item in movie_prototypes)

@@ -46,13 +46,6 @@ def test_every_sentence_and_its_prototype_are_printed_in_full(good_review, width
     assert "(similarity 0.71; next: prototype 30, 0.63)" in text
 
 
-def test_bars_of_two_classes_grow_from_the_middle_to_either_side(good_review, bad_review):
-    text = printed(print_explanation, good_review)
-    assert re.search(r"score 0\.21 ·+█+│·+  so far  24%  effect -22", text)
-    bars = re.findall(r"score \d\S+ (\S+)", printed(print_explanation, bad_review))
-    assert ["│█" in bar for bar in bars] == [True, True, False, False]
-
-
 def test_the_verdict_comes_last_in_what_an_explanation_prints(bad_review, tied):
     assert printed(print_explanation, bad_review).endswith("\nVerdict: negative 94%\n")
     level = "\nVerdict: negative 50%, level with positive: nothing tips the scale\n"

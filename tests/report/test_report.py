@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -16,15 +15,12 @@ from sklearn.base import clone
 
 from prepared_documents import prepare
 from protorynet import ProtoryNetClassifier
-from protorynet.explain import ReliabilityBin, learn_automata
+from protorynet.explain import learn_automata
 from protorynet.prototypes import Edits, Retraining
 from protorynet.report import FullReport, compile_report, pattern_sentence, write_report
-from protorynet.report.report_charts import calibration_chart
 
 _EVIL = "<script>alert('x')</script> & |`pipes`| {{ 7 * 7 }} 🏨 חדר נפלא."
 _OTHER = {"good": "bad", "bad": "good"}
-
-Make = Callable[..., FullReport]
 
 
 def written(report: FullReport, *, as_markdown: bool = False) -> str:
@@ -251,10 +247,3 @@ def test_the_markdown_tells_what_the_page_tells_in_even_tables(report):
     assert sum(map(bool, tables)) >= 6
     for table in filter(None, tables):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1, table
-
-
-def test_the_calibration_chart_puts_points_where_they_belong():
-    bins = [ReliabilityBin(0.0, 0.1, 4, 0.0, 0), ReliabilityBin(0.9, 1.0, 4, 1.0, 4)]
-    chart = calibration_chart(bins, said="said", observed="seen")
-    found = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', chart)
-    assert [tuple(map(float, point)) for point in found] == [(46, 208), (326, 30)]

@@ -2,8 +2,6 @@
 
 import re
 import sys
-from dataclasses import replace
-from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -52,14 +50,6 @@ def test_ends_of_an_axis_and_lines_of_classes_are_named(name, names, request):
     assert names <= set(texts(trajectory_svg(request.getfixturevalue(name))))
 
 
-def test_the_names_of_lines_that_end_together_are_moved_apart(person):
-    root = ElementTree.fromstring(trajectory_svg(person))
-    named = [text for text in root.iter(f"{SVG}text") if (text.text or "").endswith(("1%", "2%"))]
-    heights = sorted(float(text.get("y")) for text in named)
-    assert len(heights) == 3
-    assert all(after - before >= 14 for before, after in pairwise(heights))
-
-
 def test_three_hundred_sentences_have_few_numbers_and_the_weightiest_are_written(long_review):
     shown = texts(trajectory_svg(long_review))
     numbers = [text for text in shown if re.fullmatch(r"S\d+", text)]
@@ -68,21 +58,6 @@ def test_three_hundred_sentences_have_few_numbers_and_the_weightiest_are_written
     shown = texts(explanation_svg(long_review))
     assert "The 12 of 300 sentences that matter most" in shown
     assert sum(text.startswith("like ") for text in shown) == 12
-
-
-def test_long_class_names_are_shortened_and_text_without_spaces_is_broken(person):
-    name = "A class name that is far too long for the margin of any picture"
-    shares = {"Person": 0.8, "Animal": 0.1, name: 0.1}
-    steps = tuple(replace(step, scores=shares, running=shares) for step in person.sentences)
-    picture = trajectory_svg(replace(person, probabilities=shares, sentences=steps))
-    assert name in picture
-    assert not any(name in shown for shown in texts(picture))
-    step = replace(person.sentences[0], text="とても美味しいレストラン" * 12)
-    shown = texts(explanation_svg(replace(person, sentences=(step,)), width=380))
-    lines = [line for line in shown if "レストラン" in line]
-    assert len(lines) > 1
-    assert all(len(line) < 40 for line in lines)
-    assert lines[-1].endswith("…")
 
 
 @pytest.mark.parametrize("draw", [trajectory_svg, explanation_svg])

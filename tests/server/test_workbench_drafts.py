@@ -128,12 +128,6 @@ def test_an_edit_that_cannot_be_made_is_refused(reading):
     assert not reading.get("/draft").json()["exists"]
 
 
-def test_a_discarded_draft_is_gone(bench):
-    bench.edit(drop=[bench.ids()[0]])
-    assert bench.delete("/draft").status_code == 204
-    assert not bench.get("/draft").json()["exists"]
-
-
 def test_retraining_is_a_job_whose_result_is_the_draft(bench):
     bench.edit(drop=[bench.ids()[0]])
     assert bench.get("/draft").json()["reader_is_behind"]
@@ -187,14 +181,6 @@ def test_publishing_serves_the_draft_as_a_new_version(bench, own_hotel):
     assert number not in bench.ids()
     published = ProtoryNetClassifier.load(own_hotel.parent / found["folder"], device="cpu")
     assert number not in published.prototypes_.ids
-
-
-def test_a_published_version_is_served_after_a_restart(bench, own_hotel):
-    bench.edit(rename={str(bench.ids()[0]): "one"})
-    version = bench.post("/draft/publish").json()["version"]
-    with serving(own_hotel) as server:
-        assert server.get("/versions").json()["current"] == 2
-        assert server.predict(TEXTS).json()["version"] == version
 
 
 def test_an_older_version_can_be_restored(bench):
@@ -306,15 +292,6 @@ def test_confirmed_edits_and_marks_outlive_a_kill(own_hotel, table):
         assert notes >= {"sure", str(confirmed)}
 
 
-def test_a_half_written_file_beside_the_real_one_is_passed_over(bench, own_hotel):
-    bench.edit(rename={str(bench.ids()[0]): "one"})
-    home = own_hotel.with_name("hotel.workbench")
-    (home / "draft" / ".draft.json.half").write_text('{"id"')
-    (home / ".versions.json.half").write_text('{"id"')
-    with serving(own_hotel) as server:
-        assert server.get("/draft").json()["revision"] == 1
-
-
 def test_a_kill_between_publishing_and_forgetting_the_draft_leaves_no_draft(bench, own_hotel):
     bench.edit(rename={str(bench.ids()[0]): "one"})
     desk = bench.app.state.workbench.desk("hotel")
@@ -324,3 +301,11 @@ def test_a_kill_between_publishing_and_forgetting_the_draft_leaves_no_draft(benc
     with serving(own_hotel) as server:
         assert not server.get("/draft").json()["exists"]
         assert server.get("/versions").json()["current"] == 2
+
+
+def test_a_published_version_is_served_after_a_restart(bench, own_hotel):
+    bench.edit(rename={str(bench.ids()[0]): "one"})
+    version = bench.post("/draft/publish").json()["version"]
+    with serving(own_hotel) as server:
+        assert server.get("/versions").json()["current"] == 2
+        assert server.predict(TEXTS).json()["version"] == version

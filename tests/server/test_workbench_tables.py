@@ -11,7 +11,6 @@ import pytest
 
 from protorynet import ProtoryNetClassifier
 from protorynet.server import ServerConfig
-from protorynet.server.workbench.labelled_table import read_data
 from protorynet.training import validation_documents
 from server_scene import TEXTS, error_code, running, serving
 
@@ -59,14 +58,6 @@ def test_without_training_rows_the_reader_cannot_be_retrained(own_hotel, tmp_pat
     with serving(own_hotel, data=table) as bench:
         assert error_code(bench.post("/draft/retrain")) == "no_training_rows"
         assert bench.computed("/mistakes").json()["n_documents"] == 2
-
-
-def test_of_very_many_rows_some_are_read_spread_over_all(tmp_path, monkeypatch):
-    monkeypatch.setattr("protorynet.server.workbench.labelled_table._MOST_TRAINING", 5)
-    rows = [(f"Text {n}.", "a" if n % 2 else "b") for n in range(50)]
-    table = read_data(_written(tmp_path / "t.csv", rows))
-    assert len(table) == 50
-    assert table.training.tolist() == [0, 12, 24, 37, 49]
 
 
 def test_a_model_of_several_labels_has_mistakes_and_versions(

@@ -22,7 +22,7 @@ def make(encoder: Any, settings: Settings, **options: Any) -> ProtoryNetClassifi
 @pytest.fixture(scope="module", params=["single", "families"])
 def trained(request, reviews, encoder, quick):
     kinds = {"single": {"members": 1, "epochs": 6}, "families": {"epochs": 20}}
-    settings = quick.replace(retrain_epochs=10, min_prototypes=6, **kinds[request.param])
+    settings = quick.replace(retrain_epochs=5, min_prototypes=6, **kinds[request.param])
     return make(encoder, settings).fit(reviews.texts, reviews.labels)
 
 

@@ -95,11 +95,6 @@ def test_sparsemax_is_what_a_slow_search_finds(rows) -> None:
     assert sparsemax(torch.from_numpy(rows)).numpy() == pytest.approx(expected, abs=1e-9)
 
 
-def test_sparsemax_of_many_equal_scores_shares_among_all() -> None:
-    shares = sparsemax(torch.zeros(2, 1_000, dtype=torch.float64))
-    assert shares.numpy() == pytest.approx(1 / 1_000)
-
-
 def test_sparsemax_gives_the_gradient_of_finite_differences() -> None:
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(3, 7, dtype=torch.float64, generator=generator, requires_grad=True)
@@ -125,17 +120,6 @@ def test_the_evidence_is_training_documents_whose_weights_sum_to_one(
             assert (item.weight > 0) == (item.label == explanation.label)
         share = sum(item.weight for item in explanation.evidence if item.weight > 0)
         assert attending.confidence([text]) == pytest.approx(share, abs=1e-5)
-
-
-def test_the_prediction_is_made_from_the_evidence_alone(attending, unseen_reviews) -> None:
-    explanation = attending.explain(unseen_reviews.texts[0])
-    numbers = {text: number for number, text in reversed(list(enumerate(attending.examples_)))}
-    mixture = sum(
-        abs(item.weight) * attending._database.values[numbers[item.text]]
-        for item in explanation.evidence
-    )
-    probabilities = attending.network_.decide(mixture).softmax(dim=0).tolist()
-    assert probabilities == pytest.approx(list(explanation.probabilities.values()), abs=1e-4)
 
 
 def test_a_document_without_a_sentence_attends_to_nothing(attending) -> None:

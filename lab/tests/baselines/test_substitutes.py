@@ -116,18 +116,6 @@ def test_fitted_alone_a_substitute_is_the_same(substitutes, classifier, reviews,
     assert alone.validation_accuracy_ == substitutes[name].validation_accuracy_
 
 
-def test_what_sentences_say_adds_up_to_the_average_above_its_threshold(
-    substitutes, classifier, unseen_reviews
-) -> None:
-    average = substitutes["average"]
-    for text in unseen_reviews.texts[:8]:
-        scores = [item.scores["good"] for item in classifier.explain(text).sentences]
-        above = np.mean(scores) - average.reader_.threshold
-        explanation = average.explain(text)
-        total = sum(item.weight for item in explanation.evidence)
-        assert total == pytest.approx(above if explanation.label == "good" else -above, abs=1e-6)
-
-
 @pytest.mark.parametrize(
     ("name", "before"), [("logistic_regression", "a constant of "), ("decision_tree", "with ")]
 )
@@ -174,9 +162,3 @@ def test_documents_of_other_classes_than_the_models_are_refused(classifier, revi
     labels = [f"very {label}" for label in reviews.labels]
     with pytest.raises(InputError, match="very bad, very good, those of the model of bad, good"):
         fit_substitutes(classifier, reviews.texts, labels)
-
-
-def test_sentences_of_one_class_cannot_teach(three_classes) -> None:
-    classifier = three_classes[0]["average"].classifier_
-    with pytest.raises(InputError, match="with a sentence of at least two classes"):
-        fit_substitutes(classifier, ["Fine.", "", ""], ["good", "bad", "long stay"])

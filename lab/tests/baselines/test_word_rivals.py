@@ -9,14 +9,11 @@ from hypothesis import given, strategies as st
 from sklearn.base import clone
 
 from protorynet.errors import InputError
-from protorynet.labels import learn_labels
-from protorynet.training import validation_documents
 from protorynet_lab.baselines import ProSeNetClassifier, VanillaLSTMClassifier
 from protorynet_lab.baselines.prosenet import ProSeNetwork, diversity_loss
 from protorynet_lab.baselines.sequence_rivals import SequenceEncoder, WordBatch, read_corpus
 from protorynet_lab.baselines.word_vectors import (
     Vocabulary,
-    learn_vocabulary,
     read_word_vectors,
     split_words,
 )
@@ -50,12 +47,6 @@ def test_short_texts_keep_all_their_words_in_order(words) -> None:
 
 def test_markup_is_no_word_but_a_smaller_sign_is() -> None:
     assert split_words("Bad.<br /><br />3 < 4", 99) == ["bad", ".", "3", "<", "4"]
-
-
-def test_the_vocabulary_keeps_the_most_frequent_words() -> None:
-    documents = [["b", "a", "a"], ["c", "a", "c", "b"], ["once"]]
-    assert learn_vocabulary(documents, 2).words == ("a", "b")
-    assert learn_vocabulary(documents, 9).words == ("a", "b", "c")
 
 
 def test_documents_without_any_word_cannot_teach() -> None:
@@ -122,22 +113,6 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content) -> None:
     except InputError:
         return
     assert all(vector.shape == (2,) for vector in found.values())
-
-
-@given(
-    st.dictionaries(
-        st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"]), min_size=1),
-        st.lists(st.floats(-1e9, 1e9, width=32), min_size=3, max_size=3),
-        min_size=1,
-        max_size=8,
-    )
-)
-def test_what_is_written_in_gloves_format_is_read_back(tmp_path_factory, vectors) -> None:
-    file = tmp_path_factory.getbasetemp() / "written.txt"
-    lines = [f"{word} {' '.join(map(repr, vector))}\n" for word, vector in vectors.items()]
-    file.write_text("".join(lines), encoding="utf-8", newline="\n")
-    found = read_word_vectors(file, list(vectors))
-    assert {word: vector.tolist() for word, vector in found.items()} == vectors
 
 
 def test_training_starts_from_the_vectors_given(reviews, tmp_path) -> None:
@@ -226,16 +201,6 @@ def test_every_prototype_is_a_training_document_of_its_own(prosenet, reviews) ->
     corpus = prosenet._corpus(prosenet._words([item.text for item in shown]))
     encoded = read_corpus(prosenet.network_.encode, corpus, torch.device("cpu"))
     assert torch.allclose(encoded, vectors, atol=1e-3)
-
-
-def test_a_prototype_knows_its_row_among_equal_documents(reviews) -> None:
-    texts, labels = [*reviews.texts, *reviews.texts], [*reviews.labels, *reviews.labels]
-    rival = ProSeNetClassifier(n_prototypes=50, **QUICKEST).fit(texts, labels)
-    code = learn_labels(labels)
-    held_out = set(validation_documents(code.encode(labels), code, 0.1, 0).tolist())
-    assert not {item.row for item in rival.prototypes_} & held_out
-    assert all(texts[item.row] == item.text for item in rival.prototypes_)
-    assert len({item.text for item in rival.prototypes_}) == 50
 
 
 def test_prototypes_only_speak_for_classes_unless_allowed_otherwise(prosenet, reviews) -> None:

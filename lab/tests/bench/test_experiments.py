@@ -25,7 +25,7 @@ from protorynet_lab.bench.bench_blocks import (
     render_markdown as markdown,
 )
 from protorynet_lab.bench.bench_jobs import MODELS
-from protorynet_lab.bench.bench_plots import draw_curves, draw_heat_map
+from protorynet_lab.bench.bench_plots import draw_heat_map
 from protorynet_lab.bench.bench_recipe import RECIPE
 from protorynet_lab.bench.bench_significance import pack_flags
 
@@ -122,57 +122,12 @@ def test_the_command_names_what_the_table_shows(experiment, records, words, tmp_
     assert words in line
 
 
-def test_vectors_and_quickness_are_named_for_the_models_that_they_are_about(tmp_path) -> None:
-    add(tmp_path, **right(90))
-    add(tmp_path, model="lstm", encoder="", settings={"vectors": "glove.txt"}, **right(90))
-    add(tmp_path, model="prosenet", encoder="", **right(90))
-    add(tmp_path, set="hotel", settings={"quick": True}, **right(90))
-    lines = commands(tmp_path)
-    assert [("lstm" in line) == ("--vectors" in line) for line in lines] == [True] * 3
-    assert [("hotel" in line) == ("--quick" in line) for line in lines] == [True] * 3
-
-
 def test_models_that_others_judged_are_measured_by_other_commands(tmp_path) -> None:
     for encoder, judge in (("minilm", "gte-small"), ("minilm:static", "minilm")):
         add(tmp_path, encoder=encoder, judge=judge, accuracy=0.9)
     text = markdown(page(tmp_path, "recipe"))
     found = set(re.findall(r"--encoders (\S+) .*--judge (\S+) ", text))
     assert found == {("minilm", "gte-small"), ("minilm:static", "minilm")}
-
-
-def test_the_numbers_of_seeds_are_given(tmp_path) -> None:
-    models = ("full", "adapter", "none", "paper", "ceiling-full", "lstm", "prosenet", "protoattend")
-    seeds: list[str] = []
-    for few, model in enumerate(models):
-        for seed in range(2 if few % 2 else 3):
-            add(tmp_path, model=model, seed=seed, accuracy=0.9)
-        seeds.append(next(b.seeds for b in page(tmp_path) if isinstance(b, Command)))
-    assert seeds[0] == "3 seeds"
-    assert seeds[2] == "3 seeds; IMDB, ours, adapter, minilm: 2"
-    assert seeds[-1] == "2 to 3 seeds"
-
-
-def test_a_reason_that_many_jobs_share_is_given_once(tmp_path) -> None:
-    add(tmp_path, **right(90))
-    for model in ("adapter", "transformer"):
-        for seed in (0, 1):
-            add(tmp_path, model=model, encoder="gone", seed=seed, error="it is <not> there")
-    text = markdown(page(tmp_path))
-    jobs = "imdb gone adapter, seeds 0, 1; imdb gone transformer, seeds 0, 1"
-    assert text.count("it is ") == 1
-    assert f"- {jobs}: it is &lt;not&gt; there" in text
-
-
-def test_a_model_that_failed_has_a_row_that_says_what_it_was_made_of(tmp_path) -> None:
-    add(tmp_path, accuracy=0.9)
-    add(tmp_path, model="transformer", encoder="distilbert", error="no memory")
-    add(tmp_path, encoder="gone", error="cannot be fetched")
-    failed = {"error": "InputError: none", "settings": {"vectors": "glove-100d"}}
-    add(tmp_path, model="lstm", encoder=None, **failed)
-    text = markdown(page(tmp_path))
-    assert "| transformer <sub>weights of distilbert</sub> | failed " in text
-    assert "| vanilla LSTM <sub>word vectors glove-100d</sub> | failed " in text
-    assert re.search(r"encoder gone\n\n(.*\n)+\| ours, full \| failed", text)
 
 
 def test_the_papers_figure_stands_beside_ours(tmp_path) -> None:
@@ -243,20 +198,6 @@ def test_a_narrow_terminal_loses_no_figure(width) -> None:
 def _words(svg: str) -> list[str]:
     texts = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
     return [text.text or "" for text in texts]
-
-
-def test_curves_are_named_in_the_order_of_the_fullest_panel_over_round_numbers() -> None:
-    few = {"K = 100": {3.667: 0.9, 177.667: 0.95}, "K = 400": {5.0: 0.9}}
-    many = {f"K = {size}": {5.0: 0.9} for size in (100, 200, 400)}
-    said = _words(draw_curves("left", {"<A> $x$": few, "Hotel \x00": many}))
-    assert [word for word in said if word.startswith("K = ")] == ["K = 100", "K = 200", "K = 400"]
-    assert {"5", "10", "20", "50", "100", "<A> $x$", "Hotel \ufffd"} <= set(said)
-
-
-def test_accuracies_that_hardly_differ_are_not_blown_up() -> None:
-    said = _words(draw_curves("left", {"Amazon": {"K": {100.0: 0.9275, 400.0: 0.9262}}}))
-    heights = [float(word) for word in said if re.fullmatch(r"\.\d{3}", word)]
-    assert max(heights) - min(heights) >= 0.01
 
 
 def test_a_heat_map_shows_each_figure_and_a_dash_for_what_was_not_measured() -> None:

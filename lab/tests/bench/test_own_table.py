@@ -9,9 +9,7 @@ import pandas as pd
 import pytest
 
 from protorynet.cli import main
-from protorynet_lab.bench import read_results
 from protorynet_lab.bench.bench_jobs import Source
-from protorynet_lab.bench.bench_records import append_record
 
 
 @pytest.fixture
@@ -98,19 +96,6 @@ def test_figures_of_a_quick_run_give_way_to_those_measured_in_earnest(table, tmp
     assert bench(table, out, "bag-of-words", quick=False) == 0
     assert "figures mean nothing" not in text(out)
     assert "in a quick run: bag-of-words-paper." in text(out)
-
-
-def test_a_quick_run_leaves_the_stability_measured_in_earnest(table, tiny_bert_folder, out) -> None:
-    digest = Source(table, label="stars").read().digest
-    names = {"set": "my_reviews", "encoder": tiny_bert_folder.name, "model": "none"}
-    for seed in (0, 1):
-        job = {"kind": "job", "seed": seed, "data": digest, "accuracy": 0.9}
-        append_record(out / "records" / "my_reviews.jsonl", {**names, **job})
-    stability = {"kind": "stability", "seeds": [0, 1], "value": 0.35, "data": digest}
-    append_record(out / "records" / "my_reviews.jsonl", {**names, **stability})
-    encoder = ("--encoders", str(tiny_bert_folder))
-    assert bench(table, out, "none", *encoder, "--seeds", "2,3") == 0
-    assert [group.stability for group in read_results(out / "records").groups] == [0.35]
 
 
 @pytest.mark.parametrize("name", ["imdb", "Table1", "all"])

@@ -127,15 +127,6 @@ def test_a_quick_run_does_not_hide_figures_measured_in_earnest(scene, capsys) ->
     assert "measured in earnest" in capsys.readouterr().err
 
 
-def test_a_failure_does_not_hide_the_figures_of_the_same_settings(tmp_path) -> None:
-    path = tmp_path / "a.jsonl"
-    append_record(path, {**JOB, "data": "d", "accuracy": 0.9})
-    append_record(path, {**JOB, "data": None, "error": "OSError: the table is gone"})
-    assert read_records(path)[0][0].figure("accuracy") == 0.9
-    append_record(path, {**JOB, "data": "other", "error": "ValueError: another table"})
-    assert read_records(path)[0][0].error is not None
-
-
 def test_a_table_that_cannot_be_read_fails_alone_is_tried_again_and_costs_no_figures(
     own, tmp_path, capsys
 ) -> None:
@@ -233,31 +224,9 @@ def test_a_torn_line_is_cut_off_and_one_that_lacks_its_end_only_is_kept(torn, tm
     assert path.read_bytes().count(b"\n") == len(seeds)
 
 
-def test_a_figure_that_is_no_number_was_not_measured(tmp_path) -> None:
-    path = tmp_path / "a.jsonl"
-    unknown = {"accuracy": float("nan"), "automata": [{"fidelity": float("inf")}]}
-    append_record(path, {**JOB, **unknown, "macro_f1": 0.5})
-    record = read_records(path)[0][0]
-    assert (record.figure("accuracy"), record.figure("macro_f1")) == (None, 0.5)
-
-
 def test_runs_that_write_at_once_spoil_no_line(tmp_path) -> None:
     path = tmp_path / "a.jsonl"
     with ThreadPoolExecutor(8) as runs:
         writes = ({**JOB, "seed": seed, "judge": "x" * 100_000} for seed in range(40))
         list(runs.map(lambda values: append_record(path, values), writes))
     assert sorted(record.seed for record in read_records(path)[0]) == list(range(40))
-
-
-def test_what_another_run_measures_meanwhile_is_not_measured_again(
-    scene, own, monkeypatch, capsys
-) -> None:
-    from protorynet_lab.bench import bench_running
-
-    def another_run(*_: Any) -> None:
-        shutil.copytree(scene.records, own.records)
-
-    monkeypatch.setattr(bench_running._Library, "load_encoders", another_run)
-    assert main(words(own, models="bag-of-words")) == 0
-    assert "measured by another run meanwhile" in capsys.readouterr().err
-    assert lines(own) == lines(scene)

@@ -50,12 +50,6 @@ def test_several_seeds_are_tested_by_every_change_of_signs(rows) -> None:
     assert mcnemar(ours, theirs) == pytest.approx(np.mean(reached))
 
 
-@given(st.integers(0, 40), st.integers(0, 40))
-def test_repeating_a_seed_changes_nothing(only_ours, only_theirs) -> None:
-    ours, theirs = discordant(only_ours, only_theirs)
-    assert mcnemar(ours.repeat(3, axis=0), theirs.repeat(2, axis=0)) == mcnemar(ours, theirs)
-
-
 def test_the_interval_is_that_of_drawing_documents_one_by_one() -> None:
     ours, theirs = discordant(40, 15, both=145)
     found = compare(ours, theirs)

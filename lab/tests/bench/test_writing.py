@@ -165,16 +165,6 @@ def test_a_set_with_a_hostile_name_stays_in_the_folder(tmp_path, written) -> Non
     ElementTree.parse(docs / "frontier.svg")
 
 
-def test_the_frontier_names_models_encoders_and_sets(tmp_path, written) -> None:
-    records = tmp_path / "records"
-    for encoder in ("minilm", "gte-small"):
-        for model in ("full", "paper"):
-            add(records, encoder=encoder, model=model, accuracy=0.9, n_prototypes=15)
-    svg = (written(records) / "frontier.svg").read_text(encoding="utf-8")
-    for words in ("ours, full", "paper's procedure, frozen", "minilm", "gte-small", "IMDB"):
-        assert f">{words}</text>" in svg
-
-
 @given(st.floats(-1e6, 1e6, allow_nan=False))
 def test_a_printed_figure_reads_back_as_itself(value) -> None:
     assert abs(float(format_figure(value).replace("−", "-")) - value) <= 0.0005001

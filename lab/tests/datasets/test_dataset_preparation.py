@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dataset_scene import csv_bytes, hotel_csv, imdb_files, json_lines, numbered_csv, pack
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from protorynet.errors import InputError, TableError
 from protorynet_lab.datasets import (
@@ -26,7 +26,6 @@ from protorynet_lab.datasets.archive_members import Member
 from protorynet_lab.datasets.dataset_rows import RECIPES, read_rows
 
 KINDS = ("Person", "Animal", "Building", "NaturalPlace")
-quick = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def by_split(prepared: Prepared) -> dict[str, Counter[Any]]:
@@ -203,25 +202,6 @@ def test_documents_are_balanced_and_split_as_the_paper_says(
 def test_a_file_named_itself_is_read_whatever_its_name(tmp_path) -> None:
     files = {"7282_1.csv.gz": gzip.compress(hotel_csv(positive=7, negative=5))}
     assert len(prepare_dataset("hotel", pack(tmp_path, files) / "7282_1.csv.gz")) == 10
-
-
-@quick
-@given(
-    st.lists(st.tuples(st.booleans(), st.text(min_size=1)), min_size=4, max_size=40),
-    st.integers(0, 9),
-)
-def test_what_is_drawn_is_balanced_split_and_from_the_file(tmp_path, drawn, seed) -> None:
-    texts = [(good, f"{text.encode('utf-8', 'replace').decode()}.") for good, text in drawn]
-    texts += [(True, "Good."), (False, "Bad.")]
-    source = tmp_path / "hotel.csv"
-    rows = [("5" if good else "1", text) for good, text in texts]
-    source.write_bytes(csv_bytes([("reviews.rating", "reviews.text"), *rows]))
-    prepared = prepare_dataset("hotel", source, seed=seed)
-    counts = Counter(row.label for row in prepared.rows)
-    fewest = min(Counter(good for good, _ in texts).values())
-    assert counts == {0: fewest, 1: fewest}
-    assert all(count == round(0.2 * fewest) for count in by_split(prepared)["test"].values())
-    assert not Counter((bool(row.label), row.text) for row in prepared.rows) - Counter(texts)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["train.csv", "train.tsv", "train.json", "a.txt"]))

@@ -114,8 +114,7 @@ def served(tmp_path_factory) -> Iterator[Process]:
     server.end()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_every_page_is_open_to_everyone(browser, served, width, scheme) -> None:
     someone = Person(browser, width=width, scheme=scheme)
     someone.page.goto(served.link)

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 
 from protorynet.encoders.encoder_folder import (
     POOLING_KEYS,
@@ -178,12 +178,17 @@ class TransformerEncoder:
     def _weights_version(self) -> tuple[int, ...]:
         # torch counts the writes to each tensor, but not those of a fused optimiser. The sum of the
         # bits, read as whole numbers, is quick and the same in every order and on every device.
-        whole = {2: torch.int16, 4: torch.int32}
-        sums = [
-            parameter.detach().view(whole[parameter.element_size()]).sum()
-            for parameter in self.network.parameters()
-        ]
+        sums = [_sum_of_bits(parameter.detach()) for parameter in self.network.parameters()]
         return tuple(torch.stack(sums).tolist())
+
+
+def _sum_of_bits(tensor: Tensor) -> Tensor:
+    flat, size = tensor.reshape(-1), tensor.element_size()
+    if flat.numel() * size % 8:
+        return flat.view({2: torch.int16, 4: torch.int32}[size]).sum()
+    # By eight bytes: torch takes forty times as long to add up shorter numbers.
+    is_aligned = flat.storage_offset() * size % 8 == 0
+    return (flat if is_aligned else flat.clone()).view(torch.int64).sum()
 
 
 def choose_device(device: str) -> torch.device:
