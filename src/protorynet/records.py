@@ -16,7 +16,7 @@ from protorynet.errors import ModelFormatError
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 _Record = TypeVar("_Record")
-_type_hints = cache(get_type_hints)  # a model is hundreds of records of a few kinds
+_type_hints: Any = cache(get_type_hints)  # a model is hundreds of records of a few kinds
 
 
 def finite(value: Any) -> Any:
