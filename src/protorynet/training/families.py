@@ -46,8 +46,9 @@ _CLASSES_WITHOUT_MORE = 6  # classes up to which `max_prototypes` families do
 _FAMILIES_PER_CLASS = 3
 _MOST_MEMBERS = 5_000
 _MEMBERS_PER_BLOCK = 2_048
-# Of the sentences that could be members, those are kept that lie deepest in their family.
-_SHARE_KEPT, _FEWEST_KEPT = 0.3, 4
+# Of the sentences that could be members, those are kept that lie deepest in their family, and of
+# these those that most sentences are matched to.
+_SHARE_KEPT, _FEWEST_KEPT, _TRIED_PER_MEMBER = 0.3, 4, 4
 _TWIN_COSINE = 0.9  # of two members that say the same, one goes
 _LEARNED_BY_HEART = 0.15  # most that a member's evidence may differ from its fair one
 _FEWEST_MATCHES = 3  # training sentences of a member
@@ -119,24 +120,21 @@ def count_families(most: int, n_classes: int) -> int:
 
 
 def choose_members(learned: Learned, run: Run) -> Tensor:
-    """Return the index of real sentences that stand for all others, more than will stay.
+    """Return the index of real sentences that could stand for others, many more than will stay.
 
     They are drawn from the candidates, so that what is often said has many, and tell of the label
     what they would if they had never been seen. The evidence is given the least weight that
     matches a sentence to one that tells alike.
     """
     source, settings, index = learned.source, run.settings, run.train.index
-    n_families = count_families(settings.max_prototypes, run.train.targets.shape[1])
-    most = min(_MOST_MEMBERS, len(index) // _SENTENCES_PER_MEMBER)
-    wanted = max(n_families, min(settings.members * n_families, most))
+    wanted = _count_members(run)
     random = np.random.default_rng(derive_seed(run.seed, "members"))
-    more = round(wanted / _SHARE_KEPT)
-    candidates = _trustworthy(learned, run, more)
-    drawn = random.permutation(len(candidates))[:more]
-    members = _without_twins(candidates[torch.from_numpy(drawn).to(index.device)], source.base)
+    candidates = _trustworthy(learned, run, round(wanted / _SHARE_KEPT))
+    drawn = random.permutation(len(candidates))[: round(wanted * _TRIED_PER_MEMBER / _SHARE_KEPT)]
+    members = candidates[torch.from_numpy(drawn).to(index.device)]
     drawn = random.permutation(len(index))[:_COMPARED_SENTENCES]
     sample = torch.from_numpy(np.sort(drawn)).to(index.device)
-    some = members[: math.ceil(len(members) * _SHARE_KEPT)]  # as many as will stay
+    some = members[:wanted]
     for weight in _weights(run):
         source.evidence.weight.fill_(weight)
         points = learned.fair_vectors(index, sample)
@@ -146,6 +144,13 @@ def choose_members(learned: Learned, run: Run) -> Tensor:
             break
     source.evidence.weight.copy_(agree(source.evidence.weight))
     return agree_on_all(members.sort().values)
+
+
+def _count_members(run: Run) -> int:
+    """Return how many members there should be, of all families together."""
+    n_families = count_families(run.settings.max_prototypes, run.train.targets.shape[1])
+    most = min(_MOST_MEMBERS, len(run.train.index) // _SENTENCES_PER_MEMBER)
+    return max(n_families, min(run.settings.members * n_families, most))
 
 
 def _trustworthy(learned: Learned, run: Run, fewest: int) -> Tensor:
@@ -168,8 +173,8 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
 
     Families are clusters of sentences by what they say and what they tell of the label; the
     weight of the latter is the least that gives every family one tone. They do not depend on the
-    seed but through the evidence. Members between two families go, as do those that hardly any
-    training sentence is matched to.
+    seed but through the evidence. Members between two families go, as do those that say the same as
+    another; of the others those stay that most sentences are matched to.
     """
     if len(members) == 1:
         return members, (1,)
@@ -184,25 +189,36 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
         kept = max(_FEWEST_KEPT, math.ceil(len(inside) * _SHARE_KEPT))
         deepest.append(inside[order[:kept]])
     chosen = torch.cat(deepest).sort().values
+    chosen = chosen[_find_distinct(learned.source.base[members[chosen]])]
+    chosen = chosen[_find_used(members[chosen], learned, run)]
     members, family = members[chosen], family[chosen]
-    used = _find_used(members, learned, run)
-    members, family = members[used], family[used]
     sizes = torch.bincount(agree_on_all(family))
     members = agree_on_all(members[family.argsort(stable=True)])
     return members, tuple(sizes[sizes > 0].tolist())
 
 
 def _find_used(members: Tensor, learned: Learned, run: Run) -> Tensor:
-    """Return the positions of the members that enough training sentences are matched to."""
-    index, vectors = run.train.index, learned.source.embed_all(members)
-    fewest = min(_FEWEST_MATCHES, len(index) // (10 * len(members)) + 1)
-    used = torch.arange(len(members), device=index.device)
+    """Return the positions of the members that most training sentences are matched to."""
+    index, vectors, metric = (
+        run.train.index,
+        learned.source.embed_all(members),
+        run.settings.distance,
+    )
+    random = np.random.default_rng(derive_seed(run.seed, "use"))
+    drawn = random.permutation(len(index))[:_COMPARED_SENTENCES]
+    points = learned.fair_vectors(index, torch.from_numpy(np.sort(drawn)).to(index.device))
+    used, wanted = torch.arange(len(members), device=index.device), _count_members(run)
+    while len(used) > wanted:  # twice, since those that go leave their sentences to others
+        counts = torch.bincount(_nearest(points, vectors[used], metric), minlength=len(used))
+        most = max(wanted, math.isqrt(len(members) * wanted) if len(used) == len(members) else 0)
+        used = used[counts.argsort(descending=True, stable=True)[:most].sort().values]
+    fewest = min(_FEWEST_MATCHES, len(index) // (10 * len(used)) + 1)
     matched = torch.full_like(index, -1)
     while True:
         homeless = torch.nonzero(~torch.isin(matched, used)).squeeze(1)
         for block in torch.split(homeless, _SENTENCES_PER_BLOCK):
             points = learned.fair_vectors(index, block)
-            matched[block] = used[_nearest(points, vectors[used], run.settings.distance)]
+            matched[block] = used[_nearest(points, vectors[used], metric)]
         counts = torch.bincount(matched, minlength=len(members))[used]
         if bool((counts >= fewest).all()):
             return used
@@ -275,19 +291,18 @@ def _nearest(points: Tensor, others: Tensor, metric: Distance) -> Tensor:
     return torch.cat([pairwise_distance(block, others, metric).argmin(dim=1) for block in blocks])
 
 
-def _without_twins(members: Tensor, base: Tensor) -> Tensor:
-    """Leave out members that say the same as an earlier one.
+def _find_distinct(vectors: Tensor) -> Tensor:
+    """Return the positions of those that say something else than every earlier one.
 
     Vectors given by the user are of any length, and alike only if their lengths are too.
     """
-    vectors = base[members]
-    squared = vectors.square().sum(dim=1)
-    twins = []
-    for block in torch.split(torch.arange(len(members), device=base.device), _MEMBERS_PER_BLOCK):
+    squared, twins = vectors.square().sum(dim=1), []
+    positions = torch.arange(len(vectors), device=vectors.device)
+    for block in torch.split(positions, _MEMBERS_PER_BLOCK):
         mean_square = ((squared[block, None] + squared) / 2).clamp_min(1e-12)
         alike = vectors[block] @ vectors.T >= _TWIN_COSINE * mean_square
         twins.append(torch.tril(alike, diagonal=int(block[0]) - 1).any(dim=1))
-    return members[~torch.cat(twins)]
+    return positions[~torch.cat(twins)]
 
 
 def _network(members: Tensor, sizes: Sequence[int], run: Run) -> ProtoryNetwork:
