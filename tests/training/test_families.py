@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from protorynet import ProtoryNetClassifier
 from protorynet.prototypes import is_readable
