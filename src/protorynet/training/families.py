@@ -150,7 +150,7 @@ def _count_members(run: Run) -> int:
     """Return how many members there should be, of all families together."""
     n_families = count_families(run.settings.max_prototypes, run.train.targets.shape[1])
     most = min(_MOST_MEMBERS, len(run.train.index) // _SENTENCES_PER_MEMBER)
-    return max(n_families, min(run.settings.members * n_families, most))
+    return min(run.settings.members * n_families, max(_FEWEST_KEPT * n_families, most))
 
 
 def _trustworthy(learned: Learned, run: Run, fewest: int) -> Tensor:
