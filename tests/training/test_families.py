@@ -118,6 +118,20 @@ def test_many_classes_short_documents_and_few_of_them(make, n, topics, sentences
     assert clf.score(texts, labels) > (0.7 if n > 2 * topics else 0.4)
 
 
+def test_members_are_what_many_sentences_are_like(make):
+    draw = np.random.default_rng(0)
+    labels = [0, 1] * 60
+    common = [draw.normal(size=5) + 20 * np.eye(5)[number] for number in range(4)]
+    documents = [
+        np.array([*(common[2 * label + k] + draw.normal(size=5) for k in (0, 1)), rare])
+        for label, rare in zip(labels, 30 * draw.normal(size=(120, 5)), strict=True)
+    ]
+    clf = make("precomputed", members=2, max_prototypes=4).fit(documents, labels)
+    reading = clf.read(documents)
+    uses = np.bincount(reading.members, minlength=len(clf.prototypes_.members))
+    assert np.median(uses) > len(reading.members) / 20
+
+
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 @pytest.mark.parametrize("changes", [{}, {"encoder_training": "none", "distance": "cosine"}])
 @pytest.mark.parametrize("width", [1, 5])

@@ -187,8 +187,7 @@ def _sum_of_bits(tensor: Tensor) -> Tensor:
     if flat.numel() * size % 8:
         return flat.view({2: torch.int16, 4: torch.int32}[size]).sum()
     # By eight bytes: torch takes forty times as long to add up shorter numbers.
-    is_aligned = flat.storage_offset() * size % 8 == 0
-    return (flat if is_aligned else flat.clone()).view(torch.int64).sum()
+    return (flat.clone() if flat.storage_offset() * size % 8 else flat).view(torch.int64).sum()
 
 
 def choose_device(device: str) -> torch.device:

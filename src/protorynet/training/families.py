@@ -129,13 +129,13 @@ def choose_members(learned: Learned, run: Run) -> Tensor:
     source, settings, index = learned.source, run.settings, run.train.index
     wanted = _count_members(run)
     random = np.random.default_rng(derive_seed(run.seed, "members"))
-    candidates = _trustworthy(learned, run, round(wanted / _SHARE_KEPT))
-    drawn = random.permutation(len(candidates))[: round(wanted * _TRIED_PER_MEMBER / _SHARE_KEPT)]
+    fewest = round(wanted / _SHARE_KEPT)
+    candidates = _trustworthy(learned, run, fewest)
+    drawn = random.permutation(len(candidates))[: fewest * _TRIED_PER_MEMBER]
     members = candidates[torch.from_numpy(drawn).to(index.device)]
-    drawn = random.permutation(len(index))[:_COMPARED_SENTENCES]
-    sample = torch.from_numpy(np.sort(drawn)).to(index.device)
-    some = members[:wanted]
-    for weight in _weights(run):
+    sample, some = _draw_sentences(index, random), members[:wanted]
+    # Embeddings as they are have nothing beside them.
+    for weight in (0.0,) if settings.encoder_training == "none" else _WEIGHTS:
         source.evidence.weight.fill_(weight)
         points = learned.fair_vectors(index, sample)
         matched = _nearest(points, source.embed_all(some), settings.distance)
@@ -144,6 +144,11 @@ def choose_members(learned: Learned, run: Run) -> Tensor:
             break
     source.evidence.weight.copy_(agree(source.evidence.weight))
     return agree_on_all(members.sort().values)
+
+
+def _draw_sentences(index: Tensor, random: np.random.Generator) -> Tensor:
+    drawn = random.permutation(len(index))[:_COMPARED_SENTENCES]
+    return torch.from_numpy(np.sort(drawn)).to(index.device)
 
 
 def _count_members(run: Run) -> int:
@@ -161,11 +166,6 @@ def _trustworthy(learned: Learned, run: Run, fewest: int) -> Tensor:
     apart = differences.abs().amax(dim=1)
     kept = min(len(apart), max(fewest, int((apart <= _LEARNED_BY_HEART).sum())))
     return candidates[apart.argsort(stable=True)[:kept].sort().values]
-
-
-def _weights(run: Run) -> tuple[float, ...]:
-    """Return weights to try; embeddings as they are have nothing beside them."""
-    return (0.0,) if run.settings.encoder_training == "none" else _WEIGHTS
 
 
 def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, tuple[int, ...]]:
@@ -199,19 +199,16 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
 
 def _find_used(members: Tensor, learned: Learned, run: Run) -> Tensor:
     """Return the positions of the members that most training sentences are matched to."""
-    index, vectors, metric = (
-        run.train.index,
-        learned.source.embed_all(members),
-        run.settings.distance,
-    )
-    random = np.random.default_rng(derive_seed(run.seed, "use"))
-    drawn = random.permutation(len(index))[:_COMPARED_SENTENCES]
-    points = learned.fair_vectors(index, torch.from_numpy(np.sort(drawn)).to(index.device))
-    used, wanted = torch.arange(len(members), device=index.device), _count_members(run)
-    while len(used) > wanted:  # twice, since those that go leave their sentences to others
-        counts = torch.bincount(_nearest(points, vectors[used], metric), minlength=len(used))
-        most = max(wanted, math.isqrt(len(members) * wanted) if len(used) == len(members) else 0)
-        used = used[counts.argsort(descending=True, stable=True)[:most].sort().values]
+    index, metric = run.train.index, run.settings.distance
+    vectors, wanted = learned.source.embed_all(members), _count_members(run)
+    sample = _draw_sentences(index, np.random.default_rng(derive_seed(run.seed, "use")))
+    points = learned.fair_vectors(index, sample)
+    used = torch.arange(len(members), device=index.device)
+    # In two rounds, since those that go leave their sentences to others.
+    for most in (math.isqrt(len(members) * wanted), wanted):
+        if len(used) > most:
+            counts = torch.bincount(_nearest(points, vectors[used], metric), minlength=len(used))
+            used = used[counts.argsort(descending=True, stable=True)[:most].sort().values]
     fewest = min(_FEWEST_MATCHES, len(index) // (10 * len(used)) + 1)
     matched = torch.full_like(index, -1)
     while True:
