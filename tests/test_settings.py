@@ -41,7 +41,7 @@ _VALID = (
 
 
 def test_every_setting_is_of_a_kind_that_is_checked_and_described():
-    assert sorted([*_CHOICES, "exact", *_NUMBERS]) == sorted(_HINTS)
+    assert sorted([*_CHOICES, "exact", "words", *_NUMBERS]) == sorted(_HINTS)
     assert sorted(_NUMBERS) == sorted(_RANGES)
     assert [name for name in _HINTS if name not in (Settings.__doc__ or "")] == []
 

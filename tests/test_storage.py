@@ -172,12 +172,15 @@ def test_a_fine_tuned_encoder_travels_with_the_model(tuned, reviews, tmp_path):
 
 def test_saving_twice_writes_the_same_files(clf, saved, tmp_path):
     clf.save(tmp_path / "model")
-    assert sorted(listing(saved)) == sorted([*FILES, "README.md"])
+    assert sorted(listing(saved)) == sorted([*FILES, "README.md", "words.json"])
     assert listing(tmp_path / "model") == listing(saved)
 
 
-@pytest.mark.parametrize("name", [*FILES, *EDIT_FILES])
-def test_a_file_that_is_cut_changed_replaced_or_missing_is_named(damaged, name):
+@pytest.mark.parametrize("name", [*FILES, *EDIT_FILES, "words.json"])
+def test_a_file_that_is_cut_changed_replaced_or_missing_is_named(saved, damaged, name):
+    if name == "words.json":
+        shutil.rmtree(damaged)
+        shutil.copytree(saved, damaged)
     content = (damaged / name).read_bytes()
     draw = random.Random(0)
     variants = [content[: draw.randrange(len(content) - 1)] for _ in range(30)]
@@ -277,7 +280,7 @@ def load_and_use(path: Path) -> None:
     except ModelFormatError:
         return
     for each in (model, model.undone()) if model.edits.states else (model,):
-        width = len(each.centring.mean)
+        width = each.width
         embeddings, lengths = stack_sequences([np.ones((2, width)), np.zeros((1, width))])
         prediction = each.read(each.match(embeddings, lengths))
         assert np.isfinite(prediction.probabilities).all()

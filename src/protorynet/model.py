@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from protorynet.network import (
     Centring,
     Evidence,
     ProtoryNetwork,
+    embed_vectors,
     find_unfamiliar,
     match_sentences,
     read_matches,
@@ -27,6 +29,7 @@ from protorynet.network import (
 from protorynet.prototypes import EditLog, Edits, Prototypes, PruningPoint, apply_edits
 from protorynet.reading import Reading
 from protorynet.settings import Settings
+from protorynet.words import WordWeights
 
 PRECOMPUTED = "precomputed"
 """The name that stands for an encoder where users give vectors in place of texts."""
@@ -65,7 +68,8 @@ class TrainingRecord:
     """How a model came to be, for the model card and for repeating it.
 
     Accuracies and the pruning curve are measured on the documents held out, `free_accuracy` before
-    the prototypes were projected and pruned; `seconds` is the time taken by each step.
+    the prototypes were projected and pruned, `bag_of_words_accuracy` with a logistic regression of
+    the same documents' words; `seconds` is the time taken by each step.
     """
 
     seed: int
@@ -78,6 +82,7 @@ class TrainingRecord:
     seconds: dict[str, float]
     versions: dict[str, str]
     free_accuracy: float | None = None
+    bag_of_words_accuracy: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -94,6 +99,7 @@ class Model:
     the similarity `familiar` to a member on, within the distance `reach` of the encoder's vector
     from the mean; nearly all of held-out documents are. Another language or subject lies farther
     out, though scaled to unit length it may be near some member. 0 where they are not known.
+    Where the model knows `words`, what they tell of the label stands beside the encoder's vectors.
     """
 
     centring: Centring
@@ -109,6 +115,17 @@ class Model:
     automata: tuple[Automaton, ...] = ()
     familiar: float = 0.0
     reach: float = 0.0
+    words: WordWeights | None = None
+
+    @property
+    def width(self) -> int:
+        """Components of the vectors it reads: those of the encoder, and one per class of words."""
+        told = 0 if self.words is None else self.words.n_classes
+        return len(self.centring.mean) + told
+
+    def add_words(self, vectors: NDArray[np.float32], texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the encoder's vectors of texts (n, d) with what words tell, (n, `width`)."""
+        return vectors if self.words is None else self.words.beside(vectors, texts)
 
     @property
     def device(self) -> torch.device:
@@ -117,11 +134,11 @@ class Model:
 
     @torch.inference_mode()
     def embed(self, vectors: NDArray[np.float32]) -> torch.Tensor:
-        """Map the encoder's vectors (n, d) into the space of the prototypes."""
-        if len(vectors) and vectors.shape[1] != len(self.centring.mean):
+        """Map vectors (n, `width`) into the space of the prototypes."""
+        if len(vectors) and vectors.shape[1] != self.width:
             raise InputError(
                 f"the vectors have {vectors.shape[1]} components, but the model was trained on "
-                f"vectors of {len(self.centring.mean)}."
+                f"vectors of {self.width}."
             )
         if not len(vectors):
             return self.network.members[:0]
@@ -129,8 +146,8 @@ class Model:
         # Block by block, for what lies between the two may not be as large as they are.
         for start in range(0, len(vectors), _VECTORS_PER_BLOCK):
             block = slice(start, start + _VECTORS_PER_BLOCK)
-            base = self.centring(torch.from_numpy(vectors[block]).to(self.device))
-            embedded[block] = base if self.adapter is None else self.adapter(base)
+            given = torch.from_numpy(vectors[block]).to(self.device)
+            embedded[block] = embed_vectors(given, self.centring, self.adapter)
         return embedded
 
     def match(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
@@ -143,7 +160,8 @@ class Model:
         return replace(found, unfamiliar=strange.numpy())
 
     def distances(self, vectors: NDArray[np.float32]) -> torch.Tensor:
-        """Return how far the encoder's vectors (n, d) lie from the mean, (n,)."""
+        """Return how far the encoder's vectors (n, d or more) lie from the mean, (n,)."""
+        vectors = vectors[:, : len(self.centring.mean)]
         blocks = range(0, len(vectors), _VECTORS_PER_BLOCK)
         parts = (torch.from_numpy(vectors[at : at + _VECTORS_PER_BLOCK]) for at in blocks)
         measured = [self.centring.distance(part.to(self.device)).cpu() for part in parts]
@@ -166,7 +184,7 @@ class Model:
     def edited(self, edits: Edits, vectors: NDArray[np.float32]) -> Model:
         """Return the model with its prototypes edited, and the edit, perhaps of nothing, logged.
 
-        `vectors` are the encoder's of `edits.sentences`, (r, d). Where more than names change, the
+        `vectors` are those of `edits.sentences`, (r, `width`). Where more than names change, the
         automata no longer describe the model, and go.
         """
         network, prototypes, changes = apply_edits(

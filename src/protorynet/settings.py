@@ -73,6 +73,9 @@ class Settings:
         model: every prototype is one sentence. With more, a prototype is a family of sentences of
         one kind and one tone; up to six classes a model has `max_prototypes` families at most,
         else three per class. Then the settings of k-medoids, projection and pruning do nothing.
+    words
+        Let families begin from what words and pairs of words tell of the label, by a logistic
+        regression of the same documents.
     distance, psi_squared
         The metric d and the constant ψ² of the similarity exp(−d / ψ²).
     selection
@@ -135,6 +138,7 @@ class Settings:
     min_prototypes: int = 20
     max_prototypes: int = 20
     members: int = 250
+    words: bool = True
     distance: Distance = "euclidean"
     psi_squared: float = 1.0
     selection: Selection = "one_hot"
@@ -206,6 +210,11 @@ class Settings:
         if not low <= value <= high:
             raise SettingsError(f"{name}={value!r} should be between {low:g} and {high:g}.")
         object.__setattr__(self, name, int(value) if whole else float(value))
+
+    @property
+    def learns_words(self) -> bool:
+        """Whether families begin from what words tell of the label."""
+        return self.words and self.members > 1 and self.encoder_training != "none"
 
     def replace(self, **changes: Any) -> Settings:
         """Return a copy with some values changed; unknown names are refused.

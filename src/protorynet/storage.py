@@ -6,6 +6,7 @@
     model.safetensors   corpus mean, adapter, members, reader
     prototypes.json     id, headline, source row, usage, scores, class rates, name, words and
                         members of each prototype
+    words.json          words and pairs of words, and their weights; only if the model looks at them
     automata.json       the automaton of each class; only if the model holds them
     README.md           the model card
     encoder/            the fine-tuned encoder; only where training changed it
@@ -42,6 +43,7 @@ from protorynet.prototypes import EditEntry, EditLog, PastState, Prototype, Prot
 from protorynet.records import DAMAGE, digest_values, json_object, read_record
 from protorynet.report import model_card
 from protorynet.settings import Settings
+from protorynet.words import WordWeights
 
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
@@ -49,10 +51,10 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 2
 _CONFIG, _WEIGHTS, _PROTOTYPES = "config.json", "model.safetensors", "prototypes.json"
 _CARD, _ENCODER, _AUTOMATA = "README.md", "encoder", "automata.json"
-_EDITS, _STATES = "edits.json", "edits.safetensors"
+_EDITS, _STATES, _WORDS = "edits.json", "edits.safetensors", "words.json"
 _EXPORTED = "export.json"  # what an exported model has in a configuration's place
 _MARKS = (_CONFIG, _WEIGHTS, _PROTOTYPES)
-_OURS = {*_MARKS, _CARD, _ENCODER, _EDITS, _STATES, _AUTOMATA}
+_OURS = {*_MARKS, _CARD, _ENCODER, _EDITS, _STATES, _AUTOMATA, _WORDS}
 # In version 1 every prototype is one sentence.
 _READABLE_VERSIONS = (1, FORMAT_VERSION)
 _LARGEST_JSON = 64 * 2**20
@@ -83,6 +85,9 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
         "reach": model.reach,
     }
     files = {_WEIGHTS: save_tensors(tensors), _PROTOTYPES: prototypes}
+    if model.words is not None:
+        config["words"] = len(model.words.ngrams)
+        files[_WORDS] = model.words.to_json()
     if model.automata:
         config["automata"] = len(model.automata)
         files[_AUTOMATA] = json.dumps({"automata": _plain_automata(model.automata)}).encode()
@@ -179,6 +184,7 @@ def _build(config: dict[str, Any], path: Path) -> Model:
         training=read_record(TrainingRecord, config["training"]),
         familiar=float(config.get("familiar", 0.0)),
         reach=float(config.get("reach", 0.0)),
+        words=_words(config, path, labels),
     )
     _check_agreement(model)
     model = replace(model, automata=_automata(config, path, model))
@@ -188,6 +194,14 @@ def _build(config: dict[str, Any], path: Path) -> Model:
 def _prototypes(listed: dict[str, Any], labels: LabelCode) -> Prototypes:
     items = tuple(read_record(Prototype, entry) for entry in listed["prototypes"])
     return Prototypes(items, labels.names)
+
+
+def _words(config: dict[str, Any], path: Path, labels: LabelCode) -> WordWeights | None:
+    if not config.get("words"):
+        _refuse_strangers(path, (_WORDS,), "words")
+        return None
+    values = _read_json(path / _WORDS, config["sha256"])
+    return WordWeights.from_dict(values, len(labels.classes))
 
 
 def _automata(config: dict[str, Any], path: Path, model: Model) -> tuple[Automaton, ...]:
@@ -328,6 +342,8 @@ def _check_agreement(model: Model) -> None:
     members, width = model.prototypes.members, len(model.centring.mean)
     if isinstance(model.adapter, Evidence):
         width = model.adapter.width
+    elif model.words is not None:
+        raise ValueError("there are words, but nothing that reads them")
     if vectors.shape != (len(members), width):
         raise ValueError(f"members of shape {tuple(vectors.shape)}")
     if not 0 <= model.familiar <= 1 or not 0 <= model.reach < math.inf:

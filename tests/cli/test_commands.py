@@ -54,7 +54,10 @@ def test_fit_passes_its_options_on_and_prints_one_object(run, table, quick, tmp_
     options = ["--max-prototypes", 3, "--encoder-training", "none", "--splitter", "paper"]
     ended = run("fit", table, "-o", tmp_path / "m", *quick, *options, "--seed", 5, "--json")
     given = json.loads(ended.out)
-    assert set(given) == {"model", "validation_accuracy", "n_prototypes", "seconds"}
+    assert set(given) == {
+        *("model", "validation_accuracy", "bag_of_words_accuracy", "n_prototypes", "seconds")
+    }
+    assert 0 <= given["bag_of_words_accuracy"] <= 1
     assert given["model"] == str(tmp_path / "m")
     assert list(given["seconds"])[:2] == ["read", "split and encode"]
     assert {"evidence", "members", "families", "reader"} <= set(given["seconds"])

@@ -62,7 +62,7 @@ def test_matches_alone_and_the_prototypes_own_sentences_are_read_by_the_model(
     replaced = [" ".join(shown[member] for member in members) for members in each]
     same = np.mean(clf.predict(replaced) == clf.predict(unseen_reviews.texts))
     assert measure(evaluation, "substitution_agreement") == pytest.approx(float(same))
-    vectors = clf.model_.embed(encoder.encode(shown)).numpy()
+    vectors = clf.model_.embed(clf.model_.add_words(encoder.encode(shown), shown)).numpy()
     expected = float(np.abs(vectors - clf.model_.network.members.numpy()).max())
     assert measure(evaluation, "prototype_error") == pytest.approx(expected, abs=1e-9)
     assert expected < 1e-5

@@ -66,7 +66,8 @@ def test_the_explanation_agrees_with_predict(clf, unseen_reviews):
 def test_each_step_shows_the_nearest_prototype_and_its_scores(clf, encoder, unseen_reviews):
     model, known = clf.model_, {item.id: item for item in clf.prototypes_}
     for step in clf.explain(unseen_reviews.texts[0]).sentences:
-        vector = model.embed(encoder.encode([step.text])).double()[0]
+        vectors = model.add_words(encoder.encode([step.text]), [step.text])
+        vector = model.embed(vectors).double()[0]
         distances = (model.network.members.double() - vector).norm(dim=1)
         families = [item for item in clf.prototypes_ for _ in item.members]
         order = distances.argsort().tolist()

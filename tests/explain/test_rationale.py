@@ -30,7 +30,8 @@ class Counting:
 
 def similarity(clf: Classifier, encoder: Any, text: str, other: str) -> float:
     """Compare two texts the slow way."""
-    one, two = clf.model_.embed(encoder.encode([text, other])).double()
+    vectors = clf.model_.add_words(encoder.encode([text, other]), [text, other])
+    one, two = clf.model_.embed(vectors).double()
     return float(np.exp(-(one - two).norm().item() / clf.model_.settings.psi_squared))
 
 

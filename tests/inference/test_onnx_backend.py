@@ -22,6 +22,7 @@ from protorynet.model import Model
 from protorynet.network import Adapter, Centring, Evidence, ProtoryNetwork, Reader
 from protorynet.prototypes import Member, Prototypes
 from protorynet.settings import Settings
+from protorynet.words import WordWeights
 
 DIMENSION, K = 12, 5
 
@@ -34,6 +35,7 @@ def made(
     scale: float = 0.0,
     k: int = K,
     sizes: tuple[int, ...] = (),
+    words: bool = False,
     **changes: Any,
 ) -> Model:
     """A model with random weights, with evidence where prototypes have `sizes` of several members.
@@ -74,6 +76,7 @@ def made(
         prototypes=Prototypes(items, labels.names),
         labels=labels,
         settings=settings,
+        words=WordWeights.of(("room",), np.ones((1, 3), np.float32)) if words else None,
     )
 
 
@@ -99,13 +102,14 @@ def opened(model: Model, graph: bytes | None = None) -> OnnxBackend:
         reader_is_behind=False,
         familiar=model.familiar,
         sha256={},
+        words=model.words,
     )
     return OnnxBackend(facts, graph or reader_graph(model), Path("reader.onnx"))
 
 
-def documents() -> tuple[Embeddings, np.ndarray]:
+def documents(width: int = DIMENSION) -> tuple[Embeddings, np.ndarray]:
     draw = np.random.default_rng(0)
-    vectors = draw.normal(size=(60, DIMENSION)).astype(np.float32)
+    vectors = draw.normal(size=(60, width)).astype(np.float32)
     lengths = draw.integers(1, 9, 40)
     return Embeddings(vectors, draw.integers(0, 60, lengths.sum())), lengths
 
@@ -135,6 +139,7 @@ def whole(base):
         {"sizes": (3, 1, 4)},
         {"sizes": (2, 5), "task": "multilabel"},
         {"sizes": (4,)},
+        {"sizes": (3, 1, 4), "words": True},
         {"equal": True},
     ],
     ids=str,
@@ -144,7 +149,7 @@ def test_the_graph_says_what_the_model_says(base, options):
     model = replace(made(base, **options), familiar=0.2, reach=3.5)
     if are_equal:  # of two equal prototypes the first is chosen
         model.network.members.data[3] = model.network.members.data[1]
-    embeddings, lengths = documents()
+    embeddings, lengths = documents(model.width)
     expected = model.read(model.match(embeddings, lengths))
     reading = opened(model).read(embeddings, lengths)
     assert 0 < expected.unfamiliar.mean() < 1

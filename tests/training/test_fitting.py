@@ -28,7 +28,8 @@ def fitted(reviews, encoder, quick):
 
 def exactness(clf: ProtoryNetClassifier) -> float:
     """Return the largest difference of a member's vector and its sentence encoded again."""
-    vectors = clf.encoder_.encode([member.sentence for member in clf.prototypes_.members])
+    texts = [member.sentence for member in clf.prototypes_.members]
+    vectors = clf.model_.add_words(clf.encoder_.encode(texts), texts)
     return float((clf.model_.embed(vectors) - clf.model_.network.members).abs().max())
 
 

@@ -64,7 +64,7 @@ def test_a_typed_sentence_is_a_member_by_its_embedding(
     clf.fit(reviews.texts, reviews.labels)
     number = clf.prototypes_[1].id
     (member,) = clf.edit(**{kind: {number: _NEW}}).changes[0].members
-    vector = clf.model_.embed(encoder.encode([_NEW]))[0]
+    vector = clf.model_.embed(clf.model_.add_words(encoder.encode([_NEW]), [_NEW]))[0]
     assert vectors_by_id(clf.model_)[member] == vector.tolist()
     (step,) = clf.explain(_NEW).sentences
     assert (step.prototype, step.prototype_sentence) == (number, _NEW)

@@ -168,6 +168,7 @@ def fit(
         summary = {
             "model": str(output),
             "validation_accuracy": classifier.model_.training.validation_accuracy,
+            "bag_of_words_accuracy": classifier.model_.training.bag_of_words_accuracy,
             "n_prototypes": len(classifier.prototypes_),
             "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
         }
@@ -215,6 +216,15 @@ def _print_summary(
             f"{training.n_documents:,} documents.",
         )
     )
+    floor = training.bag_of_words_accuracy
+    if floor is not None:
+        console.print(f"A bag of words (TF-IDF, logistic regression) has {floor:.1%} on them.")
+        if floor > training.validation_accuracy:
+            console.print(
+                "That is more. Try another encoder (--encoder gte-small), training on a GPU "
+                "(--encoder-training full), or more documents.",
+                style="yellow",
+            )
     stages = ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
     share = seconds[_ENCODING] / total if total else 0.0
     timing = f"{total:.1f} seconds, {share:.0%} of them encoding ({stages})."

@@ -96,7 +96,8 @@ def evaluate_model(
     found: dict[str, float | str] = {}
     found["ids_only_accuracy"] = _agreement(model, reading.with_ids_only(), truth)
     if encode is not None:
-        shown = encode([member.sentence for member in model.prototypes.members])
+        texts = [member.sentence for member in model.prototypes.members]
+        shown = model.add_words(encode(texts), texts)
         space = compare_before_training(
             model, sentences, embeddings, shown, pretrained=pretrained, seed=seed
         )

@@ -19,6 +19,7 @@ from protorynet.data import Sentences, Splitter
 from protorynet.labels import LabelCode
 from protorynet.prototypes import Prototypes
 from protorynet.reading import Reading
+from protorynet.words import WordWeights
 
 if TYPE_CHECKING:
     from protorynet.encoders import Embeddings
@@ -275,6 +276,10 @@ class ModelFacts(Protocol):
     @property
     def familiar(self) -> float:
         """The least similarity of a familiar sentence to a member; 0 where it is not known."""
+
+    @property
+    def words(self) -> WordWeights | None:
+        """What words tell of the label, where the model looks at them."""
 
     @property
     def automata(self) -> tuple[Automaton, ...]:

@@ -121,7 +121,8 @@ def compare_before_training(
     drawn = np.random.default_rng([seed, 1]).choice(len(sentences), count, replace=False)
     sampled = np.union1d(_draw_judged(np.random.default_rng(seed), len(sentences)), drawn)
     if not model.encoder.tuned:
-        vectors = embeddings.vectors[embeddings.index[sampled]]
+        width = len(model.centring.mean)
+        vectors, members = embeddings.vectors[embeddings.index[sampled], :width], members[:, :width]
     elif pretrained is not None:
         vectors = pretrained([sentences.texts[sentence] for sentence in sampled])
         members = pretrained([member.sentence for member in model.prototypes.members])

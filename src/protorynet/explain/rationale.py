@@ -103,8 +103,10 @@ class _Space:
         # Where there is nothing to read, there is no point.
         read = [text for text in dict.fromkeys(variants) if text]
         self._numbers = {text: number for number, text in enumerate(read)}
-        points = model.embed(np.asarray(encode(read), np.float32)) if read else torch.empty(0, 0)
-        self._points = points.double()
+        self._points = torch.empty(0, 0)
+        if read:
+            vectors = model.add_words(np.asarray(encode(read), np.float32), read)
+            self._points = model.embed(vectors).double()
 
     def point(self, text: str) -> Tensor:
         return self._points[self._numbers[_read(self._model, text)]]

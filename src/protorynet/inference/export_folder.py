@@ -6,13 +6,14 @@
     reader.onnx       from the encoder's vectors to prototypes and probabilities
     encoder.onnx      from token ids to vectors; only where the model's encoder is exported
     tokenizer.json    from texts to token ids; only with encoder.onnx
+    words.json        weights of words; only where the model looks at them
     requirements.txt  what an environment needs to run it
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -23,13 +24,15 @@ from protorynet.files import read_limited
 from protorynet.labels import LabelCode, read_labels
 from protorynet.prototypes import Prototype, Prototypes
 from protorynet.records import DAMAGE, digest_values, json_object, read_record
+from protorynet.words import WordWeights
 
 FORMAT_VERSION = 2
 EXPORT, READER, REQUIREMENTS = "export.json", "reader.onnx", "requirements.txt"
-ENCODER, TOKENIZER = "encoder.onnx", "tokenizer.json"
+ENCODER, TOKENIZER, WORDS = "encoder.onnx", "tokenizer.json", "words.json"
 Precision = Literal["float32", "int8"]
 
 _LARGEST_BYTES = {EXPORT: 64 * 2**20, TOKENIZER: 256 * 2**20, READER: 2**31, ENCODER: 2**31}
+_LARGEST_BYTES[WORDS] = _LARGEST_BYTES[EXPORT]
 _LARGEST_WINDOW = 1_000_000  # tokens
 _HEX = frozenset("0123456789abcdef")
 
@@ -73,9 +76,15 @@ class Exported(_Plain):
     labels: LabelCode
     prototypes: Prototypes
     sha256: Mapping[str, str]
+    words: WordWeights | None = None
 
     automata: ClassVar[tuple[Automaton, ...]] = ()
     """They are not exported."""
+
+    @property
+    def width(self) -> int:
+        """Components of the vectors that the reader takes: the encoder's, and what words tell."""
+        return self.dimension + (0 if self.words is None else self.words.n_classes)
 
     def to_json(self) -> bytes:
         """Return the content of export.json."""
@@ -108,7 +117,11 @@ def read_exported(folder: Path) -> Exported:
             f"{FORMAT_VERSION}. Read it with the release that wrote it, or export the model again."
         )
     try:
-        return _checked(values)
+        exported = _checked(values)
+        if WORDS not in exported.sha256:
+            return exported
+        told = json_object(folder / WORDS, read_part(folder, WORDS, exported))
+        return replace(exported, words=WordWeights.from_dict(told, len(exported.labels.classes)))
     except DAMAGE as error:
         raise ModelFormatError(
             f"{path} is not valid ({one_line(error)}); copy the folder again, or export the model "
@@ -168,7 +181,7 @@ def _check_agreement(exported: Exported) -> None:
 def _checksums(values: Any, *, with_encoder: bool) -> dict[str, str]:
     names = {EXPORT, READER} | ({ENCODER, TOKENIZER} if with_encoder else set())
     # Only these very names are ever read, so that no entry can point out of the folder.
-    if not isinstance(values, dict) or set(values) != names:
+    if not isinstance(values, dict) or set(values) - {WORDS} != names:
         raise ValueError(f"sha256 should name {', '.join(sorted(names))}")
     for name, digest in values.items():
         if not isinstance(digest, str) or len(digest) != 64 or not _HEX.issuperset(digest):

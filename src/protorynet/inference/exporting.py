@@ -35,6 +35,7 @@ from protorynet.inference.export_folder import (
     READER,
     REQUIREMENTS,
     TOKENIZER,
+    WORDS,
     EncoderPart,
     Exported,
     Precision,
@@ -45,12 +46,13 @@ from protorynet.model import Model
 from protorynet.network import (
     all_similarities,
     at_last_sentence,
+    embed_vectors,
     find_nearest_two,
     find_unfamiliar,
     probabilities,
 )
 
-_OURS = {EXPORT, READER, ENCODER, TOKENIZER, REQUIREMENTS}
+_OURS = {EXPORT, READER, ENCODER, TOKENIZER, WORDS, REQUIREMENTS}
 _ALLOWED = 1e-4  # difference of a probability
 _REQUIRED = (
     "jinja2>=3.1",
@@ -137,6 +139,9 @@ def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precis
             f"--precision {precision} is about the encoder, but that of this model "
             f"({model.encoder.name!r}) is not exported; leave it out."
         )
+    if model.words is not None:
+        (fresh / WORDS).write_bytes(model.words.to_json())
+        names = [*names, WORDS]
     exported = Exported(
         version=__version__,
         labels=model.labels,
@@ -270,8 +275,9 @@ def _write_network(network: SentenceNetwork, path: Path, precision: Precision) -
 class _ReaderGraph(nn.Module):
     """Everything of a model but its encoder, from vectors to prototypes and probabilities.
 
-    Inputs: ``vectors`` (m, d), the encoder's vectors; ``rows`` (documents, longest), the index
-    into `vectors` of each sentence, anything where a document has ended; ``lengths`` (documents,).
+    Inputs: ``vectors`` (m, d), the encoder's vectors, with what words tell beside them; ``rows``
+    (documents, longest), the index into `vectors` of each sentence, anything where a document has
+    ended; ``lengths`` (documents,).
     Outputs: ``probabilities`` (documents, C), and for each sentence ``running`` (documents,
     longest, C), ``columns``, ``similarities``, ``runner_up`` and ``runner_up_similarities``
     (documents, longest): the nearest member, and that of another prototype; where a document has
@@ -293,8 +299,7 @@ class _ReaderGraph(nn.Module):
         self.limits = (model.familiar, model.reach)
 
     def forward(self, vectors: Tensor, index: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
-        base = self.centring(vectors)
-        embedded = base if self.adapter is None else self.adapter(base)
+        embedded = embed_vectors(vectors, self.centring, self.adapter)
         two, near = find_nearest_two(embedded, self.members, self.families, self.settings)
         matched, similarities = two[index], near[index]
         if self.settings.selection == "dense":
@@ -311,12 +316,13 @@ class _ReaderGraph(nn.Module):
             for rank in (0, 1)
             for values, nothing in ((matched, -1), (similarities, 0.0))
         ]
-        strange = find_unfamiliar(near[:, 0], self.centring.distance(vectors), *self.limits)[index]
+        far = self.centring.distance(vectors[:, : len(self.centring.mean)])
+        strange = find_unfamiliar(near[:, 0], far, *self.limits)[index]
         return at_last_sentence(running, lengths), running, *outputs, strange & inside
 
 
 def _write_reader(model: Model, path: Path) -> None:
-    dimension = len(model.centring.mean)
+    dimension = model.width
     # Documents of unequal length, so that nothing in the graph is taken for a constant.
     example = (torch.ones(3, dimension), torch.tensor([[0, 1], [2, 0]]), torch.tensor([1, 2]))
     sentences = {0: "documents", 1: "longest"}

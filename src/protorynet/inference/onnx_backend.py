@@ -71,10 +71,10 @@ class OnnxBackend:
     def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match and read documents; long and short ones go in separate batches."""
         vectors, index = embeddings.vectors, embeddings.index
-        if len(vectors) and vectors.shape[1] != self.facts.dimension:
+        if len(vectors) and vectors.shape[1] != self.facts.width:
             raise InputError(
                 f"the vectors have {vectors.shape[1]} components, but the model was trained on "
-                f"vectors of {self.facts.dimension}."
+                f"vectors of {self.facts.width}."
             )
         n = len(index)
         result = Reading(

@@ -135,7 +135,14 @@ class Predictor:
     def encode(self, sentences: Sentences) -> Embeddings:
         """Encode what `split` returned, or a part of it."""
         assert self.encoder is not None  # there would be no sentences
-        return encode_sentences(self.encoder, sentences, cache=self._cache, progress=self._progress)
+        found = encode_sentences(
+            self.encoder, sentences, cache=self._cache, progress=self._progress
+        )
+        words = self.facts.words
+        if words is None or not len(sentences):
+            return found
+        distinct = list(dict.fromkeys(sentences.texts))
+        return Embeddings(words.beside(found.vectors, distinct), found.index)
 
     def read(self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip") -> Reading:
         """Match and read documents; those without a sentence are counted in `Reading.empty`."""

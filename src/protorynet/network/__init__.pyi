@@ -5,6 +5,7 @@ from .layers import (
     Reader as Reader,
     active_prototype as active_prototype,
     at_last_sentence as at_last_sentence,
+    embed_vectors as embed_vectors,
     find_unfamiliar as find_unfamiliar,
     pairwise_distance as pairwise_distance,
     select as select,

@@ -73,7 +73,8 @@ class Adapter(nn.Module):
 class Evidence(nn.Module):
     """Put beside what a sentence says what it tells of the label.
 
-    A small network gives the probability of each class for the sentence alone. Its square root
+    A small network gives the probability of each class for the sentence alone, beginning, where
+    they are known, from what the sentence's words tell. Its square root
     (so that distances are those of Hellinger) joins the embedding, which stays as it is: two
     sentences are near where they say alike and tell alike of the label.
 
@@ -118,14 +119,14 @@ class Evidence(nn.Module):
         whole.up.bias.data = torch.stack([part.up.bias.data for part in parts]).mean(0)
         return whole.to(first.weight.device)
 
-    def logits(self, base: Tensor) -> Tensor:
-        """Map embeddings (n, d) to logits of the classes (n, C)."""
+    def logits(self, base: Tensor, words: Tensor | None = None) -> Tensor:
+        """Map embeddings (n, d) to logits of the classes (n, C), added to those of the words."""
         result: Tensor = self.up(functional.gelu(self.down(base)))
-        return result
+        return result if words is None else result + words
 
-    def forward(self, base: Tensor) -> Tensor:
+    def forward(self, base: Tensor, words: Tensor | None = None) -> Tensor:
         """Map embeddings (n, d) to the space of the members (n, d + C), or d + 2C."""
-        return torch.cat([base, self.weight * self.tone(self.logits(base))], dim=-1)
+        return torch.cat([base, self.weight * self.tone(self.logits(base, words))], dim=-1)
 
     def tone(self, logits: Tensor) -> Tensor:
         """Return the square roots of the probabilities, a vector of length one."""
@@ -134,6 +135,19 @@ class Evidence(nn.Module):
             return (likely / 2).exp()
         both: Tensor = functional.logsigmoid(torch.cat([logits, -logits], dim=-1))
         return (both / 2).exp() / math.sqrt(logits.shape[-1])
+
+
+def embed_vectors(
+    vectors: Tensor, centring: Centring, adapter: Adapter | Evidence | None
+) -> Tensor:
+    """Map the encoder's vectors, with what words tell beside them if any, to the members' space."""
+    width = len(centring.mean)
+    base: Tensor = centring(vectors[:, :width])
+    if adapter is None:
+        return base
+    beside = (vectors[:, width:],) if vectors.shape[1] > width else ()
+    embedded: Tensor = adapter(base, *beside)
+    return embedded
 
 
 def pairwise_distance(a: Tensor, b: Tensor, metric: Distance = "euclidean") -> Tensor:

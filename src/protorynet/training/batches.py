@@ -35,6 +35,12 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    @property
+    def document_of(self) -> Tensor:
+        """The position of the document of every sentence."""
+        each = torch.arange(len(self), device=self.lengths.device)
+        return torch.repeat_interleave(each, self.lengths)
+
     def subset(self, documents: NDArray[np.int64]) -> Corpus:
         """Return some of the documents; the distinct sentences are shared."""
         chosen = self.batch(documents)

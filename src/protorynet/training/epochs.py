@@ -24,6 +24,7 @@ from protorynet.settings import Settings
 from protorynet.training.batches import Batch, Corpus
 from protorynet.training.parallel import agree, average_gradients, own_share, rank
 from protorynet.training.sources import FineTunedSource, SentenceSource
+from protorynet.training.words import LearnedWords
 
 _CHECKPOINT_SUFFIX = ".checkpoint.safetensors"
 _LEAST_IMPROVEMENT = 1e-4
@@ -119,6 +120,12 @@ class Run:
     seed: int
     checkpoint: Checkpoint | None = None
     progress: bool = False
+    words: LearnedWords | None = None
+
+    @property
+    def fair_words(self) -> Tensor | None:
+        """What the words of the distinct sentences tell, as if these had never been seen."""
+        return None if self.words is None else self.words.fair
 
     @property
     def full(self) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from protorynet.network import Evidence, accuracy_loss, anchor_loss, probabilities
@@ -13,6 +14,7 @@ from protorynet.training.algorithm import score_of
 from protorynet.training.batches import Batch
 from protorynet.training.epochs import Run, Score, adam, derive_seed, learn
 from protorynet.training.sources import EvidenceSource, FixedSource, SentenceSource
+from protorynet.training.words import calibrate
 
 # Parts of the documents that are read by a network that did not learn from them.
 _FOLDS, _FULL_FOLDS = 3, 2
@@ -66,6 +68,20 @@ class Learned:
         tone = evidence.weight * evidence.tone(self.fair[sentences])
         return torch.cat([self.source.source.embed_all(index[sentences]), tone], dim=1)
 
+    @torch.no_grad()
+    def judge_documents(self, run: Run) -> Tensor:
+        """Return the probabilities of the training documents by what their sentences tell, fairly.
+
+        Where the sentences of a document are at odds with its label, that is seen here.
+        """
+        corpus, task = run.train, run.labels.task
+        sums = corpus.targets.new_zeros(corpus.targets.shape).index_add(
+            0, corpus.document_of, self.fair
+        )
+        scaled = sums * corpus.lengths[:, None].rsqrt()
+        scale, bias = calibrate(scaled.cpu(), corpus.targets.cpu(), task)
+        return probabilities(scale * scaled + bias.to(scaled), task)
+
 
 def learn_evidence(run: Run) -> Learned:
     """Learn what a sentence tells of the label, from the labels of documents.
@@ -75,30 +91,35 @@ def learn_evidence(run: Run) -> Learned:
     is delivered; an encoder that learns itself is trained once more on all documents.
     """
     index = run.train.index
-    if len(run.train) < _FEWEST_FOR_FOLDS:
+    fold = draw_folds(run)
+    if fold is None:
         source = _settled(run, _train_head(run, "evidence").evidence)
         logits = _all_logits(source)
         return Learned(source, logits, logits[index])
-    count = _FULL_FOLDS if run.full else _FOLDS
-    random = np.random.default_rng(derive_seed(run.seed, "folds"))
-    fold = random.permutation(len(run.train)) % count
-    of_sentence = torch.repeat_interleave(
-        torch.from_numpy(fold).to(index.device), run.train.lengths
-    )
+    of_sentence = torch.from_numpy(fold).to(index.device)[run.train.document_of]
     fair = run.source.base.new_empty(len(index), run.train.targets.shape[1])
     parts = []
-    for number in range(count):
+    for number in range(int(fold.max()) + 1):
         train = run.train.subset(np.flatnonzero(fold != number))
         # An encoder that learns is copied, so that none has seen the others' documents.
         part = replace(run, train=train, source=run.source.twin())
         evidence = _train_head(part, f"evidence {number + 1}").evidence
         left_out = of_sentence == number
         distinct, inverse = torch.unique(index[left_out], return_inverse=True)
-        fair[left_out] = EvidenceSource(part.source, evidence).all_logits(distinct)[inverse]
+        source = EvidenceSource(part.source, evidence, run.fair_words)
+        fair[left_out] = source.all_logits(distinct)[inverse]
         parts.append(evidence)
     evidence = _train_head(run, "evidence").evidence if run.full else Evidence.mean(parts)
     source = _settled(run, evidence)
     return Learned(source, _all_logits(source), fair)
+
+
+def draw_folds(run: Run) -> NDArray[np.int64] | None:
+    """Return the part of each training document; None where there are too few for parts."""
+    if len(run.train) < _FEWEST_FOR_FOLDS:
+        return None
+    random = np.random.default_rng(derive_seed(run.seed, "folds"))
+    return random.permutation(len(run.train)) % (_FULL_FOLDS if run.full else _FOLDS)
 
 
 def _settled(run: Run, evidence: Evidence) -> EvidenceSource:
@@ -108,7 +129,8 @@ def _settled(run: Run, evidence: Evidence) -> EvidenceSource:
     if run.full:
         every = torch.arange(len(base), device=base.device)
         embeddings = FixedSource(base, run.source.embed_all(every))
-    return EvidenceSource(embeddings, evidence)
+    words = None if run.words is None else run.words.delivered
+    return EvidenceSource(embeddings, evidence, words)
 
 
 def _train_head(run: Run, name: str) -> EvidenceSum:
@@ -132,7 +154,8 @@ def evidence_loss(head: EvidenceSum, source: SentenceSource, batch: Batch, run: 
     """Return the loss of documents by the sum of their sentences, and of sentences alone."""
     settings, task = run.settings, run.labels.task
     embedded = source(batch.index)
-    logits = head.evidence.logits(embedded)
+    words = None if run.fair_words is None else run.fair_words[batch.index]
+    logits = head.evidence.logits(embedded, words)
     documents = head(logits, batch.document, batch.lengths)
     loss = accuracy_loss(documents, batch.targets, task, settings.accuracy_loss)
     lone = accuracy_loss(logits, batch.targets[batch.document], task, settings.accuracy_loss)
@@ -146,10 +169,8 @@ def evidence_loss(head: EvidenceSum, source: SentenceSource, batch: Batch, run: 
 def _validate_head(head: EvidenceSum, run: Run) -> Score:
     corpus = run.validation
     distinct, index = torch.unique(corpus.index, return_inverse=True)
-    logits = head.evidence.logits(run.source.embed_all(distinct))[index]
-    each = torch.arange(len(corpus), device=index.device)
-    document = torch.repeat_interleave(each, corpus.lengths)
-    summed = probabilities(head(logits, document, corpus.lengths), run.labels.task)
+    logits = EvidenceSource(run.source, head.evidence, run.fair_words).all_logits(distinct)[index]
+    summed = probabilities(head(logits, corpus.document_of, corpus.lengths), run.labels.task)
     return score_of(summed.cpu().numpy(), run)
 
 

@@ -78,14 +78,15 @@ def train_families(run: Run) -> Trained:
         space = run.source if run.settings.encoder_training == "none" else learned.source
         network = _network(space.embed_all(members), sizes, run)
         fair = _match_fairly(network, learned, run)
-        fit_reader(network.reader, fair, run.train.targets, run)
+        targets = (run.train.targets + learned.judge_documents(run)) / 2
+        fit_reader(network.reader, fair, targets, run)
         clock.lap("reader")
         held_out = match_corpus(network, space, run.validation)
         read = read_matches(network.reader, held_out, run.labels.task)
         score = score_of(read.probabilities, run)
-        targets = run.train.targets.cpu().numpy().astype(np.float64)
-        counts, class_rate = fair.class_rates(targets, len(sizes))
-        use, rates = replace(fair, prototypes=fair.members).class_rates(targets, len(members))
+        truth = run.train.targets.cpu().numpy().astype(np.float64)
+        counts, class_rate = fair.class_rates(truth, len(sizes))
+        use, rates = replace(fair, prototypes=fair.members).class_rates(truth, len(members))
         alone = score_alone(network, run.labels.task)
         clock.lap("score")
     return Trained(
@@ -182,11 +183,13 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     distances = torch.cdist(points, middles)
     two = distances.topk(2, dim=1, largest=False)
     family, margin = two.indices[:, 0], two.values[:, 1] - two.values[:, 0]
+    # Of few candidates more are kept, so that there are enough members.
+    share = max(_SHARE_KEPT, min(1.0, _count_members(run) / len(members)))
     deepest = []
     for number in range(len(middles)):
         inside = torch.nonzero(family == number).squeeze(1)
         order = margin[inside].argsort(descending=True, stable=True)
-        kept = max(_FEWEST_KEPT, math.ceil(len(inside) * _SHARE_KEPT))
+        kept = max(_FEWEST_KEPT, math.ceil(len(inside) * share))
         deepest.append(inside[order[:kept]])
     chosen = torch.cat(deepest).sort().values
     chosen = chosen[_find_distinct(learned.source.base[members[chosen]])]
@@ -275,7 +278,8 @@ def _spread(logits: Tensor, family: Tensor, count: int, task: Task) -> float:
     each = probabilities(logits, task)
     sums = each.new_zeros(count, each.shape[1]).index_add(0, family, each)
     mean = sums / torch.bincount(family, minlength=count).clamp_min(1)[:, None]
-    return float((each - mean[family]).square().mean().sqrt())
+    # Of two classes, the difference of either; of many, that of all together.
+    return float(((each - mean[family]).square().sum(dim=1) / 2).mean().sqrt())
 
 
 def _deviation(logits: Tensor, others: Tensor, task: Task) -> float:

@@ -34,6 +34,7 @@ from protorynet.settings import Settings
 from protorynet.training.algorithm import Trained, match_corpus, train_protorynet
 from protorynet.training.batches import Corpus
 from protorynet.training.epochs import Checkpoint, Run, clear_checkpoint
+from protorynet.training.evidence import draw_folds
 from protorynet.training.families import train_families
 from protorynet.training.parallel import agree
 from protorynet.training.sources import (
@@ -44,6 +45,7 @@ from protorynet.training.sources import (
     SentenceSource,
     tunable_encoder,
 )
+from protorynet.training.words import cut_into_sentences, learn_bag
 
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
@@ -136,6 +138,10 @@ def fit_model(
         checkpoint=None if checkpoint is None else Checkpoint(checkpoint, run_name),
         progress=progress,
     )
+    bag = learn_bag(texts, run.train, run.validation, labels) if unit_length else None
+    fold = draw_folds(run)
+    if bag is not None and fold is not None and settings.learns_words:
+        run = replace(run, words=cut_into_sentences(bag, fold))
     try:
         trained = train_families(run) if settings.members > 1 else train_protorynet(run)
     except torch.OutOfMemoryError:
@@ -165,7 +171,9 @@ def fit_model(
             seconds=trained.seconds,
             versions=versions,
             free_accuracy=trained.free.accuracy,
+            bag_of_words_accuracy=None if bag is None else bag.accuracy,
         ),
+        words=None if run.words is None else run.words.weights,
         familiar=trained.familiar,
     )
     if model.familiar:

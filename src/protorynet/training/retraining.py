@@ -126,7 +126,7 @@ def edit_model(model: Model, edits: Edits, encoder: Encoder | None) -> Model:
     ]
     vectors = np.zeros((0, 0), np.float32)
     if sentences and encoder is not None:
-        vectors = encoder.encode(sentences)
+        vectors = model.add_words(encoder.encode(sentences), sentences)
     return model.edited(edits.with_sentences(sentences), vectors)
 
 

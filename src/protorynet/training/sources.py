@@ -103,28 +103,39 @@ class AdaptedSource(SentenceSource):
 
 
 class EvidenceSource(SentenceSource):
-    """Embeddings of another source with what their sentences tell of the label beside them."""
+    """Embeddings of another source with what their sentences tell of the label beside them.
 
-    def __init__(self, source: SentenceSource, evidence: Evidence) -> None:
+    `words`, (m, C), is what the words of the distinct sentences tell, if that is known.
+    """
+
+    def __init__(
+        self, source: SentenceSource, evidence: Evidence, words: Tensor | None = None
+    ) -> None:
         super().__init__(source.base)
         self.source = source
         self.evidence = evidence
+        self._words = [words]  # in a list: data, not state to be saved
 
     def forward(self, index: Tensor) -> Tensor:
         """Return the vectors of some sentences, (n, d + C)."""
-        beside: Tensor = self.evidence(self.source(index))
+        beside: Tensor = self.evidence(self.source(index), self.words_of(index))
         return beside
+
+    def words_of(self, index: Tensor) -> Tensor | None:
+        """Return what the words of some sentences tell of the label, as logits (n, C)."""
+        words = self._words[0]
+        return None if words is None else words[index]
 
     @torch.no_grad()
     def embed_all(self, index: Tensor) -> Tensor:
         """Return the vectors of many sentences, computed without gradients."""
-        beside: Tensor = self.evidence(self.source.embed_all(index))
+        beside: Tensor = self.evidence(self.source.embed_all(index), self.words_of(index))
         return beside
 
     @torch.no_grad()
     def all_logits(self, index: Tensor) -> Tensor:
         """Return what many sentences tell of the label, as logits (n, C)."""
-        return self.evidence.logits(self.source.embed_all(index))
+        return self.evidence.logits(self.source.embed_all(index), self.words_of(index))
 
 
 class FineTunedSource(SentenceSource):

@@ -1,0 +1,201 @@
+"""Learning what words tell of the label: a bag of words, cut into sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from protorynet.labels import LabelCode, Task
+from protorynet.network import accuracy_loss, probabilities
+from protorynet.training.batches import Corpus
+from protorynet.training.parallel import agree
+from protorynet.words import WordWeights, count_ngrams
+
+_MOST_NGRAMS, _FEWEST_DOCUMENTS = 100_000, 2  # those of most documents, and of how many at least
+_MOST_KEPT, _MOST_WEIGHTS = 30_000, 1_500_000  # n-grams of a model, and numbers of all classes
+_STRENGTH = 10.0  # of the data against the penalty of large weights
+_STEPS = 100
+_COMPARED = 50_000
+
+
+@dataclass(frozen=True)
+class BagOfWords:
+    """A logistic regression that reads documents as bags of words and pairs of words (TF-IDF)."""
+
+    texts: Sequence[str]  # the distinct sentences
+    train: Corpus
+    labels: LabelCode
+    ngrams: list[str]
+    sentences: Any  # 1 + log n of each n-gram in each distinct sentence
+    documents: Any  # the training documents, as vectors of length one
+    usual: NDArray[np.float32]  # of each n-gram in a document of the usual length
+    weights: NDArray[np.float32]
+    accuracy: float  # on the documents held out
+
+
+@dataclass(frozen=True)
+class LearnedWords:
+    """What the words of sentences tell of the label.
+
+    Parameters
+    ----------
+    weights
+        What the model carries with it.
+    delivered
+        What the words of each distinct sentence tell by these weights, as logits (m, C).
+    fair
+        The same as if no sentence had been seen: by weights learned from other documents.
+    """
+
+    weights: WordWeights
+    delivered: Tensor
+    fair: Tensor
+
+
+def learn_bag(
+    texts: Sequence[str], train: Corpus, validation: Corpus, labels: LabelCode
+) -> BagOfWords | None:
+    """Learn a bag of words; `texts` are the distinct sentences. None if all words are unique."""
+    numbers: dict[str, int] = {}
+    rows, columns, values = count_ngrams(texts, numbers, grow=True)
+    entries = (values.astype(np.float32), (rows, columns))
+    sentences = sparse.csr_matrix(entries, (len(texts), len(numbers)))
+    documents, held_out = _count_in_documents(sentences, train, validation)
+    frequency = documents.getnnz(axis=0)
+    order = np.argsort(-frequency, kind="stable")[:_MOST_NGRAMS]
+    kept = np.sort(order[frequency[order] >= _FEWEST_DOCUMENTS])
+    if not len(kept):
+        return None
+    rarity = (np.log((1 + len(train)) / (1 + frequency[kept])) + 1).astype(np.float32)
+    bags, lengths = _weigh(documents[:, kept], rarity)
+    weights, bias = _fit(bags, train.targets.cpu(), labels.task)
+    read = torch.from_numpy(_weigh(held_out[:, kept], rarity)[0] @ weights + bias)
+    told = probabilities(read, labels.task).numpy()
+    every = list(numbers)
+    return BagOfWords(
+        texts,
+        train,
+        labels,
+        [every[number] for number in kept.tolist()],
+        sentences[:, kept],
+        bags,
+        rarity / np.median(lengths),
+        weights,
+        labels.share_equal(told, validation.targets.cpu().numpy()),
+    )
+
+
+def cut_into_sentences(bag: BagOfWords, fold: NDArray[np.int64]) -> LearnedWords:
+    """Return what the words of each sentence tell: a part of what they would in a document.
+
+    `fold` is the part of the training documents that each of them is left out with.
+    """
+    train, task, n_sentences = bag.train, bag.labels.task, len(bag.texts)
+    targets, index = train.targets.cpu(), train.index.cpu().numpy()
+    of_document = train.document_of.cpu().numpy()
+    sums = np.zeros((n_sentences, targets.shape[1]), np.float32)
+    for number in range(int(fold.max()) + 1):
+        others = fold != number
+        weights, _ = _fit(bag.documents[others], targets[torch.from_numpy(others)], task)
+        left_out = np.bincount(index[fold[of_document] == number], minlength=n_sentences)
+        sums += left_out[:, None] * (bag.sentences @ _keep_strongest(weights * bag.usual[:, None]))
+    seen = np.bincount(index, minlength=n_sentences)[:, None]
+    fair = torch.from_numpy((sums / np.maximum(seen, 1)).astype(np.float32))
+    scale, _ = calibrate(fair[index], targets[of_document], task)
+    weights = scale * _keep_strongest(bag.weights * bag.usual[:, None])
+    kept = np.flatnonzero(weights.any(axis=1)).tolist()
+    found = WordWeights.of([bag.ngrams[number] for number in kept], weights[kept])
+    delivered = torch.from_numpy(found.read(bag.texts))
+    fair = torch.where(torch.from_numpy(seen > 0), scale * fair, delivered)
+    device = train.index.device
+    return LearnedWords(found, delivered.to(device), fair.to(device))
+
+
+def _count_in_documents(sentences: Any, *parts: Corpus) -> list[Any]:
+    """Return how often each document holds each n-gram, given 1 + log n of distinct sentences."""
+    counts = sentences.copy()
+    counts.data = np.exp(counts.data - 1)
+    gathered = []
+    for part in parts:
+        where = (part.document_of.cpu().numpy(), part.index.cpu().numpy())
+        ones = np.ones(len(part.index), np.float32)
+        gathered.append(sparse.csr_matrix((ones, where), (len(part), counts.shape[0])) @ counts)
+    return gathered
+
+
+def _weigh(documents: Any, rarity: NDArray[np.float32]) -> tuple[Any, NDArray[np.float32]]:
+    """Return counts as TF-IDF vectors of length one, and the lengths that they had."""
+    weighed = documents.copy()
+    weighed.data = 1 + np.log(weighed.data)
+    weighed = weighed @ sparse.diags(rarity)
+    lengths = np.sqrt(weighed.multiply(weighed).sum(axis=1)).A1
+    lengths[lengths == 0] = 1
+    return (sparse.diags(1 / lengths) @ weighed).tocsr(), lengths
+
+
+def _keep_strongest(weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return weights (n, C) with those of all but the strongest n-grams at zero.
+
+    That takes little room, and many weak weights add up to noise in a single sentence.
+    """
+    strength = np.abs(weights).max(axis=1)
+    most = min(_MOST_KEPT, _MOST_WEIGHTS // weights.shape[1])
+    weak = np.argsort(-strength, kind="stable")[most:]
+    weights[weak] = 0
+    return weights
+
+
+def _fit(bags: Any, targets: Tensor, task: Task) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the weights (n, C) and the bias of a logistic regression of documents."""
+    turned = bags.T.tocsr()
+    weights = torch.zeros(bags.shape[1], targets.shape[1], requires_grad=True)
+    bias = torch.zeros(targets.shape[1], requires_grad=True)
+    penalty = 1 / (_STRENGTH * len(targets))
+
+    @torch.no_grad()
+    def loss() -> float:
+        # Gradients by hand, since matrices this sparse are not torch's.
+        logits = torch.from_numpy(bags @ weights.numpy()) + bias
+        error = (probabilities(logits, task) - targets) / len(targets)
+        weights.grad = torch.from_numpy(turned @ error.numpy()) + penalty * weights
+        bias.grad = error.sum(0)
+        return float(_sum_loss(logits, targets, task) + penalty / 2 * weights.square().sum())
+
+    _minimise([weights, bias], loss)
+    return agree(weights.detach()).numpy(), agree(bias.detach()).numpy()
+
+
+def _minimise(parameters: list[Tensor], loss: Callable[[], Any]) -> None:
+    options: dict[str, Any] = {"max_iter": _STEPS, "line_search_fn": "strong_wolfe"}
+    torch.optim.LBFGS(parameters, history_size=10, **options).step(loss)  # type: ignore[no-untyped-call]
+
+
+def _sum_loss(logits: Tensor, targets: Tensor, task: Task) -> Tensor:
+    """Return the mean over documents of the cross entropies, of all labels together."""
+    per_label = logits.shape[1] if task == "multilabel" else 1
+    return per_label * accuracy_loss(logits, targets, task, "cross_entropy")
+
+
+@torch.enable_grad()
+def calibrate(logits: Tensor, targets: Tensor, task: Task) -> tuple[float, Tensor]:
+    """Return by how much to multiply logits (n, C), and what to add, to make them calibrated."""
+    step = max(1, len(logits) // _COMPARED)
+    logits, targets = logits[::step], targets[::step]
+    scale = torch.zeros((), requires_grad=True)
+    bias = torch.zeros(targets.shape[1], requires_grad=True)
+
+    def loss() -> Tensor:
+        scale.grad = bias.grad = None
+        result = accuracy_loss(logits * scale.exp() + bias, targets, task, "cross_entropy")
+        result.backward()  # type: ignore[no-untyped-call]
+        return result
+
+    _minimise([scale, bias], loss)
+    return float(agree(scale.detach().exp())), agree(bias.detach())
