@@ -278,8 +278,10 @@ def _spread(logits: Tensor, family: Tensor, count: int, task: Task) -> float:
     each = probabilities(logits, task)
     sums = each.new_zeros(count, each.shape[1]).index_add(0, family, each)
     mean = sums / torch.bincount(family, minlength=count).clamp_min(1)[:, None]
-    # Of two classes, the difference of either; of many, that of all together.
-    return float(((each - mean[family]).square().sum(dim=1) / 2).mean().sqrt())
+    # Of few classes, the difference of one; of many, that of all, or none would be told apart.
+    n_classes = each.shape[1]
+    together = n_classes if n_classes <= _CLASSES_WITHOUT_MORE else 2
+    return float(((each - mean[family]).square().sum(dim=1) / together).mean().sqrt())
 
 
 def _deviation(logits: Tensor, others: Tensor, task: Task) -> float:
