@@ -21,10 +21,10 @@ from protorynet.files import write_atomically
 from protorynet.labels import LabelCode
 from protorynet.progress import progress_bar
 from protorynet.settings import Settings
+from protorynet.training.bag_of_words import LearnedWords
 from protorynet.training.batches import Batch, Corpus
 from protorynet.training.parallel import agree, average_gradients, own_share, rank
 from protorynet.training.sources import FineTunedSource, SentenceSource
-from protorynet.training.words import LearnedWords
 
 _CHECKPOINT_SUFFIX = ".checkpoint.safetensors"
 _LEAST_IMPROVEMENT = 1e-4

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from protorynet.network import Evidence, accuracy_loss, anchor_loss, probabilities
 from protorynet.training.algorithm import score_of
+from protorynet.training.bag_of_words import calibrate
 from protorynet.training.batches import Batch
 from protorynet.training.epochs import Run, Score, adam, derive_seed, learn
 from protorynet.training.sources import EvidenceSource, FixedSource, SentenceSource
-from protorynet.training.words import calibrate
 
 # Parts of the documents that are read by a network that did not learn from them.
 _FOLDS, _FULL_FOLDS = 3, 2

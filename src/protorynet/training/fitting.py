@@ -32,6 +32,7 @@ from protorynet.prototypes import (
 from protorynet.reading import Reading
 from protorynet.settings import Settings
 from protorynet.training.algorithm import Trained, match_corpus, train_protorynet
+from protorynet.training.bag_of_words import cut_into_sentences, learn_bag
 from protorynet.training.batches import Corpus
 from protorynet.training.epochs import Checkpoint, Run, clear_checkpoint
 from protorynet.training.evidence import draw_folds
@@ -45,7 +46,6 @@ from protorynet.training.sources import (
     SentenceSource,
     tunable_encoder,
 )
-from protorynet.training.words import cut_into_sentences, learn_bag
 
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
