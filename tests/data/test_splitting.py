@@ -11,7 +11,7 @@ import sentencex
 from hypothesis import example, given, settings, strategies as st
 from numpy.typing import NDArray
 
-from protorynet.data import split_documents, splitting
+from protorynet.data import Splitter, split_documents, splitting
 from protorynet.errors import EmptyDocumentError, InputError
 
 NOT_SURROGATES = st.characters(exclude_categories=["Cs"])
@@ -26,7 +26,7 @@ TRICKY = st.sampled_from([
 DOCUMENT = st.one_of(
     st.text(NOT_SURROGATES, max_size=60), st.lists(TRICKY, max_size=25).map("".join)
 )
-SPLITTER = st.sampled_from(["sentencex", "paper"])
+SPLITTER = st.sampled_from([Splitter(), Splitter("lines"), Splitter("paper")])
 TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
@@ -56,8 +56,8 @@ def is_symbol(char: str) -> bool:
 
 
 @given(DOCUMENT, SPLITTER)
-@example("A\xa0.", "sentencex")
-@example("Hi<br>Ho<BR />Hu", "sentencex")
+@example("A\xa0.", Splitter())
+@example("Hi<br>Ho<BR />Hu", Splitter())
 def test_places_are_in_order_without_space_around_and_hold_every_letter(document, splitter):
     sentences = split_documents([document], splitter=splitter, on_empty="skip")
     edges = np.stack([sentences.starts, sentences.ends], axis=1).ravel()
@@ -124,14 +124,14 @@ def test_a_panic_of_sentencex_falls_back_to_plain_rules(monkeypatch, capfd):
 
 
 def test_the_paper_splits_at_every_full_stop_which_belongs_to_the_place():
-    sentences = split_documents(["It's  GREAT! 5.5 of 10?"], splitter="paper")
+    sentences = split_documents(["It's  GREAT! 5.5 of 10?"], splitter=Splitter("paper"))
     assert sentences.texts == ("its great", "5", "5 of 10")
     assert (sentences.starts.tolist(), sentences.ends.tolist()) == ([0, 13, 15], [12, 15, 23])
 
 
 @given(DOCUMENT)
 def test_the_paper_reads_no_punctuation_and_no_capitals(document):
-    for text in sentences_of(document, splitter="paper"):
+    for text in sentences_of(document, splitter=Splitter("paper")):
         assert not set(text) & set(string.punctuation)
         assert text == text.lower() == " ".join(text.split())
 
@@ -193,7 +193,7 @@ def test_a_giant_document_splits_in_seconds(unit):
 )
 def test_documents_without_a_sentence_are_left_without_or_reported(documents, splitter):
     empty = [row for row, text in enumerate(documents) if text not in ("Good. Bad!", "One")]
-    if splitter == "paper":
+    if splitter.rule == "paper":
         empty = [row for row in empty if documents[row] != "\u200b"]
     lengths = split_documents(documents, splitter=splitter, on_empty="skip").lengths
     assert np.flatnonzero(lengths == 0).tolist() == empty
