@@ -169,7 +169,7 @@ def _joins(lines: list[_Line], widest: int) -> list[_Edit]:
         for (line, after), small, room, end in zip(pairs, goes_on, rooms, ends, strict=True)
         if (
             (is_wrapped and room < width // 8 and line.width <= _WIDEST)
-            or (small and not end and (is_wrapped or 5 * line.width >= 2 * width))
+            or (small and not end and (is_wrapped or 5 * line.width >= 2 * width >= _NARROWEST))
         )
         and not _is_apart(line, after)
     ]
