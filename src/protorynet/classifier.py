@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
-from protorynet.data import OnEmpty, Sentences, Splitter, document_list
+from protorynet.data import OnEmpty, Rule, Sentences, Splitter, document_list
 from protorynet.encoders import EmbeddingCache, Embeddings, Encoder, choose_device, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.explain import (
@@ -58,7 +58,10 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
     n_prototypes, max_prototypes, encoder_training
         The settings people change most; None leaves what `settings` says.
     splitter
-        ``"sentencex"``, or ``"paper"`` for the paper's rule.
+        ``"sentencex"``, ``"lines"`` where every line end ends a sentence, or ``"paper"`` for the
+        paper's rule.
+    language
+        Code of the language by whose rules sentences are split.
     on_empty
         What to do with a document that holds no sentence: ``"error"``, or ``"skip"`` (left out of
         training; predicted by the class frequencies).
@@ -98,7 +101,8 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         n_prototypes: int | None = None,
         max_prototypes: int | None = None,
         encoder_training: EncoderTraining | None = None,
-        splitter: Splitter = "sentencex",
+        splitter: Rule = "sentencex",
+        language: str = "en",
         on_empty: OnEmpty = "error",
         random_state: int = 0,
         device: str = "auto",
@@ -111,6 +115,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         self.max_prototypes = max_prototypes
         self.encoder_training = encoder_training
         self.splitter = splitter
+        self.language = language
         self.on_empty = on_empty
         self.random_state = random_state
         self.device = device
@@ -139,7 +144,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         resume
             Resume from that state, if there is one, with the same result.
         """
-        settings = self._settings()
+        settings, splitter = self._settings(), Splitter(self.splitter, self.language)
         if resume and checkpoint is None:
             raise InputError("resume=True needs checkpoint=…, the folder to resume from.")
         documents = self._documents(X)
@@ -153,7 +158,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         sentences, embeddings = prepare_documents(
             documents,
             encoder,
-            splitter=self.splitter,
+            splitter=splitter,
             on_empty=self.on_empty,
             cache=EmbeddingCache() if self.cache else None,
             progress=self.verbose,
@@ -164,7 +169,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             labels,
             settings=settings,
             encoder=EncoderRecord.of(encoder, tuned=tunable is not None),
-            splitter=self.splitter,
+            splitter=splitter,
             seed=self._seed(),
             unit_length=encoder is not None,
             tunable=tunable,
@@ -313,7 +318,8 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         self = cls(
             record.name if encoder is None else encoder,
             settings=model.settings,
-            splitter=model.splitter,
+            splitter=model.splitter.rule,
+            language=model.splitter.language,
             random_state=model.training.seed,
             device=device,
             cache=cache,
