@@ -11,21 +11,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    column,
-    create_engine,
-    event,
-    inspect,
-    make_url,
-    table,
-    text,
-)
+from sqlalchemy import URL, Connection, Engine, column, create_engine, event, make_url, table, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from protorynet.errors import InputError
+from protorynet.errors import InputError, ProtoryNetError
 from protorynet.files import read_limited, write_atomically
 
 # The revisions in `migrations` say what is in these tables.
@@ -85,9 +74,6 @@ def open_engine(given: str | Path, *, revision: str = "head") -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
     shown = url.render_as_string(hide_password=True)
 
-    def refuse(error: SQLAlchemyError) -> InputError:
-        return InputError(f"the database {shown} cannot be used: {_explain(error)}.")
-
     try:
         identity = _upgrade(engine.execution_options(writes=True), revision, file, noted)
         if revision == "head":
@@ -96,15 +82,17 @@ def open_engine(given: str | Path, *, revision: str = "head") -> Engine:
             write_atomically(_identity_file(file), identity)
     except SQLAlchemyError as error:
         engine.dispose()
-        raise refuse(error) from None
+        raise InputError(f"the database {shown} cannot be used: {_explain(error)}.") from None
     except BaseException:
         engine.dispose()
         raise
 
     @event.listens_for(engine, "handle_error")
-    def tell(context: Any) -> InputError | None:
+    def tell(context: Any) -> ProtoryNetError | None:
         error = context.sqlalchemy_exception
-        return None if error is None or context.is_pre_ping else refuse(error)
+        if error is None or context.is_pre_ping:
+            return None
+        return ProtoryNetError(f"the database {shown} failed: {_explain(error)}.")
 
     return engine
 
@@ -133,17 +121,15 @@ def _lost(file: Path) -> InputError:
 
 def _check_schema(engine: Engine, shown: str) -> None:
     """Refuse a database that lost a table or a column."""
-    with engine.connect() as connection:
-        found = inspect(connection)
-        for each in (surveys, invitations, participants, views, answers):
-            there = found.has_table(each.name) and found.get_columns(each.name)
-            missing = set(each.c.keys()) - {entry["name"] for entry in there or []}
-            if missing:
-                what = f"the column {min(missing)!r} of " * bool(there)
-                raise InputError(
-                    f"the database {shown} lacks {what}the table {each.name!r}. Restore it from a "
-                    "copy."
-                )
+    try:
+        with engine.connect() as connection:
+            for each in (surveys, invitations, participants, views, answers):
+                connection.execute(each.select().limit(0))
+    except SQLAlchemyError as error:
+        raise InputError(
+            f"the database {shown} lost a table or a column ({_explain(error)}). Restore it from a "
+            "copy."
+        ) from None
 
 
 def _upgrade(engine: Engine, revision: str, file: Path | None, noted: str) -> str:
