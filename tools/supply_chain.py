@@ -7,6 +7,7 @@ that protorynet needs. ``python tools/supply_chain.py lock REPORT`` prints, from
 
 import argparse
 import json
+import platform
 import re
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -93,7 +94,12 @@ def lock(report: Path) -> str:
         if sha256 := archive.get("hashes", {}).get("sha256"):
             version = re.sub(r"\+.*", "", about["version"])
             lines.append(f"{name}=={version} --hash=sha256:{sha256}")
-    return "\n".join(sorted(lines)) + "\n"
+    python = ".".join(platform.python_version_tuple()[:2])
+    head = (
+        f"# {platform.system()} on {platform.machine()}, Python {python}, the CPU build of torch; "
+        "written by `make lock`.\n# pip install --require-hashes -r requirements.lock\n"
+    )
+    return head + "\n".join(sorted(lines))
 
 
 if __name__ == "__main__":
