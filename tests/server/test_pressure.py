@@ -52,7 +52,8 @@ def _is_closed(connection: socket.socket) -> bool:
         return True
 
 
-def test_who_does_not_fetch_the_answer_is_not_waited_for(hotel):
+def test_who_does_not_fetch_the_answer_is_not_waited_for(hotel, monkeypatch):
+    monkeypatch.setattr("protorynet.server.app._IDLE_SECONDS", 1)
     request = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with serving(hotel, limits=Limits(seconds=0.5)) as server, connect(server) as rude:
         with pytest.raises(ConnectionError):

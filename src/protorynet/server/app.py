@@ -137,10 +137,12 @@ class _Connection(H11Protocol):
 
     def _look(self, before: object) -> None:
         cycle = self.cycle
+        if self.transport.is_closing():
+            self.transport.abort()  # what was not fetched until now is dropped
+            return
         if cycle is before and (cycle is None or cycle.response_complete):
             self.transport.close()
-        elif not self.transport.is_closing():
-            self.loop.call_later(_IDLE_SECONDS, self._look, cycle)
+        self.loop.call_later(_IDLE_SECONDS, self._look, cycle)
 
 
 def http_settings(app: FastAPI) -> uvicorn.Config:
