@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,9 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
     on_empty
         What to do with a document that holds no sentence: ``"error"``, or ``"skip"`` (left out of
         training; predicted by the class frequencies).
+    class_names
+        What to call the classes wherever people read them, such as ``{0: "bad", 1: "good"}``;
+        `predict` returns the labels themselves.
     random_state
         Seed. The same seed on the same machine gives the same model.
     device
@@ -100,6 +104,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         encoder_training: EncoderTraining | None = None,
         splitter: Splitter = "sentencex",
         on_empty: OnEmpty = "error",
+        class_names: Mapping[Any, str] | None = None,
         random_state: int = 0,
         device: str = "auto",
         cache: bool = True,
@@ -112,6 +117,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         self.encoder_training = encoder_training
         self.splitter = splitter
         self.on_empty = on_empty
+        self.class_names = class_names
         self.random_state = random_state
         self.device = device
         self.cache = cache
@@ -146,7 +152,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         check_labels(y, len(documents))
         if len(documents) == 0:
             raise InputError("there are no documents to train on.")
-        labels = learn_labels(y)
+        labels = learn_labels(y).with_names(self.class_names)
         targets = labels.encode(y)
         encoder = self._load_encoder(settings)
         tunable = tunable_encoder(encoder) if settings.encoder_training == "full" else None
@@ -179,6 +185,17 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         prototypes = model.prototypes.with_rows(np.flatnonzero(filled))
         self._install(replace(model, prototypes=prototypes), encoder, tuned=tunable)
         self.n_skipped_ = int((~filled).sum())
+        return self
+
+    def set_params(self, **params: Any) -> ProtoryNetClassifier:
+        """Set parameters; ``settings__NAME`` sets one of `Settings`, as grid searches do."""
+        own, of_settings = {}, {}
+        for name, value in params.items():
+            setting = name.removeprefix("settings__")
+            (own if setting == name else of_settings)[setting] = value
+        super().set_params(**own)
+        if of_settings:
+            self.settings = load_settings(self.settings).replace(**of_settings)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:  # noqa: N803
@@ -314,6 +331,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             record.name if encoder is None else encoder,
             settings=model.settings,
             splitter=model.splitter,
+            class_names=dict(zip(model.labels.classes, model.labels.called, strict=False)) or None,
             random_state=model.training.seed,
             device=device,
             cache=cache,

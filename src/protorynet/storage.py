@@ -75,8 +75,7 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
     prototypes = _json(model.prototypes.to_dict())
     config = {
         "format_version": FORMAT_VERSION,
-        "classes": list(model.labels.classes),
-        "task": model.labels.task,
+        **model.labels.to_dict(),
         "encoder": vars(model.encoder),
         "splitter": model.splitter,
         "settings": model.settings.to_dict(),
@@ -167,7 +166,7 @@ def _build(config: dict[str, Any], path: Path) -> Model:
     checksums = config["sha256"]
     tensors = _read_weights(path / _WEIGHTS, checksums[_WEIGHTS])
     listed = _read_json(path / _PROTOTYPES, checksums)
-    labels = read_labels(config["classes"], config["task"])
+    labels = read_labels(config)
     of_version_1 = {"members": 1} if config["format_version"] == 1 else {}
     settings = Settings.from_dict({**of_version_1, **config["settings"]})
     prototypes = _prototypes(listed, labels)
