@@ -200,10 +200,10 @@ def test_labels_get_names_and_are_known_by_either(run, fails, table, quick, tmp_
     frame["sentiment"] = (frame["sentiment"] == "positive").astype(int)
     numbered, model = tmp_path / "numbered.xlsx", tmp_path / "m"
     frame.to_excel(numbered, index=False)
-    named = ("fit", numbered, "-o", model, *quick, "--names")
-    assert "no class '2'" in fails(*named, "2=good")
-    assert "should be LABEL=NAME" in fails(*named, "0")
-    assert run(*named, "0=bad,1=good").code == 0
+    fit = ("fit", numbered, "-o", model, *quick, "--names")
+    assert "no class '2'" in fails(*fit, "2=good")
+    assert "should be LABEL=NAME" in fails(*fit, "0")
+    assert run(*fit, "0=bad,1=good").code == 0
     assert set(json.loads(run("explain", model, TEXT, "--json").out)["probabilities"]) == {
         *("bad", "good")
     }
@@ -211,12 +211,9 @@ def test_labels_get_names_and_are_known_by_either(run, fails, table, quick, tmp_
     assert '"p_bad","p_good"' in header
     assert first.split(",")[1] in ('"bad"', '"good"')
     frame["sentiment"] = frame["sentiment"].map({0: "bad", 1: "good"})
-    frame.to_csv(tmp_path / "named.csv")
-    measured = [
-        run("evaluate", model, source, "--json").out
-        for source in (numbered, tmp_path / "named.csv")
-    ]
-    assert json.loads(measured[0])["accuracy"] == json.loads(measured[1])["accuracy"]
+    frame.to_csv(named := tmp_path / "named.csv")
+    ours, theirs = (run("evaluate", model, each, "--json").out for each in (numbered, named))
+    assert ours == theirs
     classifier = ProtoryNetClassifier.load(model)
     assert classifier.classes_.tolist() == [0, 1]
     assert classifier.automaton(1).label == "good"

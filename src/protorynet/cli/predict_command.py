@@ -28,8 +28,9 @@ def predict(
         list[str],
         typer.Argument(
             metavar="INPUT",
-            help="Tables of texts: CSV, TSV, JSONL (each also .gz), Parquet or Excel; a folder of Parquet "
-            "files; a pattern in quotes, such as 'data/\\*.parquet'; or - for standard input.",
+            help="Tables of texts: CSV, TSV, JSONL (each also .gz), Parquet or Excel; a folder of "
+            "Parquet files; a pattern in quotes, such as 'data/\\*.parquet'; or - for standard "
+            "input.",
         ),
     ],
     output: Annotated[
