@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types layers format web clean
+.PHONY: help demo test test-slow docs lint types layers format web clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -23,6 +23,10 @@ test: lint types layers  ## lint, types, layering and the test suite
 
 test-slow: $(STAMP)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+docs: $(STAMP)  ## run all code of the documentation, and build the site into site/
+	$(BIN)/python -m pytest -m slow tests/docs/test_code_of_docs.py
+	$(BIN)/mkdocs build --strict
 
 lint: $(STAMP)  ## ruff
 	$(BIN)/ruff check .

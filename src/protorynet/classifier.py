@@ -27,6 +27,7 @@ from protorynet.explain import (
     pretrained_encode,
     stored_automaton,
 )
+from protorynet.hub import HubMixin
 from protorynet.inference import Predictor, TorchBackend, open_model
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import PRECOMPUTED, EncoderRecord, Model
@@ -42,7 +43,7 @@ class NotFittedError(ProtoryNetError, SklearnNotFittedError):  # type: ignore[mi
     """The classifier was asked for results before `fit` or `load`."""
 
 
-class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Text classifier whose every decision can be read.
 
     Each sentence of a document is matched to one prototype, a real training sentence; an LSTM

@@ -55,6 +55,9 @@ _EDITS, _STATES, _WORDS = "edits.json", "edits.safetensors", "words.json"
 _EXPORTED = "export.json"  # what an exported model has in a configuration's place
 _MARKS = (_CONFIG, _WEIGHTS, _PROTOTYPES)
 _OURS = {*_MARKS, _CARD, _ENCODER, _EDITS, _STATES, _AUTOMATA, _WORDS}
+MODEL_FILES = (*sorted(_OURS - {_ENCODER}), f"{_ENCODER}/*")
+"""Patterns of all files that a model directory may hold."""
+
 # In version 1 every prototype is one sentence.
 _READABLE_VERSIONS = (1, FORMAT_VERSION)
 _LARGEST_JSON = 64 * 2**20
