@@ -106,7 +106,8 @@ def show(data: dict[str, str]) -> str:
         packed = base64.b64encode(data[kind].encode()).decode()
         return f'<img alt="" src="data:image/svg+xml;base64,{packed}">'
     # Blank lines would end a block of HTML in Markdown.
-    return f'<div class="output">{re.sub(r"\n\s*", "\n", data[kind])}</div>'
+    lines = (line.strip() for line in data[kind].splitlines())
+    return '<div class="output">' + "\n".join(line for line in lines if line) + "</div>"
 
 
 def run_gallery(commands: str) -> dict[str, bytes]:

@@ -42,7 +42,11 @@ class Hub(BaseHTTPRequestHandler):
         name = self.path.partition(f"/me/hotel/resolve/{COMMIT}/")[2]
         if name in self.files:
             self.answer(self.files[name])
-        elif self.path.split("?")[0].startswith(REPO):
+        elif self.path.startswith(f"{REPO}/tree/"):
+            sizes = {path: len(content) for path, content in self.files.items()}
+            files = [{"path": p, "size": n, "oid": COMMIT} for p, n in sizes.items()]
+            self.answer([{"type": "file", **file} for file in files])
+        elif self.path.startswith(REPO):
             siblings = [{"rfilename": path} for path in self.files]
             self.answer({"id": "me/hotel", "sha": COMMIT, "siblings": siblings})
         else:

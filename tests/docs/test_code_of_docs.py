@@ -23,6 +23,7 @@ NOT_RUN = re.compile(
     r"serve\b|survey serve|bench\b|demo\b|encoders$|.*--engine ray|.*\b[A-Z]{2,}\b"
     r"|.*\b(complaints|hotel)\.parquet"
 )
+PROGRAM = get_command(app)
 REPLACES = ("fit", "predict")  # a page may make a model of one name twice
 
 
@@ -48,9 +49,9 @@ EVERY = [
 
 @pytest.mark.parametrize(("page", "line"), [each for each in EVERY if "--help" not in each[1]])
 def test_a_command_of_the_documentation_has_these_options(page, line):
-    command, words = get_command(app), shlex.split(line)
+    command, words = PROGRAM, shlex.split(line)
     context = command.make_context("protorynet", list(words), resilient_parsing=True)
-    while hasattr(command, "get_command"):
+    while words and hasattr(command, "get_command"):
         command = command.get_command(context, words.pop(0))
         assert command is not None, f"{page}: there is no such command"
     command.make_context(command.name, words, parent=context)
