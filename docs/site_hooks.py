@@ -51,6 +51,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Let links to other folders of the checkout lead to what is copied from them."""
+    # A folder has no page.
+    markdown = markdown.replace("[`results/`](results)", "`results/`")
     return markdown.replace("](../examples/", "](examples/")
 
 

@@ -35,6 +35,6 @@ def test_the_search_works_on_pages_read_from_disk(site, browser):
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"file://{site}/index.html")
     page.keyboard.press("f")
-    page.get_by_role("textbox", name="Search").fill("push_to_hub")
+    page.get_by_role("textbox", name="Search").press_sequentially("push_to_hub")
     page.locator(".md-search-result__item").first.wait_for(timeout=20_000)
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
