@@ -60,17 +60,6 @@ def test_a_parquet_file_is_read_and_its_folder_s_name_adds_no_column(tmp_path):
     assert (table.texts, table.label_column, table.labels) == (("a", "b"), "kind", (1, 2))
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        pd.DataFrame(REVIEWS),
-        pa.table(REVIEWS),
-        pd.DataFrame(REVIEWS).astype({"label": "category"}),
-        pa.table(REVIEWS).cast(pa.schema([(n, pa.string_view()) for n in REVIEWS])),
-        pa.table({n: pa.array(v).dictionary_encode() for n, v in REVIEWS.items()}),
-    ],
-    ids=["frame", "arrow", "categories", "views", "dictionaries"],
-)
 def write_sheet(path: Path, *rows: tuple[object, ...]) -> Path:
     book = openpyxl.Workbook()
     for row in rows:
@@ -117,6 +106,17 @@ def test_an_excel_file_that_is_damaged_or_a_bomb_is_refused(tmp_path, monkeypatc
         read_table(path)
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        pd.DataFrame(REVIEWS),
+        pa.table(REVIEWS),
+        pd.DataFrame(REVIEWS).astype({"label": "category"}),
+        pa.table(REVIEWS).cast(pa.schema([(n, pa.string_view()) for n in REVIEWS])),
+        pa.table({n: pa.array(v).dictionary_encode() for n, v in REVIEWS.items()}),
+    ],
+    ids=["frame", "arrow", "categories", "views", "dictionaries"],
+)
 def test_a_table_in_memory_is_read_however_it_holds_text(source):
     table = read_table(source)
     assert (table.texts, table.labels) == (("Good.", "Bad.", "Fine."), ("pos", "neg", "pos"))
