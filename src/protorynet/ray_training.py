@@ -75,7 +75,8 @@ def fit_with_ray(
         )
     documents = document_list(texts, are_texts=True)
     check_labels(labels, len(documents))
-    learn_labels(labels)  # refused here, if they cannot be learned, before anything is started
+    # Refused here, if they cannot be learned, before anything is started.
+    learn_labels(labels).with_names(classifier.class_names)
     encoder = load_encoder(classifier.encoder, device="cpu" if full else classifier.device)
     # Splitting is quick, and finds empty documents.
     sentences = split_documents(

@@ -27,7 +27,9 @@ _large_option = inputs.option_in("Large data")
 def fit(
     train: Annotated[
         Path,
-        typer.Argument(metavar="TRAIN", help="Table: .csv, .tsv, .jsonl (also .gz) or .parquet."),
+        typer.Argument(
+            metavar="TRAIN", help="Table: .csv, .tsv, .jsonl (also .gz), .parquet or .xlsx."
+        ),
     ],
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="MODEL", help="Model directory to make.")
@@ -36,6 +38,12 @@ def fit(
     label: inputs.LabelColumn = None,
     split: inputs.SplitName = None,
     skip_empty: inputs.SkipEmpty = False,
+    names: Annotated[
+        str | None,
+        inputs.table_option(
+            metavar="LABEL=NAME,…", help="What to call labels, such as 0=negative,1=positive."
+        ),
+    ] = None,
     encoder: Annotated[
         str,
         _model_option(
@@ -115,7 +123,9 @@ def fit(
     """
     if engine == "local" and (address is not None or workers is not None):
         raise InputError("--address and --workers need --engine ray.")
-    inputs.check_model_output(output, replace=force, hint=", or replace it with --force")
+    called = inputs.parse_names("--names", names.split(",")) if names else None
+    inputs.check_new(output, replace=force)
+    inputs.check_model_output(output)
     checkpoint = output.with_name(output.name + ".checkpoint")
     if resume and not checkpoint.exists():
         note(f"there is no {checkpoint} to resume from; starting from the beginning")
@@ -139,6 +149,7 @@ def fit(
             splitter=splitter,
             language=language,
             on_empty="skip" if skip_empty else "error",
+            class_names=called,
             random_state=seed,
             device=device,
             cache=not no_cache,

@@ -11,6 +11,7 @@ from .document_tables import (
     read_columns as read_columns,
     read_table as read_table,
 )
+from .excel_files import load_openpyxl as load_openpyxl
 from .splitter import LANGUAGES as LANGUAGES, Rule as Rule, Splitter as Splitter
 from .splitting import (
     OnEmpty as OnEmpty,
