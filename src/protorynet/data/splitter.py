@@ -61,6 +61,6 @@ def _unknown_language(language: Any) -> str:
     near = difflib.get_close_matches(str(language).lower().split("-")[0], codes, n=1)
     hint = f"; did you mean {codes[near[0]]!r}?" if near else "."
     return (
-        f"language={language!r} is not one of {', '.join(LANGUAGES)}{hint} 'en' does for others: it "
-        "knows the signs that end a sentence in every script."
+        f"language={language!r} is not one of {', '.join(LANGUAGES)}{hint} 'en' does for others: "
+        "it knows the signs that end a sentence in every script."
     )
