@@ -109,7 +109,7 @@ def test_what_is_insecure_answers_to_any_name_but_not_to_pages_of_other_sites(ho
 
 
 @pytest.mark.slow
-def test_2000_requests_of_50_clients_leave_the_memory_where_it_was(hotel):
+def test_2000_requests_of_40_clients_leave_the_memory_where_it_was(hotel):
     with spawned(hotel) as (process, server):
 
         def resident() -> int:
