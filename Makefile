@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow fuzz sbom lock lint types layers format web clean
+.PHONY: help demo test test-slow docs fuzz sbom lock lint types layers format web clean
 MINUTES ?= 1
 
 help:  ## list the commands
@@ -35,6 +35,10 @@ lock: $(STAMP)  ## write requirements.lock: versions and hashes of all that user
 	$(BIN)/python -m pip install --dry-run --ignore-installed --quiet --report $(VENV)/report.json \
 	    -c constraints.txt '.[demo,onnx,png,server]' alembic matplotlib pg8000 sqlalchemy
 	$(BIN)/python tools/supply_chain.py lock $(VENV)/report.json > requirements.lock
+
+docs: $(STAMP)  ## run all code of the documentation, and build the site into site/
+	$(BIN)/python -m pytest -m slow tests/docs/test_code_of_docs.py
+	$(BIN)/mkdocs build --strict
 
 lint: $(STAMP)  ## ruff
 	$(BIN)/ruff check .

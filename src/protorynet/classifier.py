@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
-from protorynet.data import OnEmpty, Sentences, Splitter, document_list
+from protorynet.data import OnEmpty, Rule, Sentences, Splitter, document_list
 from protorynet.encoders import EmbeddingCache, Embeddings, Encoder, choose_device, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.explain import (
@@ -26,6 +27,7 @@ from protorynet.explain import (
     pretrained_encode,
     stored_automaton,
 )
+from protorynet.hub import HubMixin
 from protorynet.inference import Predictor, TorchBackend, open_model
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import PRECOMPUTED, EncoderRecord, Model
@@ -41,7 +43,7 @@ class NotFittedError(ProtoryNetError, SklearnNotFittedError):  # type: ignore[mi
     """The classifier was asked for results before `fit` or `load`."""
 
 
-class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Text classifier whose every decision can be read.
 
     Each sentence of a document is matched to one prototype, a real training sentence; an LSTM
@@ -58,10 +60,16 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
     n_prototypes, max_prototypes, encoder_training
         The settings people change most; None leaves what `settings` says.
     splitter
-        ``"sentencex"``, or ``"paper"`` for the paper's rule.
+        ``"sentencex"``, ``"lines"`` where every line end ends a sentence, or ``"paper"`` for the
+        paper's rule.
+    language
+        Code of the language by whose rules sentences are split.
     on_empty
         What to do with a document that holds no sentence: ``"error"``, or ``"skip"`` (left out of
         training; predicted by the class frequencies).
+    class_names
+        What to call the classes wherever people read them, such as ``{0: "bad", 1: "good"}``;
+        `predict` returns the labels themselves.
     random_state
         Seed. The same seed on the same machine gives the same model.
     device
@@ -98,8 +106,10 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         n_prototypes: int | None = None,
         max_prototypes: int | None = None,
         encoder_training: EncoderTraining | None = None,
-        splitter: Splitter = "sentencex",
+        splitter: Rule = "sentencex",
+        language: str = "en",
         on_empty: OnEmpty = "error",
+        class_names: Mapping[Any, str] | None = None,
         random_state: int = 0,
         device: str = "auto",
         cache: bool = True,
@@ -111,7 +121,9 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         self.max_prototypes = max_prototypes
         self.encoder_training = encoder_training
         self.splitter = splitter
+        self.language = language
         self.on_empty = on_empty
+        self.class_names = class_names
         self.random_state = random_state
         self.device = device
         self.cache = cache
@@ -139,21 +151,21 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         resume
             Resume from that state, if there is one, with the same result.
         """
-        settings = self._settings()
+        settings, splitter = self._settings(), Splitter(self.splitter, self.language)
         if resume and checkpoint is None:
             raise InputError("resume=True needs checkpoint=…, the folder to resume from.")
         documents = self._documents(X)
         check_labels(y, len(documents))
         if len(documents) == 0:
             raise InputError("there are no documents to train on.")
-        labels = learn_labels(y)
+        labels = learn_labels(y).with_names(self.class_names)
         targets = labels.encode(y)
         encoder = self._load_encoder(settings)
         tunable = tunable_encoder(encoder) if settings.encoder_training == "full" else None
         sentences, embeddings = prepare_documents(
             documents,
             encoder,
-            splitter=self.splitter,
+            splitter=splitter,
             on_empty=self.on_empty,
             cache=EmbeddingCache() if self.cache else None,
             progress=self.verbose,
@@ -164,7 +176,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             labels,
             settings=settings,
             encoder=EncoderRecord.of(encoder, tuned=tunable is not None),
-            splitter=self.splitter,
+            splitter=splitter,
             seed=self._seed(),
             unit_length=encoder is not None,
             tunable=tunable,
@@ -179,6 +191,17 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         prototypes = model.prototypes.with_rows(np.flatnonzero(filled))
         self._install(replace(model, prototypes=prototypes), encoder, tuned=tunable)
         self.n_skipped_ = int((~filled).sum())
+        return self
+
+    def set_params(self, **params: Any) -> ProtoryNetClassifier:
+        """Set parameters; ``settings__NAME`` sets one of `Settings`, as grid searches do."""
+        own, of_settings = {}, {}
+        for name, value in params.items():
+            setting = name.removeprefix("settings__")
+            (own if setting == name else of_settings)[setting] = value
+        super().set_params(**own)
+        if of_settings:
+            self.settings = load_settings(self.settings).replace(**of_settings)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:  # noqa: N803
@@ -313,7 +336,9 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         self = cls(
             record.name if encoder is None else encoder,
             settings=model.settings,
-            splitter=model.splitter,
+            splitter=model.splitter.rule,
+            language=model.splitter.language,
+            class_names=dict(zip(model.labels.classes, model.labels.called, strict=False)) or None,
             random_state=model.training.seed,
             device=device,
             cache=cache,

@@ -94,7 +94,7 @@ def test_an_existing_model_is_replaced_on_demand_and_other_folders_never(
         (("report", "MODEL", "TABLE", "--format", "pdf"), "--format"),
         (("report", "MODEL", "TABLE", "-o", "TABLE"), "is the input"),
         (("predict", "MODEL", "TABLE", "-o", "TABLE"), "is the input"),
-        (("predict", "MODEL", "TABLE", "-o", "out.xlsx"), ".parquet"),
+        (("predict", "MODEL", "TABLE", "-o", "out.ods"), ".parquet"),
         (("predict", "MODEL", "TAKEN", "-o", "out.csv"), "'p_positive' already"),
         (("explain", "MODEL", " \n "), "the text to explain"),
         (("explain", "MODEL", "<br />"), "the text to explain"),

@@ -27,7 +27,9 @@ _large_option = inputs.option_in("Large data")
 def fit(
     train: Annotated[
         Path,
-        typer.Argument(metavar="TRAIN", help="Table: .csv, .tsv, .jsonl (also .gz) or .parquet."),
+        typer.Argument(
+            metavar="TRAIN", help="Table: .csv, .tsv, .jsonl (also .gz), .parquet or .xlsx."
+        ),
     ],
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="MODEL", help="Model directory to make.")
@@ -36,6 +38,12 @@ def fit(
     label: inputs.LabelColumn = None,
     split: inputs.SplitName = None,
     skip_empty: inputs.SkipEmpty = False,
+    names: Annotated[
+        str | None,
+        inputs.table_option(
+            metavar="LABEL=NAME,…", help="What to call labels, such as 0=negative,1=positive."
+        ),
+    ] = None,
     encoder: Annotated[
         str,
         _model_option(
@@ -65,9 +73,15 @@ def fit(
         ),
     ] = None,
     splitter: Annotated[
-        Literal["sentencex", "paper"],
-        _model_option(help="How to find sentences: a real splitter, or the paper's rule."),
+        Literal["sentencex", "lines", "paper"],
+        _model_option(
+            help="How to find sentences: a real splitter, which joins wrapped lines; the same with "
+            "every line on its own; or the paper's rule."
+        ),
     ] = "sentencex",
+    language: Annotated[
+        str, _model_option(metavar="CODE", help="The texts' language, as in 'de', for splitting.")
+    ] = "en",
     seed: Annotated[int, _run_option(metavar="N", help="The same seed gives the same model.")] = 0,
     device: Annotated[str, _run_option(metavar="DEVICE", help="'auto', 'cpu' or 'cuda'.")] = "auto",
     no_cache: Annotated[
@@ -109,7 +123,9 @@ def fit(
     """
     if engine == "local" and (address is not None or workers is not None):
         raise InputError("--address and --workers need --engine ray.")
-    inputs.check_model_output(output, replace=force, hint=", or replace it with --force")
+    called = inputs.parse_names("--names", names.split(",")) if names else None
+    inputs.check_new(output, replace=force)
+    inputs.check_model_output(output)
     checkpoint = output.with_name(output.name + ".checkpoint")
     if resume and not checkpoint.exists():
         note(f"there is no {checkpoint} to resume from; starting from the beginning")
@@ -131,7 +147,9 @@ def fit(
             max_prototypes=max_prototypes,
             encoder_training=encoder_training,
             splitter=splitter,
+            language=language,
             on_empty="skip" if skip_empty else "error",
+            class_names=called,
             random_state=seed,
             device=device,
             cache=not no_cache,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from protorynet.data.json_lines import infer_column, is_scalar, is_text
+from protorynet.data.json_lines import infer_table, is_scalar, is_text
 from protorynet.data.table_batches import open_table
 from protorynet.data.table_files import check_names, list_names, list_rows
 from protorynet.errors import TableError, list_nearest
@@ -84,8 +84,8 @@ def read_table(
     Parameters
     ----------
     source
-        The path of a CSV, TSV, JSON-lines (all three also gzip-compressed) or Parquet file; or a
-        pandas DataFrame, a pyarrow Table, or a Hugging Face Dataset or DatasetDict.
+        The path of a CSV, TSV, JSON-lines (all three also gzip-compressed), Parquet or Excel
+        file; or a pandas DataFrame, a pyarrow Table, or a Hugging Face Dataset or DatasetDict.
     text, label
         Names of the columns. Guessed if not given, and the guess is noted in `Table.notes`.
     split, prefer_split
@@ -163,10 +163,9 @@ def _comes_from(source: object, library: str) -> bool:
 def _load_frame(frame: Any) -> LoadedTable:
     names = [str(name) for name in frame.columns]
     check_names(names, "the DataFrame")
-    arrays = {name: infer_column(name, frame.iloc[:, n]) for n, name in enumerate(names)}
-    held = {name: array for name, array in arrays.items() if array is not None}
-    mixed = tuple(name for name in names if name not in held)
-    return LoadedTable("the DataFrame", pa.table(held), mixed)
+    return LoadedTable(
+        "the DataFrame", *infer_table({name: frame.iloc[:, n] for n, name in enumerate(names)})
+    )
 
 
 def _load_dataset(source: Any, split: str | None) -> LoadedTable:

@@ -94,6 +94,19 @@ def load_encoder(
     return make_variant(_load_transformer(base, where, fetch=fetch), variant)
 
 
+def hub_name(name: str) -> str | None:
+    """Return what an encoder is called on the Hugging Face hub, if it is known to be there.
+
+    Examples
+    --------
+    >>> hub_name("gte-small:bf16")
+    'thenlper/gte-small'
+    """
+    base = split_variant(name)[0]
+    base = max(_MINILM_NAMES, key=len) if base in _MINILM_NAMES else _HUB_ALIASES.get(base, base)
+    return base if _HUB_NAME.fullmatch(base) and not _is_folder(Path(base)) else None
+
+
 @dataclass(frozen=True)
 class ListedEncoder:
     """An encoder that `load_encoder` finds on this machine by name, with its speed as measured now.

@@ -78,13 +78,13 @@ def stored_automaton(model: Model, label: object) -> Automaton:
 
 def class_index(model: Model, label: object) -> int:
     """Return the position of a class among the model's outputs; refuse what is no class."""
-    names = model.labels.names
-    if str(label) not in names:
+    names, position = model.labels.names, model.labels.find(label)
+    if position is None:
         raise InputError(
             f"{str(label)!r} is none of the model's classes, which are "
             f"{', '.join(map(repr, names[:10]))}{', …' if len(names) > 10 else ''}."
         )
-    return names.index(str(label))
+    return position
 
 
 class _Judged:

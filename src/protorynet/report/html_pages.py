@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from protorynet.encoders import hub_name
 from protorynet.errors import InputError
 from protorynet.report import conventions
 from protorynet.report.explanation_picture import write_view
@@ -77,7 +78,8 @@ def model_page(story: ModelStory, path: Path) -> None:
 
 def model_card(model: Model) -> str:
     """Return the model card, what a model is in words, as Markdown."""
-    return render("model_card.txt", model=model, cell=_escape_cell)
+    base = hub_name(model.encoder.name)
+    return render("model_card.txt", model=model, base_model=base, cell=_escape_cell)
 
 
 def render(template: str, **values: Any) -> str:
