@@ -18,8 +18,8 @@ class Limits:
     Sentences, and characters where words are asked for, are those of all its texts together; with
     words a sentence is encoded once for each. The first of several requests waits `window_seconds`
     for others to be computed with; one of more than `max_batch_characters` is computed alone. So
-    many requests may wait for one model, and `seconds` is the time that one may take in all, to
-    arrive and to be fetched included. With one key so many requests may be sent in a minute.
+    many requests may wait for one model, and `seconds` is the time that one may take in all. With
+    one key so many requests may be sent in a minute.
     """
 
     max_body_bytes: int = 4 * 2**20
