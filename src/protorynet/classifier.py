@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
-from protorynet.data import OnEmpty, Sentences, Splitter, document_list
+from protorynet.data import OnEmpty, Rule, Sentences, Splitter, document_list
 from protorynet.encoders import EmbeddingCache, Embeddings, Encoder, choose_device, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.explain import (
@@ -60,7 +60,10 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
     n_prototypes, max_prototypes, encoder_training
         The settings people change most; None leaves what `settings` says.
     splitter
-        ``"sentencex"``, or ``"paper"`` for the paper's rule.
+        ``"sentencex"``, ``"lines"`` where every line end ends a sentence, or ``"paper"`` for the
+        paper's rule.
+    language
+        Code of the language by whose rules sentences are split.
     on_empty
         What to do with a document that holds no sentence: ``"error"``, or ``"skip"`` (left out of
         training; predicted by the class frequencies).
@@ -103,7 +106,8 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         n_prototypes: int | None = None,
         max_prototypes: int | None = None,
         encoder_training: EncoderTraining | None = None,
-        splitter: Splitter = "sentencex",
+        splitter: Rule = "sentencex",
+        language: str = "en",
         on_empty: OnEmpty = "error",
         class_names: Mapping[Any, str] | None = None,
         random_state: int = 0,
@@ -117,6 +121,7 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         self.max_prototypes = max_prototypes
         self.encoder_training = encoder_training
         self.splitter = splitter
+        self.language = language
         self.on_empty = on_empty
         self.class_names = class_names
         self.random_state = random_state
@@ -146,7 +151,7 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         resume
             Resume from that state, if there is one, with the same result.
         """
-        settings = self._settings()
+        settings, splitter = self._settings(), Splitter(self.splitter, self.language)
         if resume and checkpoint is None:
             raise InputError("resume=True needs checkpoint=…, the folder to resume from.")
         documents = self._documents(X)
@@ -160,7 +165,7 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         sentences, embeddings = prepare_documents(
             documents,
             encoder,
-            splitter=self.splitter,
+            splitter=splitter,
             on_empty=self.on_empty,
             cache=EmbeddingCache() if self.cache else None,
             progress=self.verbose,
@@ -171,7 +176,7 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
             labels,
             settings=settings,
             encoder=EncoderRecord.of(encoder, tuned=tunable is not None),
-            splitter=self.splitter,
+            splitter=splitter,
             seed=self._seed(),
             unit_length=encoder is not None,
             tunable=tunable,
@@ -331,7 +336,8 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         self = cls(
             record.name if encoder is None else encoder,
             settings=model.settings,
-            splitter=model.splitter,
+            splitter=model.splitter.rule,
+            language=model.splitter.language,
             class_names=dict(zip(model.labels.classes, model.labels.called, strict=False)) or None,
             random_state=model.training.seed,
             device=device,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.classifier import ProtoryNetClassifier
-from protorynet.data import document_list, split_documents
+from protorynet.data import Splitter, document_list, split_documents
 from protorynet.encoders import EmbeddingCache, Encoder, WindowedEncoder, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.inference import (
@@ -81,7 +81,7 @@ def fit_with_ray(
     # Splitting is quick, and finds empty documents.
     sentences = split_documents(
         documents,
-        splitter=classifier.splitter,
+        splitter=Splitter(classifier.splitter, classifier.language),
         counter=encoder if isinstance(encoder, WindowedEncoder) else None,
         on_empty=classifier.on_empty,
     )

@@ -22,7 +22,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
-from protorynet.errors import SettingsError
+from protorynet.errors import SettingsError, list_nearest
 
 Distance = Literal["euclidean", "cosine"]
 Selection = Literal["one_hot", "straight_through", "paper", "dense"]
@@ -234,9 +234,9 @@ class Settings:
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
         """Build settings from plain values; missing ones keep their defaults."""
         known = {field.name for field in dataclasses.fields(cls)}
-        if unknown := sorted(set(values) - known):
+        for name in sorted(set(values) - known):
             raise SettingsError(
-                f"unknown setting(s) {', '.join(unknown)}; known are {', '.join(sorted(known))}."
+                f"there is no setting {name!r}; the nearest are {list_nearest(name, known, 3)}."
             )
         return cls(**values)
 

@@ -25,7 +25,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
@@ -80,7 +80,7 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
         "format_version": FORMAT_VERSION,
         **model.labels.to_dict(),
         "encoder": vars(model.encoder),
-        "splitter": model.splitter,
+        "splitter": vars(model.splitter),
         "settings": model.settings.to_dict(),
         "training": model.training.to_dict(),
         "familiar": model.familiar,
@@ -181,7 +181,7 @@ def _build(config: dict[str, Any], path: Path) -> Model:
         prototypes=prototypes,
         labels=labels,
         encoder=read_record(EncoderRecord, config["encoder"]),
-        splitter=config["splitter"],
+        splitter=Splitter.read(config["splitter"]),
         settings=settings,
         training=read_record(TrainingRecord, config["training"]),
         familiar=float(config.get("familiar", 0.0)),
@@ -339,8 +339,6 @@ def _edit_files(log: EditLog) -> dict[str, bytes]:
 def _check_agreement(model: Model) -> None:
     """Refuse parts that are each valid but do not belong together."""
     vectors, names = model.network.members, model.labels.names
-    if model.splitter not in get_args(Splitter):
-        raise ValueError(f"splitter {model.splitter!r} is unknown")
     members, width = model.prototypes.members, len(model.centring.mean)
     if isinstance(model.adapter, Evidence):
         width = model.adapter.width

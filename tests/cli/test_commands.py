@@ -52,6 +52,7 @@ def test_fit_prints_accuracy_guesses_and_what_to_type_next(run, table, quick, tm
 
 def test_fit_passes_its_options_on_and_prints_one_object(run, table, quick, tmp_path):
     options = ["--max-prototypes", 3, "--encoder-training", "none", "--splitter", "paper"]
+    options += ["--language", "de"]
     ended = run("fit", table, "-o", tmp_path / "m", *quick, *options, "--seed", 5, "--json")
     given = json.loads(ended.out)
     assert set(given) == {
@@ -63,7 +64,8 @@ def test_fit_passes_its_options_on_and_prints_one_object(run, table, quick, tmp_
     assert {"evidence", "members", "families", "reader"} <= set(given["seconds"])
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     assert config["settings"]["encoder_training"] == "none"
-    assert (config["splitter"], config["training"]["seed"]) == ("paper", 5)
+    assert config["splitter"] == {"rule": "paper", "language": "de"}
+    assert config["training"]["seed"] == 5
     assert given["n_prototypes"] <= 3
 
 

@@ -230,6 +230,7 @@ def test_labels_that_are_not_one_for_each_text_are_refused(
         ("max_prototypes", [1, "5"], SettingsError),
         ("encoder_training", ["some"], SettingsError),
         ("splitter", ["spaces"], InputError),
+        ("language", ["german", None], InputError),
         ("on_empty", ["ignore"], InputError),
         ("random_state", [-1, None, True], InputError),
         ("device", ["gpu", "cuda:99"], ProtoryNetError),

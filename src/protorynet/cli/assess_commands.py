@@ -15,7 +15,9 @@ from protorynet.cli.output import check_writable, note, print_json, result_conso
 from protorynet.errors import InputError, TableError
 
 if TYPE_CHECKING:
+    from protorynet.classifier import ProtoryNetClassifier
     from protorynet.data import Table
+    from protorynet.explain import Robustness
 
 _PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
 _tables_option = inputs.option_in("The tables")
@@ -36,6 +38,13 @@ def evaluate(
             "that the model was not made with.",
         ),
     ] = None,
+    perturb: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KINDS",
+            help="Also measure the model under noise: any of typos,case,punctuation,synonyms.",
+        ),
+    ] = None,
     encoder: inputs.EncoderElsewhere = None,
     as_json: inputs.AsJson = False,
 ) -> None:
@@ -46,6 +55,9 @@ def evaluate(
 
     **Example:** `protorynet evaluate model reviews.csv --split test`
     """
+    from protorynet.explain import parse_perturbations
+
+    kinds = parse_perturbations(perturb) if perturb else []
     table = inputs.read_documents(
         test, text=text, label=label, split=split, prefer_split="test", skip_empty=skip_empty
     )
@@ -53,12 +65,26 @@ def evaluate(
     with inputs.naming_rows(table):
         evaluation = classifier.evaluate(table.texts, table.labels, judge=judge)
     inputs.note_left_out(len(table) - evaluation.n_documents)
+    under_noise = _measure_under_noise(classifier, table, kinds) if kinds else []
     if as_json:
-        print_json(evaluation.to_dict())
+        noise = {"robustness": [vars(each) for each in under_noise]} if kinds else {}
+        print_json(evaluation.to_dict() | noise)
         return
-    from protorynet.report import print_evaluation
+    from protorynet.report import print_evaluation, print_robustness
 
     print_evaluation(evaluation, result_console())
+    print_robustness(under_noise, result_console())
+
+
+def _measure_under_noise(
+    classifier: ProtoryNetClassifier, table: Table, kinds: list[str]
+) -> list[Robustness]:
+    from protorynet.explain import measure_robustness
+
+    filled = classifier.read(table.texts).filled
+    texts = [text for text, is_filled in zip(table.texts, filled, strict=True) if is_filled]
+    targets = classifier.model_.labels.encode(table.labels)[filled]
+    return measure_robustness(classifier.model_, classifier.read, texts, targets, kinds)
 
 
 def audit(

@@ -73,9 +73,15 @@ def fit(
         ),
     ] = None,
     splitter: Annotated[
-        Literal["sentencex", "paper"],
-        _model_option(help="How to find sentences: a real splitter, or the paper's rule."),
+        Literal["sentencex", "lines", "paper"],
+        _model_option(
+            help="How to find sentences: a real splitter, which joins wrapped lines; the same with "
+            "every line on its own; or the paper's rule."
+        ),
     ] = "sentencex",
+    language: Annotated[
+        str, _model_option(metavar="CODE", help="The texts' language, as in 'de', for splitting.")
+    ] = "en",
     seed: Annotated[int, _run_option(metavar="N", help="The same seed gives the same model.")] = 0,
     device: Annotated[str, _run_option(metavar="DEVICE", help="'auto', 'cpu' or 'cuda'.")] = "auto",
     no_cache: Annotated[
@@ -141,6 +147,7 @@ def fit(
             max_prototypes=max_prototypes,
             encoder_training=encoder_training,
             splitter=splitter,
+            language=language,
             on_empty="skip" if skip_empty else "error",
             class_names=called,
             random_state=seed,

@@ -1,6 +1,5 @@
 """Tables of documents with their labels, from files and from the objects of data libraries."""
 
-import difflib
 import math
 import re
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from protorynet.data.json_lines import infer_table, is_scalar, is_text
 from protorynet.data.table_batches import open_table
 from protorynet.data.table_files import check_names, list_names, list_rows
-from protorynet.errors import TableError
+from protorynet.errors import TableError, list_nearest
 
 Label = str | int | float | bool | tuple[str, ...]
 
@@ -253,10 +252,8 @@ def _check_column(loaded: LoadedTable, name: str, option: str) -> None:
         raise TableError(
             f"column {name!r} of {loaded.name} mixes values of several kinds; make them all text."
         )
-    by_lower = {known.strip().lower(): known for known in names}
-    near = difflib.get_close_matches(str(name).strip().lower(), by_lower, n=1)
-    hint = f" Did you mean {by_lower[near[0]]!r}?" if near else f" Choose one with {option}."
-    raise TableError(f"{loaded.name} has no column {name!r}; it has {list_names(names)}.{hint}")
+    near = list_nearest(name, names)
+    raise TableError(f"{loaded.name} has no column {name!r}; it has {near}. Choose with {option}.")
 
 
 def _well_known(names: list[str], well_known: tuple[str, ...]) -> str | None:

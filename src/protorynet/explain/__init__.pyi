@@ -59,3 +59,9 @@ from .overview import (
     overview_model as overview_model,
 )
 from .rationale import explain_matches as explain_matches, explain_words as explain_words
+from .robustness import (
+    Robustness as Robustness,
+    measure_robustness as measure_robustness,
+    parse_perturbations as parse_perturbations,
+    perturb as perturb,
+)

@@ -7,6 +7,7 @@ from .console_views import (
     print_explanation as print_explanation,
     print_prototypes as print_prototypes,
     print_rationale as print_rationale,
+    print_robustness as print_robustness,
     printed as printed,
 )
 from .conventions import (

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Evaluation,
         Explanation,
         Rationale,
+        Robustness,
         SentenceExplanation,
         WordEffect,
     )
@@ -143,6 +144,22 @@ def print_evaluation(evaluation: Evaluation, console: Console) -> None:
         print_hanging(console, f"{value:>{widest}}  ", title)
         meaning = Text(printable(measure.meaning, console.encoding), style="dim")
         print_hanging(console, " " * (widest + 2), meaning)
+
+
+def print_robustness(found: Sequence[Robustness], console: Console) -> None:
+    """Print what noise does to a model, beside what it does to a bag of words."""
+    if not found:
+        return
+    console.print()
+    console.print(Text("How the model holds under noise", style="bold"))
+    table = Table("noise", "accuracy", "same label", "same trajectory", "words alone", box=None)
+    for each in found:
+        shares = list(vars(each).values())[1:]
+        table.add_row(
+            each.perturbation,
+            *("" if share is None else f"{100 * share:.1f}%" for share in shares),
+        )
+    console.print(table)
 
 
 def pattern_sentence(pattern: Pattern, prototypes: Prototypes) -> str:
