@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ _LARGEST = 512 * 2**20  # bytes of a workbook when unpacked
 _ROWS_AT_ONCE = 4_096
 
 
-def load_openpyxl() -> ModuleType:
+def load_openpyxl() -> Any:
     """Return the library that reads and writes workbooks, or say what to install."""
     try:
         import openpyxl
