@@ -80,7 +80,4 @@ def _read_sheet(sheet: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]
 
 def _strip(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a row without the empty cells at its end."""
-    length = len(row)
-    while length and row[length - 1] is None:
-        length -= 1
-    return row[:length]
+    return row[: max((n for n, cell in enumerate(row, 1) if cell is not None), default=0)]
