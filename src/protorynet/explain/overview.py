@@ -134,7 +134,6 @@ class Overview:
     n_sure: int
     n_sure_right: int
     prototypes: tuple[PrototypeFigures, ...]
-    transitions: NDArray[np.int64]
     curve: tuple[PruningPoint, ...]
     class_figures: tuple[ClassFigures, ...]
     confusion: NDArray[np.int64] | None
@@ -195,7 +194,6 @@ def overview_model(
         n_sure=int(sure.sum()),
         n_sure_right=int(right[sure].sum()),
         prototypes=_prototype_figures(model, reading, documents, order, nearest),
-        transitions=_count_transitions(reading, len(order))[np.ix_(order, order)],
         curve=model.training.curve,
         class_figures=class_figures(names, truth, predicted),
         confusion=None if task == "multilabel" else truth.T.astype(np.int64) @ predicted,
@@ -292,14 +290,6 @@ def _calibrated(
         return said[:, 1], truth[:, 1]
     leading = (np.arange(len(said)), said.argmax(axis=1))
     return said[leading], truth[leading]
-
-
-def _count_transitions(reading: Reading, k: int) -> NDArray[np.int64]:
-    goes_on = np.ones(len(reading.prototypes), np.bool_)
-    goes_on[reading.offsets[1:] - 1] = False
-    before = np.flatnonzero(goes_on)
-    pairs = reading.prototypes[before] * k + reading.prototypes[before + 1]
-    return np.bincount(pairs, minlength=k * k).reshape(k, k)
 
 
 def _prototype_figures(

@@ -49,7 +49,8 @@ _MOST_STEPS = 40  # of a longer document the sentences are listed that mattered 
 _MOST_FOR_BOTH, _MOST_FOR_PICTURE = 60, 150  # sentences of a document that is drawn twice, or once
 _MOST_PROTOTYPES = 120
 _MOST_FIRST = 4  # sentences of the text that the first screen reads
-_MOST_MISLED = 8  # beginnings, and as many answers that no beginning decides
+_MOST_MISTAKES, _MOST_EXAMPLES = 3, 2
+_MOST_MISLED = 4  # beginnings, and as many answers that no beginning decides
 _FEW_STATES = 5  # charts of so many states stand side by side
 _MOST_NAMED = 6  # classes that a sentence lists
 
@@ -90,7 +91,7 @@ def compile_report(
     return FullReport(
         title,
         model,
-        overview_model(model, test),
+        overview_model(model, test, mistakes=_MOST_MISTAKES, examples=_MOST_EXAMPLES),
         evaluation,
         automata,
         misled_documents(model, automata, test),
@@ -214,7 +215,6 @@ def _draw_charts(report: FullReport) -> dict[str, Any]:
     """Return the charts as markup: every text in them was escaped when they were drawn."""
     overview, prototypes = report.overview, report.model.prototypes
     scale = scale_of_prototypes(prototypes)
-    items = [each.prototype for each in overview.prototypes]
     said, observed = _name_calibration_axes(overview)
     drawn: dict[str, Any] = {
         "calibration": charts.calibration_chart(overview.reliability, said=said, observed=observed),
@@ -223,12 +223,10 @@ def _draw_charts(report: FullReport) -> dict[str, Any]:
     }
     for size, width in (("wide", _WIDE), ("narrow", _NARROW)):
         drawn[f"usage_{size}"] = charts.usage_chart(overview.prototypes, scale, width=width)
-        transitions = charts.transitions_chart(items, overview.transitions, width=width)
-        drawn[f"transitions_{size}"] = transitions
     if overview.confusion is not None and len(overview.classes) <= charts.MOST_CLASSES:
         drawn["confusion"] = charts.confusion_chart(overview.classes, overview.confusion)
-    if overview.curve:
-        drawn["pruning"] = charts.pruning_chart(overview.curve, len(items))
+    if len(overview.curve) > 1:
+        drawn["pruning"] = charts.pruning_chart(overview.curve, len(prototypes))
     marked: dict[str, Any] = {name: chart and Markup(chart) for name, chart in drawn.items()}  # noqa: S704
     drawings = (automaton_svg(each, prototypes, listed=False) for each in report.automata)
     marked["automata"] = [Markup(each) for each in drawings]  # noqa: S704
