@@ -14,6 +14,7 @@ from protorynet.reading import Reading
 
 _BEYOND_CHANCE = 2.0  # standard errors
 _MOST_PROTOTYPES = 5
+_Cut = tuple[str, str, dict[str, str | int], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -35,25 +36,20 @@ class Slice:
 def find_slices(model: Model, documents: LabelledDocuments, reading: Reading) -> tuple[Slice, ...]:
     """Count the mistakes by length and class, and by what they hold more often than others do.
 
-    Parameters
-    ----------
-    documents, reading
-        Labelled documents, none of them empty, and how the model reads them.
+    No document is empty, and the reading is the model's of them.
     """
-    wrong = (model.labels.decide(reading.probabilities) != (documents.targets > 0.5)).any(axis=1)
-    cuts = (
-        *_by_length(reading.lengths),
-        *_by_class(model, documents),
-        *_by_prototype(model, reading, wrong),
-        *_by_word(documents, wrong),
-    )
+    truth = documents.targets > 0.5
+    wrong = (model.labels.decide(reading.probabilities) != truth).any(axis=1)
+    cuts = [*_by_length(reading.lengths), *_by_prototype(model, reading, wrong)]
+    for name, inside in zip(model.labels.names, truth.T, strict=True):
+        cuts.append(("class", name, {"truth": name}, inside))
+    for word in marking_words(documents.texts, wrong.astype(np.int64), 2)[1]:
+        inside = np.array([word in text.casefold() for text in documents.texts])
+        cuts.append(("word", word, {"search": word}, inside))
     return tuple(
         Slice(kind, name, holds, int(inside.sum()), int(wrong[inside].sum()))
         for kind, name, holds, inside in cuts
     )
-
-
-_Cut = tuple[str, str, dict[str, str | int], NDArray[np.bool_]]
 
 
 def _by_length(lengths: NDArray[np.int64]) -> Iterator[_Cut]:
@@ -65,26 +61,14 @@ def _by_length(lengths: NDArray[np.int64]) -> Iterator[_Cut]:
         yield "length", name, {"min_sentences": low, "max_sentences": int(high)}, inside
 
 
-def _by_class(model: Model, documents: LabelledDocuments) -> Iterator[_Cut]:
-    for name, inside in zip(model.labels.names, documents.targets.T > 0.5, strict=True):
-        yield "class", name, {"truth": name}, inside
-
-
 def _by_prototype(model: Model, reading: Reading, wrong: NDArray[np.bool_]) -> Iterator[_Cut]:
     """Cut by the prototypes whose documents are wrong more often than all, beyond chance."""
-    document = np.repeat(np.arange(len(reading.lengths)), reading.lengths)
     holding = np.zeros((len(reading.lengths), len(model.prototypes)), np.bool_)
-    holding[document, reading.prototypes] = True
+    holding[np.repeat(np.arange(len(holding)), reading.lengths), reading.prototypes] = True
     counts, rate = holding.sum(axis=0), wrong.mean()
     error = np.sqrt(np.maximum(counts * rate * (1 - rate), 1e-9))
-    excess = ((wrong.astype(np.int64) @ holding) - counts * rate) / error
+    excess = (wrong.astype(np.int64) @ holding - counts * rate) / error
     for position in np.argsort(-excess, kind="stable")[:_MOST_PROTOTYPES].tolist():
         if excess[position] >= _BEYOND_CHANCE:
             item = model.prototypes[position]
             yield "prototype", item.caption, {"prototype": item.id}, holding[:, position]
-
-
-def _by_word(documents: LabelledDocuments, wrong: NDArray[np.bool_]) -> Iterator[_Cut]:
-    for word in marking_words(documents.texts, wrong.astype(np.int64), 2)[1]:
-        inside = np.array([word in text.casefold() for text in documents.texts])
-        yield "word", word, {"search": word}, inside
