@@ -1,5 +1,6 @@
 """The whole model on labelled documents, against slow and obvious versions."""
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -142,7 +143,7 @@ def test_mistakes_come_with_the_surest_first_and_blame_the_sentence_of_the_large
 def test_documents_may_be_empty_or_vectors_but_not_all_empty(clf, of_vectors):
     other, sequences, labels = of_vectors
     found = overview_model(other.model_, prepare(other, sequences, labels))
-    assert (found.has_texts, found.lengths, found.n_sentences) == (False, (), 120)
+    assert (found.has_texts, found.plainest, found.n_sentences) == (False, None, 120)
     given = prepare(clf, ["\u200b", "The room was lovely."], ["bad", "good"], first_row=100)
     found = overview_model(clf.model_, given)
     assert (found.n_documents, found.n_sentences) == (1, 1)
@@ -183,9 +184,10 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(several, unseen
 
 
 def test_slices_count_the_mistakes_of_the_documents_that_they_name(clf, reviews):
+    turned = {"good": "bad", "bad": "good"}
     labels = [
-        "bad" if "pool" in text or number % 7 == 0 else label
-        for number, (text, label) in enumerate(zip(reviews.texts, reviews.labels, strict=True))
+        turned[answer] if "pool" in text else answer
+        for text, answer in zip(reviews.texts, clf.predict(reviews.texts), strict=True)
     ]
     documents = prepare(clf, reviews.texts, labels)
     reading = clf.read(reviews.texts)
@@ -197,7 +199,7 @@ def test_slices_count_the_mistakes_of_the_documents_that_they_name(clf, reviews)
         ),
         "class": lambda n, asked: labels[n] == asked["truth"],
         "prototype": lambda n, asked: asked["prototype"] in paths[n].tolist(),
-        "word": lambda n, asked: asked["search"] in reviews.texts[n].lower(),
+        "word": lambda n, asked: asked["word"] in re.findall(r"\w+", reviews.texts[n].lower()),
     }
     found = find_slices(clf.model_, documents, reading)
     assert "pool" in [each.name for each in found if each.kind == "word"]

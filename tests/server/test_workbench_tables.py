@@ -58,8 +58,10 @@ def test_every_row_of_a_table_that_the_model_was_not_trained_on_is_measured(
 def test_a_table_of_known_training_texts_in_another_order_is_said_to_flatter(
     tiny_bert_folder, reviews, quick, tmp_path
 ):
-    facts = [f"The person at the desk told us {n} times about bus number {n}." for n in range(60)]
-    texts = [f"{text} {fact}" for text, fact in zip(reviews.texts, facts, strict=True)]
+    texts = [
+        text.replace(".", f" on the day of our visit number {number}.")
+        for number, text in enumerate(reviews.texts)
+    ]
     clf = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu")
     clf.fit(texts, reviews.labels).save(tmp_path / "hotel")
     rows = list(zip(texts, reviews.labels, strict=True))[::-1]

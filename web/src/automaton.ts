@@ -9,7 +9,7 @@ const SPACING = 78;
 const NEAREST = 16;
 const FURTHER = 15;
 const LINE = 15;
-const LEAST_NAMED = 96;
+const LEAST_NAMED = 112;
 const MOST_NAMED = 9;
 const SIDE = 15;
 const INNER = 4;
@@ -40,8 +40,8 @@ export interface Layout {
   arcs: Arc[];
   /** Pixels that the words at either side may take. */
   room: number;
-  /** Height of the line from which on the answer is given, or null. */
-  given: number | null;
+  /** Height of the line from which on the answer is given, how far it reaches from the axis, and where its words stand. */
+  given: { y: number; reach: number; label: { x: number; y: number } } | null;
 }
 
 /** The ways between states that some text took, with the prototypes that lead along them. */
@@ -75,15 +75,19 @@ export function layOut(automaton: Automaton, width: number, alsoNamed: ReadonlyS
     .sort((a, b) => a.total - b.total)
     .map((edge) => arcOf(edge, places, axis, ports.get(edgeKey(edge))!, edge.total / most, widest));
   const reach = Math.max(0, ...arcs.map((arc) => Math.abs(arc.apex.x - axis)));
+  const first = automaton.states.findIndex((state) => state.accepting);
+  const line = first > 0 ? places[first]! + SPACING / 2 : null;
+  let given: Layout["given"] = null;
   for (const side of [true, false]) {
     const own = arcs.filter((arc) => arc.edge.target > arc.edge.source === side);
     const named = own.filter((arc, i) => own.length - i <= MOST_NAMED || alsoNamed.has(edgeKey(arc.edge)));
-    const ys = spread(named.map((arc) => arc.apex.y + 4), LINE, 12, height - 6);
+    // The words of the line stand among those of the arcs that fall, so that none lies on another.
+    const wanted = [...named.map((arc) => arc.apex.y + 4), ...(!side && line !== null ? [line - 4] : [])];
+    const ys = spread(wanted, LINE, 12, height - 6);
     const x = axis + (side ? 1 : -1) * (reach + 12);
+    if (!side && line !== null) given = { y: line, reach: reach + 8, label: { x, y: ys.at(-1)! } };
     named.forEach((arc, i) => (arc.label = { x, y: ys[i]!, from: arc.apex }));
   }
-  const first = automaton.states.findIndex((state) => state.accepting);
-  const given = first > 0 ? places[first]! + SPACING / 2 : null;
   return { width, height, axis, places, arcs, room: width / 2 - reach - 14, given };
 }
 

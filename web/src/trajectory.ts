@@ -37,7 +37,7 @@ export function frameOf(width: number, height: number, count: number, scale: Sca
   const longest = Math.max(...scale.classes.map((name) => [...name].length), 1);
   const names = Math.min(Math.max(longest, 6) * 6.8 + 58, width * 0.38);
   const left = 42;
-  const right = width - (scale.pole === null ? names : 66);
+  const right = Math.max(width - (scale.pole === null ? names : 66), left + 40);
   const top = scale.pole === null ? 14 : 26;
   const bottom = height - (scale.pole === null ? 26 : 42);
   const step = count > 1 ? (right - left - 16) / (count - 1) : 0;

@@ -56,4 +56,4 @@ from .overview import (
     overview_model as overview_model,
 )
 from .rationale import explain_matches as explain_matches, explain_words as explain_words
-from .slices import Slice as Slice, find_slices as find_slices
+from .slices import Slice as Slice, find_slices as find_slices, has_word as has_word

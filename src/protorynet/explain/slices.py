@@ -1,6 +1,7 @@
 """Where mistakes gather: by length, class, prototype and word."""
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,7 +24,7 @@ class Slice:
 
     The `kind` is ``"length"``, ``"class"``, ``"prototype"`` or ``"word"``, and `holds` says which
     documents they are: ``{"min_sentences": 1, "max_sentences": 3}``, ``{"truth": "good"}``,
-    ``{"prototype": 7}`` or ``{"search": "parking"}``.
+    ``{"prototype": 7}`` or ``{"word": "parking"}``.
     """
 
     kind: str
@@ -44,12 +45,17 @@ def find_slices(model: Model, documents: LabelledDocuments, reading: Reading) ->
     for name, inside in zip(model.labels.names, truth.T, strict=True):
         cuts.append(("class", name, {"truth": name}, inside))
     for word in marking_words(documents.texts, wrong.astype(np.int64), 2)[1]:
-        inside = np.array([word in text.casefold() for text in documents.texts])
-        cuts.append(("word", word, {"search": word}, inside))
+        inside = np.array([has_word(text, word) for text in documents.texts])
+        cuts.append(("word", word, {"word": word}, inside))
     return tuple(
         Slice(kind, name, holds, int(inside.sum()), int(wrong[inside].sum()))
         for kind, name, holds, inside in cuts
     )
+
+
+def has_word(text: str, word: str) -> bool:
+    """Say whether a text holds a whole word, in any case."""
+    return re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE) is not None
 
 
 def _by_length(lengths: NDArray[np.int64]) -> Iterator[_Cut]:

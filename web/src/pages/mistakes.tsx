@@ -14,7 +14,7 @@ import { captionOf, hasFamilies, percent, plural, rowName, shorten, unitOffset }
 
 const EMPTY = {
   truth: "", predicted: "", pattern: "", prototype: "", blamed: "", marked: "",
-  min_sentences: "", max_sentences: "", min_confidence: "", max_confidence: "", search: "", sort: "-confidence",
+  min_sentences: "", max_sentences: "", min_confidence: "", max_confidence: "", search: "", word: "", sort: "-confidence",
 };
 type Filters = typeof EMPTY;
 
@@ -90,6 +90,7 @@ function Gathered({ model, found, filters, choose }: PageProps & { found: Mistak
   return (
     <section class="panel gathered" aria-labelledby="gathered-title">
       <h2 id="gathered-title">Where they gather</h2>
+      <p class="soft small">Shares answered wrongly; in all it is {percent(overall)} of {found.n_documents.toLocaleString("en")}. Choose any to see its mistakes.</p>
       {found.note && <p class="soft small">{found.note}</p>}
       <div class="gathered-body">
         {found.confusion && (
@@ -115,7 +116,7 @@ function Gathered({ model, found, filters, choose }: PageProps & { found: Mistak
                       <button type="button" aria-pressed={isChosen} class={share > overall ? "worse" : ""} onClick={() => choose(isChosen ? {} : holds)}>
                         <span>{shorten(each.name, 60)}</span>
                         <Share value={share / Math.max(3 * overall, 1e-9)} />
-                        <span class="number">{percent(share)} wrong <span class="soft">of {each.n_documents.toLocaleString("en")}</span></span>
+                        <span class="number">{percent(share)} <span class="soft">of {each.n_documents.toLocaleString("en")}</span></span>
                       </button>
                     </li>
                   );

@@ -5,7 +5,7 @@ import type { Automaton } from "../types";
 import { percent, shorten } from "../wording";
 
 const FAINT = 0.01;
-const LETTER = 6.3;
+const LETTER = 7;
 
 /** What a prototype is called: in full, and in a few words. */
 export interface Named {
@@ -39,8 +39,8 @@ export function AutomatonPicture({ automaton, layout, label, hues, names, marked
     <svg class="automaton" viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="img" aria-label={label}>
       {given !== null && (
         <g class="given">
-          <line x1={4} x2={width - 4} y1={given} y2={given} />
-          <text x={4} y={given - 6}>↑ “{shorten(automaton.label, 18)}” is given</text>
+          <line x1={axis - given.reach} x2={axis + given.reach} y1={given.y} y2={given.y} />
+          <text x={given.label.x} y={given.label.y}>↑ “{shorten(automaton.label, Math.max(Math.floor(layout.room / LETTER) - 11, 4))}” given</text>
         </g>
       )}
       {arcs.map((arc) => {
@@ -59,12 +59,12 @@ export function AutomatonPicture({ automaton, layout, label, hues, names, marked
       ))}
       <text class="start" x={axis} y={start + RADIUS + 12}>start</text>
       {arcs
-        .filter((arc) => arc.label && (!quiet || isMarked(arc)))
+        .filter((arc) => arc.label)
         .map((arc) => {
           const { x, y, from } = arc.label!;
           const rises = arc.tip.rises;
           return (
-            <g key={edgeKey(arc.edge)} class={`way-label ${isMarked(arc) ? "marked" : ""} ${rises ? "rises" : "falls"}`}>
+            <g key={edgeKey(arc.edge)} class={`way-label ${isMarked(arc) ? "marked" : quiet ? "faded" : ""} ${rises ? "rises" : "falls"}`}>
               <line x1={from.x + (rises ? 1 : -1)} y1={from.y} x2={x - (rises ? 3 : -3)} y2={y - 4} />
               <text x={x} y={y}>{wordsOf(arc, names, Math.floor(layout.room / LETTER))}</text>
             </g>
@@ -105,5 +105,10 @@ function describeArc(arc: Arc, names: Map<number, Named>): string {
 function wordsOf(arc: Arc, names: Map<number, Named>, most: number): string {
   const leaders = leadersOf(arc);
   const more = leaders.length > 1 ? ` +${leaders.length - 1}` : "";
-  return shorten(names.get(leaders[0]!.id)?.brief ?? `prototype ${leaders[0]!.id}`, Math.max(most - more.length, 6)) + more;
+  const brief = names.get(leaders[0]!.id)?.brief ?? `prototype ${leaders[0]!.id}`;
+  const room = Math.max(most - more.length, 6);
+  // Whole words, as many as there is room for.
+  let words = brief;
+  while (words.length > room && words.includes(", ")) words = words.slice(0, words.lastIndexOf(", "));
+  return shorten(words, room) + more;
 }

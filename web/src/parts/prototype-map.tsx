@@ -1,7 +1,7 @@
 /* All prototypes at a glance: neighbours say like things, and each lies where it leads the answer. */
 import type { ListedPrototype } from "../desk";
 import { leading, markPath, opposite, type Scale } from "../scale";
-import { briefly, exactPercent, percent, shorten } from "../wording";
+import { briefly, captionOf, exactPercent, percent, shorten } from "../wording";
 
 interface Props {
   items: ListedPrototype[];
@@ -34,7 +34,7 @@ export function PrototypeMap({ items, scale, suggested, open }: Props) {
           return (
             <li key={item.id} class={`hue-${says.hue}`}>
               <button type="button" onClick={() => open(item.id)} aria-label={`Prototype ${item.id}, ${briefly(item)}: “${says.label}” ${percent(says.value)}, used by ${exactPercent(item.usage)} of sentences${suggested.has(item.id) ? ", with a suggestion" : ""}`}>
-                <span class="map-name">{shorten(briefly(item), 46)}{suggested.has(item.id) && <span class="map-hint" />}</span>
+                <span class="map-name">{suggested.has(item.id) && <span class="map-hint" />}{briefly(item)} {briefly(item) !== captionOf(item) && <span class="soft small">{captionOf(item)}</span>}</span>
                 <span class="map-line">
                   <svg viewBox="-10 -10 20 20" style={{ left: `${100 * share}%` }}>
                     <path d={markPath(says.hue, 0, 0, 3 + 5 * Math.sqrt(item.usage / most))} />

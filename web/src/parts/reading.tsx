@@ -135,6 +135,7 @@ export function Reading(props: Props) {
 function ColouredText({ explanation, scale, text, selected, select }: Pick<Props, "scale" | "select"> & { explanation: Explanation; text: string; selected: number | null }) {
   const given = hueOf(scale, explanation.label);
   const other = scale.pole === null ? N_HUES - 1 : 1 - given;
+  const strongest = Math.max(...explanation.sentences.map((step) => Math.abs(step.effect)));
   let end = 0;
   return (
     <div class="coloured">
@@ -150,7 +151,7 @@ function ColouredText({ explanation, scale, text, selected, select }: Pick<Props
               {between}
               <span
                 key={i}
-                class={`said hue-${step.effect < 0 ? other : given} said-${strengthOf(step.effect)} ${i === selected ? "selected" : ""}`}
+                class={`said hue-${step.effect < 0 ? other : given} said-${strengthOf(step.effect, strongest)} ${i === selected ? "selected" : ""}`}
                 title={`Sentence ${i + 1}: ${points(step.effect)} points`}
                 onPointerEnter={() => select(i)}
                 onClick={() => document.querySelector<HTMLElement>(`[data-step="${i}"]`)?.focus()}
@@ -170,10 +171,12 @@ function ColouredText({ explanation, scale, text, selected, select }: Pick<Props
   );
 }
 
-const STRENGTHS = [0.02, 0.08, 0.2];
+// Of the strongest effect in the text, so that a sure answer, which no sentence alone can shake, has colours too.
+const STRENGTHS = [0.15, 0.4, 0.7];
+const NOTHING = 0.01;
 
-function strengthOf(effect: number): number {
-  return STRENGTHS.filter((least) => Math.abs(effect) >= least).length;
+function strengthOf(effect: number, strongest: number): number {
+  return STRENGTHS.filter((share) => Math.abs(effect) >= share * Math.max(strongest, NOTHING)).length;
 }
 
 /** The sentences that matter most. */

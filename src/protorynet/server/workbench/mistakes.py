@@ -17,6 +17,7 @@ from protorynet.explain import (
     documents_at,
     explain_mistakes,
     find_slices,
+    has_word,
 )
 from protorynet.inference import TorchBackend
 from protorynet.model import Model
@@ -74,6 +75,7 @@ class Filter:
     predicted: _Words = None
     split: _Words = None
     search: _Words = None
+    word: _Words = None
     marked: bool | None = None
     min_sentences: _Count = None
     max_sentences: _Count = None
@@ -101,6 +103,7 @@ class Filter:
             all(asked is None or asked == there for asked, there in wanted)
             and (self.prototype is None or self.prototype in item["trajectory"])
             and (self.search is None or holds_words(item["text"], self.search))
+            and (self.word is None or has_word(item["text"], self.word))
             and _lies_between(item["n_sentences"], self.min_sentences, self.max_sentences)
             and _lies_between(item["confidence"], self.min_confidence, self.max_confidence)
         )
