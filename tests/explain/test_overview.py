@@ -1,8 +1,7 @@
 """The whole model on labelled documents, against slow and obvious versions."""
 
-import itertools
+import re
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +11,7 @@ from protorynet import Explanation
 from protorynet.errors import InputError
 from protorynet.explain import (
     calibration_error,
-    learn_automata,
-    misled_documents,
+    find_slices,
     nearest_sentences,
     overview_model,
 )
@@ -65,17 +63,9 @@ def test_accuracy_confusion_and_class_figures_are_those_of_scikit_learn(
     )
     assert [each.recall for each in overview.class_figures] == pytest.approx(recalls)
     assert [each.precision for each in overview.class_figures] == pytest.approx(precisions)
-    short = [
-        each.label == label
-        for each, label in zip(explained, labels, strict=True)
-        if len(each.document.split()) < 25
-    ]
-    counts = [(each.is_short, each.n_documents, each.n_right) for each in overview.lengths]
-    rest = len(labels) - len(short), overview.n_right - sum(short)
-    assert counts == [(True, len(short), sum(short)), (False, *rest)]
 
 
-def test_usage_class_rates_and_transitions_count_the_matched_sentences(overview, explained, labels):
+def test_usage_and_class_rates_count_the_matched_sentences(overview, explained, labels):
     matched = [
         (step.prototype, label)
         for each, label in zip(explained, labels, strict=True)
@@ -83,11 +73,6 @@ def test_usage_class_rates_and_transitions_count_the_matched_sentences(overview,
     ]
     scores = [each.prototype.scores[overview.classes[-1]] for each in overview.prototypes]
     assert scores == sorted(scores, reverse=True)
-    pairs: Counter[tuple[int, int]] = Counter()
-    for each in explained:
-        pairs.update(itertools.pairwise(step.prototype for step in each.sentences))
-    ids = [each.prototype.id for each in overview.prototypes]
-    assert overview.transitions.tolist() == [[pairs[a, b] for b in ids] for a in ids]
     for figures in overview.prototypes:
         own = [label for number, label in matched if number == figures.prototype.id]
         assert figures.usage == pytest.approx(len(own) / len(matched))
@@ -158,7 +143,7 @@ def test_mistakes_come_with_the_surest_first_and_blame_the_sentence_of_the_large
 def test_documents_may_be_empty_or_vectors_but_not_all_empty(clf, of_vectors):
     other, sequences, labels = of_vectors
     found = overview_model(other.model_, prepare(other, sequences, labels))
-    assert (found.has_texts, found.lengths, found.n_sentences) == (False, (), 120)
+    assert (found.has_texts, found.plainest, found.n_sentences) == (False, None, 120)
     given = prepare(clf, ["\u200b", "The room was lovely."], ["bad", "good"], first_row=100)
     found = overview_model(clf.model_, given)
     assert (found.n_documents, found.n_sentences) == (1, 1)
@@ -198,27 +183,28 @@ def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(several, unseen
     assert mistake.blamed_effect == pytest.approx(max(rises), abs=1e-5)
 
 
-@pytest.fixture(scope="module")
-def misled(clf, reviews):
-    """Documents of which every label is wrong, the automata of the model, and what misled it."""
-    turned = ["good" if answer == "bad" else "bad" for answer in clf.predict(reviews.texts)]
-    documents = prepare(clf, reviews.texts, turned, first_row=100)
-    automata = learn_automata(clf.model_, clf.read(reviews.texts))
-    return documents, automata, misled_documents(clf.model_, automata, documents)
-
-
-def test_wrong_answers_are_grouped_by_beginning_the_most_misleading_first(clf, reviews, misled):
-    documents, automata, groups = misled
-    assert sorted(row for group in groups for row in group.rows) == documents.rows.tolist()
-    assert all(group.n_given == group.n_wrong for group in groups)
-    order = [(group.pattern is None, -group.n_wrong) for group in groups]
-    assert order == sorted(order)
-    paths = clf.read(reviews.texts).paths(range(len(clf.prototypes_)))
-    for group in groups:
-        automaton = next(each for each in automata if each.label == group.label)
-        for row in group.rows:
-            steps = paths[row - 100].tolist()
-            assert automaton.deciding_pattern(steps) == group.pattern
-            assert automaton.accepts(steps) is group.followed
-    right = replace(documents, targets=1 - documents.targets)
-    assert misled_documents(clf.model_, automata, right) == ()
+def test_slices_count_the_mistakes_of_the_documents_that_they_name(clf, reviews):
+    turned = {"good": "bad", "bad": "good"}
+    labels = [
+        turned[answer] if "pool" in text else answer
+        for text, answer in zip(reviews.texts, clf.predict(reviews.texts), strict=True)
+    ]
+    documents = prepare(clf, reviews.texts, labels)
+    reading = clf.read(reviews.texts)
+    wrong = clf.predict(reviews.texts) != np.array(labels)
+    paths = reading.paths(clf.prototypes_.ids.tolist())
+    holds = {
+        "length": lambda n, asked: (
+            asked["min_sentences"] <= reading.lengths[n] <= asked["max_sentences"]
+        ),
+        "class": lambda n, asked: labels[n] == asked["truth"],
+        "prototype": lambda n, asked: asked["prototype"] in paths[n].tolist(),
+        "word": lambda n, asked: asked["word"] in re.findall(r"\w+", reviews.texts[n].lower()),
+    }
+    found = find_slices(clf.model_, documents, reading)
+    assert "pool" in [each.name for each in found if each.kind == "word"]
+    for each in found:
+        own = [n for n in range(len(labels)) if holds[each.kind](n, each.holds)]
+        assert (each.n_documents, each.n_wrong) == (len(own), wrong[own].sum()), each.name
+    lengths = [each.n_documents for each in found if each.kind == "length"]
+    assert sum(lengths) == len(labels)

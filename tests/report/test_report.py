@@ -17,7 +17,7 @@ from prepared_documents import prepare
 from protorynet import ProtoryNetClassifier
 from protorynet.explain import learn_automata
 from protorynet.prototypes import Edits, Retraining
-from protorynet.report import FullReport, compile_report, pattern_sentence, write_report
+from protorynet.report import FullReport, compile_report, write_report
 
 _EVIL = "<script>alert('x')</script> & |`pipes`| {{ 7 * 7 }} 🏨 חדר נפלא."
 _OTHER = {"good": "bad", "bad": "good"}
@@ -112,15 +112,19 @@ def test_the_page_tells_figures_prototypes_mistakes_measures_and_how_to_repeat_i
     assert "Edited by hand" not in seen
 
 
-def test_wrong_answers_are_grouped_by_the_beginning_that_misled(page, report):
-    wrong = report.overview.n_documents - report.overview.n_right
-    assert sum(each.n_wrong for each in report.misled) == wrong
+def test_each_chart_is_drawn_a_conclusion_from(page, report):
     seen = read(page)
-    assert "Which beginnings mislead it" in seen
-    for each in report.misled:
-        assert each.n_wrong <= each.n_given
-        if each.pattern is not None:
-            assert f"The text {pattern_sentence(each.pattern, report.model.prototypes)}" in seen
+    for told in ("Most often “", "on average.", "are enough", "Most used is", "carry"):
+        assert told in seen, told
+    assert {each.kind for each in report.slices} >= {"length", "class"}
+    assert "Where its mistakes gather" in seen
+
+
+def test_one_point_is_no_curve(report):
+    once = replace(report.overview, curve=report.overview.curve[:1])
+    for as_markdown in (False, True):
+        told = written(replace(report, overview=once), as_markdown=as_markdown)
+        assert "How many prototypes does it need?" not in told
 
 
 def test_everything_that_users_wrote_is_escaped(make, clf, reviews):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -310,4 +311,8 @@ def demo(
             f"{output} holds a model or a page that no demo made; choose another folder with -o."
         )
     check_writable(output / "model")
-    run_demo(output, result_console(), n_train=reviews or TRAIN_REVIEWS)
+    evaluation = run_demo(output, result_console(), n_train=reviews or TRAIN_REVIEWS)
+    if find_spec("fastapi") is not None:
+        from protorynet.server import store_trust
+
+        store_trust(output / "model", evaluation)

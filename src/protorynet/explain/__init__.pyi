@@ -18,12 +18,10 @@ from .evaluation import (
 )
 from .examples import (
     LabelledDocuments as LabelledDocuments,
-    Misled as Misled,
     Mistake as Mistake,
     confident_mistakes as confident_mistakes,
     documents_at as documents_at,
     explain_mistakes as explain_mistakes,
-    misled_documents as misled_documents,
 )
 from .explanation import (
     AutomatonReading as AutomatonReading,
@@ -46,7 +44,6 @@ from .likeness import (
     tfidf_judge as tfidf_judge,
 )
 from .overview import (
-    SHORT as SHORT,
     SURE as SURE,
     ClassFigures as ClassFigures,
     Neighbour as Neighbour,
@@ -65,3 +62,4 @@ from .robustness import (
     parse_perturbations as parse_perturbations,
     perturb as perturb,
 )
+from .slices import Slice as Slice, find_slices as find_slices, has_word as has_word

@@ -23,8 +23,6 @@ from protorynet.model import PRECOMPUTED, Model
 from protorynet.prototypes import Prototype, PruningPoint
 from protorynet.reading import Reading
 
-SHORT = 25
-"""Documents of fewer words than this are short, as in the paper's Table 2."""
 SURE = 0.95
 """From this probability on a prediction counts as sure."""
 
@@ -49,20 +47,6 @@ class ClassFigures:
     def precision(self) -> float | None:
         """Share of the documents given the class that have it; None where there are none."""
         return self.n_both / self.n_predicted if self.n_predicted else None
-
-
-@dataclass(frozen=True)
-class LengthFigures:
-    """How many documents of fewer than `SHORT` words, or of more, are predicted correctly."""
-
-    is_short: bool
-    n_documents: int
-    n_right: int
-
-    @property
-    def accuracy(self) -> float | None:
-        """Share predicted correctly; None where there are none."""
-        return self.n_right / self.n_documents if self.n_documents else None
 
 
 @dataclass(frozen=True)
@@ -122,7 +106,7 @@ class Overview:
     score: for the last of two classes, else class after class by their strongest one. Mistakes are
     the most confident, the worst first; examples are documents of the most frequent classes,
     predicted correctly, and `plainest` a short one that shows a newcomer how the model reads.
-    Where the documents are no texts, there are no `lengths`, and none is the plainest.
+    Where the documents are no texts, none is the plainest.
     """
 
     classes: tuple[str, ...]
@@ -134,11 +118,9 @@ class Overview:
     n_sure: int
     n_sure_right: int
     prototypes: tuple[PrototypeFigures, ...]
-    transitions: NDArray[np.int64]
     curve: tuple[PruningPoint, ...]
     class_figures: tuple[ClassFigures, ...]
     confusion: NDArray[np.int64] | None
-    lengths: tuple[LengthFigures, ...]
     reliability: tuple[ReliabilityBin, ...]
     mistakes: tuple[Mistake, ...]
     examples: tuple[Example, ...]
@@ -180,7 +162,6 @@ def overview_model(
     predicted = model.labels.decide(said)
     right = (predicted == truth).all(axis=1)
     has_texts = model.encoder.name != PRECOMPUTED
-    is_short = np.array([len(text.split()) < SHORT for text in documents.texts])
     sure = (said.max(axis=1) >= SURE) & (task == "multiclass")
     order = _rank_prototypes(model)
     plainest = choose_plainest(reading, truth, predicted, documents.texts) if has_texts else None
@@ -195,14 +176,9 @@ def overview_model(
         n_sure=int(sure.sum()),
         n_sure_right=int(right[sure].sum()),
         prototypes=_prototype_figures(model, reading, documents, order, nearest),
-        transitions=_count_transitions(reading, len(order))[np.ix_(order, order)],
         curve=model.training.curve,
         class_figures=class_figures(names, truth, predicted),
         confusion=None if task == "multilabel" else truth.T.astype(np.int64) @ predicted,
-        lengths=tuple(
-            LengthFigures(kind, int((is_short == kind).sum()), int(right[is_short == kind].sum()))
-            for kind in ((True, False) if has_texts else ())
-        ),
         reliability=reliability_bins(*_calibrated(task, said, truth)),
         mistakes=explain_mistakes(
             model, documents_at(documents, confident_mistakes(model, reading, truth, mistakes))
@@ -292,14 +268,6 @@ def _calibrated(
         return said[:, 1], truth[:, 1]
     leading = (np.arange(len(said)), said.argmax(axis=1))
     return said[leading], truth[leading]
-
-
-def _count_transitions(reading: Reading, k: int) -> NDArray[np.int64]:
-    goes_on = np.ones(len(reading.prototypes), np.bool_)
-    goes_on[reading.offsets[1:] - 1] = False
-    before = np.flatnonzero(goes_on)
-    pairs = reading.prototypes[before] * k + reading.prototypes[before + 1]
-    return np.bincount(pairs, minlength=k * k).reshape(k, k)
 
 
 def _prototype_figures(

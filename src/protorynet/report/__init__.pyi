@@ -1,4 +1,8 @@
-from .audit_views import audit_fragment as audit_fragment, print_audit as print_audit
+from .audit_views import (
+    audit_fragment as audit_fragment,
+    finding_title as finding_title,
+    print_audit as print_audit,
+)
 from .automaton_drawing import automaton_svg as automaton_svg
 from .console_views import (
     pattern_sentence as pattern_sentence,

@@ -66,7 +66,7 @@ def print_audit(audit: Audit, console: Console) -> None:
     for finding in audit.findings:
         console.print()
         lead = Text(f"{finding.severity.upper():<{len(indent)}}", style=_STYLES[finding.severity])
-        print_hanging(console, lead, Text(_title(finding), style="bold"))
+        print_hanging(console, lead, Text(finding_title(finding), style="bold"))
         print_hanging(console, indent, Text(printable(finding.message, console.encoding)))
         for line in _list_examples(finding):
             print_hanging(console, bullet, Text(printable(line, console.encoding), style="dim"))
@@ -91,7 +91,7 @@ def _format_item(finding: Finding) -> str:
     shown = f"<details><summary>Examples</summary><ul>{examples}</ul></details>" if examples else ""
     return (
         f'<li class="pn-finding pn-{finding.severity}"><p><span class="pn-severity">'
-        f"{finding.severity}</span> <strong>{_html(_title(finding))}</strong></p>"
+        f"{finding.severity}</span> <strong>{_html(finding_title(finding))}</strong></p>"
         f'<p dir="auto">{_html(finding.message)}</p>{shown}</li>'
     )
 
@@ -108,7 +108,8 @@ def _headline(audit: Audit) -> str:
     return f"{found} on {audit.n_train:,} training and {audit.n_test:,} test documents"
 
 
-def _title(finding: Finding) -> str:
+def finding_title(finding: Finding) -> str:
+    """Return what a finding is called."""
     return _TITLES.get(finding.kind, measure_title(finding.kind))
 
 

@@ -16,6 +16,7 @@ from .fitting import (
     Labelled as Labelled,
     Prepared as Prepared,
     centre_vectors as centre_vectors,
+    digest_data as digest_data,
     evenly_chosen as evenly_chosen,
     fit_model as fit_model,
     prepare as prepare,

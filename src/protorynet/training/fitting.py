@@ -54,6 +54,7 @@ _RECORDED_PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex
 _FEWEST_DOCUMENTS = 4
 # Of the sentences of held-out documents, and what leaves room for the rounding of vectors.
 _FAR_SHARE, _ROUNDING = 0.015, 1.0001
+_QUARTERS = (0.25, 0.75)
 _VECTORS_PER_BLOCK = 16_384  # centred at once, for all of them may fill half of the memory
 # An automaton of a few states learns nothing from more.
 _MOST_READ_DOCUMENTS, _MOST_READ_SENTENCES = 5_000, 100_000
@@ -119,7 +120,8 @@ def fit_model(
         device=device,
     )
     texts = prepared.texts
-    data = digest_data(documents, with_vectors=not unit_length)
+    vectors = None if unit_length else documents.embeddings.vectors
+    data = digest_data(documents.sentences, documents.targets, vectors)
     versions = {name: importlib.metadata.version(name) for name in _RECORDED_PACKAGES}
     facts = [settings.to_dict(), encoder.fingerprint, data, seed, versions]
     run_name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -178,7 +180,11 @@ def fit_model(
     )
     if model.familiar:
         model = replace(model, reach=_find_reach(model, prepared, documents.embeddings, tunable))
-    return read_back(model, trained.source, run.train, run.validation)
+    fitted = read_back(model, trained.source, run.train, run.validation)
+    likeness = tuple(map(float, np.quantile(fitted.held_out.similarities, _QUARTERS)))
+    return replace(
+        fitted, model=replace(model, training=replace(model.training, likeness=likeness))
+    )
 
 
 def _find_adapter(source: SentenceSource) -> Adapter | Evidence | None:
@@ -301,13 +307,15 @@ def evenly_chosen(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, count - 1, max(most, 1)).astype(np.int64))
 
 
-def digest_data(documents: Labelled, *, with_vectors: bool) -> str:
+def digest_data(
+    sentences: Sentences, targets: NDArray[np.float32], vectors: NDArray[np.float32] | None = None
+) -> str:
     """Digest the training data; with its vectors where the user gave these in place of texts."""
-    digest = hashlib.sha256(documents.targets.tobytes())
-    if with_vectors:
-        digest.update(documents.embeddings.vectors.tobytes())
-    digest.update(documents.sentences.documents.tobytes())
-    for text in documents.sentences.texts:
+    digest = hashlib.sha256(targets.tobytes())
+    if vectors is not None:
+        digest.update(vectors.tobytes())
+    digest.update(sentences.documents.tobytes())
+    for text in sentences.texts:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     return digest.hexdigest()
 
