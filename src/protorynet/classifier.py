@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,16 @@ from protorynet.model import PRECOMPUTED, EncoderRecord, Model
 from protorynet.preparation import prepare_documents
 from protorynet.prototypes import Prototypes
 from protorynet.reading import Reading
-from protorynet.settings import EncoderTraining, Settings, load_settings
+from protorynet.settings import ClassWeight, EncoderTraining, Settings, load_settings
 from protorynet.storage import save_model
-from protorynet.training import EditableMixin, Fitted, Labelled, fit_model, tunable_encoder
+from protorynet.training import (
+    EditableMixin,
+    Fitted,
+    Labelled,
+    check_weights,
+    fit_model,
+    tunable_encoder,
+)
 
 
 class NotFittedError(ProtoryNetError, SklearnNotFittedError):  # type: ignore[misc]
@@ -57,6 +65,9 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         ``"default"``, ``"paper"``, a TOML or JSON file, or a `Settings`.
     n_prototypes, max_prototypes, encoder_training
         The settings people change most; None leaves what `settings` says.
+    class_weight
+        ``"auto"`` (only rare classes count more), ``"balanced"``, ``"none"``, or a mapping from
+        class to weight; None leaves what `settings` says, ``"auto"`` by default.
     splitter
         ``"sentencex"``, or ``"paper"`` for the paper's rule.
     on_empty
@@ -98,6 +109,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         n_prototypes: int | None = None,
         max_prototypes: int | None = None,
         encoder_training: EncoderTraining | None = None,
+        class_weight: ClassWeight | Mapping[Any, float] | None = None,
         splitter: Splitter = "sentencex",
         on_empty: OnEmpty = "error",
         random_state: int = 0,
@@ -110,6 +122,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         self.n_prototypes = n_prototypes
         self.max_prototypes = max_prototypes
         self.encoder_training = encoder_training
+        self.class_weight = class_weight
         self.splitter = splitter
         self.on_empty = on_empty
         self.random_state = random_state
@@ -122,6 +135,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         X: Any,  # noqa: N803
         y: Any,
         *,
+        sample_weight: Any = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> ProtoryNetClassifier:
@@ -134,6 +148,8 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             ``encoder="precomputed"``, a list of (T, d) arrays.
         y
             One label per document, or a 0/1 matrix for several labels at once.
+        sample_weight
+            What each document counts in training; all alike by default.
         checkpoint
             Folder in which the state after each epoch is kept.
         resume
@@ -148,6 +164,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             raise InputError("there are no documents to train on.")
         labels = learn_labels(y)
         targets = labels.encode(y)
+        weights = check_weights(labels, targets, sample_weight, self.class_weight)
         encoder = self._load_encoder(settings)
         tunable = tunable_encoder(encoder) if settings.encoder_training == "full" else None
         sentences, embeddings = prepare_documents(
@@ -159,8 +176,9 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             progress=self.verbose,
         )
         filled = sentences.filled
+        weights = None if weights is None else weights[filled]
         fitted = fit_model(
-            Labelled(sentences.without_empty(), embeddings, targets[filled]),
+            Labelled(sentences.without_empty(), embeddings, targets[filled], weights),
             labels,
             settings=settings,
             encoder=EncoderRecord.of(encoder, tuned=tunable is not None),
@@ -335,9 +353,11 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
     def _settings(self) -> Settings:
         changes = {
             name: getattr(self, name)
-            for name in ("n_prototypes", "max_prototypes", "encoder_training")
+            for name in ("n_prototypes", "max_prototypes", "encoder_training", "class_weight")
             if getattr(self, name) is not None
         }
+        if isinstance(self.class_weight, Mapping):
+            changes["class_weight"] = "none"  # they are weights of documents then
         return load_settings(self.settings).replace(**changes)
 
     def _seed(self) -> int:

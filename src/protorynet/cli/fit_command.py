@@ -64,6 +64,13 @@ def fit(
             help="The encoder as it is, with a small adapter on top (default), or trained itself."
         ),
     ] = None,
+    class_weight: Annotated[
+        Literal["auto", "balanced", "none"] | None,
+        _model_option(
+            help="What documents of rare classes count: more if the class is very rare (auto, the "
+            "default), so much that all classes count alike, or no more than others."
+        ),
+    ] = None,
     splitter: Annotated[
         Literal["sentencex", "paper"],
         _model_option(help="How to find sentences: a real splitter, or the paper's rule."),
@@ -130,6 +137,7 @@ def fit(
             n_prototypes=prototypes,
             max_prototypes=max_prototypes,
             encoder_training=encoder_training,
+            class_weight=class_weight,
             splitter=splitter,
             on_empty="skip" if skip_empty else "error",
             random_state=seed,

@@ -34,3 +34,4 @@ from .sources import (
     SentenceSource as SentenceSource,
     tunable_encoder as tunable_encoder,
 )
+from .weights import check_weights as check_weights

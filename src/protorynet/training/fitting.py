@@ -46,6 +46,7 @@ from protorynet.training.sources import (
     SentenceSource,
     tunable_encoder,
 )
+from protorynet.training.weights import weigh_documents
 
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
@@ -66,6 +67,7 @@ class Labelled:
     sentences: Sentences
     embeddings: Embeddings
     targets: NDArray[np.float32]  # one-hot or multi-hot, (documents, C)
+    weights: NDArray[np.float64] | None = None  # of the documents; None: all alike
 
 
 @dataclass(frozen=True)
@@ -248,6 +250,9 @@ def hold_out(
     """Return the documents to learn from and the validation documents, as tensors."""
     parts = (given.embeddings.index, given.sentences.lengths, given.targets)
     corpus = Corpus(*(torch.from_numpy(part).to(device) for part in parts))
+    weights = weigh_documents(given.targets, given.weights, settings.class_weight)
+    if weights is not None:
+        corpus = replace(corpus, weights=torch.from_numpy(weights).to(device))
     held_out = validation_documents(given.targets, labels, settings.validation_fraction, seed)
     learned = np.setdiff1d(np.arange(len(corpus)), held_out)
     return corpus.subset(learned), corpus.subset(held_out)
@@ -306,6 +311,8 @@ def digest_data(documents: Labelled, *, with_vectors: bool) -> str:
     digest = hashlib.sha256(documents.targets.tobytes())
     if with_vectors:
         digest.update(documents.embeddings.vectors.tobytes())
+    if documents.weights is not None:
+        digest.update(documents.weights.tobytes())
     digest.update(documents.sentences.documents.tobytes())
     for text in documents.sentences.texts:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
