@@ -41,6 +41,7 @@ from protorynet.training import (
     Labelled,
     check_weights,
     fit_model,
+    read_floor,
     tunable_encoder,
 )
 
@@ -245,7 +246,14 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         other = None if held_out is None else self.read(held_out)
         return learn_automaton(self._fitted(), self.read(X), label, held_out=other)
 
-    def evaluate(self, X: Any, y: Any, *, judge: str | Encoder | None = None) -> Evaluation:  # noqa: N803
+    def evaluate(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        *,
+        judge: str | Encoder | None = None,
+        train: tuple[Any, Any] | None = None,
+    ) -> Evaluation:
         """Measure accuracy and the faithfulness of the explanations together.
 
         Parameters
@@ -255,10 +263,16 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         judge
             An encoder that judges how well sentences and prototypes match. By default the
             embedded one, or word pieces (TF-IDF) for a model made with the embedded one.
+        train
+            Training texts and their labels: with them, a bag of words is measured beside.
         """
         model, labelled = self._fitted(), self.labelled(X, y)
         encoder = self.encoder_
         judging, name = choose_judge(model.encoder, judge, device=self.device)
+        floor = None
+        if train is not None and encoder is not None:
+            part = (labelled.sentences.texts, labelled.sentences.lengths, labelled.targets)
+            floor = read_floor(model, self._documents(train[0]), train[1], part)
         return evaluate_model(
             model,
             labelled.sentences,
@@ -268,6 +282,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             pretrained=pretrained_encode(model.encoder, self.encoder, device=self.device),
             judge=judging,
             judge_name=name,
+            floor=floor,
         )
 
     @property

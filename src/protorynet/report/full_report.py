@@ -18,7 +18,6 @@ from protorynet.explain import (
     Evaluation,
     Misled,
     Overview,
-    calibration_error,
     documents_at,
     learn_automaton,
     misled_documents,
@@ -94,7 +93,9 @@ def compile_report(
         evaluation,
         automata,
         misled_documents(model, automata, test),
-        None if train is None else audit_model(model, train, test),
+        None
+        if train is None
+        else audit_model(model, train, test, floor=evaluation.bag_of_words_accuracy),
         provenance,
     )
 
@@ -169,10 +170,10 @@ def _fill(report: FullReport, most_members: int | None) -> dict[str, Any]:
         "misled": _choose_misled(report.misled),
         "scale": scale_of_prototypes(model.prototypes),
         "shown_prototypes": overview.prototypes[:_MOST_PROTOTYPES],
+        "figures_of": {e.prototype.id: e for e in overview.prototypes[:_MOST_PROTOTYPES]},
         "short_words": SHORT,
-        "calibration_error": calibration_error(overview.reliability),
+        "figures": report.evaluation,
         "calibration_axes": _name_calibration_axes(overview),
-        "confusions": _find_confusions(overview),
         "counted": counted,
         "cut": _cut,
         "for_page": _cut_sentences,
@@ -216,8 +217,9 @@ def _draw_charts(report: FullReport) -> dict[str, Any]:
     scale = scale_of_prototypes(prototypes)
     items = [each.prototype for each in overview.prototypes]
     said, observed = _name_calibration_axes(overview)
+    reliability, confusion = report.evaluation.reliability, report.evaluation.confusion
     drawn: dict[str, Any] = {
-        "calibration": charts.calibration_chart(overview.reliability, said=said, observed=observed),
+        "calibration": charts.calibration_chart(reliability, said=said, observed=observed),
         "confusion": None,
         "pruning": None,
     }
@@ -225,8 +227,8 @@ def _draw_charts(report: FullReport) -> dict[str, Any]:
         drawn[f"usage_{size}"] = charts.usage_chart(overview.prototypes, scale, width=width)
         transitions = charts.transitions_chart(items, overview.transitions, width=width)
         drawn[f"transitions_{size}"] = transitions
-    if overview.confusion is not None and len(overview.classes) <= charts.MOST_CLASSES:
-        drawn["confusion"] = charts.confusion_chart(overview.classes, overview.confusion)
+    if confusion is not None and len(confusion) <= charts.MOST_CLASSES:
+        drawn["confusion"] = charts.confusion_chart(overview.classes, np.array(confusion))
     if overview.curve:
         drawn["pruning"] = charts.pruning_chart(overview.curve, len(items))
     marked: dict[str, Any] = {name: chart and Markup(chart) for name, chart in drawn.items()}  # noqa: S704
@@ -242,19 +244,6 @@ def _name_calibration_axes(overview: Overview) -> tuple[str, str]:
         name = printable(overview.classes[1])
         return f"probability of {name}", f"share labelled {name}"
     return "probability of the answer", "share that is right"
-
-
-def _find_confusions(overview: Overview) -> list[tuple[str, str, int]]:
-    """Return the most frequent confusions: true class, predicted class, how often."""
-    if overview.confusion is None:
-        return []
-    names = overview.classes
-    found = [
-        (names[truth], names[answer], int(overview.confusion[truth, answer]))
-        for truth, answer in np.argwhere(overview.confusion).tolist()
-        if truth != answer
-    ]
-    return sorted(found, key=lambda each: -each[2])[:8]
 
 
 def _choose_misled(misled: Sequence[Misled]) -> list[Misled]:

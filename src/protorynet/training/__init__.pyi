@@ -21,6 +21,7 @@ from .fitting import (
     prepare as prepare,
     validation_documents as validation_documents,
 )
+from .floor import measure_floor as measure_floor, read_floor as read_floor
 from .parallel import rank as rank
 from .retraining import (
     EditableMixin as EditableMixin,

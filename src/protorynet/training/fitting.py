@@ -18,9 +18,10 @@ from torch import nn
 from protorynet.data import Sentences, Splitter
 from protorynet.encoders import Embeddings
 from protorynet.errors import InputError, ProtoryNetError
+from protorynet.figures import Figures, measure_figures
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
-from protorynet.network import Adapter, Centring, Evidence
+from protorynet.network import Adapter, Centring, Evidence, read_matches
 from protorynet.prototypes import (
     Member,
     Prototype,
@@ -174,6 +175,7 @@ def fit_model(
             versions=versions,
             free_accuracy=trained.free.accuracy,
             bag_of_words_accuracy=None if bag is None else bag.accuracy,
+            figures=_measure(trained, run, None if bag is None else bag.accuracy),
         ),
         words=None if run.words is None else run.words.weights,
         familiar=trained.familiar,
@@ -181,6 +183,14 @@ def fit_model(
     if model.familiar:
         model = replace(model, reach=_find_reach(model, prepared, documents.embeddings, tunable))
     return read_back(model, trained.source, run.train, run.validation)
+
+
+def _measure(trained: Trained, run: Run, floor: float | None) -> Figures:
+    """Measure the delivered network on the documents held out."""
+    matches = match_corpus(trained.network, trained.source, run.validation)
+    read = read_matches(trained.network.reader, matches, run.labels.task)
+    targets = run.validation.targets.cpu().numpy()
+    return measure_figures(run.labels, targets, read.probabilities, floor)
 
 
 def _find_adapter(source: SentenceSource) -> Adapter | Evidence | None:
@@ -297,10 +307,12 @@ def read_back(model: Model, source: SentenceSource, train: Corpus, held_out: Cor
     return Fitted(model, *parts)
 
 
-def evenly_chosen(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def evenly_chosen(
+    lengths: NDArray[np.int64], most_sentences: int = _MOST_READ_SENTENCES
+) -> NDArray[np.int64]:
     """Return so many documents of these lengths that reading them is quick, spread over all."""
     count, sentences = len(lengths), int(lengths.sum())
-    most = min(_MOST_READ_DOCUMENTS, count * _MOST_READ_SENTENCES // max(sentences, 1))
+    most = min(_MOST_READ_DOCUMENTS, count * most_sentences // max(sentences, 1))
     if count <= most:
         return np.arange(count)
     return np.unique(np.linspace(0, count - 1, max(most, 1)).astype(np.int64))

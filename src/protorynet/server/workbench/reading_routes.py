@@ -189,7 +189,7 @@ def trust(desk: AtDesk) -> JSONResponse:
     def work(progress: Progress) -> dict[str, Any]:
         with contextlib.suppress(OSError, ValueError, RecursionError):
             known = json.loads(read_limited(path, _LARGEST_TRUST))
-            if isinstance(known, dict) and "measures" in known:
+            if isinstance(known, dict) and "verdicts" in known:
                 return known
         view = _measure_trust(desk, served, progress)
         # Where nothing can be written, it is computed again after a restart.
@@ -212,23 +212,24 @@ def _measure_trust(desk: Desk, served: ServedModel, progress: Progress) -> dict[
     progress(0.4, "Measuring how faithful the explanations are")
     model = served.classifier.model_
     truth = model.labels.decode(held_out.targets)
-    evaluation = quiet_copy(served.classifier).evaluate(list(held_out.texts), truth)
+    train = None
+    if split != HELD_OUT and len(prepared.train.texts):
+        train = (list(prepared.train.texts), model.labels.decode(prepared.train.targets))
+    evaluation = quiet_copy(served.classifier).evaluate(list(held_out.texts), truth, train=train)
     progress(0.7, "Looking for what would mislead")
     audit, missing = None, None
-    if split == HELD_OUT or not len(prepared.train.texts):
+    if train is None:
         missing = (
             "An audit compares training texts with others, but the table given with --data does "
             "not name both: add a column 'split' of 'train' and 'test'."
         )
     else:
-        audit = audit_model(model, prepared.train, held_out).to_dict()
+        floor = evaluation.bag_of_words_accuracy
+        audit = audit_model(model, prepared.train, held_out, floor=floor).to_dict()
     return {
         "version": served.version,
         "split": split,
-        "accuracy": evaluation.accuracy,
-        "macro_f1": evaluation.macro_f1,
-        "n_documents": evaluation.n_documents,
-        "n_prototypes": evaluation.n_prototypes,
+        **evaluation.to_dict(),
         "measures": [vars(measure) for measure in evaluation.measures],
         "audit": audit,
         "audit_missing": missing,
