@@ -213,7 +213,8 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
 
     def set_params(self, **params: Any) -> ProtoryNetClassifier:
         """Set parameters; ``settings__NAME`` sets one of `Settings`, as grid searches do."""
-        own, of_settings = {}, {}
+        own: dict[str, Any] = {}
+        of_settings: dict[str, Any] = {}
         for name, value in params.items():
             setting = name.removeprefix("settings__")
             (own if setting == name else of_settings)[setting] = value

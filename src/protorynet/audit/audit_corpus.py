@@ -200,7 +200,8 @@ class AuditCorpus:
     def test_figures(self) -> Figures:
         """How right the model is on the test documents."""
         said = self.reading.probabilities[self.is_test]
-        return measure_figures(self.model.labels, self.truth[self.is_test], said)
+        truth = self.truth[self.is_test].astype(np.float32)
+        return measure_figures(self.model.labels, truth, said)
 
     def of_split(self, is_test: bool) -> tuple[list[str], NDArray[np.int64], NDArray[np.float32]]:
         """Return the sentences of a split, how many each document has, and their targets."""

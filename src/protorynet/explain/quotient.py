@@ -145,7 +145,8 @@ class Walk:
         for prototypes in self._steps:
             part = states[: len(prototypes)]
             np.take(flat, part + prototypes, out=part, mode="clip")
-        return states // width
+        ends: NDArray[np.int64] = states // width
+        return ends
 
     def misjudged(
         self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]
@@ -447,7 +448,7 @@ def _spread_centres(
 
 
 def _sum_by_group(
-    values: NDArray[np.float64], groups: NDArray[np.int64], count: int
+    values: NDArray[Any], groups: NDArray[np.int64], count: int
 ) -> NDArray[np.float64]:
     """Return the sums (count, d) of values (n, d) by group."""
     where = (groups, np.arange(len(groups)))

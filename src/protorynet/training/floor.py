@@ -31,12 +31,13 @@ def read_floor(model: Model, texts: Sequence[str], y: Any, test: Part) -> float 
 def measure_floor(model: Model, train: Part, test: Part) -> float | None:
     """Return the accuracy of a bag of words on other documents; None if all words are unique."""
     numbers: dict[str, int] = {}
-    corpora = []
+    corpora: list[Corpus] = []
     for sentences, lengths, targets in (train, test):
         index = np.array([numbers.setdefault(text, len(numbers)) for text in sentences])
         corpora.append(Corpus(*map(torch.from_numpy, (index, lengths, targets))))
     weights = weigh_documents(train[2], None, model.settings.class_weight)
     if weights is not None:
         corpora[0] = replace(corpora[0], weights=torch.from_numpy(weights))
-    bag = learn_bag(list(numbers), *corpora, model.labels)
+    learned_from, held_out = corpora
+    bag = learn_bag(list(numbers), learned_from, held_out, model.labels)
     return None if bag is None else bag.accuracy
