@@ -448,7 +448,7 @@ def _spread_centres(
 
 
 def _sum_by_group(
-    values: NDArray[Any], groups: NDArray[np.int64], count: int
+    values: NDArray[np.floating], groups: NDArray[np.int64], count: int
 ) -> NDArray[np.float64]:
     """Return the sums (count, d) of values (n, d) by group."""
     where = (groups, np.arange(len(groups)))
