@@ -4,7 +4,6 @@ import functools
 import hashlib
 import shutil
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,7 @@ from protorynet.encoders import EmbeddingCache
 from protorynet.inference import PartStore, export_onnx, predict_to_file, read_exported
 from protorynet.prototypes import Edits
 from protorynet.server import KeyFile
-from protorynet.server.workbench.desk_folders import (
-    Draft,
-    DraftFolder,
-    Ledger,
-    Version,
-    VersionFolder,
-)
+from protorynet.server.workbench.desk_folders import Draft, DraftFolder
 from protorynet.storage import load_model
 from protorynet.training import edit_model
 
@@ -179,21 +172,6 @@ def drafting(models) -> Scenario:
     )
 
 
-def publishing(models) -> Scenario:
-    def ledger(folder: Path) -> Ledger:
-        return VersionFolder(folder / "model", folder).read()
-
-    def act(folder: Path) -> None:
-        models[1].save(folder / "versions" / "2")
-        second = Version(2, "digest", "now", "", 6, "draft")
-        now = replace(ledger(folder), current=2, versions=(second,))
-        VersionFolder(folder / "model", folder).write(now)
-
-    return Scenario(
-        lambda folder: models[0].save(folder / "model"), act, lambda folder: ledger(folder).current
-    )
-
-
 def scenario(name: str, models: Any, quick: Any, reviews: Any) -> Scenario:
     return {
         "save": functools.partial(saving, models),
@@ -204,11 +182,10 @@ def scenario(name: str, models: Any, quick: Any, reviews: Any) -> Scenario:
         "cache": caching,
         "keys": keeping_keys,
         "draft": functools.partial(drafting, models),
-        "publish": functools.partial(publishing, models),
     }[name]()
 
 
-QUICK = {"save": 4, "edit": 9, "predict": 3, "cache": 1, "keys": 1, "draft": 9, "publish": 5}
+QUICK = {"save": 4, "edit": 9, "predict": 3, "cache": 1, "keys": 1, "draft": 9}
 
 
 @pytest.mark.parametrize(("name", "every"), QUICK.items())

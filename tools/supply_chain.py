@@ -9,6 +9,7 @@ import argparse
 import json
 import platform
 import re
+from contextlib import suppress
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -19,46 +20,32 @@ from packaging.utils import canonicalize_name
 _ROOT, _EXTRAS = "protorynet", ("demo", "onnx", "png", "server")
 
 
-def needed() -> dict[str, tuple[Distribution, list[str]]]:
-    """Return the installed distributions by name, each with the names of those it needs."""
-    found: dict[str, tuple[Distribution, list[str]]] = {}
+def needed() -> dict[str, Distribution]:
+    """Return the installed distributions that the package needs, by name."""
+    found: dict[str, Distribution] = {}
     waiting: list[tuple[str, tuple[str, ...]]] = [(_ROOT, _EXTRAS), ("protorynet-lab", ())]
     while waiting:
         name, extras = waiting.pop()
-        try:
-            known = distribution(name)
-        except PackageNotFoundError:
-            continue  # of another platform, or an extra that is not installed
-        inside = found.setdefault(name, (known, []))[1]
-        for line in known.requires or []:
-            wanted = Requirement(line)
-            other = canonicalize_name(wanted.name)
-            marker = wanted.marker
+        # Some are of another platform, or of an extra that is not installed.
+        with suppress(PackageNotFoundError):
+            found[name] = distribution(name)
+        for wanted in map(Requirement, (found[name].requires or []) if name in found else []):
+            other, marker = canonicalize_name(wanted.name), wanted.marker
             applies = marker is None or any(marker.evaluate({"extra": e}) for e in ("", *extras))
-            if applies and other not in inside:
-                inside.append(other)
-                if other not in found:
-                    waiting.append((other, tuple(wanted.extras)))
+            if applies and other not in found:
+                waiting.append((other, tuple(wanted.extras)))
     return found
 
 
 def bill_of_materials() -> dict[str, Any]:
     """Return the distributions as a CycloneDX document."""
     found = needed()
-    others = {name: known for name, (known, _) in sorted(found.items()) if name != _ROOT}
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
-        "metadata": {"component": _component(_ROOT, found[_ROOT][0])},
-        "components": [_component(name, known) for name, known in others.items()],
-        "dependencies": [
-            {
-                "ref": _purl(name, known),
-                "dependsOn": [_purl(other, found[other][0]) for other in inside if other in found],
-            }
-            for name, (known, inside) in sorted(found.items())
-        ],
+        "metadata": {"component": _component(_ROOT, found.pop(_ROOT))},
+        "components": [_component(name, found[name]) for name in sorted(found)],
     }
 
 
@@ -73,16 +60,11 @@ def _component(name: str, known: Distribution) -> dict[str, Any]:
     )
     return {
         "type": "library",
-        "bom-ref": _purl(name, known),
         "name": name,
         "version": known.version,
-        "purl": _purl(name, known),
+        "purl": f"pkg:pypi/{name}@{known.version}",
         "licenses": [{"license": {"name": named}}] if named else [],
     }
-
-
-def _purl(name: str, known: Distribution) -> str:
-    return f"pkg:pypi/{name}@{known.version}"
 
 
 def lock(report: Path) -> str:

@@ -35,7 +35,7 @@ SECONDS_PER_INPUT, MOST_MEMORY_KB = 5, 2**20
 FILES = {
     "model_directory": ["config.json", "model.safetensors", "prototypes.json", "automata.json"],
     "encoder_folder": ["modules", "config", "pooling", "options", "tokenizer"],
-    "tables": ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.csv.gz"],
+    "tables": ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.csv.gz", "t.xlsx"],
     "request_bodies": ["predict", "explain", "edits", "mark", "publish"],
     "settings_file": ["s.toml", "s.json"],
     "embedding_cache": [".keys.npy", ".vectors.npy"],

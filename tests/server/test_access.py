@@ -99,9 +99,8 @@ def test_a_key_file_that_breaks_or_is_gone_lets_nobody_in(hotel, tmp_path, caplo
         spoilers = [
             lambda: path.write_text("{}"),
             lambda: path.write_text(""),
-            path.unlink,
-            lambda: path.symlink_to(tmp_path / "nowhere"),
             lambda: [path.unlink(), path.symlink_to("/dev/zero")],
+            path.unlink,
         ]
         for spoil in spoilers:
             caplog.clear()
@@ -111,7 +110,6 @@ def test_a_key_file_that_breaks_or_is_gone_lets_nobody_in(hotel, tmp_path, caplo
                 assert (response.status_code, error_code(response)) == (503, "keys_unreadable")
                 assert path.name not in response.text
             assert [each.message for each in caplog.records].count("keys cannot be read") == 1
-        path.unlink()
         path.write_bytes(kept)
         assert server.client.get("/v1/models", headers=headers).status_code == 200
 

@@ -129,7 +129,8 @@ def split_documents(
     >>> split_documents(["Good food. Slow service!"], splitter=Splitter("paper")).texts
     ('good food', 'slow service')
     """
-    _check_choice("on_empty", on_empty, get_args(OnEmpty))
+    if on_empty not in get_args(OnEmpty):
+        raise InputError(f"on_empty={on_empty!r} is not one of 'error', 'skip'.")
     documents = _check_texts(texts)
     layouts: list[PlainText | None] = [None] * len(documents)
     if splitter.rule == "sentencex":
@@ -152,12 +153,6 @@ def split_documents(
     if on_empty == "error" and (sentences.lengths == 0).any():
         raise EmptyDocumentError(np.flatnonzero(sentences.lengths == 0).tolist())
     return sentences
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise InputError(f"{name}={value!r} is not one of {listed}.")
 
 
 def _check_texts(texts: Sequence[str]) -> list[str]:

@@ -78,11 +78,9 @@ class Segment:
         vectors = self._load(self.vectors_path, np.float32)
         if keys is None or vectors is None:
             return None
-        if len(keys) != len(vectors):
-            return self._discard()
-        kept, chosen = keys[positions], np.asarray(vectors[positions])
-        if (kept[:, 2] != _checksums(kept, chosen)).any() or not np.isfinite(chosen).all():
-            return self._discard()
+        if (chosen := _choose(keys, vectors, positions)) is None:
+            self._discard()
+            return None
         # The time of last use decides which segment goes first when the cache is full.
         with contextlib.suppress(OSError):
             os.utime(self.keys_path)
@@ -105,7 +103,8 @@ class Segment:
             return None
         except Exception:  # noqa: S110
             pass  # NumPy raises many types for a damaged file: it goes, to be encoded again
-        return self._discard()
+        self._discard()
+        return None
 
     def _discard(self) -> None:
         """Remove a damaged segment, and say so: a disk that damages one file may damage others."""
@@ -371,6 +370,17 @@ def _hash_sentences(sentences: Sequence[str]) -> NDArray[np.uint64]:
         for text in sentences
     ]
     return np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 2).astype(np.uint64)
+
+
+def _choose(
+    keys: NDArray[np.uint64], vectors: NDArray[np.float32], positions: NDArray[np.int64]
+) -> NDArray[np.float32] | None:
+    """Return the vectors at some positions, None where one of them is not what was written."""
+    if keys.shape != (len(vectors), 3) or positions.max() >= len(keys):
+        return None
+    kept, chosen = keys[positions], np.asarray(vectors[positions])
+    is_same = (kept[:, 2] == _checksums(kept, chosen)).all()
+    return chosen if is_same and np.isfinite(chosen).all() else None
 
 
 def _checksums(keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> NDArray[np.uint64]:

@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from protorynet.errors import InputError
 from protorynet.model import Model
@@ -70,7 +71,7 @@ def measure_robustness(
                 float((labels == truth).all(axis=1).mean()),
                 float(same.all(axis=1).mean()),
                 _like_trajectories(before, after),
-                None if words is None else model.labels.share_equal(_sigmoid(words), targets),
+                None if words is None else model.labels.share_equal(expit(words), targets),
             )
         )
     return found
@@ -147,7 +148,3 @@ def _like_trajectories(before: Reading, after: Reading) -> float:
     pairs = zip(before.paths(ids), after.paths(ids), strict=True)
     matchers = (SequenceMatcher(None, a.tolist(), b.tolist(), autojunk=False) for a, b in pairs)
     return float(np.mean([matcher.ratio() for matcher in matchers]))
-
-
-def _sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    return (1 / (1 + np.exp(-np.clip(logits, -60, 60)))).astype(np.float32)

@@ -97,6 +97,7 @@ class KeyFile:
 
     def _current(self) -> dict[str, Key]:
         """Return the keys by their digests, read again if the file changed."""
+        stamp: tuple[int, ...]
         try:
             status = self.path.stat()
             stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)

@@ -129,16 +129,27 @@ def serve(config: ServerConfig, *, announce: Callable[[str], None] = _LOG.info) 
 
 
 class _Connection(H11Protocol):
-    """A connection that is closed where no request comes, or the head of one does not end."""
+    """A connection that is closed where no request comes, or the head of one does not end.
+
+    Also one where an answer is not fetched.
+    """
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._look(object())
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unfetched = self.loop.call_later(_IDLE_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unfetched.cancel()
+
     def _look(self, before: object) -> None:
         cycle = self.cycle
         if self.transport.is_closing():
-            self.transport.abort()  # what was not fetched until now is dropped
+            self.transport.abort()  # what was not fetched until now goes
             return
         if cycle is before and (cycle is None or cycle.response_complete):
             self.transport.close()

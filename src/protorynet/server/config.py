@@ -18,8 +18,8 @@ class Limits:
     Sentences, and characters where words are asked for, are those of all its texts together; with
     words a sentence is encoded once for each. The first of several requests waits `window_seconds`
     for others to be computed with; one of more than `max_batch_characters` is computed alone. So
-    many requests may wait for one model, and `seconds` is the time that one may take in all, to
-    arrive and to be fetched included. With one key so many requests may be sent in a minute.
+    many requests may wait for one model, and `seconds` is the time that one may take in all. With
+    one key so many requests may be sent in a minute.
     """
 
     max_body_bytes: int = 4 * 2**20
@@ -84,6 +84,16 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def workbench_folder(model: Path) -> Path:
+    """Return the folder beside a model directory that holds what the workbench keeps of it."""
+    return model.with_name(f"{model.name}.workbench")
+
+
+def own_table(model: Path) -> Path:
+    """Return where a model's own labelled texts lie, if it has any: served where none are given."""
+    return workbench_folder(model) / "texts.csv"
 
 
 def model_name(folder: Path) -> str:

@@ -238,8 +238,7 @@ class Guard:
                 headers.setdefault("Cache-Control", "no-store")
                 headers["X-Request-ID"] = exchange.id
             exchange.bytes_out += len(message.get("body", b""))
-            # Whoever does not fetch an answer is not waited for.
-            await asyncio.wait_for(send(message), self.limits.seconds)
+            await send(message)
 
         return counted
 
