@@ -9,7 +9,7 @@ from rich.console import Console
 
 from protorynet import ProtoryNetClassifier
 from protorynet.cli import main
-from protorynet.demo import choose_reviews, installed_reviews, run_demo
+from protorynet.demo import choose_reviews, installed_reviews, is_presentable, run_demo
 from protorynet.errors import InputError, MissingExtraError
 
 needs_reviews = pytest.mark.skipif(
@@ -58,15 +58,30 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path, capsys):
     assert (tmp_path / "demo").read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    ("text", "is_fit"),
+    [
+        ("I liked it a lot. So did Anna.", True),
+        ("I liked it a lot.<br />So did Anna.", False),
+        ("I LIKED it a lot.", False),
+        ("I liked that crap.", False),
+        ("I liked the zorblax.", False),
+    ],
+)
+def test_only_plain_clean_reviews_are_shown_as_examples(text, is_fit):
+    assert is_presentable(text, {"liked", "it", "a", "lot", "did", "that", "crap", "the"}) == is_fit
+
+
 @needs_reviews
 def test_the_demo_tells_its_story_and_leaves_a_model_and_a_page(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "cache"))
     file = io.StringIO()
-    run_demo(tmp_path, Console(file=file, width=80), n_train=60, n_test=20)
+    run_demo(tmp_path, Console(file=file, width=80), n_train=60, n_test=40)
     story = file.getvalue()
-    for told in ("on 20 documents", "probability of positive", f"explain {tmp_path / 'model'}"):
+    for told in ("on 40 documents", "probability of positive", f"explain {tmp_path / 'model'}"):
         assert told in story.replace("\n", " ")
-    assert story.count("Verdict: ") >= 2
+    table = (tmp_path / "model.workbench" / "texts.csv").read_text(encoding="utf-8")
+    assert (table.count(",test\n"), table.count(",train\n")) == (40, 60)
     classifier = ProtoryNetClassifier.load(tmp_path / "model", cache=False)
     assert classifier.classes_.tolist() == ["negative", "positive"]
     page = (tmp_path / "index.html").read_text(encoding="utf-8")

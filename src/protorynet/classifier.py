@@ -34,9 +34,17 @@ from protorynet.model import PRECOMPUTED, EncoderRecord, Model
 from protorynet.preparation import prepare_documents
 from protorynet.prototypes import Prototypes
 from protorynet.reading import Reading
-from protorynet.settings import EncoderTraining, Settings, load_settings
+from protorynet.settings import ClassWeight, EncoderTraining, Settings, load_settings
 from protorynet.storage import save_model
-from protorynet.training import EditableMixin, Fitted, Labelled, fit_model, tunable_encoder
+from protorynet.training import (
+    EditableMixin,
+    Fitted,
+    Labelled,
+    check_weights,
+    fit_model,
+    read_floor,
+    tunable_encoder,
+)
 
 
 class NotFittedError(ProtoryNetError, SklearnNotFittedError):  # type: ignore[misc]
@@ -59,6 +67,9 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         ``"default"``, ``"paper"``, a TOML or JSON file, or a `Settings`.
     n_prototypes, max_prototypes, encoder_training
         The settings people change most; None leaves what `settings` says.
+    class_weight
+        ``"auto"`` (only rare classes count more), ``"balanced"``, ``"none"``, or a mapping from
+        class to weight; None leaves what `settings` says, ``"auto"`` by default.
     splitter
         ``"sentencex"``, ``"lines"`` where every line end ends a sentence, or ``"paper"`` for the
         paper's rule.
@@ -106,6 +117,7 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         n_prototypes: int | None = None,
         max_prototypes: int | None = None,
         encoder_training: EncoderTraining | None = None,
+        class_weight: ClassWeight | Mapping[Any, float] | None = None,
         splitter: Rule = "sentencex",
         language: str = "en",
         on_empty: OnEmpty = "error",
@@ -120,6 +132,7 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         self.n_prototypes = n_prototypes
         self.max_prototypes = max_prototypes
         self.encoder_training = encoder_training
+        self.class_weight = class_weight
         self.splitter = splitter
         self.language = language
         self.on_empty = on_empty
@@ -134,6 +147,7 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         X: Any,  # noqa: N803
         y: Any,
         *,
+        sample_weight: Any = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> ProtoryNetClassifier:
@@ -146,6 +160,8 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
             ``encoder="precomputed"``, a list of (T, d) arrays.
         y
             One label per document, or a 0/1 matrix for several labels at once.
+        sample_weight
+            What each document counts in training; all alike by default.
         checkpoint
             Folder in which the state after each epoch is kept.
         resume
@@ -160,6 +176,7 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
             raise InputError("there are no documents to train on.")
         labels = learn_labels(y).with_names(self.class_names)
         targets = labels.encode(y)
+        weights = check_weights(labels, targets, sample_weight, self.class_weight)
         encoder = self._load_encoder(settings)
         tunable = tunable_encoder(encoder) if settings.encoder_training == "full" else None
         sentences, embeddings = prepare_documents(
@@ -171,8 +188,9 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
             progress=self.verbose,
         )
         filled = sentences.filled
+        weights = None if weights is None else weights[filled]
         fitted = fit_model(
-            Labelled(sentences.without_empty(), embeddings, targets[filled]),
+            Labelled(sentences.without_empty(), embeddings, targets[filled], weights),
             labels,
             settings=settings,
             encoder=EncoderRecord.of(encoder, tuned=tunable is not None),
@@ -195,7 +213,8 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
 
     def set_params(self, **params: Any) -> ProtoryNetClassifier:
         """Set parameters; ``settings__NAME`` sets one of `Settings`, as grid searches do."""
-        own, of_settings = {}, {}
+        own: dict[str, Any] = {}
+        of_settings: dict[str, Any] = {}
         for name, value in params.items():
             setting = name.removeprefix("settings__")
             (own if setting == name else of_settings)[setting] = value
@@ -250,7 +269,14 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         other = None if held_out is None else self.read(held_out)
         return learn_automaton(self._fitted(), self.read(X), label, held_out=other)
 
-    def evaluate(self, X: Any, y: Any, *, judge: str | Encoder | None = None) -> Evaluation:  # noqa: N803
+    def evaluate(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        *,
+        judge: str | Encoder | None = None,
+        train: tuple[Any, Any] | None = None,
+    ) -> Evaluation:
         """Measure accuracy and the faithfulness of the explanations together.
 
         Parameters
@@ -260,10 +286,16 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         judge
             An encoder that judges how well sentences and prototypes match. By default the
             embedded one, or word pieces (TF-IDF) for a model made with the embedded one.
+        train
+            Training texts and their labels: with them, a bag of words is measured beside.
         """
         model, labelled = self._fitted(), self.labelled(X, y)
         encoder = self.encoder_
         judging, name = choose_judge(model.encoder, judge, device=self.device)
+        floor = None
+        if train is not None and encoder is not None:
+            part = (labelled.sentences.texts, labelled.sentences.lengths, labelled.targets)
+            floor = read_floor(model, self._documents(train[0]), train[1], part)
         return evaluate_model(
             model,
             labelled.sentences,
@@ -273,6 +305,7 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
             pretrained=pretrained_encode(model.encoder, self.encoder, device=self.device),
             judge=judging,
             judge_name=name,
+            floor=floor,
         )
 
     @property
@@ -360,9 +393,11 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
     def _settings(self) -> Settings:
         changes = {
             name: getattr(self, name)
-            for name in ("n_prototypes", "max_prototypes", "encoder_training")
+            for name in ("n_prototypes", "max_prototypes", "encoder_training", "class_weight")
             if getattr(self, name) is not None
         }
+        if isinstance(self.class_weight, Mapping):
+            changes["class_weight"] = "none"  # they are weights of documents then
         return load_settings(self.settings).replace(**changes)
 
     def _seed(self) -> int:

@@ -6,8 +6,10 @@ import csv
 import hashlib
 import importlib.util
 import io
+import re
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,6 +33,13 @@ _FEWEST_WORDS, _MOST_WORDS = 40, 120
 _SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 _CLASSES = {"0": "negative", "1": "positive"}
 _FEWEST_SENTENCES, _MOST_SENTENCES = 3, 7  # of a review whose trajectory fits on a screen
+_COMMON_SHARE = 0.002  # of the reviews that hold a common word
+_WORD = re.compile(r"[^\W\d_]+")
+_UNFIT = re.compile(  # markup, addresses, and what one does not say to strangers
+    r"[<>@]|https?:|\b(ass|bitch|crap|damn|dick|fuck|gay|hell|kill|murder|nak|nud|piss|porn|rap[ei]|"
+    r"retard|sex|shit|slut|suck|whore)",
+    re.IGNORECASE,
+)
 
 
 class Reviews(NamedTuple):
@@ -103,7 +112,9 @@ def run_demo(
     write_atomically(folder / MARK, "")
     classifier.save(folder / "model")
     evaluation = classifier.evaluate(test.texts, test.labels)
-    examples = _choose_examples(classifier, test)
+    examples = _choose_examples(classifier, train, test)
+    shown = [explanation.document for _, explanation in examples]
+    write_atomically(folder / "model.workbench" / "texts.csv", _write_table(shown, train, test))
     _print_title("How well it reads reviews that it has never seen", console)
     print_evaluation(evaluation, console)
     _print_title("What it compares every sentence with", console)
@@ -131,30 +142,61 @@ def run_demo(
 
 
 def _choose_examples(
-    classifier: ProtoryNetClassifier, test: Reviews
+    classifier: ProtoryNetClassifier, train: Reviews, test: Reviews
 ) -> tuple[tuple[str, Explanation], ...]:
-    """Explain a right decision for either label and a wrong one: those with most ups and downs."""
+    """Explain a right decision for either label, and a mistake, of reviews fit to be shown."""
     from protorynet.data import split_documents
 
     lengths = split_documents(test.texts).lengths
-    short = np.flatnonzero((lengths >= _FEWEST_SENTENCES) & (lengths <= _MOST_SENTENCES)).tolist()
-    examples: dict[str, list[Explanation]] = {
+    is_short = (lengths >= _FEWEST_SENTENCES) & (lengths <= _MOST_SENTENCES)
+    known = Counter(word for text in train.texts for word in set(_WORD.findall(text)))
+    common = {word for word, n in known.items() if n >= _COMMON_SHARE * len(train.texts)}
+    some = [n for n in np.flatnonzero(is_short).tolist() if is_presentable(test.texts[n], common)]
+    explanations = classifier.explain([test.texts[number] for number in some])
+    found: dict[str, list[Explanation]] = {
         "A positive review, read correctly": [],
         "A negative review, read correctly": [],
-        "A review that it gets wrong": [],
+        "A mistake: a positive review, read as negative": [],
+        "A mistake: a negative review, read as positive": [],
     }
-    explanations = classifier.explain([test.texts[number] for number in short])
-    for number, explanation in zip(short, explanations, strict=True):
-        is_right = explanation.label == test.labels[number]
-        right = f"A {explanation.label} review, read correctly"
-        examples[right if is_right else "A review that it gets wrong"].append(explanation)
-    return tuple((caption, max(found, key=_swing)) for caption, found in examples.items() if found)
+    for number, each in zip(some, explanations, strict=True):
+        truth, is_right = test.labels[number], each.label == test.labels[number]
+        said = f"{truth} review, read " + ("correctly" if is_right else f"as {each.label}")
+        if not is_right or _is_of_one_tone(each):
+            found[f"A {said}" if is_right else f"A mistake: a {said}"].append(each)
+    best = [(caption, max(each, key=_least_alike)) for caption, each in found.items() if each]
+    return tuple(best[:3])
 
 
-def _swing(explanation: Explanation) -> float:
-    """Return how far the probability of the label moved from sentence to sentence."""
-    course = [sentence.running[explanation.label] for sentence in explanation.sentences]
-    return max(course) - min(course)
+def is_presentable(text: str, common: Container[str]) -> bool:
+    """Say whether a review can be shown to anybody: prose in words that many use, none rude.
+
+    Names may be rare: words with a capital are not looked up.
+    """
+    words = _WORD.findall(text)
+    shouts = any(len(word) > 3 and word.isupper() for word in words)
+    known = all(word in common for word in words if word.islower())
+    return known and not shouts and not _UNFIT.search(text)
+
+
+def _is_of_one_tone(explanation: Explanation) -> bool:
+    """Say whether no sentence is taken for one that speaks plainly against the right answer."""
+    return all(step.scores[explanation.label] >= 0.3 for step in explanation.sentences)
+
+
+def _least_alike(explanation: Explanation) -> float:
+    """Return how alike the worst of the matches is; an unfamiliar one is none."""
+    return min(step.similarity * (not step.unfamiliar) for step in explanation.sentences)
+
+
+def _write_table(shown: Sequence[str], train: Reviews, test: Reviews) -> str:
+    """Return the reviews as CSV, those shown first, so that the workbench begins with them."""
+    rows = [(text, label, "test") for text, label in zip(*test, strict=True)]
+    rows.sort(key=lambda row: row[0] not in shown)
+    rows += [(text, label, "train") for text, label in zip(*train, strict=True)]
+    written = io.StringIO(newline="")
+    csv.writer(written).writerows([("text", "label", "split"), *rows])
+    return written.getvalue()
 
 
 def _print_title(title: str, console: Console) -> None:

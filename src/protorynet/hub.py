@@ -24,12 +24,7 @@ class HubMixin:
     load: Callable[..., Self]
 
     def push_to_hub(
-        self,
-        repo_id: str,
-        *,
-        private: bool | None = None,
-        token: str | None = None,
-        commit_message: str = "Add a ProtoryNet model",
+        self, repo_id: str, *, private: bool | None = None, token: str | None = None
     ) -> str:
         """Publish the model in a repository of the Hugging Face hub, and return its address.
 
@@ -37,12 +32,9 @@ class HubMixin:
         ----------
         repo_id
             ``"owner/name"``. It is made where there is none; a model that it holds is replaced.
-        private
-            Whether a new repository is private; by default what your account says.
-        token
-            An access token; by default the one of ``hf auth login``.
-        commit_message
-            What to note in the repository's history.
+        private, token
+            Whether a new repository is private, by default what your account says; an access
+            token, by default the one of ``hf auth login``.
         """
         from huggingface_hub import HfApi
 
@@ -53,7 +45,7 @@ class HubMixin:
             api.upload_folder(
                 repo_id=repo_id,
                 folder_path=Path(folder, "model"),
-                commit_message=commit_message,
+                commit_message="Add a ProtoryNet model",
                 # What an earlier model had more of, such as edits, is no part of this one.
                 delete_patterns=list(MODEL_FILES),
             )
@@ -61,12 +53,7 @@ class HubMixin:
 
     @classmethod
     def from_pretrained(
-        cls,
-        name: str | Path,
-        *,
-        revision: str | None = None,
-        token: str | None = None,
-        **how: Any,
+        cls, name: str | Path, *, revision: str | None = None, token: str | None = None, **how: Any
     ) -> Self:
         """Read a model from the Hugging Face hub, by ``"owner/name"``, or from a directory.
 
@@ -85,11 +72,9 @@ class HubMixin:
 
         repo_id = _check_name(str(name))
         print(f"Fetching the model {repo_id!r} from Hugging Face, as named…", file=sys.stderr)
+        what: dict[str, Any] = {"revision": revision, "allow_patterns": list(MODEL_FILES)}
         with _hub_errors(repo_id, "fetched"):
-            files = list(MODEL_FILES)
-            folder = snapshot_download(
-                repo_id, revision=revision, token=token, allow_patterns=files
-            )
+            folder = snapshot_download(repo_id, token=token, **what)
         return cls.load(folder, **how)
 
 

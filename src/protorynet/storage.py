@@ -351,6 +351,8 @@ def _check_agreement(model: Model) -> None:
     model.prototypes.check()
     if len(model.training.class_frequencies) != len(names):
         raise ValueError(f"{len(model.training.class_frequencies)} class frequencies")
+    if model.training.figures is not None:
+        model.training.figures.check(names)
 
 
 def _modules(model: Model) -> dict[str, nn.Module]:

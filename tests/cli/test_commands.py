@@ -56,8 +56,10 @@ def test_fit_passes_its_options_on_and_prints_one_object(run, table, quick, tmp_
     ended = run("fit", table, "-o", tmp_path / "m", *quick, *options, "--seed", 5, "--json")
     given = json.loads(ended.out)
     assert set(given) == {
-        *("model", "validation_accuracy", "bag_of_words_accuracy", "n_prototypes", "seconds")
+        *("model", "validation_accuracy", "bag_of_words_accuracy", "n_prototypes", "seconds"),
+        "validation",
     }
+    assert given["validation"]["accuracy"] == given["validation_accuracy"]
     assert 0 <= given["bag_of_words_accuracy"] <= 1
     assert given["model"] == str(tmp_path / "m")
     assert list(given["seconds"])[:2] == ["read", "split and encode"]
@@ -96,6 +98,11 @@ def test_evaluate_prints_accuracy_and_measures(run, trained, table):
     assert {"accuracy", "macro_f1", "n_documents", "n_prototypes", "faithfulness"} <= set(given)
     measures = {"ids_only_accuracy", "substitution_agreement", "top_usage"}
     assert measures <= set(given["faithfulness"])
+    assert given["bag_of_words_accuracy"] is None
+    given = json.loads(run("evaluate", trained, table, "--train", table, "--json").out)
+    assert 0 <= given["bag_of_words_accuracy"] <= 1
+    assert "Bag of words" in run("evaluate", trained, table, "--train", table).out
+    assert "Top usage" in run("evaluate", trained, table, "--verbose").out
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "xlsx"])

@@ -20,16 +20,8 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_no_page_asks_for_what_is_elsewhere(site):
-    for page in site.rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
-        for tag in ('src="http', 'rel="stylesheet" href="http', 'rel="preconnect"'):
-            assert tag not in text, (page.name, tag)
-
-
-@pytest.mark.slow
 @needs_browser
-def test_the_search_works_on_pages_read_from_disk(site, browser):
+def test_the_search_works_on_pages_read_from_disk_and_asks_nobody_else(site, browser):
     page = browser.new_page()
     asked = []
     page.on("request", lambda request: asked.append(request.url))

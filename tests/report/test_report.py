@@ -16,8 +16,9 @@ from sklearn.base import clone
 from prepared_documents import prepare
 from protorynet import ProtoryNetClassifier
 from protorynet.explain import learn_automata
+from protorynet.figures import ClassFigures
 from protorynet.prototypes import Edits, Retraining
-from protorynet.report import FullReport, compile_report, pattern_sentence, write_report
+from protorynet.report import FullReport, compile_report, write_report
 
 _EVIL = "<script>alert('x')</script> & |`pipes`| {{ 7 * 7 }} 🏨 חדר נפלא."
 _OTHER = {"good": "bad", "bad": "good"}
@@ -100,7 +101,7 @@ def test_the_first_screen_tells_what_a_prototype_is_and_reads_one_text(page, rep
 
 
 def test_the_page_tells_figures_prototypes_mistakes_measures_and_how_to_repeat_it(page, report):
-    shown = [f"it labels {report.overview.n_right} correctly", "Always answering “"]
+    shown = [f"it labels {report.evaluation.n_right} correctly", "Always answering “"]
     shown += ["The audit of the model and its data"]
     shown += [item.sentence for item in report.model.prototypes]
     shown += [near.text for each in report.overview.prototypes for near in each.nearest]
@@ -112,15 +113,19 @@ def test_the_page_tells_figures_prototypes_mistakes_measures_and_how_to_repeat_i
     assert "Edited by hand" not in seen
 
 
-def test_wrong_answers_are_grouped_by_the_beginning_that_misled(page, report):
-    wrong = report.overview.n_documents - report.overview.n_right
-    assert sum(each.n_wrong for each in report.misled) == wrong
+def test_each_chart_is_drawn_a_conclusion_from(page, report):
     seen = read(page)
-    assert "Which beginnings mislead it" in seen
-    for each in report.misled:
-        assert each.n_wrong <= each.n_given
-        if each.pattern is not None:
-            assert f"The text {pattern_sentence(each.pattern, report.model.prototypes)}" in seen
+    for told in ("Most often “", "on average.", "are enough", "Most used is", "carry"):
+        assert told in seen, told
+    assert {each.kind for each in report.slices} >= {"length", "class"}
+    assert "Where its mistakes gather" in seen
+
+
+def test_one_point_is_no_curve(report):
+    once = replace(report.overview, curve=report.overview.curve[:1])
+    for as_markdown in (False, True):
+        told = written(replace(report, overview=once), as_markdown=as_markdown)
+        assert "How many prototypes does it need?" not in told
 
 
 def test_everything_that_users_wrote_is_escaped(make, clf, reviews):
@@ -229,9 +234,13 @@ def test_many_classes_are_listed_in_place_of_a_matrix(report):
     counts = np.eye(15, dtype=np.int64)
     counts[2, 7] = 9
     names = tuple(f"class {number}" for number in range(15))
-    overview = replace(report.overview, classes=names, confusion=counts)
-    page = written(replace(report, overview=overview))
-    assert "“class 2” taken for “class 7”: 9 times" in read(page)
+    classes = tuple(ClassFigures(name, 1, 1, 1) for name in names)
+    confusion = tuple(map(tuple, counts.tolist()))
+    evaluation = replace(report.evaluation, classes=classes, confusion=confusion)
+    overview = replace(report.overview, classes=names)
+    page = written(replace(report, overview=overview, evaluation=evaluation))
+    assert "What is taken for what" in page
+    assert "class 2class 79" in read(page).replace(" 9", "9").replace(" class", "class")
     assert "Confusion matrix" not in page
 
 

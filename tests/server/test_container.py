@@ -51,14 +51,16 @@ def test_the_container_is_healthy_once_it_serves_and_asks_for_the_key_it_printed
     healthy = here(dict(LAST)["HEALTHCHECK"], hotel)
     assert subprocess.run(healthy, env=env, capture_output=True, check=False).returncode == 1
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-    with subprocess.Popen(here(dict(LAST)["CMD"], hotel), env=env, **pipes) as process:
+    with (
+        httpx.Client(base_url=f"http://127.0.0.1:{port}") as client,
+        subprocess.Popen(here(dict(LAST)["CMD"], hotel), env=env, **pipes) as process,
+    ):
         try:
-            url = f"http://127.0.0.1:{port}"
-            wait_until(lambda: httpx.get(f"{url}/readyz").is_success, process)
+            wait_until(lambda: client.get("/readyz").is_success, process)
             assert subprocess.run(healthy, env=env, check=False).returncode == 0
             _, key = (process.stdout.readline().strip() for _ in range(2))
-            for given, status in (("", 401), (key, 200)):
+            for given, status in (("another", 401), (key, 200)):
                 headers = {"Authorization": f"Bearer {given}"}
-                assert httpx.get(f"{url}/v1/models", headers=headers).status_code == status
+                assert client.get("/v1/models", headers=headers).status_code == status
         finally:
             process.terminate()

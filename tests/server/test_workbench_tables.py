@@ -26,10 +26,50 @@ def test_without_splits_the_documents_held_out_in_training_are_held_out_again(
         found = bench.computed("/mistakes").json()
         assert found["n_documents"] == len(chosen)
         assert {item["row"] for item in found["items"]} <= set(chosen.tolist())
-        assert "split" in bench.computed("/trust").json()["audit_missing"]
+        trust = bench.computed("/trust").json()
+        assert (trust["n_documents"], trust["audit"]["n_test"]) == (len(chosen), len(chosen))
+        assert trust["audit"]["n_train"] == len(reviews.texts) - len(chosen)
         bench.edit(rename={str(bench.ids()[0]): "one"})
         assert bench.computed("/draft/comparison").json()["split"] == "held out"
         assert bench.wait(bench.post("/draft/retrain").json()["job"])["state"] == "done"
+
+
+def test_every_row_of_a_table_that_the_model_was_not_trained_on_is_measured(
+    own_hotel, unseen_reviews, classifier, tmp_path
+):
+    rows = zip(unseen_reviews.texts, unseen_reviews.labels, strict=True)
+    with serving(own_hotel, data=_written(tmp_path / "t.csv", rows)) as bench:
+        found = bench.computed("/trust").json()
+        assert (found["split"], found["n_documents"]) == ("all rows", len(unseen_reviews.texts))
+        right = classifier.score(unseen_reviews.texts, unseen_reviews.labels)
+        assert found["accuracy"] == pytest.approx(right)
+        assert "all its rows" in found["note"]
+        assert "flatter" not in found["note"]
+        assert "split" in found["audit_missing"]
+        assert bench.computed("/mistakes").json()["n_documents"] == len(unseen_reviews.texts)
+        bench.edit(drop=[bench.ids()[0]])
+        # A draft is trained on this table, so it is compared on rows that this leaves out.
+        assert bench.computed("/draft/comparison").json()["split"] == "held out"
+        assert bench.wait(bench.post("/draft/retrain").json()["job"])["state"] == "done"
+        assert bench.post("/draft/publish").json()["number"] == 2
+        assert bench.computed("/trust").json()["split"] == "held out"
+
+
+def test_a_table_of_known_training_texts_in_another_order_is_said_to_flatter(
+    tiny_bert_folder, reviews, quick, tmp_path
+):
+    texts = [
+        text.replace(".", f" on the day of our visit number {number}.")
+        for number, text in enumerate(reviews.texts)
+    ]
+    clf = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu")
+    clf.fit(texts, reviews.labels).save(tmp_path / "hotel")
+    rows = list(zip(texts, reviews.labels, strict=True))[::-1]
+    with serving(tmp_path / "hotel", data=_written(tmp_path / "t.csv", rows)) as bench:
+        for path in ("/trust", "/mistakes"):
+            found = bench.computed(path).json()
+            assert found["n_documents"] == len(texts)
+            assert "the figures flatter it" in found["note"]
 
 
 def test_a_table_of_other_classes_is_refused(own_hotel, tmp_path):

@@ -1,14 +1,18 @@
-/* Where states and edges of an automaton lie, as in the reports: an arc diagram, from doubt to
-   belief. And how a text walks through it. */
+/* Where states and edges of an automaton lie: a ladder of belief, with arcs that climb at its right
+   and fall at its left. And how a text walks through it. */
+import { spread } from "./scale";
 import type { Automaton, Pattern } from "./types";
 
 export const RADIUS = 22;
-const MARGIN = 60;
-const LOOP = 32;
-const FIRST = 58;
-const FURTHER = 22;
-const SIDE = 17;
-const INNER = 5;
+const MARGIN = 26;
+const SPACING = 78;
+const NEAREST = 16;
+const FURTHER = 15;
+const LINE = 15;
+const LEAST_NAMED = 112;
+const MOST_NAMED = 9;
+const SIDE = 15;
+const INNER = 4;
 
 export interface Edge {
   source: number;
@@ -21,18 +25,23 @@ export interface Edge {
 export interface Arc {
   edge: Edge;
   path: string;
-  tip: { x: number; y: number; down: boolean };
-  label: { x: number; y: number };
+  tip: { x: number; y: number; rises: boolean };
+  /** Where its words stand, and from where a line leads to them; null for arcs that are too rare. */
+  label: { x: number; y: number; from: { x: number; y: number } } | null;
   share: number;
 }
 
 export interface Layout {
   width: number;
   height: number;
+  /** Where the circles stand, from the first state to the last. */
   axis: number;
-  spacing: number;
   places: number[];
   arcs: Arc[];
+  /** Pixels that the words at either side may take. */
+  room: number;
+  /** Height of the line from which on the answer is given, how far it reaches from the axis, and where its words stand. */
+  given: { y: number; reach: number; label: { x: number; y: number } } | null;
 }
 
 /** The ways between states that some text took, with the prototypes that lead along them. */
@@ -52,31 +61,38 @@ export function edgesOf(automaton: Automaton): Edge[] {
   return [...edges.values()];
 }
 
-/** Place the states side by side by rising belief; ways up run above them, ways down below. */
-export function layOut(automaton: Automaton, alsoTaken: ReadonlySet<string> = new Set()): Layout {
+/** Place the states above each other by rising belief; those most often taken, and some others, are named. */
+export function layOut(automaton: Automaton, width: number, alsoNamed: ReadonlySet<string> = new Set()): Layout {
   const n = automaton.states.length;
-  const spacing = n <= 11 ? 112 : 90;
-  const taken = edgesOf(automaton).filter((edge) => edge.total > 0 || alsoTaken.has(edgeKey(edge)));
-  const up = Math.max(0, ...taken.map((edge) => edge.target - edge.source));
-  const down = Math.max(0, ...taken.map((edge) => edge.source - edge.target));
-  const axis = 20 + RADIUS + Math.max(heightOf(up), LOOP + 6) + 16;
-  const width = Math.max(2 * MARGIN + spacing * (n - 1), 420);
-  const first = (width - spacing * (n - 1)) / 2;
-  const places = automaton.states.map((_, i) => first + spacing * i);
+  const height = 2 * (MARGIN + RADIUS) + SPACING * (n - 1);
+  const axis = width / 2;
+  const places = automaton.states.map((_, i) => height - MARGIN - RADIUS - SPACING * i);
+  const taken = edgesOf(automaton).filter((edge) => edge.source !== edge.target && (edge.total > 0 || alsoNamed.has(edgeKey(edge))));
   const most = Math.max(1, ...taken.map((edge) => edge.total));
+  const widest = width / 2 - RADIUS - LEAST_NAMED;
   const ports = portsOf(taken);
   const arcs = taken
     .sort((a, b) => a.total - b.total)
-    .map((edge) => arcOf(edge, places, axis, ports.get(edgeKey(edge))!, edge.total / most));
-  return { width, height: axis + RADIUS + heightOf(down) + 30, axis, spacing, places, arcs };
+    .map((edge) => arcOf(edge, places, axis, ports.get(edgeKey(edge))!, edge.total / most, widest));
+  const reach = Math.max(0, ...arcs.map((arc) => Math.abs(arc.apex.x - axis)));
+  const first = automaton.states.findIndex((state) => state.accepting);
+  const line = first > 0 ? places[first]! + SPACING / 2 : null;
+  let given: Layout["given"] = null;
+  for (const side of [true, false]) {
+    const own = arcs.filter((arc) => arc.edge.target > arc.edge.source === side);
+    const named = own.filter((arc, i) => own.length - i <= MOST_NAMED || alsoNamed.has(edgeKey(arc.edge)));
+    // The words of the line stand among those of the arcs that fall, so that none lies on another.
+    const wanted = [...named.map((arc) => arc.apex.y + 4), ...(!side && line !== null ? [line - 4] : [])];
+    const ys = spread(wanted, LINE, 12, height - 6);
+    const x = axis + (side ? 1 : -1) * (reach + 12);
+    if (!side && line !== null) given = { y: line, reach: reach + 8, label: { x, y: ys.at(-1)! } };
+    named.forEach((arc, i) => (arc.label = { x, y: ys[i]!, from: arc.apex }));
+  }
+  return { width, height, axis, places, arcs, room: width / 2 - reach - 14, given };
 }
 
 export function edgeKey(edge: { source: number; target: number }): string {
   return `${edge.source} ${edge.target}`;
-}
-
-function heightOf(span: number): number {
-  return span ? FIRST + FURTHER * (span - 1) : 0;
 }
 
 /** Give every edge its own place on both circles, so that short arcs lie inside long ones. */
@@ -84,16 +100,14 @@ function portsOf(edges: Edge[]): Map<string, [number, number]> {
   const sides = new Map<string, Edge[]>();
   const put = (key: string, edge: Edge) => sides.set(key, [...(sides.get(key) ?? []), edge]);
   for (const edge of edges) {
-    const span = edge.target - edge.source;
-    if (!span) continue;
-    put(`${edge.source} out ${span > 0}`, edge);
-    put(`${edge.target} in ${span > 0}`, edge);
+    put(`${edge.source} out ${edge.target > edge.source}`, edge);
+    put(`${edge.target} in ${edge.target > edge.source}`, edge);
   }
   const ports = new Map(edges.map((edge): [string, [number, number]] => [edgeKey(edge), [0, 0]]));
   for (const [key, bundle] of sides) {
     const [, end, rises] = key.split(" ");
-    // Arcs leave towards their target; that is to the right for those that rise.
-    const side = (end === "out") === (rises === "true") ? 1 : -1;
+    // Arcs leave towards their target; that is upwards for those that rise.
+    const side = (end === "out") === (rises === "true") ? -1 : 1;
     bundle.sort((a, b) => Math.abs(a.target - a.source) - Math.abs(b.target - b.source));
     bundle.forEach((edge, rank) => {
       const away = SIDE - (SIDE - INNER) * (rank / Math.max(bundle.length - 1, 1));
@@ -103,30 +117,22 @@ function portsOf(edges: Edge[]): Map<string, [number, number]> {
   return ports;
 }
 
-function arcOf(edge: Edge, places: number[], axis: number, ports: [number, number], share: number): Arc {
-  const span = edge.target - edge.source;
-  if (!span) return loopOf(edge, places[edge.source]!, axis, share);
-  const up = span > 0 ? 1 : -1;
-  const x1 = places[edge.source]! + ports[0];
-  const x2 = places[edge.target]! + ports[1];
-  const y1 = axis - up * rim(ports[0]);
-  const y2 = axis - up * rim(ports[1]);
-  const apex = axis - up * (RADIUS + heightOf(Math.abs(span)));
-  // A cubic curve rises to three quarters of the way to its handles.
-  const handle = ((apex - (y1 + y2) / 8) * 4) / 3;
-  const path = `M${f(x1)} ${f(y1)}C${f(x1)} ${f(handle)} ${f(x2)} ${f(handle)} ${f(x2)} ${f(y2)}`;
-  return { edge, path, tip: { x: x2, y: y2, down: up > 0 }, label: { x: (x1 + x2) / 2, y: apex + 4 - up * 9 }, share };
+function arcOf(edge: Edge, places: number[], axis: number, ports: [number, number], share: number, widest: number): Arc & { apex: { x: number; y: number } } {
+  const side = edge.target > edge.source ? 1 : -1;
+  const y1 = places[edge.source]! + ports[0];
+  const y2 = places[edge.target]! + ports[1];
+  const x1 = axis + side * rim(ports[0]);
+  const x2 = axis + side * rim(ports[1]);
+  const span = Math.abs(edge.target - edge.source);
+  const bulge = RADIUS + Math.min(NEAREST + FURTHER * (span - 1), Math.max(widest, NEAREST));
+  // A cubic curve goes three quarters of the way to its handles.
+  const handle = ((axis + side * bulge - (x1 + x2) / 8) * 4) / 3;
+  const path = `M${f(x1)} ${f(y1)}C${f(handle)} ${f(y1)} ${f(handle)} ${f(y2)} ${f(x2)} ${f(y2)}`;
+  return { edge, path, tip: { x: x2, y: y2, rises: side > 0 }, label: null, share, apex: { x: axis + side * bulge, y: (y1 + y2) / 2 } };
 }
 
-function loopOf(edge: Edge, x: number, axis: number, share: number): Arc {
-  const y = axis - rim(INNER);
-  const top = axis - RADIUS - (LOOP * 4) / 3;
-  const path = `M${f(x - INNER)} ${f(y)}C${f(x - 22)} ${f(top)} ${f(x + 22)} ${f(top)} ${f(x + INNER)} ${f(y)}`;
-  return { edge, path, tip: { x: x + INNER, y, down: true }, label: { x, y: axis - RADIUS - LOOP - 5 }, share };
-}
-
-function rim(dx: number): number {
-  return Math.sqrt(RADIUS ** 2 - dx ** 2);
+function rim(dy: number): number {
+  return Math.sqrt(RADIUS ** 2 - dy ** 2);
 }
 
 function f(value: number): string {

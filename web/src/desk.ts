@@ -3,6 +3,10 @@ import type { Distribution, Explanation, Job, Member, Page, Prototype } from "./
 
 export interface ListedPrototype extends Prototype {
   changed: string | null;
+  /** Its least typical sentences. */
+  far_off: string[];
+  /** Its rank among all: neighbours say like things. */
+  meaning: number;
 }
 
 export interface PrototypePage extends Page<ListedPrototype> {
@@ -121,10 +125,22 @@ export interface Mistake {
   explanation?: Explanation;
 }
 
+/** Texts that have something in common, and the filter that shows the mistakes among them. */
+export interface Slice {
+  kind: "length" | "class" | "prototype" | "word";
+  name: string;
+  holds: Record<string, string | number>;
+  n_documents: number;
+  n_wrong: number;
+}
+
 export interface MistakePage extends Page<Mistake> {
   n_documents: number;
   n_mistakes: number;
   version: string;
+  note: string;
+  confusion: number[][] | null;
+  slices: Slice[];
   filters: {
     patterns: { key: string; label: string; prototypes: number[]; n: number }[];
     prototypes: { id: number; sentence: string; name: string | null; n: number }[];
@@ -159,6 +175,13 @@ export interface BatchView {
   created: string;
 }
 
+export interface BatchRow {
+  text: string;
+  label: string;
+  probability: number;
+  trajectory: string;
+}
+
 export interface Overview {
   by: "all" | "group" | "time";
   column: string | null;
@@ -185,13 +208,36 @@ export interface Overview {
   }[];
 }
 
+/** What a finding speaks of: a row, rows of either split, or a prototype. */
+export interface Evidence {
+  text: string;
+  row?: number;
+  train_rows?: number[];
+  test_rows?: number[];
+  prototype?: number;
+  label?: string;
+  predicted?: string;
+  probability?: number;
+  reason?: string;
+  times?: number;
+}
+
 export interface Trusted {
   split: string;
+  /** What figures of these texts mean. */
+  note: string;
   accuracy: number;
+  accuracy_interval?: number[];
+  majority_baseline?: number | null;
+  bag_of_words_accuracy?: number | null;
   macro_f1: number;
   n_documents: number;
   n_prototypes: number;
+  classes?: Figures["classes"];
+  confusion?: number[][] | null;
+  verdicts?: { claim: string; answer: "yes" | "mostly" | "no"; measure: string }[];
+  warnings?: string[];
   measures: { name: string; value: number | null; meaning: string }[];
-  audit: { n_train: number; n_test: number; findings: { kind: string; severity: string; message: string; evidence: unknown }[] } | null;
+  audit: { n_train: number; n_test: number; findings: { title: string; severity: string; message: string; evidence: { examples?: Evidence[] } }[] } | null;
   audit_missing: string | null;
 }

@@ -2,57 +2,63 @@
 import { ask, modelPath, query } from "./api";
 import type { DocumentView } from "./desk";
 import { leading, type Scale } from "./scale";
-import type { Explanation, Model, Page, Prototype } from "./types";
+import type { Model, Page, Prototype } from "./types";
 
 interface Row {
   row: number;
   label: string;
+  text: string;
   n_characters: number;
-  split: string | null;
 }
 
-const TRIED = 6;
+const TRIED = 8;
 const SHORTEST = 60;
 const LONGEST = 600;
 
-export async function examplesFor(model: Model, scale: Scale): Promise<string[]> {
-  const texts = model.has_data === false ? [] : await fromTable(model, scale);
-  if (texts.length) return texts;
-  const { prototypes } = await ask<{ prototypes: Prototype[] }>(modelPath(model.name, "prototypes"));
-  return fromPrototypes(prototypes, scale);
+export interface Examples {
+  texts: string[];
+  /** Whether they are texts of the server's table, not made up of the model's own sentences. */
+  areReal: boolean;
 }
 
-async function fromTable(model: Model, scale: Scale): Promise<string[]> {
+export async function examplesFor(model: Model, scale: Scale): Promise<Examples> {
+  const texts = model.has_data === false ? [] : await fromTable(model);
+  if (texts.length) return { texts, areReal: true };
+  const { prototypes } = await ask<{ prototypes: Prototype[] }>(modelPath(model.name, "prototypes"));
+  return { texts: fromPrototypes(prototypes, scale), areReal: false };
+}
+
+async function fromTable(model: Model): Promise<string[]> {
   try {
-    const found = await ask<Page<Row>>(modelPath(model.name, "documents") + query({ size: 200 }));
-    const rows = fittingRows(found.items, model);
-    const path = (row: Row) => modelPath(model.name, "documents", row.row);
-    const documents = await Promise.all(rows.map((row) => ask<DocumentView>(path(row))));
-    return documents
-      .map((each) => ({ text: each.text, doubt: each.explanation ? doubts(each.explanation, scale) : 0 }))
-      .sort((a, b) => b.doubt - a.doubt)
-      .map((each) => each.text);
+    const path = modelPath(model.name, "documents");
+    const pages = ["test", "validation", undefined].map((split) => () => ask<Page<Row>>(path + query({ split, size: 200 })));
+    let rows: Row[] = [];
+    // Unseen ones first.
+    for (const page of pages) if (!rows.length) rows = fittingRows((await page()).items, model);
+    const documents = await Promise.all(rows.map((row) => ask<DocumentView>(modelPath(model.name, "documents", row.row))));
+    return plainestFirst(documents).map((each) => each.text);
   } catch {
     // A server without a table has no documents; that is no failure here.
     return [];
   }
 }
 
-/** Rows of this model's labels (the table may be another's), not too long, unseen ones first. */
+/** The first rows of this model's labels (the table may be another's) that are neither short, long nor full of markup. */
 function fittingRows(rows: Row[], model: Model): Row[] {
   const fitting = rows.filter(
-    (row) => model.classes.includes(row.label) && row.n_characters >= SHORTEST && row.n_characters <= LONGEST,
+    (row) => model.classes.includes(row.label) && row.n_characters >= SHORTEST && row.n_characters <= LONGEST && !row.text.includes("<"),
   );
-  const isUnseen = (row: Row) => Number(row.split !== null && row.split !== "train");
-  const ordered = fitting.sort((a, b) => isUnseen(b) - isUnseen(a) || b.n_characters - a.n_characters);
-  return ordered.slice(0, TRIED);
+  return fitting.slice(0, TRIED);
 }
 
-/** How much the model hesitates: a text that makes it do so shows best how it reads. */
-export function doubts(explanation: Explanation, scale: Scale): number {
-  const { label } = leading(scale, explanation.probabilities);
-  const course = explanation.sentences.map((step) => step.running[label] ?? 0);
-  return course.reduce((sum, share, i) => sum + Math.max((course[i - 1] ?? share) - share, 0), 0);
+/** Right answers first, and of these the one whose worst match is best: it shows best how the model reads. */
+export function plainestFirst(documents: DocumentView[]): DocumentView[] {
+  const worth = ({ label, explanation }: DocumentView) => {
+    if (!explanation) return -1;
+    const worst = Math.min(...explanation.sentences.map((step) => (step.unfamiliar ? 0 : step.similarity)));
+    return worst + Number(explanation.label === label);
+  };
+  return [...documents].sort((a, b) => worth(b) - worth(a));
 }
 
 /** Texts whose sentences speak for different classes, so that the line has somewhere to go. */

@@ -1,6 +1,6 @@
 /* A reading as a file of its own: a page without scripts, or a picture. */
 import { leading, linePath, markPath, opposite, PRINTED_HUES, dashes, type Scale } from "./scale";
-import { areaOf, dotsOf, frameOf, linesOf, numbered } from "./trajectory";
+import { areaOf, dotsOf, frameOf, levelOf, linesOf, numbered } from "./trajectory";
 import type { Explanation } from "./types";
 import { likeWords, lines as broken, percent, points, shorten } from "./wording";
 
@@ -65,6 +65,9 @@ function plotParts(explanation: Explanation, scale: Scale, width: number, height
   }
   for (const dot of dotsOf(explanation, scale, frame)) {
     parts.push(`<path d="${markPath(dot.hue, dot.x, dot.y, dot.radius)}" fill="${PRINTED_HUES[dot.hue]}"/>`);
+  }
+  for (const share of [0, 0.5, 1]) {
+    parts.push(text(levelOf(share, scale), frame.left - 6, frame.y(share) + 4, `font-size="12" fill="${SOFT}" text-anchor="end"`));
   }
   for (const i of numbered(count, frame)) {
     parts.push(text(String(i + 1), frame.x(i), height - 6, `font-size="12" fill="${SOFT}" text-anchor="middle"`));

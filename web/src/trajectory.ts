@@ -1,6 +1,7 @@
 /* Where the line of a trajectory lies: pure geometry, for the page and for saved pictures. */
 import { clamp, hueOf, leading, linePath, spread, type Scale } from "./scale";
 import type { Explanation } from "./types";
+import { percent } from "./wording";
 
 export interface Frame {
   width: number;
@@ -35,8 +36,8 @@ export interface Dot {
 export function frameOf(width: number, height: number, count: number, scale: Scale): Frame {
   const longest = Math.max(...scale.classes.map((name) => [...name].length), 1);
   const names = Math.min(Math.max(longest, 6) * 6.8 + 58, width * 0.38);
-  const left = scale.pole === null ? 42 : 14;
-  const right = width - (scale.pole === null ? names : 52);
+  const left = 42;
+  const right = Math.max(width - (scale.pole === null ? names : 66), left + 40);
   const top = scale.pole === null ? 14 : 26;
   const bottom = height - (scale.pole === null ? 26 : 42);
   const step = count > 1 ? (right - left - 16) / (count - 1) : 0;
@@ -99,6 +100,11 @@ export function dotsOf(explanation: Explanation, scale: Scale, frame: Frame): Do
     hue: leading(scale, step.scores).hue,
     radius,
   }));
+}
+
+/** A level of the axis: between two classes, how sure the model is of the one that lies that way. */
+export function levelOf(share: number, scale: Scale): string {
+  return percent(scale.pole === null ? share : Math.max(share, 1 - share));
 }
 
 /** Which sentences are numbered below the plot, so that the numbers do not touch. */

@@ -14,6 +14,8 @@ export interface Model {
   n_documents: number;
   validation_accuracy: number;
   has_automata: boolean;
+  /** Similarities that a quarter and three quarters of the matches of held-out sentences stay below. */
+  likeness?: number[];
   /** Whether the server was given a table of labelled texts. */
   has_data?: boolean;
 }

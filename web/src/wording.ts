@@ -1,4 +1,5 @@
 /* How numbers and texts are written on every page; the same as in the package's reports. */
+import type { Step } from "./types";
 
 /** A probability for reading, never rounded to a certainty it is not. */
 export function percent(value: number): string {
@@ -19,12 +20,25 @@ export function points(effect: number, decimals = 0): string {
   return (rounded > 0 ? "+" : "−") + Math.abs(rounded).toFixed(decimals);
 }
 
-/** A similarity in words, so that nobody has to know what 0.57 means. */
-export function likeness(similarity: number): string {
-  if (similarity >= 0.75) return "very much alike";
-  if (similarity >= 0.5) return "alike";
-  if (similarity >= 0.3) return "somewhat alike";
-  return "hardly alike";
+/** How alike two sentences are beside what is usual: the quarters of the matches of held-out sentences. */
+export function likeness(step: Pick<Step, "similarity" | "unfamiliar">, usual: readonly number[] = []): string {
+  const [low, high] = usual;
+  if (step.unfamiliar) return "hardly alike";
+  if (low === undefined || high === undefined) return "";
+  if (step.similarity < low) return "less alike than usual";
+  return step.similarity > high ? "more alike than usual" : "as alike as usual";
+}
+
+const TIE = 0.02;
+
+/** Whether another prototype is as near, so that the match might as well be that one. */
+export function isTie(step: Pick<Step, "similarity" | "runner_up_similarity">): boolean {
+  return step.runner_up_similarity !== null && step.similarity - step.runner_up_similarity < TIE;
+}
+
+/** A row as a spreadsheet numbers it: the headings are row 1, and the server counts texts from 0. */
+export function rowName(row: number): string {
+  return `row ${(row + 2).toLocaleString("en")}`;
 }
 
 /** How a sentence is told to be like the one it is matched to. */
@@ -90,10 +104,19 @@ export function captionOf(prototype: { name: string | null; sentence: string }):
   return prototype.name ?? prototype.sentence;
 }
 
+/** A prototype in a few words: its name, the words that mark it, or its sentence. */
+export function briefly(prototype: { name: string | null; sentence: string; words: string[] }): string {
+  return prototype.name ?? (prototype.words.slice(0, 3).join(", ") || prototype.sentence);
+}
+
+/** The spread of class rates as if there were two classes: over many, most of which are 0, it would always be small. */
+export function apartness(spread: number, classes: number): number {
+  return spread * Math.sqrt(classes / 2);
+}
+
 /** How far a prototype's sentences agree, from the spread of their class rates; the same as in the reports. */
 export function agreement(spread: number, classes: number): string {
-  // Over many classes, most of which are 0 for all of them, the spread would always be small.
-  const apart = spread * Math.sqrt(classes / 2);
+  const apart = apartness(spread, classes);
   const words = apart < 0.1 ? "agree" : apart < 0.2 ? "mostly agree" : "differ";
   return `${words} (±${Math.round(100 * apart)})`;
 }

@@ -10,8 +10,7 @@ import { leading, scaleOf, spread } from "../src/scale";
 import { sparkline, tallies } from "../src/tallying";
 import { areaOf, dotsOf, frameOf, linesOf, numbered } from "../src/trajectory";
 import type { Automaton, Explanation, Step } from "../src/types";
-import { agreement, hasFamilies, likeness, lines, listed, percent, points, shorten, unitOffset } from "../src/wording";
-import { moved, zoomed } from "../src/view";
+import { agreement, hasFamilies, isTie, likeness, lines, listed, percent, points, rowName, shorten, unitOffset } from "../src/wording";
 
 const EVIL = `<script>alert("1")</script> & 'so'`;
 
@@ -52,7 +51,11 @@ describe("wording", () => {
     expect([0.123, -0.04, -0.001].map((x) => points(x))).toEqual(["+12", "−4", "0"]);
   });
   it("says similarity in words, and lists names", () => {
-    expect([0.9, 0.6, 0.4, 0.1].map(likeness)).toEqual(["very much alike", "alike", "somewhat alike", "hardly alike"]);
+    const like = (similarity: number, unfamiliar = false) => likeness({ similarity, unfamiliar }, [0.4, 0.6]);
+    expect([like(0.3), like(0.5), like(0.7), like(0.5, true)]).toEqual(["less alike than usual", "as alike as usual", "more alike than usual", "hardly alike"]);
+    expect(likeness({ similarity: 0.5, unfamiliar: false })).toBe("");
+    expect([isTie({ similarity: 0.5, runner_up_similarity: 0.49 }), isTie({ similarity: 0.5, runner_up_similarity: 0.4 }), isTie({ similarity: 0.5, runner_up_similarity: null })]).toEqual([true, false, false]);
+    expect(rowName(0)).toBe("row 2");
     expect([0.04, 0.15, 0.3].map((spread) => agreement(spread, 2))).toEqual(["agree (±4)", "mostly agree (±15)", "differ (±30)"]);
     expect(hasFamilies({ n_members: 20, n_prototypes: 20 })).toBe(false);
     expect(listed(["a", "b", "c"])).toBe("“a”, “b” or “c”");
@@ -141,20 +144,16 @@ describe("the automaton", () => {
     expect(beginsWith(AUTOMATON, [4])).toBeNull();
   });
   it("places states by belief and all ways that were taken", () => {
-    const layout = layOut(AUTOMATON);
-    expect(layout.places).toEqual([...layout.places].sort((a, b) => a - b));
-    expect(layout.arcs).toHaveLength(edgesOf(AUTOMATON).filter((edge) => edge.total).length);
-    for (const arc of layout.arcs) expect(arc.label.x).toBeLessThanOrEqual(layout.width);
-  });
-});
-
-describe("the view", () => {
-  const whole = { x: 0, y: 0, width: 800, height: 400 };
-  it("never leaves the picture", () => {
-    const near = zoomed(whole, whole, 2, 1, 1);
-    expect(near).toEqual({ x: 400, y: 200, width: 400, height: 200 });
-    expect(moved(near, whole, 999, -999)).toEqual({ x: 400, y: 0, width: 400, height: 200 });
-    expect(zoomed(near, whole, 0.01)).toEqual(whole);
+    for (const width of [300, 640]) {
+      const layout = layOut(AUTOMATON, width);
+      expect(layout.places).toEqual([...layout.places].sort((a, b) => b - a));
+      expect(layout.arcs).toHaveLength(edgesOf(AUTOMATON).filter((edge) => edge.total && edge.source !== edge.target).length);
+      expect(layout.room).toBeGreaterThan(80);
+      for (const rises of [true, false]) {
+        const ys = layout.arcs.filter((arc) => arc.label && arc.tip.rises === rises).map((arc) => arc.label!.y).sort((a, b) => a - b);
+        for (const [i, y] of ys.entries()) expect(y - (ys[i - 1] ?? -99)).toBeGreaterThanOrEqual(15);
+      }
+    }
   });
 });
 

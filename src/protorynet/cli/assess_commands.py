@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -45,13 +46,21 @@ def evaluate(
             help="Also measure the model under noise: any of typos,case,punctuation,synonyms.",
         ),
     ] = None,
+    train: Annotated[
+        Path | None,
+        inputs.table_option(
+            metavar="FILE",
+            help="Table that the model was made from: a bag of words of it is measured beside.",
+        ),
+    ] = None,
     encoder: inputs.EncoderElsewhere = None,
+    verbose: inputs.Verbose = False,
     as_json: inputs.AsJson = False,
 ) -> None:
     """Measure a model: its accuracy, and how faithful its explanations are.
 
-    Rows with split 'test' are used where the table has such. Every measure is printed with what
-    it means and what would be bad.
+    Rows with split 'test' are used where the table has such. With --verbose every measure is
+    printed with what it means and what would be bad.
 
     **Example:** `protorynet evaluate model reviews.csv --split test`
     """
@@ -62,8 +71,13 @@ def evaluate(
         test, text=text, label=label, split=split, prefer_split="test", skip_empty=skip_empty
     )
     classifier = inputs.load_classifier(model, encoder=encoder, skip_empty=skip_empty)
+    trained = None
+    if train is not None:
+        columns = {"text": table.text_column, "label": table.label_column}
+        found = inputs.read_documents(train, prefer_split="train", skip_empty=True, **columns)
+        trained = (found.texts, found.labels)
     with inputs.naming_rows(table):
-        evaluation = classifier.evaluate(table.texts, table.labels, judge=judge)
+        evaluation = classifier.evaluate(table.texts, table.labels, judge=judge, train=trained)
     inputs.note_left_out(len(table) - evaluation.n_documents)
     under_noise = _measure_under_noise(classifier, table, kinds) if kinds else []
     if as_json:
@@ -72,8 +86,16 @@ def evaluate(
         return
     from protorynet.report import print_evaluation, print_robustness
 
-    print_evaluation(evaluation, result_console())
+    print_evaluation(evaluation, result_console(), verbose=verbose)
     print_robustness(under_noise, result_console())
+    if not verbose:
+        note("--verbose prints every class and every measure with its meaning")
+    floor = classifier.model_.training.bag_of_words_accuracy
+    if trained is None and floor is not None:
+        note(
+            f"a bag of words had {floor:.1%} on documents held out in training; --train FILE "
+            "measures one on these"
+        )
 
 
 def _measure_under_noise(
@@ -215,8 +237,9 @@ def report(
     command = _write_command(model, test, options, ["--skip-empty"] if skip_empty else [])
     from protorynet.report import compile_report, write_report
 
+    given = None if trained is None else (trained.texts, trained.labels)
     with inputs.naming_rows(table):
-        evaluation = classifier.evaluate(table.texts, table.labels)
+        evaluation = classifier.evaluate(table.texts, table.labels, train=given)
     compiled = compile_report(
         classifier.model_,
         evaluation,
@@ -310,4 +333,8 @@ def demo(
             f"{output} holds a model or a page that no demo made; choose another folder with -o."
         )
     check_writable(output / "model")
-    run_demo(output, result_console(), n_train=reviews or TRAIN_REVIEWS)
+    evaluation = run_demo(output, result_console(), n_train=reviews or TRAIN_REVIEWS)
+    if find_spec("fastapi") is not None:
+        from protorynet.server import store_trust
+
+        store_trust(output / "model", evaluation)

@@ -87,6 +87,9 @@ RuntimeName = Annotated[
 AsJson = Annotated[
     bool, output_option("--json", help="Print JSON on standard output, and nothing else there.")
 ]
+Verbose = Annotated[
+    bool, output_option("--verbose", help="Print every class, every confusion and every measure.")
+]
 AsHtml = Annotated[
     Path | None,
     output_option(

@@ -66,7 +66,8 @@ def serve(
         typer.Option(
             "--data",
             metavar="TABLE",
-            help="Table of labelled texts, to look at documents and mistakes and to retrain on.",
+            help="Table of labelled texts, to look at documents and mistakes and to retrain on; by "
+            "default MODEL.workbench/texts.csv, where there is one.",
         ),
     ] = None,
     database: Annotated[
@@ -89,10 +90,14 @@ def serve(
     """
     from importlib.util import find_spec
 
-    from protorynet.server import Limits, ServerConfig
+    from protorynet.server import Limits, ServerConfig, own_table
 
+    named = _name_models(models or [], name or [])
+    if data is None and len(named) == 1:
+        beside = own_table(next(iter(named.values())))
+        data = beside if beside.is_file() else None
     config = ServerConfig(
-        models=_name_models(models or [], name or []),
+        models=named,
         host=host,
         port=port,
         keys=keys_file,

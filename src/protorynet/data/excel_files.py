@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ _LARGEST = 512 * 2**20  # bytes of a workbook when unpacked
 _ROWS_AT_ONCE = 4_096
 
 
-def load_openpyxl() -> ModuleType:
+def load_openpyxl() -> Any:
     """Return the library that reads and writes workbooks, or say what to install."""
     try:
         import openpyxl
@@ -81,7 +80,4 @@ def _read_sheet(sheet: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]
 
 def _strip(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a row without the empty cells at its end."""
-    length = len(row)
-    while length and row[length - 1] is None:
-        length -= 1
-    return row[:length]
+    return row[: max((n for n, cell in enumerate(row, 1) if cell is not None), default=0)]

@@ -57,13 +57,10 @@ class Splitter:
 
 
 def _unknown_language(language: Any) -> str:
-    codes = {name.lower(): code for code, name in LANGUAGES.items()}
-    codes |= {code: code for code in LANGUAGES}
-    near = difflib.get_close_matches(str(language).lower().split("-")[0], codes, n=3)
-    nearest = dict.fromkeys(codes[each] for each in near)
-    hint = " or ".join(f"{code!r} ({LANGUAGES[code]})" for code in nearest)
+    codes = {name.lower(): code for code, name in LANGUAGES.items()} | {c: c for c in LANGUAGES}
+    near = difflib.get_close_matches(str(language).lower().split("-")[0], codes, n=1)
+    hint = f"; did you mean {codes[near[0]]!r}?" if near else "."
     return (
-        f"language={language!r} is not one of {', '.join(LANGUAGES)}"
-        + (f"; did you mean {hint}?" if hint else ".")
-        + " 'en' does for others: it knows the signs that end a sentence in every script."
+        f"language={language!r} is not one of {', '.join(LANGUAGES)}{hint} 'en' does for others: "
+        "it knows the signs that end a sentence in every script."
     )

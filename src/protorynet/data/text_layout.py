@@ -155,7 +155,12 @@ def _joins(lines: list[_Line], widest: int) -> list[_Edit]:
     """Return what joins the wrapped lines of a paragraph; `widest` is of the whole document."""
     width = max([3 * widest // 4, *(line.width for line in lines if line.width <= _WIDEST)])
     pairs = list(pairwise(lines))
-    rooms = [width - line.width - 1 - _first_width(after.text) for line, after in pairs]
+    # In Chinese and Japanese a line may end after any character.
+    words = [after.text.split(None, 1)[0] for _, after in pairs]
+    rooms = [
+        width - line.width - 1 - (2 if _WIDE.match(word) else len(word))
+        for line, word in zip(lines, words, strict=False)
+    ]
     goes_on = [_begins_small(after.text) for line, after in pairs]
     ends = [line.text.rstrip(_CLOSERS)[-1:] in _ENDS for line in lines[:-1]]
     # Most lines of wrapped text go on in lower case or have no room for the next word; the lines
@@ -175,12 +180,6 @@ def _joins(lines: list[_Line], widest: int) -> list[_Edit]:
     ]
 
 
-def _first_width(text: str) -> int:
-    """Return the width of the first word; in Chinese and Japanese a line may end anywhere."""
-    word = text.split(None, 1)[0]
-    return 2 if _WIDE.match(word) else len(word)
-
-
 def _begins_small(text: str) -> bool:
     initial = _INITIAL.match(text)
     return initial is not None and initial[1].islower()
@@ -192,15 +191,11 @@ def _is_apart(line: _Line, after: _Line) -> bool:
         return not after.indent  # a header goes on in lines that are indented
     if _HEADER.match(after.text) or _ITEM.match(after.text):
         return True
-    if any(_has_columns(text) or not _INITIAL.match(text) for text in (line.text, after.text)):
-        return True
+    for text in (line.text.lstrip(), after.text.lstrip()):
+        if "    " in text or "\t" in text or not _INITIAL.match(text):  # a table, or a drawn line
+            return True
     is_indented = after.indent > line.indent + 2 and not _ITEM.match(line.text)
     return is_indented and not _begins_small(after.text)
-
-
-def _has_columns(text: str) -> bool:
-    content = text.lstrip()
-    return "    " in content or "\t" in content
 
 
 def _joint(text: str, after: str) -> str:

@@ -14,16 +14,15 @@ from .automaton_learning import (
 from .evaluation import (
     Evaluation as Evaluation,
     Measure as Measure,
+    Verdict as Verdict,
     evaluate_model as evaluate_model,
 )
 from .examples import (
     LabelledDocuments as LabelledDocuments,
-    Misled as Misled,
     Mistake as Mistake,
     confident_mistakes as confident_mistakes,
     documents_at as documents_at,
     explain_mistakes as explain_mistakes,
-    misled_documents as misled_documents,
 )
 from .explanation import (
     AutomatonReading as AutomatonReading,
@@ -46,15 +45,10 @@ from .likeness import (
     tfidf_judge as tfidf_judge,
 )
 from .overview import (
-    SHORT as SHORT,
     SURE as SURE,
-    ClassFigures as ClassFigures,
     Neighbour as Neighbour,
     Overview as Overview,
     PrototypeFigures as PrototypeFigures,
-    ReliabilityBin as ReliabilityBin,
-    calibration_error as calibration_error,
-    class_figures as class_figures,
     nearest_sentences as nearest_sentences,
     overview_model as overview_model,
 )
@@ -65,3 +59,4 @@ from .robustness import (
     parse_perturbations as parse_perturbations,
     perturb as perturb,
 )
+from .slices import Slice as Slice, find_slices as find_slices, has_word as has_word

@@ -28,6 +28,8 @@ from protorynet.training import evenly_chosen
 
 _FIRST_STATES = 32  # clusters of the reader's states before any are merged
 _MOST_STATES = 20
+# Sentences read for the automata of all classes together; of each class so many at least and most.
+_READ_FOR_ALL, _READ_SENTENCES = 600_000, (20_000, 100_000)
 _PATTERN_PURITY = 0.95
 _PATTERN_DOCUMENTS, _PATTERN_SHARE = 5, 0.005  # a pattern needs both
 
@@ -180,7 +182,8 @@ def _judge(model: Model, reading: Reading) -> _Judged:
 
 def _take_some(model: Model, judged: _Judged) -> _Judged:
     """Return so many of the documents that learning is quick, spread over all of them."""
-    chosen = evenly_chosen(judged.reading.lengths)
+    most = np.clip(_READ_FOR_ALL // len(model.labels.names), *_READ_SENTENCES)
+    chosen = evenly_chosen(judged.reading.lengths, int(most))
     inside = np.zeros(len(judged.members), np.bool_)
     inside[chosen] = True
     return judged if inside.all() else _Judged(model, judged.reading.part(inside))

@@ -1,13 +1,11 @@
 """Documents worth looking at: confident mistakes, what misled the model, and correct examples."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.automaton import Automaton, Pattern
 from protorynet.data import Sentences
 from protorynet.encoders import Embeddings
 from protorynet.explain.explanation import Explanation, SentenceExplanation, explain_documents
@@ -55,23 +53,6 @@ class Mistake(Example):
     def sentence(self) -> SentenceExplanation:
         """The sentence to blame."""
         return self.explanation.sentences[self.blamed]
-
-
-@dataclass(frozen=True)
-class Misled:
-    """Documents that are given the wrong class, and for the same reason."""
-
-    label: str  # the class given
-    pattern: Pattern | None  # the beginning that decides for it, if one alone does
-    followed: bool  # whether the automaton gives it too; else it cannot tell why the model does
-    n_given: int  # documents that are given it for this reason, correctly or not
-    truths: tuple[tuple[str, int], ...]  # true labels of the mistakes, most frequent first
-    rows: tuple[int, ...]  # of the mistakes in their table, the surest ones first
-
-    @property
-    def n_wrong(self) -> int:
-        """How many documents are given the class and should not be."""
-        return len(self.rows)
 
 
 def documents_at(documents: LabelledDocuments, chosen: NDArray[np.int64]) -> LabelledDocuments:
@@ -201,37 +182,3 @@ def _wrongness(model: Model, reading: Reading, truth: NDArray[np.bool_]) -> NDAr
     certainty = np.where(predicted, said, 1 - said)
     counts = predicted & ~truth if model.labels.task == "multiclass" else predicted != truth
     return np.where(counts, certainty, 0).astype(np.float32)
-
-
-def misled_documents(
-    model: Model, automata: Iterable[Automaton], documents: LabelledDocuments
-) -> tuple[Misled, ...]:
-    """Group the wrong answers by what decides for them.
-
-    Beginnings come first, and those first that misled the model most often. Wrong answers of
-    classes without an automaton and documents without a sentence are left out.
-    """
-    documents = documents_at(documents, np.flatnonzero(documents.sentences.filled))
-    if not len(documents.texts):
-        return ()
-    reading = model.read(model.match(documents.embeddings, documents.sentences.lengths))
-    given = model.labels.decide(reading.probabilities)
-    paths = reading.paths(range(len(model.prototypes)))
-    found: list[Misled] = []
-    for automaton in automata:
-        label = model.labels.names.index(automaton.label)
-        surest = np.argsort(-reading.probabilities[:, label], kind="stable")
-        reasons: dict[tuple[Pattern | None, bool], list[int]] = {}
-        for document in surest[given[surest, label]].tolist():
-            steps = paths[document].tolist()
-            reason = automaton.deciding_pattern(steps), automaton.accepts(steps)
-            reasons.setdefault(reason, []).append(document)
-        for (pattern, followed), together in reasons.items():
-            wrong = [document for document in together if documents.targets[document, label] < 0.5]
-            if not wrong:
-                continue
-            truths = Counter(map(model.labels.name_of, documents.targets[wrong]))
-            counts = tuple(sorted(truths.items(), key=lambda each: (-each[1], each[0])))
-            rows = tuple(documents.rows[wrong].tolist())
-            found.append(Misled(automaton.label, pattern, followed, len(together), counts, rows))
-    return tuple(sorted(found, key=lambda each: (each.pattern is None, -each.n_wrong)))

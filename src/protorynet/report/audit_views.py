@@ -19,6 +19,7 @@ _STYLES = {"serious": "bold red", "warning": "bold yellow", "note": "bold"}
 _TITLES = {
     "artefact_members": "Members that should not stand for others",
     "artefact_sentence": "A leftover gives the answer away",
+    "below_bag_of_words": "A bag of words is better",
     "boilerplate_prototypes": "Boilerplate among the prototypes",
     "class_never_predicted": "A class is never predicted",
     "class_not_in_test": "A class is not tested",
@@ -31,8 +32,10 @@ _TITLES = {
     "few_prototypes_take_most": "A few prototypes take most sentences",
     "fixed_sentence": "A sentence that no author wrote",
     "label_suspects": "Labels to check",
+    "low_recall": "A class is rarely found",
     "misplaced_certainty": "Certainty and truth differ",
     "near_shared_texts": "Nearly the same text in training and test",
+    "no_better_than_majority": "No better than always the same answer",
     "order_not_used": "The order of sentences is not used",
     "other_length": "Test documents of another length",
     "other_preparation": "Splits prepared in different ways",
@@ -66,7 +69,7 @@ def print_audit(audit: Audit, console: Console) -> None:
     for finding in audit.findings:
         console.print()
         lead = Text(f"{finding.severity.upper():<{len(indent)}}", style=_STYLES[finding.severity])
-        print_hanging(console, lead, Text(_title(finding), style="bold"))
+        print_hanging(console, lead, Text(finding_title(finding), style="bold"))
         print_hanging(console, indent, Text(printable(finding.message, console.encoding)))
         for line in _list_examples(finding):
             print_hanging(console, bullet, Text(printable(line, console.encoding), style="dim"))
@@ -91,7 +94,7 @@ def _format_item(finding: Finding) -> str:
     shown = f"<details><summary>Examples</summary><ul>{examples}</ul></details>" if examples else ""
     return (
         f'<li class="pn-finding pn-{finding.severity}"><p><span class="pn-severity">'
-        f"{finding.severity}</span> <strong>{_html(_title(finding))}</strong></p>"
+        f"{finding.severity}</span> <strong>{_html(finding_title(finding))}</strong></p>"
         f'<p dir="auto">{_html(finding.message)}</p>{shown}</li>'
     )
 
@@ -108,7 +111,8 @@ def _headline(audit: Audit) -> str:
     return f"{found} on {audit.n_train:,} training and {audit.n_test:,} test documents"
 
 
-def _title(finding: Finding) -> str:
+def finding_title(finding: Finding) -> str:
+    """Return what a finding is called."""
     return _TITLES.get(finding.kind, measure_title(finding.kind))
 
 

@@ -13,15 +13,13 @@ from markupsafe import Markup
 from protorynet.audit import Audit, LabelledDocuments, audit_model, counted, share_of
 from protorynet.automaton import Automaton
 from protorynet.explain import (
-    SHORT,
     SURE,
     Evaluation,
-    Misled,
     Overview,
-    calibration_error,
+    Slice,
     documents_at,
+    find_slices,
     learn_automaton,
-    misled_documents,
     overview_model,
 )
 from protorynet.model import Model
@@ -35,8 +33,7 @@ from protorynet.report.explanation_picture import write_view
 from protorynet.report.html_pages import render
 
 if TYPE_CHECKING:
-    from protorynet.automaton import Pattern
-    from protorynet.explain import Explanation, Mistake, SentenceExplanation
+    from protorynet.explain import Explanation, SentenceExplanation
 
 LARGEST_PAGE = 2_000_000  # bytes; with less shown a page is kept below
 
@@ -49,7 +46,7 @@ _MOST_STEPS = 40  # of a longer document the sentences are listed that mattered 
 _MOST_FOR_BOTH, _MOST_FOR_PICTURE = 60, 150  # sentences of a document that is drawn twice, or once
 _MOST_PROTOTYPES = 120
 _MOST_FIRST = 4  # sentences of the text that the first screen reads
-_MOST_MISLED = 8  # beginnings, and as many answers that no beginning decides
+_MOST_MISTAKES, _MOST_EXAMPLES = 3, 2
 _FEW_STATES = 5  # charts of so many states stand side by side
 _MOST_NAMED = 6  # classes that a sentence lists
 
@@ -58,9 +55,8 @@ _MOST_NAMED = 6  # classes that a sentence lists
 class FullReport:
     """A model, to be understood and judged by someone who has never seen it.
 
-    There is an automaton for each of the most frequent answers, and the wrong ones of these by the
-    beginning that misled the model; no audit where the training documents were not given. The
-    `provenance` is what is needed to make the report again.
+    There is an automaton for each of the most frequent answers; no audit where the training
+    documents were not given. The `provenance` is what is needed to make the report again.
     """
 
     title: str
@@ -68,7 +64,7 @@ class FullReport:
     overview: Overview
     evaluation: Evaluation
     automata: tuple[Automaton, ...]
-    misled: tuple[Misled, ...]
+    slices: tuple[Slice, ...]
     audit: Audit | None
     provenance: tuple[tuple[str, str], ...]
 
@@ -90,11 +86,13 @@ def compile_report(
     return FullReport(
         title,
         model,
-        overview_model(model, test),
+        overview_model(model, test, mistakes=_MOST_MISTAKES, examples=_MOST_EXAMPLES),
         evaluation,
         automata,
-        misled_documents(model, automata, test),
-        None if train is None else audit_model(model, train, test),
+        _slice(model, test),
+        None
+        if train is None
+        else audit_model(model, train, test, floor=evaluation.bag_of_words_accuracy),
         provenance,
     )
 
@@ -120,6 +118,11 @@ def _choose_automata(
     return tuple(
         learn_automaton(model, learning, names[label], held_out=held_out) for label in frequent
     )
+
+
+def _slice(model: Model, documents: LabelledDocuments) -> tuple[Slice, ...]:
+    filled = documents_at(documents, np.flatnonzero(documents.sentences.filled))
+    return find_slices(model, filled, model.read(_trace(model, filled)))
 
 
 def _trace(model: Model, documents: LabelledDocuments) -> Reading:
@@ -166,19 +169,16 @@ def _fill(report: FullReport, most_members: int | None) -> dict[str, Any]:
         "severities": [each.severity for each in report.audit.findings] if report.audit else [],
         "sure": SURE,
         "n_first": _MOST_FIRST,
-        "misled": _choose_misled(report.misled),
         "scale": scale_of_prototypes(model.prototypes),
         "shown_prototypes": overview.prototypes[:_MOST_PROTOTYPES],
-        "short_words": SHORT,
-        "calibration_error": calibration_error(overview.reliability),
+        "figures_of": {e.prototype.id: e for e in overview.prototypes[:_MOST_PROTOTYPES]},
+        "figures": report.evaluation,
         "calibration_axes": _name_calibration_axes(overview),
-        "confusions": _find_confusions(overview),
         "counted": counted,
         "cut": _cut,
         "for_page": _cut_sentences,
         "listed": _list_names,
         "named": _name,
-        "pattern_of": lambda mistake: _find_pattern(report, mistake),
         "pattern_sentence": lambda pattern: pattern_sentence(pattern, model.prototypes),
         "picture_sizes": _picture_sizes,
         "printable": printable,
@@ -214,21 +214,19 @@ def _draw_charts(report: FullReport) -> dict[str, Any]:
     """Return the charts as markup: every text in them was escaped when they were drawn."""
     overview, prototypes = report.overview, report.model.prototypes
     scale = scale_of_prototypes(prototypes)
-    items = [each.prototype for each in overview.prototypes]
     said, observed = _name_calibration_axes(overview)
+    reliability, confusion = report.evaluation.reliability, report.evaluation.confusion
     drawn: dict[str, Any] = {
-        "calibration": charts.calibration_chart(overview.reliability, said=said, observed=observed),
+        "calibration": charts.calibration_chart(reliability, said=said, observed=observed),
         "confusion": None,
         "pruning": None,
     }
     for size, width in (("wide", _WIDE), ("narrow", _NARROW)):
         drawn[f"usage_{size}"] = charts.usage_chart(overview.prototypes, scale, width=width)
-        transitions = charts.transitions_chart(items, overview.transitions, width=width)
-        drawn[f"transitions_{size}"] = transitions
-    if overview.confusion is not None and len(overview.classes) <= charts.MOST_CLASSES:
-        drawn["confusion"] = charts.confusion_chart(overview.classes, overview.confusion)
-    if overview.curve:
-        drawn["pruning"] = charts.pruning_chart(overview.curve, len(items))
+    if confusion is not None and len(confusion) <= charts.MOST_CLASSES:
+        drawn["confusion"] = charts.confusion_chart(overview.classes, np.array(confusion))
+    if len(overview.curve) > 1:
+        drawn["pruning"] = charts.pruning_chart(overview.curve, len(prototypes))
     marked: dict[str, Any] = {name: chart and Markup(chart) for name, chart in drawn.items()}  # noqa: S704
     drawings = (automaton_svg(each, prototypes, listed=False) for each in report.automata)
     marked["automata"] = [Markup(each) for each in drawings]  # noqa: S704
@@ -242,26 +240,6 @@ def _name_calibration_axes(overview: Overview) -> tuple[str, str]:
         name = printable(overview.classes[1])
         return f"probability of {name}", f"share labelled {name}"
     return "probability of the answer", "share that is right"
-
-
-def _find_confusions(overview: Overview) -> list[tuple[str, str, int]]:
-    """Return the most frequent confusions: true class, predicted class, how often."""
-    if overview.confusion is None:
-        return []
-    names = overview.classes
-    found = [
-        (names[truth], names[answer], int(overview.confusion[truth, answer]))
-        for truth, answer in np.argwhere(overview.confusion).tolist()
-        if truth != answer
-    ]
-    return sorted(found, key=lambda each: -each[2])[:8]
-
-
-def _choose_misled(misled: Sequence[Misled]) -> list[Misled]:
-    """Return the reasons for wrong answers that are shown; of many, the most frequent."""
-    beginnings = [each for each in misled if each.pattern is not None]
-    others = [each for each in misled if each.pattern is None]
-    return beginnings[:_MOST_MISLED] + others[:_MOST_MISLED]
 
 
 def _cut(text: str, limit: int = _LONGEST_SENTENCE) -> str:
@@ -305,14 +283,3 @@ def _picture_sizes(explanation: Explanation) -> list[tuple[str, int, int]]:
     if n > _MOST_FOR_BOTH:
         return [("pn-only", 960, 250)]
     return [("pn-wide", 960, 250), ("pn-narrow", 360, 210)]
-
-
-def _find_pattern(report: FullReport, mistake: Mistake) -> Pattern | None:
-    """Return the pattern by which the automaton, too, gives the wrong answer."""
-    for automaton in report.automata:
-        if automaton.label == mistake.wrong_class and mistake.given:
-            prototypes = [
-                automaton.prototypes.index(step.prototype) for step in mistake.explanation.sentences
-            ]
-            return automaton.deciding_pattern(prototypes)
-    return None

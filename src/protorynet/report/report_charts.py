@@ -1,4 +1,4 @@
-"""Charts of a whole model: use of prototypes, calibration, pruning, confusions, transitions."""
+"""Charts of a whole model: use of prototypes, calibration, pruning, confusions."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from protorynet.report.svg import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from protorynet.explain import PrototypeFigures, ReliabilityBin
-    from protorynet.prototypes import Prototype, PruningPoint
+    from protorynet.explain import PrototypeFigures
+    from protorynet.figures import ReliabilityBin
+    from protorynet.prototypes import PruningPoint
 
 MOST_CLASSES = 12
 """With more classes than this a confusion matrix cannot be read."""
 
 _WIDE = 560  # from this width on names stand beside their bars, else above them
 _MOST_BARS = 40
-_MOST_PROTOTYPES = 30
 _SOFT: dict[str, object] = {"fill_opacity": 0.7}
 _ON_DARK = "fill:var(--pn-panel,var(--pn-paper,Canvas))"
 _QUARTERS = (0, 0.25, 0.5, 0.75, 1)
@@ -167,46 +167,6 @@ def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width:
             parts.append(_write_figure(f"{count}", box, strength))
     described = "; ".join(said) + "."
     return _chart(("Confusion matrix", described), parts, width, top + tall * n + 4)
-
-
-def transitions_chart(
-    prototypes: Sequence[Prototype], counts: NDArray[np.int64], *, width: int
-) -> str:
-    """Return how often each (busy) prototype is followed by each other, in percent of its own."""
-    busy = np.argsort(-(counts.sum(axis=0) + counts.sum(axis=1)), kind="stable")
-    kept = np.sort(busy[:_MOST_PROTOTYPES])
-    shown = [prototypes[number] for number in kept.tolist()]
-    sums = counts.sum(axis=1, keepdims=True)
-    shares = (counts / np.maximum(sums, 1))[np.ix_(kept, kept)]
-    strongest = float(shares.max()) or 1.0
-    n, left, top = len(shown), 30.0, 44.0
-    cell = (width - left - 2) / n
-    tall = min(cell, 34.0)
-    font = min(11.0, max(cell * 0.55, 7.0))
-    look = {"font_size": font, "fill_opacity": 0.8}
-    parts = [text("↓ after this prototype, the next sentence is like →", 2, 14, font_weight=600)]
-    for number, item in enumerate(shown):
-        centre = left + cell * (number + 0.5)
-        parts.append(text(str(item.id), centre, top - 6, text_anchor="middle", **look))
-        y = top + tall * (number + 0.5) + font * 0.35
-        parts.append(text(str(item.id), left - 6, y, text_anchor="end", **look))
-    for source, target in np.argwhere(shares).tolist():
-        share = float(shares[source, target])
-        box = (left + cell * target, top + tall * source, cell, tall)
-        before, after = (shorten(printable(shown[i].caption), 70) for i in (source, target))
-        note = f"{format_percent(share)} of {int(sums[kept[source], 0]):,}\n{before}\nthen: {after}"
-        parts += _draw_cell(box, share / strongest, 0, note)
-        written = f"{100 * share:.0f}"
-        if cell >= 24 and written != "0":
-            parts.append(_write_figure(written, box, share / strongest, size=min(font, 10)))
-    most_frequent = np.argsort(-shares, axis=None, kind="stable")[:8].tolist()
-    said = "; ".join(
-        f"{shown[pair // n].id} is followed by {shown[pair % n].id} in "
-        f"{format_percent(float(shares[pair // n, pair % n]))}"
-        for pair in most_frequent
-    )
-    names = "Which prototype follows which", f"The most frequent: {said} of the cases."
-    return _chart(names, parts, width, top + tall * n + 4)
 
 
 def _chart(names: tuple[str, str], parts: list[str], width: float, height: float) -> str:

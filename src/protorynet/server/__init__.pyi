@@ -11,5 +11,11 @@ from .app import (
     listen as listen,
     serve as serve,
 )
-from .config import Limits as Limits, ServerConfig as ServerConfig, model_name as model_name
+from .config import (
+    Limits as Limits,
+    ServerConfig as ServerConfig,
+    model_name as model_name,
+    own_table as own_table,
+)
 from .guard import origin as origin
+from .workbench.reading_routes import store_trust as store_trust

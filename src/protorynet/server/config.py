@@ -86,6 +86,16 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def workbench_folder(model: Path) -> Path:
+    """Return the folder beside a model directory that holds what the workbench keeps of it."""
+    return model.with_name(f"{model.name}.workbench")
+
+
+def own_table(model: Path) -> Path:
+    """Return where a model's own labelled texts lie, if it has any: served where none are given."""
+    return workbench_folder(model) / "texts.csv"
+
+
 def model_name(folder: Path) -> str:
     """Return the name that a model directory is served under where none is given: ``my-hotel``."""
     own = folder.absolute().name

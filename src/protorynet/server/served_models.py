@@ -218,11 +218,14 @@ def _refuse_lengths(lengths: NDArray[np.int64], max_sentences: int) -> ApiError 
             "Leave them out.",
         )
     if (count := int(lengths.sum())) > max_sentences:
+        given, remedy = ("text holds", "Shorten it.")
+        if len(lengths) > 1:
+            given, remedy = ("texts hold", "Send fewer texts at a time.")
         return ApiError(
             413,
             "too_many_sentences",
-            f"the texts hold {count:,} sentences; at most {max_sentences:,} are allowed in one "
-            "request. Send fewer texts at a time.",
+            f"the {given} {count:,} sentences; at most {max_sentences:,} are allowed in one "
+            f"request. {remedy}",
         )
     return None
 

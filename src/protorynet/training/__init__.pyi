@@ -16,11 +16,13 @@ from .fitting import (
     Labelled as Labelled,
     Prepared as Prepared,
     centre_vectors as centre_vectors,
+    digest_data as digest_data,
     evenly_chosen as evenly_chosen,
     fit_model as fit_model,
     prepare as prepare,
     validation_documents as validation_documents,
 )
+from .floor import measure_floor as measure_floor, read_floor as read_floor
 from .parallel import rank as rank
 from .retraining import (
     EditableMixin as EditableMixin,
@@ -34,3 +36,4 @@ from .sources import (
     SentenceSource as SentenceSource,
     tunable_encoder as tunable_encoder,
 )
+from .weights import check_weights as check_weights

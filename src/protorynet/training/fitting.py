@@ -18,9 +18,10 @@ from torch import nn
 from protorynet.data import Sentences, Splitter
 from protorynet.encoders import Embeddings
 from protorynet.errors import InputError, ProtoryNetError
+from protorynet.figures import Figures, measure_figures
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
-from protorynet.network import Adapter, Centring, Evidence
+from protorynet.network import Adapter, Centring, Evidence, read_matches
 from protorynet.prototypes import (
     Member,
     Prototype,
@@ -46,6 +47,7 @@ from protorynet.training.sources import (
     SentenceSource,
     tunable_encoder,
 )
+from protorynet.training.weights import weigh_documents
 
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
@@ -54,6 +56,7 @@ _RECORDED_PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex
 _FEWEST_DOCUMENTS = 4
 # Of the sentences of held-out documents, and what leaves room for the rounding of vectors.
 _FAR_SHARE, _ROUNDING = 0.015, 1.0001
+_QUARTERS = (0.25, 0.75)
 _VECTORS_PER_BLOCK = 16_384  # centred at once, for all of them may fill half of the memory
 # An automaton of a few states learns nothing from more.
 _MOST_READ_DOCUMENTS, _MOST_READ_SENTENCES = 5_000, 100_000
@@ -66,6 +69,7 @@ class Labelled:
     sentences: Sentences
     embeddings: Embeddings
     targets: NDArray[np.float32]  # one-hot or multi-hot, (documents, C)
+    weights: NDArray[np.float64] | None = None  # of the documents; None: all alike
 
 
 @dataclass(frozen=True)
@@ -119,9 +123,11 @@ def fit_model(
         device=device,
     )
     texts = prepared.texts
-    data = digest_data(documents, with_vectors=not unit_length)
+    vectors = None if unit_length else documents.embeddings.vectors
+    data = digest_data(documents.sentences, documents.targets, vectors)
     versions = {name: importlib.metadata.version(name) for name in _RECORDED_PACKAGES}
-    facts = [settings.to_dict(), encoder.fingerprint, data, seed, versions]
+    weights = None if documents.weights is None else documents.weights.tolist()
+    facts = [settings.to_dict(), encoder.fingerprint, data, weights, seed, versions]
     run_name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     if checkpoint is not None and not resume:
         clear_checkpoint(checkpoint)
@@ -172,13 +178,26 @@ def fit_model(
             versions=versions,
             free_accuracy=trained.free.accuracy,
             bag_of_words_accuracy=None if bag is None else bag.accuracy,
+            figures=_measure(trained, run, None if bag is None else bag.accuracy),
         ),
         words=None if run.words is None else run.words.weights,
         familiar=trained.familiar,
     )
     if model.familiar:
         model = replace(model, reach=_find_reach(model, prepared, documents.embeddings, tunable))
-    return read_back(model, trained.source, run.train, run.validation)
+    fitted = read_back(model, trained.source, run.train, run.validation)
+    likeness = tuple(map(float, np.quantile(fitted.held_out.similarities, _QUARTERS)))
+    return replace(
+        fitted, model=replace(model, training=replace(model.training, likeness=likeness))
+    )
+
+
+def _measure(trained: Trained, run: Run, floor: float | None) -> Figures:
+    """Measure the delivered network on the documents held out."""
+    matches = match_corpus(trained.network, trained.source, run.validation)
+    read = read_matches(trained.network.reader, matches, run.labels.task)
+    targets = run.validation.targets.cpu().numpy()
+    return measure_figures(run.labels, targets, read.probabilities, floor)
 
 
 def _find_adapter(source: SentenceSource) -> Adapter | Evidence | None:
@@ -248,6 +267,9 @@ def hold_out(
     """Return the documents to learn from and the validation documents, as tensors."""
     parts = (given.embeddings.index, given.sentences.lengths, given.targets)
     corpus = Corpus(*(torch.from_numpy(part).to(device) for part in parts))
+    weights = weigh_documents(given.targets, given.weights, settings.class_weight)
+    if weights is not None:
+        corpus = replace(corpus, weights=torch.from_numpy(weights).to(device))
     held_out = validation_documents(given.targets, labels, settings.validation_fraction, seed)
     learned = np.setdiff1d(np.arange(len(corpus)), held_out)
     return corpus.subset(learned), corpus.subset(held_out)
@@ -292,22 +314,26 @@ def read_back(model: Model, source: SentenceSource, train: Corpus, held_out: Cor
     return Fitted(model, *parts)
 
 
-def evenly_chosen(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def evenly_chosen(
+    lengths: NDArray[np.int64], most_sentences: int = _MOST_READ_SENTENCES
+) -> NDArray[np.int64]:
     """Return so many documents of these lengths that reading them is quick, spread over all."""
     count, sentences = len(lengths), int(lengths.sum())
-    most = min(_MOST_READ_DOCUMENTS, count * _MOST_READ_SENTENCES // max(sentences, 1))
+    most = min(_MOST_READ_DOCUMENTS, count * most_sentences // max(sentences, 1))
     if count <= most:
         return np.arange(count)
     return np.unique(np.linspace(0, count - 1, max(most, 1)).astype(np.int64))
 
 
-def digest_data(documents: Labelled, *, with_vectors: bool) -> str:
+def digest_data(
+    sentences: Sentences, targets: NDArray[np.float32], vectors: NDArray[np.float32] | None = None
+) -> str:
     """Digest the training data; with its vectors where the user gave these in place of texts."""
-    digest = hashlib.sha256(documents.targets.tobytes())
-    if with_vectors:
-        digest.update(documents.embeddings.vectors.tobytes())
-    digest.update(documents.sentences.documents.tobytes())
-    for text in documents.sentences.texts:
+    digest = hashlib.sha256(targets.tobytes())
+    if vectors is not None:
+        digest.update(vectors.tobytes())
+    digest.update(sentences.documents.tobytes())
+    for text in sentences.texts:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     return digest.hexdigest()
 

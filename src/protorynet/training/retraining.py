@@ -166,7 +166,8 @@ def retrain_reader(
     _check(documents, edited)
     begin = time.perf_counter()
     run = _make_run(edited, documents, progress)
-    data = digest_data(documents, with_vectors=not edited.centring.unit_length)
+    vectors = None if edited.centring.unit_length else documents.embeddings.vectors
+    data = digest_data(documents.sentences, documents.targets, vectors)
     network, accuracy_after = _train_copy(before, edited.network, run, data)
     matches = match_corpus(network, run.source, run.train)
     prototypes = _measure(edited.prototypes, network, matches, documents, run)

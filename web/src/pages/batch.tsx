@@ -22,8 +22,8 @@ export function Batch(props: PageProps) {
   return (
     <>
       <PageHead title="What do all these texts say?">
-        Give a table of texts. Every row gets an answer and its trajectory to download, and you see which prototypes, that
-        is which complaints and compliments, come up how often.
+        Give a table of texts. Every row gets an answer and its trajectory to download, and you see which prototypes,
+        that is which kinds of sentences, come up how often.
       </PageHead>
       {id ? (
         <Result key={id} {...props} id={id} leave={() => show(null)} />

@@ -2,23 +2,25 @@
 import { useEffect, useState } from "preact/hooks";
 import { ask, fetchFile, modelPath, query } from "../api";
 import type { PageProps } from "../context";
-import type { Mistake, MistakePage } from "../desk";
+import type { Mistake, MistakePage, Slice } from "../desk";
 import { useAction, useAnswer, useRested } from "../hooks";
-import { ClassName, download, Notice, PageHead, Pager, Waiting } from "../parts/common";
+import { ClassName, download, Notice, PageHead, Pager, Share, Waiting } from "../parts/common";
+import { Confusion } from "../parts/confusion";
 import { StepRow } from "../parts/steps";
 import { TrajectoryChart } from "../parts/trajectory-chart";
 import { formatPlace } from "../routing";
-import { captionOf, hasFamilies, percent, plural, points, shorten, unitOffset } from "../wording";
+import { blameOf, withoutBlamed } from "../blaming";
+import { captionOf, hasFamilies, percent, plural, rowName, shorten, unitOffset } from "../wording";
 
 const EMPTY = {
   truth: "", predicted: "", pattern: "", prototype: "", blamed: "", marked: "",
-  min_sentences: "", max_sentences: "", min_confidence: "", max_confidence: "", sort: "-confidence",
+  min_sentences: "", max_sentences: "", min_confidence: "", max_confidence: "", search: "", word: "", sort: "-confidence",
 };
 type Filters = typeof EMPTY;
 
 export function Mistakes(props: PageProps) {
   const { model } = props;
-  const [filters, setFilters] = useState<Filters>(EMPTY);
+  const [filters, setFilters] = useState<Filters>({ ...EMPTY, ...askedFor(props.place.state) });
   const [page, setPage] = useState(1);
   const rested = useRested(filters);
   const path = modelPath(model.name, "mistakes");
@@ -26,6 +28,11 @@ export function Mistakes(props: PageProps) {
   const asked = useAnswer<MistakePage>(`${path}${sent ? `${sent}&` : "?"}page=${page}&size=10`);
   const { busy, error, act } = useAction();
   useEffect(() => setPage(1), [rested]);
+  // A link from another page, or a cell of the matrix.
+  useEffect(() => {
+    const wanted = askedFor(props.place.state);
+    if (Object.keys(wanted).length) setFilters({ ...EMPTY, ...wanted });
+  }, [props.place.state]);
   const set = (change: Partial<Filters>) => setFilters((before) => ({ ...before, ...change }));
   return (
     <>
@@ -36,10 +43,11 @@ export function Mistakes(props: PageProps) {
       <Waiting asked={asked} label="Reading the texts held out: this is done once, and takes a while.">
         {(found) => (
           <>
-            <FilterForm {...{ found, filters, set, model }} clear={() => setFilters(EMPTY)} />
+            <Gathered {...props} found={found} filters={filters} choose={(holds) => setFilters({ ...EMPTY, ...holds })} />
+            <FilterForm {...{ found, filters, set, model }} clear={() => { setFilters(EMPTY); props.keep({}); }} />
             <div class="list-head">
               <p>
-                <b>{found.n_mistakes.toLocaleString("en")}</b> of {plural(found.n_documents, "text")} held out are answered wrongly
+                <b>{found.n_mistakes.toLocaleString("en")}</b> of {plural(found.n_documents, "text")} are answered wrongly
                 {found.total !== found.n_mistakes && `; ${found.total.toLocaleString("en")} fit the filter`}.
               </p>
               <button
@@ -65,6 +73,61 @@ export function Mistakes(props: PageProps) {
 
 function share(written: string): string {
   return written === "" ? "" : String(Math.min(Math.max(Number(written) / 100, 0), 1));
+}
+
+/** What of a link's state are filters. */
+function askedFor(state: Record<string, string>): Partial<Filters> {
+  return Object.fromEntries(Object.entries(state).filter(([name]) => name in EMPTY));
+}
+
+const KINDS: [Slice["kind"], string][] = [
+  ["length", "By length"], ["class", "By label"], ["prototype", "Texts with a sentence like"], ["word", "Texts with the word"],
+];
+
+/** Where mistakes gather: the confusion matrix, and slices of the texts; each leads to its mistakes. */
+function Gathered({ model, found, filters, choose }: PageProps & { found: MistakePage; filters: Filters; choose: (holds: Partial<Filters>) => void }) {
+  const overall = found.n_mistakes / Math.max(found.n_documents, 1);
+  return (
+    <section class="panel gathered" aria-labelledby="gathered-title">
+      <h2 id="gathered-title">Where they gather</h2>
+      <p class="soft small">Shares answered wrongly; in all it is {percent(overall)} of {found.n_documents.toLocaleString("en")}. Choose any to see its mistakes.</p>
+      {found.note && <p class="soft small">{found.note}</p>}
+      <div class="gathered-body">
+        {found.confusion && (
+          <Confusion
+            counts={found.confusion}
+            names={model.classes}
+            chosen={filters}
+            href={(truth, predicted) => formatPlace({ page: "mistakes", model: model.name, state: { truth, predicted } })}
+          />
+        )}
+        {KINDS.map(([kind, title]) => {
+          const slices = found.slices.filter((each) => each.kind === kind && each.n_documents > 0);
+          return slices.length > 0 && (
+            <div key={kind}>
+              <h3>{title}</h3>
+              <ul class="slices">
+                {slices.map((each) => {
+                  const share = each.n_wrong / each.n_documents;
+                  const holds = Object.fromEntries(Object.entries(each.holds).map(([name, value]) => [name, String(value)]));
+                  const isChosen = Object.entries(holds).every(([name, value]) => filters[name as keyof Filters] === value);
+                  return (
+                    <li key={each.name}>
+                      <button type="button" aria-pressed={isChosen} class={share > overall ? "worse" : ""} onClick={() => choose(isChosen ? {} : holds)}>
+                        <span>{shorten(each.name, 60)}</span>
+                        <Share value={share / Math.max(3 * overall, 1e-9)} />
+                        <span class="number">{percent(share)} <span class="soft">of {each.n_documents.toLocaleString("en")}</span></span>
+                      </button>
+                    </li>
+                  );
+                })}
+              </ul>
+            </div>
+          );
+        })}
+      </div>
+    </section>
+  );
 }
 
 interface FormProps {
@@ -117,6 +180,11 @@ function FilterForm({ found, filters, set, clear }: FormProps) {
           ...patterns.filter((each) => each.key !== "none").map((each): [string, string] => [each.key, `${each.prototypes.join(" → ")}, “${shorten(each.label, 20)}” (${each.n})`]),
           ["none", "no beginning alone"],
         ])}
+        <label class="field">
+          <span>Holds the words</span>
+          <input type="search" value={filters.search} onInput={(event) => set({ search: event.currentTarget.value })} />
+        </label>
+        {choice("prototype", "Has a sentence of prototype", prototypes.map((each) => [String(each.id), `${each.id}: ${shorten(captionOf(each), 44)}`]))}
         {range("min_sentences", "max_sentences", "Number of sentences", longest)}
         {range("min_confidence", "max_confidence", "Certainty in percent", 100)}
         {choice("marked", "Label marked wrong", [["true", "yes"], ["false", "no"]])}
@@ -139,7 +207,7 @@ function FilterForm({ found, filters, set, clear }: FormProps) {
 function Card({ model, scale, item, changed, blame, announce }: PageProps & { item: Mistake; changed: () => void; blame: (id: number) => void }) {
   const [isOpen, setIsOpen] = useState(false);
   const asked = useAnswer<Mistake>(isOpen ? modelPath(model.name, "mistakes", item.row) : null);
-  const blamed = item.blamed;
+  const blamed = blameOf(item);
   return (
     <li class="panel mistake">
       <header>
@@ -147,15 +215,17 @@ function Card({ model, scale, item, changed, blame, announce }: PageProps & { it
           Labelled <ClassName scale={scale} label={item.truth} />, answered <ClassName scale={scale} label={item.predicted} />{" "}
           <span class="number">{percent(item.confidence)}</span>
         </p>
-        <p class="soft small">row {item.row}, {plural(item.n_sentences, "sentence")}</p>
+        <p class="soft small">{rowName(item.row)}, {plural(item.n_sentences, "sentence")}</p>
       </header>
       {/* A long text scrolls, so the keyboard must reach it. */}
-      <p class="document clamp" role="group" aria-label={`Text of row ${item.row}`} tabIndex={0}><Blamed item={item} /></p>
-      {blamed && (
+      <p class="document clamp" role="group" aria-label={`Text of ${rowName(item.row)}`} tabIndex={0}><Blamed item={item} /></p>
+      {blamed ? (
         <p class="blame small">
           Most to blame is the marked sentence: it is taken for <q>{blamed.prototype_sentence}</q>{" "}
-          ({hasFamilies(model) && `of prototype ${blamed.prototype}, “${blamed.headline}”; `}{blamed.unfamiliar && "unlike anything it learned from; "}similarity {blamed.similarity.toFixed(2)}). Without it “{item.predicted}” would have {points(-blamed.effect)} points.
+          ({hasFamilies(model) && `of prototype ${blamed.prototype}, “${blamed.headline}”; `}{blamed.unfamiliar && "unlike anything it learned from; "}similarity {blamed.similarity.toFixed(2)}). {withoutBlamed(item.predicted, item.confidence, blamed.effect)}
         </p>
+      ) : (
+        <p class="small soft">No sentence alone is to blame: the answer would hardly change without any one of them.</p>
       )}
       {item.pattern && (
         <p class="small soft">
@@ -188,9 +258,10 @@ function Card({ model, scale, item, changed, blame, announce }: PageProps & { it
 
 /** The text with the sentence marked that is most to blame. */
 function Blamed({ item }: { item: Mistake }) {
-  if (!item.blamed) return <>{item.text}</>;
-  const from = unitOffset(item.text, item.blamed.start);
-  const to = unitOffset(item.text, item.blamed.end);
+  const blamed = blameOf(item);
+  if (!blamed) return <>{item.text}</>;
+  const from = unitOffset(item.text, blamed.start);
+  const to = unitOffset(item.text, blamed.end);
   return <>{item.text.slice(0, from)}<mark class="to-blame">{item.text.slice(from, to)}</mark>{item.text.slice(to)}</>;
 }
 

@@ -1,17 +1,16 @@
-/* Patterns: what the model does, as a chart that one can walk with one's own text. */
+/* Patterns: what the model does, told with a text that walks through it, then as a chart. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, codeOf, isAborted, messageOf, modelPath, query } from "../api";
 import { beginsWith, layOut, walk, ways } from "../automaton";
 import type { PageProps } from "../context";
 import { examplesFor } from "../example";
-import { useAnswer, useRested } from "../hooks";
-import { AutomatonPicture } from "../parts/automaton-chart";
-import { ClassName, Notice, PageHead, Waiting } from "../parts/common";
-import { PanZoom } from "../parts/pan-zoom";
+import { useAnswer, useRested, useWidth } from "../hooks";
+import { AutomatonPicture, type Named } from "../parts/automaton-chart";
+import { ClassName, Notice, PageHead, Share, Waiting } from "../parts/common";
 import { hueOf, leading, N_HUES, type Scale } from "../scale";
 import { rememberedAnswer, rememberedText, rememberText } from "../session";
 import type { Automaton, Explanation, Pattern, Prototype } from "../types";
-import { captionOf, exactPercent, hasFamilies, percent, plural } from "../wording";
+import { briefly, captionOf, exactPercent, hasFamilies, percent, plural } from "../wording";
 
 const GREY = N_HUES - 1;
 
@@ -23,8 +22,8 @@ export function Patterns(props: PageProps) {
     model.has_automata ? modelPath(model.name, "automaton") + query({ label }) : null,
   );
   const prototypes = useAnswer<{ prototypes: Prototype[] }>(modelPath(model.name, "prototypes"));
-  const sentences = useMemo(
-    () => new Map((prototypes.data?.prototypes ?? []).map((each) => [each.id, each.name && each.n_members === 1 ? `${each.name}: ${each.sentence}` : captionOf(each)])),
+  const names = useMemo(
+    () => new Map((prototypes.data?.prototypes ?? []).map((each): [number, Named] => [each.id, { whole: captionOf(each), brief: briefly(each) }])),
     [prototypes.data],
   );
   const choose = (chosen: string) => {
@@ -34,8 +33,8 @@ export function Patterns(props: PageProps) {
   return (
     <>
       <PageHead title="What makes the model say so?">
-        All that the model does for one answer, as a chart: each circle is a level of belief, each arrow the sentences
-        that raise or lower it. Give it a text and walk along.
+        The model starts undecided. Every sentence moves its belief up or down, by the prototype that the sentence is
+        like. Follow a text step by step; then see all that the model does, as one chart.
       </PageHead>
       <fieldset class="classes">
         <legend>Answer</legend>
@@ -48,7 +47,7 @@ export function Patterns(props: PageProps) {
       </fieldset>
       {model.has_automata ? (
         <Waiting asked={chart} label="Fetching the chart…">
-          {(automaton) => automaton.label === label && <Chart key={label} {...props} automaton={automaton} sentences={sentences} />}
+          {(automaton) => automaton.label === label && <Chart key={label} {...props} automaton={automaton} names={names} />}
         </Waiting>
       ) : (
         <Notice kind="hint">
@@ -60,15 +59,16 @@ export function Patterns(props: PageProps) {
   );
 }
 
-function Chart({ model, scale, automaton, sentences, announce }: PageProps & { automaton: Automaton; sentences: Map<number, string> }) {
+function Chart({ model, scale, automaton, names, announce }: PageProps & { automaton: Automaton; names: Map<number, Named> }) {
   const [text, setText] = useState(rememberedText);
   const [explanation, setExplanation] = useState<Explanation | null>(null);
   const [step, setStep] = useState<number | null>(null);
   const [pattern, setPattern] = useState<Pattern | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
+  const [attach, width] = useWidth(560);
   const rested = useRested(text);
   useEffect(() => {
-    if (!text) examplesFor(model, scale).then(([first]) => first && setText((typed) => typed || first), () => {});
+    if (!text) examplesFor(model, scale).then(({ texts: [first] }) => first && setText((typed) => typed || first), () => {});
   }, []);
   useEffect(() => {
     rememberText(rested);
@@ -86,10 +86,9 @@ function Chart({ model, scale, automaton, sentences, announce }: PageProps & { a
       })
       .catch((error) => {
         if (isAborted(error)) return;
+        setExplanation(null);
         // Someone who has typed a full stop only has done nothing wrong.
-        const isEmpty = codeOf(error) === "empty_text";
-        if (isEmpty) setExplanation(null);
-        setProblem(isEmpty ? null : messageOf(error));
+        setProblem(codeOf(error) === "empty_text" ? null : messageOf(error));
       });
     return () => leaving.abort();
   }, [rested, model.name]);
@@ -98,41 +97,23 @@ function Chart({ model, scale, automaton, sentences, announce }: PageProps & { a
   const states = walk(automaton, trajectory);
   const decided = explanation && accepts(automaton, states) ? beginsWith(automaton, trajectory) : null;
   const at = Math.min(step ?? states.length - 1, states.length - 1);
-  const shownPattern = pattern ?? null;
-  const patternStates = shownPattern ? walk(automaton, shownPattern.prototypes) : [];
-  const marked = new Set(shownPattern ? ways(patternStates) : explanation ? ways(states.slice(0, at + 1)) : []);
-  const layout = layOut(automaton, new Set(ways(states)));
-  const current = !shownPattern && at > 0 ? (ways(states)[at - 1] ?? null) : null;
+  const patternStates = pattern ? walk(automaton, pattern.prototypes) : [];
+  const marked = new Set(pattern ? ways(patternStates) : explanation ? ways(states.slice(0, at + 1)) : []);
+  const layout = layOut(automaton, Math.max(width, 260), new Set([...ways(states), ...ways(patternStates)]));
+  const current = !pattern && at > 0 ? (ways(states)[at - 1] ?? null) : null;
+  const beliefAt = (place: number) => automaton.states[states[place]!]!.belief;
   const go = (next: number) => {
     setPattern(null);
     setStep(next);
     const read = explanation?.sentences[next - 1];
-    const belief = automaton.states[states[next]!]!.belief;
-    announce(read ? `Sentence ${next}: ${read.text} Belief ${percent(belief)}.` : `Start: belief ${percent(belief)}.`);
+    announce(read ? `Sentence ${next}: ${read.text} Belief ${percent(beliefAt(next))}.` : `Start: belief ${percent(beliefAt(next))}.`);
   };
-  const state = shownPattern ? (patternStates.at(-1) ?? null) : explanation ? (states[at] ?? null) : null;
-  const centre = state === null ? null : { x: layout.places[state]!, y: layout.axis };
+  const state = pattern ? (patternStates.at(-1) ?? null) : explanation ? (states[at] ?? null) : null;
   return (
     <>
-      <section class="panel" aria-label="Chart">
-        <PanZoom width={layout.width} height={layout.height} label={described(automaton)} centre={centre}>
-          <AutomatonPicture
-            {...{ automaton, layout, sentences, marked, current }}
-            hues={huesFor(scale, automaton.label)}
-            state={state}
-          />
-        </PanZoom>
-        <p class="soft small">
-          From left to right the belief in “{automaton.label}” rises; a text that ends in a double circle is given it. The
-          numbers at the arrows are prototypes; point at one to read them. Drag to move; Ctrl and wheel, two fingers or the
-          keys + and − enlarge. The chart decides as the model does for {exactPercent(automaton.fidelity)} of{" "}
-          {plural(automaton.fidelity_held_out === null ? automaton.n_train : automaton.n_held_out, "text")}{" "}
-          {automaton.fidelity_held_out === null ? "it was learned from" : "held out"}.
-        </p>
-      </section>
       <div class="two-columns">
         <section class="panel" aria-labelledby="walk-title">
-          <h2 id="walk-title">Walk with your own text</h2>
+          <h2 id="walk-title">One text, step by step</h2>
           <label class="unseen" for="walk-text">Your text</label>
           <textarea id="walk-text" rows={3} placeholder="Type or paste a text." value={text} onInput={(event) => setText(event.currentTarget.value)} />
           {problem && <Notice>{problem}</Notice>}
@@ -144,6 +125,9 @@ function Chart({ model, scale, automaton, sentences, announce }: PageProps & { a
                 <button type="button" class="primary" disabled={at >= states.length - 1} onClick={() => go(at + 1)}>Next sentence</button>
                 <span class="soft number">{at} of {states.length - 1}</span>
               </div>
+              <p class="walk-belief">
+                <span class="soft">before the first sentence</span> <Share value={beliefAt(0)} class={`hue-${hueOf(scale, automaton.label)}`} /> <span class="number">{percent(beliefAt(0))}</span> “{automaton.label}”
+              </p>
               <ol class="walk">
                 {explanation.sentences.slice(0, states.length - 1).map((each, i) => {
                   const isDeciding = decided !== null && i < decided.prototypes.length;
@@ -151,9 +135,8 @@ function Chart({ model, scale, automaton, sentences, announce }: PageProps & { a
                     <li key={i} class={`hue-${leading(scale, each.scores).hue} ${i + 1 === at ? "here" : ""} ${i + 1 > at ? "ahead" : ""}`}>
                       <button type="button" aria-current={i + 1 === at ? "step" : undefined} onClick={() => go(i + 1)}>
                         <span>{each.text}</span>
-                        <span class="soft small">
-                          {each.prototype}: <q>{hasFamilies(model) ? each.headline : each.prototype_sentence}</q> → {percent(automaton.states[states[i + 1]!]!.belief)}
-                        </span>
+                        <span class="soft small">like <q>{hasFamilies(model) ? each.headline : each.prototype_sentence}</q></span>
+                        <span class="walk-belief"><Share value={beliefAt(i + 1)} class={`hue-${hueOf(scale, automaton.label)}`} /> <span class="number">{percent(beliefAt(i + 1))}</span> {movement(beliefAt(i), beliefAt(i + 1))}</span>
                         {isDeciding && <span class="tag">decides</span>}
                       </button>
                     </li>
@@ -164,38 +147,63 @@ function Chart({ model, scale, automaton, sentences, announce }: PageProps & { a
                 {decided
                   ? `Its beginning decides: ${percent(decided.purity)} of ${plural(decided.support, "text")} that begin so are given “${automaton.label}”.`
                   : accepts(automaton, states)
-                    ? `The chart gives “${automaton.label}”, but no beginning alone decides.`
-                    : `The chart does not give “${automaton.label}”.`}
+                    ? `So the answer is “${automaton.label}”; no beginning alone decides.`
+                    : `So the answer is not “${automaton.label}”.`}
                 {explanation.automaton && accepts(automaton, states) !== (explanation.label === automaton.label) &&
                   " The model decides otherwise: of this text the chart explains nothing."}
               </p>
             </>
           )}
         </section>
-        <section class="panel" aria-labelledby="patterns-title">
-          <h2 id="patterns-title">Beginnings that give “{automaton.label}” away</h2>
-          {automaton.patterns.length === 0 && <p class="soft">None: texts are decided as a whole.</p>}
-          <ol class="pattern-list">
-            {automaton.patterns.map((each) => (
-              <li key={each.prototypes.join(" ")}>
-                <button
-                  type="button"
-                  aria-pressed={each === shownPattern}
-                  class={decided?.prototypes.join() === each.prototypes.join() ? "decides" : ""}
-                  onClick={() => setPattern(each === shownPattern ? null : each)}
-                >
-                  {each.prototypes.map((id, i) => (
-                    <span key={i}>{i > 0 && <span class="soft">then </span>}<q>{sentences.get(id) ?? `prototype ${id}`}</q> <span class="soft small">{id}</span></span>
-                  ))}
-                  <span class="soft small">{percent(each.purity)} of {plural(each.support, "text")}</span>
-                </button>
-              </li>
-            ))}
-          </ol>
+        <section class="panel" aria-labelledby="chart-title">
+          <h2 id="chart-title">All it does for “{automaton.label}”</h2>
+          <p class="soft small">
+            Each circle is a level of belief. Sentences like those named at the right raise it, those at the left lower it;
+            a text that ends above the dashed line is given “{automaton.label}”. Wide arrows are taken often; +3 means three
+            more prototypes that do the same. Sentences that change nothing are left out.
+          </p>
+          <div ref={attach} class="ladder">
+            <AutomatonPicture
+              {...{ automaton, layout, names, marked, current, state }}
+              label={described(automaton)}
+              hues={huesFor(scale, automaton.label)}
+            />
+          </div>
+          <p class="soft small">
+            The chart decides as the model does for {exactPercent(automaton.fidelity)} of{" "}
+            {plural(automaton.fidelity_held_out === null ? automaton.n_train : automaton.n_held_out, "text")}{" "}
+            {automaton.fidelity_held_out === null ? "it was learned from" : "held out"}.
+          </p>
         </section>
       </div>
+      <section class="panel" aria-labelledby="patterns-title">
+        <h2 id="patterns-title">Beginnings that give “{automaton.label}” away</h2>
+        {automaton.patterns.length === 0 ? <p class="soft">None: texts are decided as a whole.</p> : <p class="soft small">Choose one to see it in the chart.</p>}
+        <ol class="pattern-list">
+          {automaton.patterns.map((each) => (
+            <li key={each.prototypes.join(" ")}>
+              <button
+                type="button"
+                aria-pressed={each === pattern}
+                class={decided?.prototypes.join() === each.prototypes.join() ? "decides" : ""}
+                onClick={() => setPattern(each === pattern ? null : each)}
+              >
+                {each.prototypes.map((id, i) => (
+                  <span key={i}>{i > 0 && <span class="soft">then </span>}<q>{names.get(id)?.whole ?? `prototype ${id}`}</q></span>
+                ))}
+                <span class="soft small">{percent(each.purity)} of {plural(each.support, "text")}</span>
+              </button>
+            </li>
+          ))}
+        </ol>
+      </section>
     </>
   );
+}
+
+function movement(before: number, after: number): string {
+  const by = Math.round(100 * (after - before));
+  return by === 0 ? "stays" : `${by > 0 ? "up" : "down"} ${Math.abs(by)}`;
 }
 
 /** The answer in its own hue; against it speaks the other class, or with several all others, in grey. */
@@ -210,5 +218,5 @@ function accepts(automaton: Automaton, states: number[]): boolean {
 
 function described(automaton: Automaton): string {
   const levels = automaton.states.map((each) => `${percent(each.belief)}${each.accepting ? " (given)" : ""}`);
-  return `Chart for “${automaton.label}”: ${plural(automaton.states.length, "level")} of belief: ${levels.join(", ")}. The walk and the beginnings are described in words below. Arrow keys move, plus and minus zoom, 0 shows the whole.`;
+  return `Chart for “${automaton.label}”: ${plural(automaton.states.length, "level")} of belief: ${levels.join(", ")}. The walk and the beginnings are told in words beside it.`;
 }

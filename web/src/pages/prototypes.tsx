@@ -2,12 +2,14 @@
 import { useEffect, useState } from "preact/hooks";
 import { ask, modelPath, query } from "../api";
 import type { PageProps } from "../context";
-import type { Draft, Edits, ListedPrototype, PrototypePage } from "../desk";
+import type { Draft, Edits, ListedPrototype, MistakePage, PrototypePage } from "../desk";
 import { useAction, useAnswer, useRested } from "../hooks";
 import { LeaningBar, Notice, PageHead, Pager, Waiting } from "../parts/common";
 import { DraftPanel } from "../parts/draft-panel";
 import { ChangedTag, FamilyCard, NearestList, TargetForm, TextForm, type ItemProps } from "../parts/family";
+import { PrototypeMap } from "../parts/prototype-map";
 import { leading } from "../scale";
+import { suggestionFor } from "../suggesting";
 import { exactPercent, hasFamilies, percent, plural, shorten } from "../wording";
 
 const SIZE = 25;
@@ -24,6 +26,8 @@ export function Prototypes(props: PageProps) {
   const draft = useAnswer<Draft>(modelPath(model.name, "draft"));
   const asked = useAnswer<PrototypePage>(`${base}/page${query({ search: rested, sort, page, size: SIZE, draft: "true" })}`);
   const all = useAnswer<PrototypePage>(`${base}/page${query({ size: MOST, draft: "true" })}`);
+  const mistakes = useAnswer<MistakePage>(model.has_data ? `${modelPath(model.name, "mistakes")}?size=1` : null);
+  const misled = new Map((mistakes.data?.filters.prototypes ?? []).map((each) => [each.id, each.n]));
   const { busy, error, act } = useAction();
   const [isPinnedOpen, setIsPinnedOpen] = useState(true);
   useEffect(() => setPage(1), [rested, sort]);
@@ -39,14 +43,26 @@ export function Prototypes(props: PageProps) {
       props.announce(said);
       changed();
     });
-  const wanted = place.state.id === undefined ? null : Number(place.state.id);
+  const [chosen, setChosen] = useState<number | null>(null);
+  const wanted = chosen ?? (place.state.id === undefined ? null : Number(place.state.id));
   const families = hasFamilies(model) || (draft.data !== null && hasFamilies(draft.data));
   const pinned = all.data?.items.find((each) => each.id === wanted);
   const Item = families ? FamilyCard : Row;
+  const suggestions = new Map(
+    (all.data?.items ?? []).map((each) => [each.id, suggestionFor(each, scale, misled.get(each.id), mistakes.data?.n_mistakes)]),
+  );
+  const suggested = new Set([...suggestions].filter(([, words]) => words).map(([id]) => id));
+  const openFromMap = (id: number) => {
+    setChosen(id);
+    setIsPinnedOpen(true);
+    requestAnimationFrame(() => document.querySelector(".pinned")?.scrollIntoView({ behavior: "smooth", block: "center" }));
+  };
   const row = (item: ListedPrototype, isOpen: boolean, toggle: () => void) => (
     <Item
       key={item.id}
       {...{ model, scale, item, isOpen, toggle, edit, busy }}
+      misled={misled.get(item.id) ?? 0}
+      suggestion={suggestions.get(item.id) ?? null}
       others={(all.data?.items ?? []).filter((each) => each.id !== item.id)}
       isDraft={asked.data?.draft ?? false}
       frozen={draft.data?.stale || Boolean(draft.data?.job)}
@@ -69,6 +85,7 @@ export function Prototypes(props: PageProps) {
           useless or misleading, change it here: {safely}
         </PageHead>
       )}
+      {families && all.data && all.data.items.length > 1 && <PrototypeMap items={all.data.items} {...{ scale, suggested }} open={openFromMap} />}
       <div class="with-side">
         <section class="panel list-panel" aria-label="Prototypes">
           <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>

@@ -1,10 +1,14 @@
 /* Trust: how far the answers and their reasons can be believed, in plain words. */
+import { useState } from "preact/hooks";
 import { modelPath } from "../api";
 import type { PageProps } from "../context";
-import type { Trusted } from "../desk";
+import type { Evidence, Trusted } from "../desk";
 import { useAnswer } from "../hooks";
-import { PageHead, Waiting } from "../parts/common";
-import { exactPercent, plural } from "../wording";
+import { ClassName, Notice, PageHead, Waiting } from "../parts/common";
+import { Confusion } from "../parts/confusion";
+import { DocumentDialog } from "../parts/document";
+import { formatPlace } from "../routing";
+import { exactPercent, percent, plural, rowName, shorten } from "../wording";
 
 const SEVERITIES: Record<string, { title: string; class: string }> = {
   serious: { title: "Serious", class: "serious" },
@@ -12,34 +16,12 @@ const SEVERITIES: Record<string, { title: string; class: string }> = {
   note: { title: "Note", class: "note" },
 };
 
-/** What each measure asks, in words that need no paper. */
-const QUESTIONS: Record<string, string> = {
-  ids_only_accuracy: "Right from the matches alone",
-  substitution_agreement: "Same answer with the prototypes in the sentences’ place",
-  prototype_error: "Distance between a prototype shown and the one computed with",
-  duplicate_prototypes: "Prototypes that have a twin",
-  semantic_similarity: "How alike sentences and their prototypes are in meaning",
-  semantic_limit: "How alike they could be at best",
-  match_quality: "An independent judge agrees with the matches",
-  match_quality_untrained: "The same judge, before any training",
-  projection_drop: "Accuracy lost for real sentences",
-  score_calibration: "Prototypes mean to the model what the labels say",
-  comprehensiveness: "Certainty lost without the important sentences",
-  sufficiency: "Certainty lost with only the important sentences",
-  shuffled_accuracy: "Right with the sentences in any order",
-  top_usage: "Share of the most used prototype",
-  usage_perplexity: "How many prototypes are really in use",
-  unused_prototypes: "Prototypes that nothing is matched to",
-  family_coherence: "A prototype’s sentences are of one kind",
-  family_spread: "How far a prototype’s sentences differ in their labels",
-  unfamiliar_sentences: "Sentences unlike anything in the training texts",
-  score_error: "How far a prototype’s score is from the labels of its texts",
-  automaton_fidelity: "The chart of patterns decides as the model does",
-  automaton_states: "Circles in the largest chart",
-};
+const LISTED = 5;
 
-export function Trust({ model }: PageProps) {
+export function Trust(props: PageProps) {
+  const { model } = props;
   const asked = useAnswer<Trusted>(modelPath(model.name, "trust"));
+  const [row, setRow] = useState<number | null>(null);
   return (
     <>
       <PageHead title="How far can this model be trusted?">
@@ -47,23 +29,66 @@ export function Trust({ model }: PageProps) {
         tell you about the data before you rely on it.
       </PageHead>
       <Waiting asked={asked} label="Measuring: this is done once, and takes a while.">
-        {(found) => <Found found={found} />}
+        {(found) => <Found {...props} found={found} open={setRow} />}
       </Waiting>
+      {row !== null && <DocumentDialog model={model} row={row} close={() => setRow(null)} />}
     </>
   );
 }
 
-function Found({ found }: { found: Trusted }) {
+type FoundProps = PageProps & { found: Trusted; open: (row: number) => void };
+
+function Found(props: FoundProps) {
+  const { model, found, scale } = props;
   const findings = found.audit?.findings ?? [];
   const serious = findings.filter((each) => each.severity === "serious").length;
+  const [low, high] = found.accuracy_interval ?? [];
   return (
     <>
       <dl class="headline-facts">
-        <div><dt>of {plural(found.n_documents, "text")} ({found.split}) answered correctly</dt><dd>{exactPercent(found.accuracy)}</dd></div>
-        <div><dt>macro F1: finding and being right, balanced over the classes</dt><dd>{found.macro_f1.toFixed(3)}</dd></div>
-        <div><dt>prototypes to think in</dt><dd>{found.n_prototypes}</dd></div>
+        <div>
+          <dt>
+            of {plural(found.n_documents, "text")} ({found.split}) answered correctly
+            {low !== undefined && high !== undefined && `; of others like them, between ${percent(low)} and ${percent(high)}`}
+          </dt>
+          <dd>{exactPercent(found.accuracy)}</dd>
+        </div>
+        {found.majority_baseline != null && <div><dt>right by always giving the most frequent answer</dt><dd>{exactPercent(found.majority_baseline)}</dd></div>}
+        {found.bag_of_words_accuracy != null && <div><dt>right by counting words, without any reasons</dt><dd>{exactPercent(found.bag_of_words_accuracy)}</dd></div>}
+        <div><dt>macro F1: recall and precision in balance, the mean of the classes</dt><dd>{found.macro_f1.toFixed(3)}</dd></div>
         {found.audit && <div class={serious ? "alarming" : ""}><dt>serious {serious === 1 ? "finding" : "findings"} of the audit</dt><dd>{serious}</dd></div>}
       </dl>
+      {found.note && <p class="table-note soft">{found.note}</p>}
+      {(found.warnings ?? []).map((warning) => <Notice key={warning} kind="warning">{warning}</Notice>)}
+      {found.classes && (
+        <section class="panel" aria-labelledby="classes-title">
+          <h2 id="classes-title">Class by class</h2>
+          <div class="class-figures">
+            <div class="scrolls" role="group" aria-label="Figures of the classes" tabIndex={0}>
+              <table class="figures">
+                <thead><tr><th scope="col">Class</th><th scope="col">Texts</th><th scope="col">Recall</th><th scope="col">Precision</th><th scope="col">F1</th></tr></thead>
+                <tbody>
+                  {found.classes.map((each) => (
+                    <tr key={each.name}>
+                      <th scope="row"><ClassName scale={scale} label={each.name} /></th>
+                      <td>{each.n_true.toLocaleString("en")}</td>
+                      {[each.recall, each.precision, each.f1].map((value, i) => <td key={i}>{value === null ? "–" : exactPercent(value)}</td>)}
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+              <p class="soft small">Recall: of the texts labelled so, the share that is answered so. Precision: of those answered so, the share that is labelled so.</p>
+            </div>
+            {found.confusion && (
+              <Confusion
+                counts={found.confusion}
+                names={model.classes}
+                href={(truth, predicted) => formatPlace({ page: "mistakes", model: model.name, state: { truth, predicted } })}
+              />
+            )}
+          </div>
+        </section>
+      )}
       <section class="panel" aria-labelledby="audit-title">
         <h2 id="audit-title">Before you use it</h2>
         {found.audit_missing && <p class="soft">{found.audit_missing}</p>}
@@ -71,30 +96,77 @@ function Found({ found }: { found: Trusted }) {
         <ul class="findings">
           {findings.map((each, i) => (
             <li key={i} class={SEVERITIES[each.severity]?.class ?? "note"}>
-              <p><b>{SEVERITIES[each.severity]?.title ?? each.severity}</b> <span class="soft">{words(each.kind)}</span></p>
+              <p><b>{SEVERITIES[each.severity]?.title ?? each.severity}:</b> {each.title}</p>
               <p>{each.message}</p>
+              <Listed {...props} examples={each.evidence.examples ?? []} />
             </li>
           ))}
         </ul>
       </section>
       <section class="panel" aria-labelledby="measures-title">
         <h2 id="measures-title">Are the reasons real?</h2>
-        <dl class="measures">
-          {found.measures.map((each) => (
-            <div key={each.name}>
-              <dt>{QUESTIONS[each.name] ?? words(each.name)}</dt>
-              <dd class="value">{valueOf(each.value)}</dd>
-              <dd class="soft">{each.meaning} <code>{each.name}</code></dd>
-            </div>
-          ))}
-        </dl>
+        {found.verdicts && (
+          <dl class="verdicts">
+            {found.verdicts.map((each) => (
+              <div key={each.claim} class={`answer-${each.answer}`}>
+                <dt>{each.claim.slice(0, 1).toUpperCase() + each.claim.slice(1)}</dt>
+                <dd>{each.answer}</dd>
+              </div>
+            ))}
+          </dl>
+        )}
+        <details open={!found.verdicts}>
+          <summary>All measures, and what each would mean</summary>
+          <dl class="measures">
+            {found.measures.map((each) => (
+              <div key={each.name}>
+                <dt>{titleOf(each.name)}</dt>
+                <dd class="value">{valueOf(each.value)}</dd>
+                <dd class="soft">{each.meaning}</dd>
+              </div>
+            ))}
+          </dl>
+        </details>
       </section>
     </>
   );
 }
 
-function words(name: string): string {
-  const spaced = name.replaceAll("_", " ").trim();
+/** The examples that a finding speaks of: rows to open, and prototypes to go to. */
+function Listed({ model, examples, open }: FoundProps & { examples: Evidence[] }) {
+  const [all, setAll] = useState(false);
+  if (!examples.length) return null;
+  const shown = all ? examples : examples.slice(0, LISTED);
+  return (
+    <details class="listed">
+      <summary>{plural(examples.length, "example")}</summary>
+      <ol>
+        {shown.map((each, i) => {
+          const rows = each.row !== undefined ? [each.row] : [...(each.train_rows ?? []), ...(each.test_rows ?? [])];
+          return (
+            <li key={i}>
+              <q>{shorten(each.text, 240)}</q>{" "}
+              <span class="soft small">
+                {each.predicted !== undefined && `labelled “${each.label}”, answered “${each.predicted}” (${percent(each.probability ?? 0)}) `}
+                {each.reason && `${each.reason} `}
+                {each.times !== undefined && `${plural(each.times, "time")} `}
+              </span>
+              {rows.slice(0, 4).map((row) => <button key={row} type="button" class="plain" onClick={() => open(row)}>{rowName(row)}</button>)}
+              {each.prototype !== undefined && (
+                <a href={formatPlace({ page: "prototypes", model: model.name, state: { id: String(each.prototype) } })}>prototype {each.prototype}</a>
+              )}
+            </li>
+          );
+        })}
+      </ol>
+      {examples.length > LISTED && <button type="button" class="plain" onClick={() => setAll(!all)}>{all ? "Show fewer" : `Show all ${examples.length}`}</button>}
+    </details>
+  );
+}
+
+/** A measure by the name that reports call it. */
+function titleOf(name: string): string {
+  const spaced = name.replaceAll("_", " ");
   return spaced.slice(0, 1).toUpperCase() + spaced.slice(1);
 }
 

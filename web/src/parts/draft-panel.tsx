@@ -5,13 +5,13 @@ import type { PageProps } from "../context";
 import type { Comparison, Draft, Versions } from "../desk";
 import { useAction, useAnswer } from "../hooks";
 import type { Job } from "../types";
-import { exactPercent, hasFamilies, plural, points, shorten } from "../wording";
-import { Notice, Progress, Waiting } from "./common";
+import { exactPercent, hasFamilies, plural, points, rowName, shorten } from "../wording";
+import { Dialog, Notice, Progress, Waiting } from "./common";
 
 interface Props extends PageProps {
   draft: Draft;
   changed: () => void;
-  published: () => void;
+  published: (version: number) => void;
 }
 
 export function DraftPanel(props: Props) {
@@ -35,6 +35,11 @@ export function DraftPanel(props: Props) {
     return () => leaving.abort();
   }, [jobId]);
 
+  const [served, setServed] = useState<number | null>(null);
+  const confirm = (version: number) => {
+    setServed(version);
+    props.published(version);
+  };
   const kept = draft.edits.filter((edit) => !edit.undone);
   const trained = kept.at(-1)?.retraining ?? null;
   const off = busy || jobId !== null;
@@ -47,6 +52,7 @@ export function DraftPanel(props: Props) {
   return (
     <section class="panel draft" aria-labelledby="draft-title">
       <h2 id="draft-title">Draft</h2>
+      {served !== null && !draft.exists && <Notice kind="good">{`Version ${served} is served now.`}</Notice>}
       {draft.stale && <Notice>The model was changed elsewhere since this draft was begun. Discard it and start again.</Notice>}
       {!kept.length && !draft.exists && (
         <p class="soft">Open a prototype to {hasFamilies(model) ? "rename, merge, split or drop it, or to move its sentences" : "drop, merge, replace or rename it"}. The changes gather here; the model that is served stays as it is until you publish.</p>
@@ -93,11 +99,11 @@ export function DraftPanel(props: Props) {
             </button>
           </div>
           {jobId === null && !draft.stale && (
-            <CompareAndPublish key={draft.revision} {...props} isTrained={trained !== null || !draft.reader_is_behind} />
+            <CompareAndPublish key={draft.revision} {...props} published={confirm} isTrained={trained !== null || !draft.reader_is_behind} />
           )}
         </>
       )}
-      <VersionList {...props} />
+      <VersionList {...props} published={confirm} />
     </section>
   );
 }
@@ -105,7 +111,13 @@ export function DraftPanel(props: Props) {
 function CompareAndPublish({ model, isTrained, published, announce }: Props & { isTrained: boolean }) {
   const [compare, setCompare] = useState(isTrained);
   const [note, setNote] = useState("");
+  const [isAsking, setIsAsking] = useState(false);
   const { busy, error, act } = useAction();
+  const publish = async () => {
+    const done = await ask<{ number: number }>(modelPath(model.name, "draft", "publish"), { body: { note } });
+    announce(`Published as version ${done.number}.`);
+    published(done.number);
+  };
   const asked = useAnswer<Comparison>(compare ? modelPath(model.name, "draft", "comparison") : null);
   return (
     <div class="compare">
@@ -114,26 +126,34 @@ function CompareAndPublish({ model, isTrained, published, announce }: Props & { 
       ) : (
         <button type="button" onClick={() => setCompare(true)}>Compare before and after</button>
       )}
-      <form
-        class="publish"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void act(async () => {
-            const done = await ask<{ number: number }>(modelPath(model.name, "draft", "publish"), { body: { note } });
-            announce(`Published as version ${done.number}.`);
-            published();
-          });
-        }}
-      >
+      <form class="publish" onSubmit={(event) => { event.preventDefault(); setIsAsking(true); }}>
         <label class="field">
           <span>Note for the new version (optional)</span>
           <input value={note} maxLength={500} onInput={(event) => setNote(event.currentTarget.value)} />
         </label>
-        {error && <Notice>{error}</Notice>}
         <button class={isTrained ? "primary" : ""} disabled={busy}>Publish as a new version</button>
       </form>
+      {isAsking && (
+        <Dialog title="Publish this draft?" close={() => setIsAsking(false)}>
+          <p>
+            From then on the new version answers everybody who uses “{model.name}”. The present one is kept: you can go
+            back to it under Versions.
+          </p>
+          {asked.data && <p>{effectOf(asked.data)}</p>}
+          {!isTrained && <Notice kind="warning">The reader has not been trained on these changes yet, so nobody knows how right the new version is.</Notice>}
+          {error && <Notice>{error}</Notice>}
+          <div class="buttons">
+            <button type="button" class="primary" disabled={busy} onClick={() => act(publish)}>Publish now</button>
+          </div>
+        </Dialog>
+      )}
     </div>
   );
+}
+
+/** What publishing would do, in one sentence. */
+function effectOf({ before, after, n_documents, n_fixed, n_broken }: Comparison): string {
+  return `On ${plural(n_documents, "text")} held out, ${exactPercent(before.accuracy)} are answered correctly now and ${exactPercent(after.accuracy)} then: ${n_fixed} wrong answers become right, ${n_broken} right ones wrong.`;
 }
 
 function Compared({ found }: { found: Comparison }) {
@@ -163,7 +183,7 @@ function Compared({ found }: { found: Comparison }) {
           <ol class="changed-texts">
             {found.changed.slice(0, 20).map((each) => (
               <li key={each.row}>
-                <span class="small soft">row {each.row}, labelled “{each.truth}”: “{each.before}” → “{each.after}”</span>
+                <span class="small soft">{rowName(each.row)}, labelled “{each.truth}”: “{each.before}” → “{each.after}”</span>
                 <span>{shorten(each.text, 160)}</span>
               </li>
             ))}
@@ -194,7 +214,7 @@ function VersionList({ model, published, announce, draft }: Props) {
     act(async () => {
       await ask(modelPath(model.name, "versions", number, "restore"), { method: "POST" });
       announce(`Version ${number} is served now.`);
-      published();
+      published(number);
       asked.reload();
     });
   return (

@@ -4,9 +4,10 @@ import { modelPath, query } from "../api";
 import type { PageProps } from "../context";
 import type { Edits, ListedPrototype, MemberPage, Nearest } from "../desk";
 import { useAnswer, useRested } from "../hooks";
+import { formatPlace } from "../routing";
 import { leading } from "../scale";
 import type { Member, Prototype } from "../types";
-import { agreement, captionOf, exactPercent, percent, plural, shorten } from "../wording";
+import { agreement, captionOf, exactPercent, percent, plural, rowName, shorten } from "../wording";
 import { LeaningBar, Pager, Share, Waiting } from "./common";
 import { DocumentDialog } from "./document";
 
@@ -24,6 +25,9 @@ export interface ItemProps extends Pick<PageProps, "model" | "scale"> {
   frozen: boolean;
   revision: number;
   search: string;
+  /** Mistakes that one of its sentences is most to blame for. */
+  misled: number;
+  suggestion: string | null;
 }
 
 export function FamilyCard(props: ItemProps) {
@@ -54,6 +58,7 @@ export function FamilyCard(props: ItemProps) {
         {observed !== undefined && <div><dt>Its texts</dt><dd>{percent(observed)} are “{shorten(says.label, 20)}”</dd></div>}
         {item.n_members > 1 && <div><dt>Its {plural(item.n_members, "sentence")}</dt><dd>{agreement(item.spread, scale.classes.length)}</dd></div>}
       </dl>
+      {props.suggestion && <p class="suggestion small"><b>Suggestion</b> {props.suggestion}</p>}
       {isOpen && <Opened {...props} />}
     </li>
   );
@@ -71,6 +76,19 @@ function Opened(props: ItemProps) {
   const off = busy || frozen;
   return (
     <div class="family-details">
+      {item.far_off.length > 0 && (
+        <p class="small">
+          <span class="soft">Farthest off among its sentences:</span>{" "}
+          {item.far_off.map((each, i) => <>{i > 0 && " and "}<q>{shorten(each, 120)}</q></>)}
+        </p>
+      )}
+      {props.misled > 0 && (
+        <p class="small">
+          <a href={formatPlace({ page: "mistakes", model: props.model.name, state: { blamed: String(item.id) } })}>
+            It misled the model in {plural(props.misled, "text")}: see what was taken for it
+          </a>
+        </p>
+      )}
       <Members {...props} chosen={chosen} choose={setChosen} />
       {chosen.size > 0 && <Chosen {...props} ids={[...chosen]} off={off} clear={() => setChosen(new Set())} />}
       <section class="family-edit" aria-label="Change the prototype in the draft">
@@ -196,7 +214,7 @@ export function NearestList({ model, isDraft, id, member }: Pick<ItemProps, "mod
                 <span class="soft small near-rows">
                   in {each.documents.map((document) => (
                     <button key={document.row} type="button" class="plain" onClick={() => setRow(document.row)}>
-                      row {document.row}, “{shorten(document.label, 24)}”
+                      {rowName(document.row)}, “{shorten(document.label, 24)}”
                     </button>
                   ))}
                   {each.n_documents > each.documents.length && ` and ${each.n_documents - each.documents.length} more`}

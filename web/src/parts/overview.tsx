@@ -6,7 +6,8 @@ import type { BatchView, Overview } from "../desk";
 import { useAnswer } from "../hooks";
 import { leading, linePath } from "../scale";
 import { sparkline, tallies, type Tally } from "../tallying";
-import { hasFamilies, percent, plural, shorten } from "../wording";
+import { hasFamilies, percent, plural, rowName, shorten } from "../wording";
+import { BatchRows } from "./batch-rows";
 import { ClassName, Share, Waiting } from "./common";
 
 const FIRST = 15;
@@ -15,13 +16,19 @@ export function OverviewPanel(props: PageProps & { batch: BatchView }) {
   const { model, batch } = props;
   const [by, setBy] = useState<Overview["by"]>("all");
   const [key, setKey] = useState<string | null>(null);
+  const [prototype, setPrototype] = useState("");
   const asked = useAnswer<Overview>(`${modelPath(model.name, "batches", batch.id)}/overview${query({ by })}`);
+  const showTexts = (id: number) => {
+    setPrototype(String(id));
+    document.getElementById("rows")?.scrollIntoView({ behavior: "smooth" });
+  };
   const views: [Overview["by"], string, boolean][] = [
     ["all", "All texts", true],
     ["group", `By ${batch.group}`, batch.group !== null],
     ["time", `Over time`, batch.time !== null],
   ];
   return (
+    <>
     <section class="panel" aria-labelledby="overview-title">
       <div class="list-head">
         <h2 id="overview-title">What comes up how often</h2>
@@ -34,13 +41,15 @@ export function OverviewPanel(props: PageProps & { batch: BatchView }) {
         </div>
       </div>
       <Waiting asked={asked} label="Counting…">
-        {(overview) => overview.by === by && <Counted {...props} overview={overview} chosen={key} choose={setKey} />}
+        {(overview) => overview.by === by && <Counted {...props} overview={overview} chosen={key} choose={setKey} showTexts={showTexts} />}
       </Waiting>
     </section>
+    {asked.data && <BatchRows {...props} overview={asked.data} prototype={prototype} choose={setPrototype} />}
+    </>
   );
 }
 
-function Counted({ model, scale, overview, chosen, choose }: PageProps & { overview: Overview; chosen: string | null; choose: (key: string | null) => void }) {
+function Counted({ model, scale, overview, chosen, choose, showTexts }: PageProps & { overview: Overview; chosen: string | null; choose: (key: string | null) => void; showTexts: (id: number) => void }) {
   const [all, setAll] = useState(false);
   const counted = tallies(overview, chosen);
   const shown = all ? counted : counted.slice(0, FIRST);
@@ -74,14 +83,14 @@ function Counted({ model, scale, overview, chosen, choose }: PageProps & { overv
       {overview.by === "time" && <p class="soft small">Each little line is the share of texts per {overview.bucket} that hold such a sentence, from {overview.keys[0]} to {overview.keys.findLast((key) => key !== "(none)")}.</p>}
       {chosen !== null && <p class="soft small">The tick on a bar is the share in all texts.</p>}
       <ol class="tallies">
-        {shown.map((each) => <Row key={each.prototype.id} {...{ each, model, scale, overview, top }} compare={chosen !== null} />)}
+        {shown.map((each) => <Row key={each.prototype.id} {...{ each, model, scale, overview, top, showTexts }} compare={chosen !== null} />)}
       </ol>
       {counted.length > FIRST && <button type="button" onClick={() => setAll(!all)}>{all ? "Show fewer" : `Show all ${counted.length}`}</button>}
     </>
   );
 }
 
-function Row({ each, model, scale, overview, top, compare }: Pick<PageProps, "model" | "scale"> & { each: Tally; overview: Overview; top: number; compare: boolean }) {
+function Row({ each, model, scale, overview, top, compare, showTexts }: Pick<PageProps, "model" | "scale"> & { each: Tally; overview: Overview; top: number; compare: boolean; showTexts: (id: number) => void }) {
   const { prototype } = each;
   const families = hasFamilies(model);
   const says = leading(scale, prototype.scores);
@@ -107,9 +116,10 @@ function Row({ each, model, scale, overview, top, compare }: Pick<PageProps, "mo
         <p class="small soft">In {plural(prototype.n_documents, "text")}, {plural(prototype.n_sentences, "sentence")}. {prototype.words.length > 0 && `Its words: ${prototype.words.join(", ")}. `}The nearest of them:</p>
         <ol class="near">
           {prototype.top.map((one, i) => (
-            <li key={i}><q>{one.sentence}</q> <span class="soft small">row {one.row}, answered “{one.label}” ({one.similarity.toFixed(2)}{families && one.member_sentence !== one.sentence && <>, like <q>{shorten(one.member_sentence, 90)}</q></>})</span></li>
+            <li key={i}><q>{one.sentence}</q> <span class="soft small">{rowName(one.row)}, answered “{one.label}” ({one.similarity.toFixed(2)}{families && one.member_sentence !== one.sentence && <>, like <q>{shorten(one.member_sentence, 90)}</q></>})</span></li>
           ))}
         </ol>
+        <button type="button" onClick={() => showTexts(prototype.id)}>Show {prototype.n_documents === 1 ? "this text" : `these ${plural(prototype.n_documents, "text")}`}</button>
       </details>
     </li>
   );

@@ -1,12 +1,12 @@
 /* How the model reads a text: its answer, the line, the sentences, and all of one of them. */
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { PageProps } from "../context";
 import { decidingSentence } from "../deciding";
 import { around, type Edit, type Shown } from "../editing";
 import { useMedia } from "../hooks";
-import { leading } from "../scale";
+import { hueOf, leading, N_HUES } from "../scale";
 import type { Explanation, Step } from "../types";
-import { hasFamilies, plural } from "../wording";
+import { hasFamilies, plural, points, unitOffset } from "../wording";
 import { KeepReading } from "./keep-reading";
 import { Notice } from "./common";
 import { SentenceCard } from "./sentence-card";
@@ -14,6 +14,10 @@ import { SentenceEditor } from "./sentence-editor";
 import { StepRow } from "./steps";
 import { TrajectoryChart } from "./trajectory-chart";
 import { Verdict, verdictOf } from "./verdict";
+
+// Of a text of more sentences than these, the few that matter most are listed.
+const MANY = 12;
+const FEW = 8;
 
 interface Props extends Pick<PageProps, "model" | "scale" | "announce"> {
   shown: Shown;
@@ -26,12 +30,15 @@ interface Props extends Pick<PageProps, "model" | "scale" | "announce"> {
   endEdit: (keep: boolean) => void;
   leaveOut: (step: Step) => void;
   restore: () => void;
+  /** Whether another text stands beside it, so that there is half the room. */
+  isBeside: boolean;
 }
 
 export function Reading(props: Props) {
   const { model, scale, shown, original, edit, selected, select } = props;
   const { explanation } = shown;
-  const isWide = useMedia("(min-width: 60rem)");
+  const isWide = useMedia("(min-width: 60rem)") && !props.isBeside;
+  const [showAll, setShowAll] = useState(false);
   const [showWords, setShowWords] = useState(false);
   const changed = original !== null && original.text !== shown.text;
   const decided = decidingSentence(explanation);
@@ -40,6 +47,10 @@ export function Reading(props: Props) {
   const edited = edit && parts.before.length < explanation.sentences.length - parts.behind.length ? parts.before.length : null;
   const open = edited ?? selected ?? (isWide ? mostTelling(explanation) : null);
   const step = open === null ? null : explanation.sentences[open];
+  const few = useMemo(() => mostTellingOf(explanation, FEW), [explanation]);
+  const isCut = !showAll && edit === null && explanation.sentences.length > MANY;
+  const listed = (places: number[]) => (isCut ? places.filter((place) => few.has(place) || place === selected) : places);
+  const reached = open ?? 0;
   const card = step && (
     <SentenceCard
       {...{ model, scale, explanation, showWords, setShowWords }}
@@ -55,6 +66,7 @@ export function Reading(props: Props) {
       place={place}
       scale={scale}
       selected={place === open}
+      isReached={place === reached || (isCut && place === Math.min(...few) && !few.has(reached))}
       families={hasFamilies(model)}
       select={() => select(place)}
       activate={() => { select(place); props.beginEdit(explanation.sentences[place]!); }}
@@ -84,7 +96,8 @@ export function Reading(props: Props) {
           <button type="button" onClick={props.restore}>Put it back</button>
         </div>
       )}
-      <div class="reading-body">
+      <ColouredText {...{ explanation, scale, select }} text={shown.text} selected={open} />
+      <div class={isWide ? "reading-body wide" : "reading-body"}>
         <div class="reading-picture">
           <TrajectoryChart
             {...{ explanation, scale, select }}
@@ -96,10 +109,15 @@ export function Reading(props: Props) {
             The line is how sure the model is after each sentence; a mark’s shape and colour tell what the
             sentence’s prototype speaks for.
           </p>
-          {isWide && card}
         </div>
         <ol class="steps" aria-label="Sentences">
-          {parts.before.map(row)}
+          {isCut && (
+            <li class="cut">
+              <span class="soft">Of {plural(explanation.sentences.length, "sentence")} these {few.size} change the answer most.</span>
+              <button type="button" class="plain" onClick={() => setShowAll(true)}>Show all</button>
+            </li>
+          )}
+          {listed(parts.before).map(row)}
           {edit && (
             <SentenceEditor edit={edit} hue={edited === null ? 7 : leading(scale, explanation.sentences[edited]!.scores).hue} change={props.changeEdit} end={props.endEdit}>
               {!isWide && edited !== null && card}
@@ -107,16 +125,68 @@ export function Reading(props: Props) {
           )}
           {parts.behind.map(row)}
         </ol>
+        {isWide && card}
       </div>
     </section>
   );
 }
 
+/** The text itself, each sentence in the colour of what it does to the answer: the stronger, the darker. */
+function ColouredText({ explanation, scale, text, selected, select }: Pick<Props, "scale" | "select"> & { explanation: Explanation; text: string; selected: number | null }) {
+  const given = hueOf(scale, explanation.label);
+  const other = scale.pole === null ? N_HUES - 1 : 1 - given;
+  const strongest = Math.max(...explanation.sentences.map((step) => Math.abs(step.effect)));
+  let end = 0;
+  return (
+    <div class="coloured">
+      {/* A long text scrolls, so the keyboard must reach it. */}
+      <p class="document" dir="auto" role="group" aria-label="The text, coloured" tabIndex={0}>
+        {explanation.sentences.map((step, i) => {
+          const from = unitOffset(text, step.start);
+          const to = unitOffset(text, step.end);
+          const between = text.slice(end, from);
+          end = to;
+          return (
+            <>
+              {between}
+              <span
+                key={i}
+                class={`said hue-${step.effect < 0 ? other : given} said-${strengthOf(step.effect, strongest)} ${i === selected ? "selected" : ""}`}
+                title={`Sentence ${i + 1}: ${points(step.effect)} points`}
+                onPointerEnter={() => select(i)}
+                onClick={() => document.querySelector<HTMLElement>(`[data-step="${i}"]`)?.focus()}
+              >
+                {text.slice(from, to)}
+              </span>
+            </>
+          );
+        })}
+        {text.slice(end)}
+      </p>
+      <p class="soft small legend">
+        <span class={`said said-3 hue-${given}`}>speaks for “{explanation.label}”</span> <span class={`said said-3 hue-${other}`}>against it</span>{" "}
+        the darker, the more the answer would change without the sentence
+      </p>
+    </div>
+  );
+}
+
+// Of the strongest effect in the text, so that a sure answer, which no sentence alone can shake, has colours too.
+const STRENGTHS = [0.15, 0.4, 0.7];
+const NOTHING = 0.01;
+
+function strengthOf(effect: number, strongest: number): number {
+  return STRENGTHS.filter((share) => Math.abs(effect) >= share * Math.max(strongest, NOTHING)).length;
+}
+
+/** The sentences that matter most. */
+function mostTellingOf(explanation: Explanation, most: number): ReadonlySet<number> {
+  const places = explanation.sentences.map((_, i) => i);
+  const effect = (place: number) => Math.abs(explanation.sentences[place]!.effect);
+  return new Set(places.sort((a, b) => effect(b) - effect(a)).slice(0, most));
+}
+
 /** The sentence that matters most, shown until the person points at one. */
 function mostTelling(explanation: Explanation): number | null {
-  let best: number | null = null;
-  explanation.sentences.forEach((step, i) => {
-    if (best === null || Math.abs(step.effect) > Math.abs(explanation.sentences[best]!.effect)) best = i;
-  });
-  return best;
+  return [...mostTellingOf(explanation, 1)][0] ?? null;
 }

@@ -5,7 +5,7 @@ import { marked } from "../marking";
 import { formatPlace } from "../routing";
 import { leading, type Scale } from "../scale";
 import type { Explanation, Model, Step, WordEffect } from "../types";
-import { hasFamilies, likeness, likeWords, percent } from "../wording";
+import { hasFamilies, isTie, likeness, likeWords, percent } from "../wording";
 import { LeaningBar, Notice, Share } from "./common";
 
 interface Props {
@@ -50,12 +50,12 @@ export function SentenceCard({ model, scale, explanation, place, showWords, setS
           <dt>How alike</dt>
           <dd>
             <Share value={step.similarity} class="likeness" />
-            {likeness(step.similarity)} <span class="soft">({step.similarity.toFixed(2)} of 1)</span>
+            {likeness(step, model.likeness)} <span class="soft">({step.similarity.toFixed(2)} of 1)</span>
           </dd>
         </div>
         {step.runner_up_sentence !== null && (
           <div>
-            <dt>Next best</dt>
+            <dt>{isTie(step) ? "As near: a tie" : "Next best"}</dt>
             <dd><q class="soft">{step.runner_up_sentence}</q> <span class="soft">({(step.runner_up_similarity ?? 0).toFixed(2)})</span></dd>
           </div>
         )}

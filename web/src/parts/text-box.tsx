@@ -1,16 +1,18 @@
 /* Where a text is typed, pasted or dropped. */
 import { useRef, useState } from "preact/hooks";
+import type { Examples } from "../example";
 
 const LARGEST_FILE = 400_000;
 
 interface Props {
   text: string;
   start: (text: string) => void;
-  examples: string[];
+  examples: Examples;
+  label: string;
   setProblem: (problem: string | null) => void;
 }
 
-export function TextBox({ text, start, examples, setProblem }: Props) {
+export function TextBox({ text, start, examples: { texts: examples, areReal }, setProblem, label }: Props) {
   const [turn, setTurn] = useState(0);
   const [isOver, setIsOver] = useState(false);
   const area = useRef<HTMLTextAreaElement>(null);
@@ -24,9 +26,8 @@ export function TextBox({ text, start, examples, setProblem }: Props) {
   };
   return (
     <div class="panel text-box">
-      <label class="unseen" for="text">Your text</label>
       <textarea
-        id="text"
+        aria-label={label}
         ref={area}
         class={isOver ? "over" : ""}
         rows={3}
@@ -57,7 +58,9 @@ export function TextBox({ text, start, examples, setProblem }: Props) {
           </label>
           {text && <button type="button" class="plain" onClick={() => { start(""); area.current?.focus(); }}>Clear</button>}
         </div>
-        <p class="soft small">Edit it: the line moves as you type.</p>
+        <p class="soft small">
+          {!areReal && examples.includes(text) ? "An example made of the model’s own sentences. Edit it: the line moves as you type." : "Edit it: the line moves as you type."}
+        </p>
       </div>
     </div>
   );

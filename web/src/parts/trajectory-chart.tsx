@@ -1,7 +1,7 @@
 /* The running probability over the sentences. */
 import { useWidth } from "../hooks";
 import { dashes, leading, markPath, opposite, type Scale } from "../scale";
-import { areaOf, dotsOf, frameOf, linesOf, numbered } from "../trajectory";
+import { areaOf, dotsOf, frameOf, levelOf, linesOf, numbered } from "../trajectory";
 import type { Explanation } from "../types";
 import { percent, plural, shorten } from "../wording";
 
@@ -39,11 +39,11 @@ export function TrajectoryChart({ explanation, scale, ghost, selected = null, se
             <path class="area hue-0" d={areaOf(strong.values, frame, true)} />
             <path class="area hue-1" d={areaOf(strong.values, frame, false)} />
           </>
-        ) : (
-          [0, 0.5, 1].map((share) => (
-            <text key={share} class="tick level" x={frame.left - 6} y={frame.y(share) + 4}>{percent(share)}</text>
-          ))
-        )}
+        ) : null}
+        {[0, 0.5, 1].map((share) => (
+          <text key={share} class="tick level" x={frame.left - 6} y={frame.y(share) + 4}>{levelOf(share, scale)}</text>
+        ))}
+        <text class="tick" x={frame.right + 8} y={height - 6}>sentence</text>
         {selected !== null && selected < count && (
           <line class="pointer" x1={frame.x(selected)} x2={frame.x(selected)} y1={frame.top} y2={frame.bottom} />
         )}

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fastapi import File, Form, Path, UploadFile
+from fastapi import File, Form, Path, Query, UploadFile
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from numpy.typing import NDArray
 
@@ -31,14 +31,23 @@ from protorynet.server.workbench.batch_store import (
     preview,
     read_upload,
 )
-from protorynet.server.workbench.desk import PREDICT, AtDesk, Desk, in_pool, make_router, writing
-from protorynet.server.workbench.labelled_table import shorten
+from protorynet.server.workbench.desk import (
+    PREDICT,
+    AtDesk,
+    Desk,
+    Paged,
+    in_pool,
+    make_router,
+    writing,
+)
+from protorynet.server.workbench.labelled_table import holds_words, shorten
 
 _ROWS_PER_STEP = 16  # between two reports of progress
 _CSV_ROWS_AT_ONCE = 256
 _MOST_GROUPS, _LONGEST_GROUP = 20, 200
 _OTHER, _NONE = "(other)", "(none)"
 _SENTENCES_SHOWN = 5
+_LONGEST_ROW = 20_000
 _LEAST_READABLE = 0.5
 _FIRST, _LAST = np.datetime64("1000-01-01"), np.datetime64("3000-01-01")
 _MOST_DAYS = {"day": 31, "week": 7 * 30, "month": 366 * 5}
@@ -126,6 +135,35 @@ def batch_parquet(desk: AtDesk, batch: _Id) -> FileResponse:
         media_type="application/vnd.apache.parquet",
         filename="predictions.parquet",
     )
+
+
+@router.get("/batches/{batch}/rows", dependencies=PREDICT)
+@in_pool
+def batch_rows(
+    desk: AtDesk,
+    batch: _Id,
+    paged: Paged,
+    label: Annotated[str | None, Query(max_length=1_000)] = None,
+    prototype: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+    search: Annotated[str, Query(max_length=200)] = "",
+) -> dict[str, Any]:
+    """List the texts of a batch with their predictions: those of a label, prototype or words."""
+    found = desk.batches.read(batch, is_done=True)
+    names = [found.text, "prediction", "probability", "trajectory"]
+    columns = pq.read_table(desk.batches.path(batch, "result.parquet"), columns=names).columns
+    rows = (
+        {
+            "text": str(text)[:_LONGEST_ROW],
+            "label": str(said),
+            "probability": sure,
+            "trajectory": path,
+        }
+        for text, said, sure, path in zip(*map(values, columns), strict=True)
+        if (label is None or str(said) == label)
+        and (prototype is None or str(prototype) in path.split())
+        and holds_words(str(text), search)
+    )
+    return paged.of(list(rows))
 
 
 @router.get("/batches/{batch}/overview", dependencies=PREDICT)

@@ -18,12 +18,18 @@ from protorynet.labels import LabelCode
 from protorynet.server.api_keys import require
 from protorynet.server.api_shapes import ApiError, ErrorView
 from protorynet.server.background import Computed, Job, JobView, Progress, run_in_pool
-from protorynet.server.config import ServerConfig
+from protorynet.server.config import ServerConfig, workbench_folder
 from protorynet.server.model_routes import Name
 from protorynet.server.served_models import ModelStore, ServedModel, ask
 from protorynet.server.workbench.batch_store import BatchFolder
 from protorynet.server.workbench.desk_folders import DraftFolder, Marks, VersionFolder
-from protorynet.server.workbench.labelled_table import DataTable, Prepared, prepare, read_data
+from protorynet.server.workbench.labelled_table import (
+    DataTable,
+    Prepared,
+    known_tables,
+    prepare,
+    read_data,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -104,7 +110,7 @@ class Desk:
         self.app = workbench.app
         self.store: ModelStore = workbench.app.state.store
         self.names = names
-        self.home = model.with_name(f"{model.name}.workbench")
+        self.home = workbench_folder(model)
         self.lock = threading.RLock()
         self.drafts = DraftFolder(self.home / "draft")
         self.versions = VersionFolder(model, self.home)
@@ -140,7 +146,8 @@ class Desk:
         classifier = served.classifier
         encoder = classifier.encoder_
         assert encoder is not None  # the store refuses models that read vectors
-        key = ("prepared", self.home, encoder.fingerprint, classifier.model_.labels)
+        model = classifier.model_
+        key = ("prepared", self.home, encoder.fingerprint, model.labels, known_tables(model))
         return self.workbench.computed.now(
             key,
             partial(prepare, classifier, self.table()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,16 +19,20 @@ from protorynet.errors import TableError
 from protorynet.explain import LabelledDocuments, documents_at
 from protorynet.server.api_shapes import ApiError
 from protorynet.server.background import Progress
-from protorynet.training import validation_documents
+from protorynet.training import digest_data, validation_documents
 
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
+    from protorynet.inference import Predictor
+    from protorynet.model import Model
 
-HELD_OUT = "held out"
+HELD_OUT, ALL_ROWS = "held out", "all rows"
 _LARGEST_FILE = 2 * 2**30
 _MOST_TRAINING, _MOST_HELD_OUT = 20_000, 5_000
 _DOCUMENTS_PER_REPORT = 32
 _LONGEST_SHOWN = 300
+# Shorter sentences stand in many texts; and a few of many may by chance.
+_TELLING_CHARACTERS, _FEWEST_TELLING, _TELLING_SHARE = 40, 5, 0.05
 _SPLITS = {
     "train": "train",
     "training": "train",
@@ -97,7 +102,7 @@ def read_data(path: Path) -> DataTable:
     Errors name the file without its folder, for clients may see them.
     """
     try:
-        size, changed = path.stat().st_size, path.stat().st_mtime_ns
+        size = path.stat().st_size
         if size > _LARGEST_FILE:
             raise TableError(
                 f"{path} has {size:,} bytes; the workbench reads at most {_LARGEST_FILE:,}. Give "
@@ -105,12 +110,14 @@ def read_data(path: Path) -> DataTable:
             )
         table = read_table(path, skip_empty=True)
         splits = _read_splits(path, table.rows)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
     except OSError as error:
         raise TableError(f"{path.name} cannot be read ({error.strerror}).") from None
     except TableError as error:
         raise TableError(str(error).replace(str(path), path.name)) from None
     assert table.labels is not None
-    return DataTable(table.texts, table.labels, table.rows, splits, f"{size:x}-{changed:x}")
+    return DataTable(table.texts, table.labels, table.rows, splits, digest)
 
 
 def shorten(text: str) -> str:
@@ -144,13 +151,16 @@ def _spread(positions: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 class Prepared:
     """The table's documents as a model's encoder sees them; none is without a sentence.
 
-    `splits` are those of the documents held out: ``"validation"`` or ``"test"``, or ``"held out"``
-    where the table names none and training's own choice was made again.
+    `splits` are those of the documents held out: ``"validation"`` or ``"test"``. Where the table
+    names none, ``"held out"`` are those that training does not learn from; if the model was made
+    from another table, the rest is ``"all rows"``, for then it has seen none. The `note` says what
+    figures of these documents mean.
     """
 
     train: LabelledDocuments
     held_out: LabelledDocuments
     splits: tuple[str, ...]
+    note: str
 
     def of_split(self, *preferred: str) -> tuple[str, LabelledDocuments]:
         """Return the held-out documents of the first of some splits that there is."""
@@ -159,6 +169,19 @@ class Prepared:
         if not len(positions):
             raise ApiError(409, "no_held_out_rows", "--data has no validation or test documents.")
         return name, documents_at(self.held_out, positions)
+
+    def to_measure(self) -> tuple[str, LabelledDocuments]:
+        """Return the documents to judge the model by, and what to call them."""
+        if ALL_ROWS in self.splits:
+            return ALL_ROWS, self.held_out
+        return self.of_split("test", "validation")
+
+    def to_audit(self) -> LabelledDocuments | None:
+        """Return the documents that the model was trained on, where the table tells them."""
+        if ALL_ROWS in self.splits:
+            return None
+        others = np.flatnonzero(~np.isin(self.train.rows, self.held_out.rows))
+        return documents_at(self.train, others) if len(others) else None
 
 
 def quiet_copy(classifier: ProtoryNetClassifier) -> ProtoryNetClassifier:
@@ -169,17 +192,20 @@ def quiet_copy(classifier: ProtoryNetClassifier) -> ProtoryNetClassifier:
     return own
 
 
+def known_tables(model: Model) -> frozenset[str]:
+    """Return the digests of the data that a model, or its reader since, was trained on."""
+    again = (entry.retraining for entry in model.edits.standing if entry.retraining is not None)
+    return frozenset({model.training.data_sha256, *(record.data_sha256 for record in again)})
+
+
 def prepare(classifier: ProtoryNetClassifier, table: DataTable, progress: Progress) -> Prepared:
     """Split and encode the documents; a label that is no class of the model is refused."""
-    model = classifier.model_
+    model, predictor = classifier.model_, quiet_copy(classifier).predictor
     targets = model.labels.encode(table.labels)
     training, held_out = table.training, table.held_out
     splits = [str(table.splits[position]) for position in held_out.tolist()]
     if not len(held_out) and len(training):
-        fraction, seed = model.settings.validation_fraction, model.training.seed
-        chosen = validation_documents(targets[training], model.labels, fraction, seed)
-        held_out, splits = training[chosen], [HELD_OUT] * len(chosen)
-    predictor = quiet_copy(classifier).predictor
+        held_out, splits = _hold_out(model, table, targets, predictor)
     positions = np.concatenate([training, held_out])
     texts = [table.texts[position] for position in positions.tolist()]
     # In steps, so that progress shows and the server can stop; the cache keeps what is done.
@@ -193,8 +219,43 @@ def prepare(classifier: ProtoryNetClassifier, table: DataTable, progress: Progre
     )
     filled = np.flatnonzero(sentences.filled)
     train, others = filled[filled < len(training)], filled[filled >= len(training)]
-    return Prepared(
-        documents_at(whole, train),
-        documents_at(whole, others),
-        tuple(splits[position - len(training)] for position in others.tolist()),
-    )
+    documents = documents_at(whole, others)
+    splits = [splits[position - len(training)] for position in others.tolist()]
+    note = _describe(model, documents, splits)
+    return Prepared(documents_at(whole, train), documents, tuple(splits), note)
+
+
+def _hold_out(
+    model: Model, table: DataTable, targets: NDArray[np.float32], predictor: Predictor
+) -> tuple[NDArray[np.int64], list[str]]:
+    """Choose from a table without splits as training does; all rows where it is another table."""
+    sentences = predictor.split(table.texts)
+    filled = np.flatnonzero(sentences.filled)
+    fraction, seed = model.settings.validation_fraction, model.training.seed
+    chosen = filled[validation_documents(targets[filled], model.labels, fraction, seed)]
+    digest = digest_data(sentences.part(sentences.filled), targets[filled])
+    rows = chosen if digest in known_tables(model) else filled
+    rows = _spread(rows, _MOST_HELD_OUT)
+    return rows, [HELD_OUT if kept else ALL_ROWS for kept in np.isin(rows, chosen)]
+
+
+def _describe(model: Model, documents: LabelledDocuments, splits: Sequence[str]) -> str:
+    """Say what figures of these documents mean: the model may have learned from them."""
+    note = ""
+    if ALL_ROWS in splits:
+        note = "This is not, row by row, the table of the training, so all its rows are measured."
+    elif HELD_OUT in splits:
+        note = "The model was trained on this table; measured are the texts held out of that."
+    kept = {
+        member.sentence
+        for member in model.prototypes.members
+        if member.row is not None and len(member.sentence) >= _TELLING_CHARACTERS
+    }
+    found = len(kept.intersection(documents.sentences.texts))
+    if found < max(_FEWEST_TELLING, _TELLING_SHARE * len(kept)):
+        return note
+    return (
+        f"{note} The model knows some of these texts: {found:,} of the {len(kept):,} longer "
+        "sentences that it keeps from its training texts stand here word for word. So the figures "
+        "flatter it; give a table of other texts, or name them 'test' in a column 'split'."
+    ).strip()

@@ -11,10 +11,18 @@ from fastapi import Depends, Path, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import Field
 
-from protorynet.explain import Mistake, confident_mistakes, documents_at, explain_mistakes
+from protorynet.explain import (
+    Mistake,
+    confident_mistakes,
+    documents_at,
+    explain_mistakes,
+    find_slices,
+    has_word,
+)
 from protorynet.inference import TorchBackend
 from protorynet.model import Model
-from protorynet.prototypes import Prototypes
+from protorynet.prototypes import Prototype
+from protorynet.reading import Reading
 from protorynet.server.api_shapes import ApiError, Body, Text, csv_download
 from protorynet.server.background import Progress, run_in_pool
 from protorynet.server.model_routes import Name
@@ -30,7 +38,7 @@ from protorynet.server.workbench.desk import (
     make_router,
     writing,
 )
-from protorynet.server.workbench.labelled_table import Prepared
+from protorynet.server.workbench.labelled_table import Prepared, holds_words
 
 _EXPLAINED_AT_ONCE = 32
 _MOST_CHOICES = 200  # patterns and prototypes to filter by
@@ -66,6 +74,8 @@ class Filter:
     truth: _Words = None
     predicted: _Words = None
     split: _Words = None
+    search: _Words = None
+    word: _Words = None
     marked: bool | None = None
     min_sentences: _Count = None
     max_sentences: _Count = None
@@ -92,6 +102,8 @@ class Filter:
         return (
             all(asked is None or asked == there for asked, there in wanted)
             and (self.prototype is None or self.prototype in item["trajectory"])
+            and (self.search is None or holds_words(item["text"], self.search))
+            and (self.word is None or has_word(item["text"], self.word))
             and _lies_between(item["n_sentences"], self.min_sentences, self.max_sentences)
             and _lies_between(item["confidence"], self.min_confidence, self.max_confidence)
         )
@@ -110,8 +122,11 @@ class _Found:
 
     version: str
     n_documents: int
+    note: str
     items: tuple[dict[str, Any], ...]
     filters: dict[str, Any]
+    slices: list[dict[str, Any]]
+    confusion: list[list[int]] | None  # documents by true and by predicted class
 
 
 @router.get("/mistakes", dependencies=PREDICT, responses=MAY_WAIT)
@@ -124,7 +139,10 @@ def mistakes(desk: AtDesk, filters: Filters, paged: Paged) -> JSONResponse:
         "version": found.version,
         "n_documents": found.n_documents,
         "n_mistakes": len(found.items),
+        "note": found.note,
         "filters": found.filters,
+        "slices": found.slices,
+        "confusion": found.confusion,
     }
     return JSONResponse({**page, **about})
 
@@ -170,21 +188,33 @@ def _find_mistakes(desk: Desk) -> _Found:
     served = desk.served
 
     def look(progress: Progress) -> _Found:
-        prepared = desk.prepared(served, progress, share=0.6)
-        items = _explain_all(served.classifier.model_, prepared, progress)
-        choices = _list_choices(items, served.classifier.prototypes_)
-        return _Found(served.version, len(prepared.splits), items, choices)
+        prepared, model = desk.prepared(served, progress, share=0.6), served.classifier.model_
+        documents, n = prepared.held_out, len(prepared.splits)
+        if not n:
+            return _Found(served.version, 0, prepared.note, (), _list_choices((), ()), [], None)
+        reading = TorchBackend(model).read(documents.embeddings, documents.sentences.lengths)
+        truth, given = documents.targets > 0.5, model.labels.decide(reading.probabilities)
+        confusion = None
+        if model.labels.task == "multiclass":
+            confusion = (truth.T.astype(np.int64) @ given.astype(np.int64)).tolist()
+        items = _explain_all(model, prepared, reading, progress)
+        return _Found(
+            served.version,
+            n,
+            prepared.note,
+            items,
+            _list_choices(items, model.prototypes),
+            [vars(each) for each in find_slices(model, documents, reading)],
+            confusion,
+        )
 
     return desk.ask("mistakes", served.version, look)
 
 
 def _explain_all(
-    model: Model, prepared: Prepared, progress: Progress
+    model: Model, prepared: Prepared, reading: Reading, progress: Progress
 ) -> tuple[dict[str, Any], ...]:
     documents = prepared.held_out
-    if not len(documents.texts):
-        return ()
-    reading = TorchBackend(model).read(documents.embeddings, documents.sentences.lengths)
     wrong = confident_mistakes(model, reading, documents.targets > 0.5, len(documents.texts))
     split_of = dict(zip(documents.rows.tolist(), prepared.splits, strict=True))
     items: list[dict[str, Any]] = []
@@ -221,7 +251,9 @@ def _view_mistake(mistake: Mistake, split: str) -> dict[str, Any]:
     }
 
 
-def _list_choices(items: Sequence[dict[str, Any]], prototypes: Prototypes) -> dict[str, Any]:
+def _list_choices(
+    items: Sequence[dict[str, Any]], prototypes: Iterable[Prototype]
+) -> dict[str, Any]:
     """Return what there is to filter by: the most frequent first."""
     patterns = {item["pattern"]["key"]: item["pattern"] for item in items if item["pattern"]}
     per_pattern = Counter(item["pattern"]["key"] for item in items if item["pattern"])

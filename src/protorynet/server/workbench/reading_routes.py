@@ -4,21 +4,25 @@ import contextlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import Path, Query
 from fastapi.responses import JSONResponse
 
 from protorynet.audit import audit_model
-from protorynet.explain import Neighbour, nearest_sentences
+from protorynet.explain import Evaluation, Neighbour, nearest_sentences
 from protorynet.files import read_limited, write_atomically
 from protorynet.inference import TorchBackend
 from protorynet.model import Model
 from protorynet.prototypes import Member, Prototype
+from protorynet.report import finding_title
 from protorynet.server.api_shapes import ApiError
 from protorynet.server.background import Progress, run_in_pool
+from protorynet.server.config import own_table, workbench_folder
 from protorynet.server.model_routes import MEMBERS_SHOWN, Name, view_prototype
-from protorynet.server.served_models import ServedModel
+from protorynet.server.served_models import folder_version
 from protorynet.server.workbench.desk import (
     MAY_WAIT,
     PREDICT,
@@ -31,11 +35,23 @@ from protorynet.server.workbench.desk import (
 )
 from protorynet.server.workbench.desk_folders import Draft
 from protorynet.server.workbench.draft_routes import present_draft
-from protorynet.server.workbench.labelled_table import HELD_OUT, holds_words, quiet_copy
+from protorynet.server.workbench.labelled_table import (
+    DataTable,
+    Prepared,
+    holds_words,
+    prepare,
+    quiet_copy,
+    read_data,
+)
 
 _MOST_NEAREST, _MOST_ROWS, _MOST_DOCUMENTS = 50, 100, 3
 _MOST_NEAREST_MEMBER = 10
+_FAR_OFF = 2
 _LARGEST_TRUST = 64 * 2**20
+_NO_AUDIT = (
+    "An audit compares the texts that a model was trained on with others, but the table given with "
+    "--data does not name both: add a column 'split' of 'train' and 'test'."
+)
 
 _Row = Annotated[int, Path(ge=0, le=2**53, description="Row of the table, counted from 0.")]
 _Id = Annotated[int, Path(ge=0, le=2**53, description="Id of the prototype.")]
@@ -89,7 +105,8 @@ def prototypes_page(
 ) -> dict[str, Any]:
     """List the prototypes, searched and ordered; those of the draft, if asked for.
 
-    Of each a few members are given: the most typical, or the first that hold the words searched.
+    Of each a few members are given: the most typical, or the first that hold the words searched;
+    and the least typical. `meaning` ranks them so that neighbours say like things.
     """
     edited, model = _look_at(desk, draft)
     classes = model.labels.names
@@ -102,10 +119,13 @@ def prototypes_page(
     changes = _list_changes(desk.served.classifier.model_, edited) if edited else {}
     shown = {item.id: (holding or list(item.members))[:MEMBERS_SHOWN] for item, holding in found}
     page = paged.of(_sort_prototypes([item for item, _ in found], sort, classes))
+    meaning = dict(zip(model.prototypes.ids.tolist(), _rank_by_meaning(model), strict=True))
     page["items"] = [
         {
             **view_prototype(item),
             "members": [vars(member) for member in shown[item.id]],
+            "far_off": [each.sentence for each in item.members[MEMBERS_SHOWN:][-_FAR_OFF:]],
+            "meaning": meaning[item.id],
             "changed": changes.get(item.id),
         }
         for item in page["items"]
@@ -184,20 +204,41 @@ def nearest(
 def trust(desk: AtDesk) -> JSONResponse:
     """Tell how far to trust the model: measures with their meanings, and what to mend."""
     table, served = desk.table(), desk.served
-    path = desk.home / "trust" / f"{served.version}-{table.digest}.json"
 
     def work(progress: Progress) -> dict[str, Any]:
         with contextlib.suppress(OSError, ValueError, RecursionError):
+            path = _trust_path(desk.home, served.version, table)
             known = json.loads(read_limited(path, _LARGEST_TRUST))
-            if isinstance(known, dict) and "measures" in known:
+            if isinstance(known, dict) and {"note", "verdicts"} <= known.keys():
                 return known
-        view = _measure_trust(desk, served, progress)
-        # Where nothing can be written, it is computed again after a restart.
-        with contextlib.suppress(OSError):
-            write_atomically(path, json.dumps(view, ensure_ascii=False))
-        return view
+        prepared = desk.prepared(served, progress, share=0.4)
+        progress(0.4, "Measuring how faithful the explanations are")
+        own = quiet_copy(served.classifier)
+        documents = prepared.to_measure()[1]
+        truth = own.model_.labels.decode(documents.targets)
+        train = prepared.to_audit()
+        given = None
+        if train is not None:
+            given = (list(train.texts), own.model_.labels.decode(train.targets))
+        evaluation = own.evaluate(list(documents.texts), truth, train=given)
+        progress(0.7, "Looking for what would mislead")
+        return _keep_trust(desk.home, served.version, table, own.model_, prepared, evaluation)
 
     return JSONResponse(desk.ask("trust", (served.version, table.digest), work))
+
+
+def store_trust(model: FilePath, evaluation: Evaluation) -> None:
+    """Keep an evaluation, on the test rows of a model's own table, for the page Trust."""
+    from protorynet.classifier import ProtoryNetClassifier
+
+    classifier, table = ProtoryNetClassifier.load(model), read_data(own_table(model))
+    prepared = prepare(classifier, table, lambda *_: None)
+    version, home = folder_version(model), workbench_folder(model)
+    _keep_trust(home, version, table, classifier.model_, prepared, evaluation)
+
+
+def _trust_path(home: FilePath, version: str, table: DataTable) -> FilePath:
+    return home / "trust" / f"{version}-{table.digest}.json"
 
 
 def _look_at(desk: Desk, draft: bool) -> tuple[Draft | None, Model]:
@@ -206,33 +247,36 @@ def _look_at(desk: Desk, draft: bool) -> tuple[Draft | None, Model]:
     return edited, desk.served.classifier.model_ if edited is None else edited.model
 
 
-def _measure_trust(desk: Desk, served: ServedModel, progress: Progress) -> dict[str, Any]:
-    prepared = desk.prepared(served, progress, share=0.4)
-    split, held_out = prepared.of_split("test", "validation")
-    progress(0.4, "Measuring how faithful the explanations are")
-    model = served.classifier.model_
-    truth = model.labels.decode(held_out.targets)
-    evaluation = quiet_copy(served.classifier).evaluate(list(held_out.texts), truth)
-    progress(0.7, "Looking for what would mislead")
-    audit, missing = None, None
-    if split == HELD_OUT or not len(prepared.train.texts):
-        missing = (
-            "An audit compares training texts with others, but the table given with --data does "
-            "not name both: add a column 'split' of 'train' and 'test'."
-        )
-    else:
-        audit = audit_model(model, prepared.train, held_out).to_dict()
-    return {
-        "version": served.version,
+def _keep_trust(
+    home: FilePath,
+    version: str,
+    table: DataTable,
+    model: Model,
+    prepared: Prepared,
+    evaluation: Evaluation,
+) -> dict[str, Any]:
+    split, documents = prepared.to_measure()
+    train = prepared.to_audit()
+    audit = None
+    if train is not None:
+        floor = evaluation.bag_of_words_accuracy
+        audited = audit_model(model, train, documents, floor=floor)
+        audit = audited.to_dict()
+        for found, finding in zip(audit["findings"], audited.findings, strict=True):
+            found["title"] = finding_title(finding)
+    view = {
+        **evaluation.to_dict(),
+        "version": version,
         "split": split,
-        "accuracy": evaluation.accuracy,
-        "macro_f1": evaluation.macro_f1,
-        "n_documents": evaluation.n_documents,
-        "n_prototypes": evaluation.n_prototypes,
+        "note": prepared.note,
         "measures": [vars(measure) for measure in evaluation.measures],
         "audit": audit,
-        "audit_missing": missing,
+        "audit_missing": None if audit else _NO_AUDIT,
     }
+    # Where nothing can be written, it is computed again after a restart.
+    with contextlib.suppress(OSError):
+        write_atomically(_trust_path(home, version, table), json.dumps(view, ensure_ascii=False))
+    return view
 
 
 def _find(items: Iterable[Prototype | Member], number: int, what: str = "prototype") -> int:
@@ -241,6 +285,17 @@ def _find(items: Iterable[Prototype | Member], number: int, what: str = "prototy
             return position
     code = f"unknown_{what.split()[0]}"
     raise ApiError(404, code, f"there is no {what} of this id.")
+
+
+def _rank_by_meaning(model: Model) -> list[int]:
+    """Rank the prototypes along the line that parts their meanings best, their scores aside."""
+    vectors, sizes = model.network.members.cpu().numpy(), np.asarray(model.prototypes.sizes)
+    means = np.add.reduceat(vectors, np.cumsum(sizes) - sizes) / sizes[:, None]
+    scores = np.array([[1.0, *list(item.scores.values())[1:]] for item in model.prototypes])
+    rest = means - scores @ np.linalg.lstsq(scores, means)[0]
+    line = np.linalg.svd(rest, full_matrices=False)[0][:, 0]
+    ranks: list[int] = np.argsort(np.argsort(line, kind="stable"), kind="stable").tolist()
+    return ranks
 
 
 def _sort_prototypes(
