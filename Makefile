@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types layers format web clean
+.PHONY: help demo test test-slow docs fuzz sbom lock lint types layers format web clean
+MINUTES ?= 1
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -23,6 +24,21 @@ test: lint types layers  ## lint, types, layering and the test suite
 
 test-slow: $(STAMP)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+fuzz: $(STAMP)  ## MINUTES of mutated input for every parser of untrusted bytes
+	$(BIN)/python tests/fuzz/fuzzing.py --minutes $(MINUTES)
+
+sbom: $(STAMP)  ## print the bill of materials (CycloneDX) of what is installed
+	@$(BIN)/python tools/supply_chain.py sbom
+
+lock: $(STAMP)  ## write requirements.lock: versions and hashes of all that users install
+	$(BIN)/python -m pip install --dry-run --ignore-installed --quiet --report $(VENV)/report.json \
+	    -c constraints.txt '.[demo,onnx,png,server]' alembic matplotlib pg8000 sqlalchemy
+	$(BIN)/python tools/supply_chain.py lock $(VENV)/report.json > requirements.lock
+
+docs: $(STAMP)  ## run all code of the documentation, and build the site into site/
+	$(BIN)/python -m pytest -m slow tests/docs/test_code_of_docs.py
+	$(BIN)/mkdocs build --strict
 
 lint: $(STAMP)  ## ruff
 	$(BIN)/ruff check .

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,21 @@ _NEUTRAL = ["We stayed for {n} nights.", "The hotel has {n} floors.", "It is {n}
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: many tests wait for processes, servers and browsers."""
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say at the end what was skipped and why, and how to run that too."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    if not reasons:
+        return
+    terminalreporter.section(f"{len(skipped)} skipped")
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count:4}  {reason}")
+    terminalreporter.line(
+        "To run them too: .ci/run, which installs Chromium and PostgreSQL where they are missing. "
+        "Tests that take minutes: make test-slow."
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,7 +19,8 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from protorynet.server import ServerConfig, create_app
+from protorynet.server import ServerConfig, address_of, create_app, listen
+from protorynet.server.app import http_settings
 
 HOTEL = "/v1/models/hotel"
 SCRIPT = "<script>alert(1)</script> The room was lovely. The staff was friendly."
@@ -119,23 +120,21 @@ class Running:
 def running(config: ServerConfig, app: FastAPI | None = None) -> Iterator[Running]:
     """Serve with uvicorn in a thread, on a free port."""
     app = create_app(config) if app is None else app
-    settings = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_config=None, access_log=False, server_header=False
-    )
-    server = uvicorn.Server(settings)
-    thread = threading.Thread(target=server.run)
+    listener = listen("127.0.0.1", 0)
+    server = uvicorn.Server(http_settings(app))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
         while not server.started:
             assert thread.is_alive(), "the server ended before it started"
             time.sleep(0.005)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        url = f"http://127.0.0.1:{port}"
+        url = address_of("127.0.0.1", listener)
         with httpx.Client(base_url=url, timeout=60) as client:
             yield Running(url, client, app)
     finally:
         server.should_exit = True
         thread.join(30)
+        listener.close()
 
 
 def serving(model: Path, **options: Any) -> AbstractContextManager[Running]:

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load as load_tensors, save as save_tensors
 
 from protorynet import ProtoryNetClassifier
-from protorynet.encoders import TransformerEncoder, load_encoder, stack_sequences
+from protorynet.encoders import load_encoder, stack_sequences
 from protorynet.errors import EncoderError, InputError, ModelFormatError
 from protorynet.model import Model
 from protorynet.records import digest_values
@@ -375,19 +375,6 @@ def test_an_encoders_folder_is_no_model_directory(clf, tiny_bert_folder):
     assert not is_model_directory(tiny_bert_folder)
     with pytest.raises(InputError, match="exists and is not a model directory"):
         clf.save(tiny_bert_folder)
-
-
-def test_an_interrupt_while_saving_leaves_the_old_model(tuned, tmp_path, monkeypatch):
-    path = Path(shutil.copytree(tuned[1], tmp_path / "model"))
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(TransformerEncoder, "save", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        tuned[0].save(path)
-    assert listing(path) == listing(tuned[1])
-    assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 
 
 def test_edits_come_back_with_the_model(edited, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
-from protorynet.data import OnEmpty, Sentences, Splitter, document_list
+from protorynet.data import OnEmpty, Rule, Sentences, Splitter, document_list
 from protorynet.encoders import EmbeddingCache, Embeddings, Encoder, choose_device, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.explain import (
@@ -26,22 +27,31 @@ from protorynet.explain import (
     pretrained_encode,
     stored_automaton,
 )
+from protorynet.hub import HubMixin
 from protorynet.inference import Predictor, TorchBackend, open_model
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import PRECOMPUTED, EncoderRecord, Model
 from protorynet.preparation import prepare_documents
 from protorynet.prototypes import Prototypes
 from protorynet.reading import Reading
-from protorynet.settings import EncoderTraining, Settings, load_settings
+from protorynet.settings import ClassWeight, EncoderTraining, Settings, load_settings
 from protorynet.storage import save_model
-from protorynet.training import EditableMixin, Fitted, Labelled, fit_model, tunable_encoder
+from protorynet.training import (
+    EditableMixin,
+    Fitted,
+    Labelled,
+    check_weights,
+    fit_model,
+    read_floor,
+    tunable_encoder,
+)
 
 
 class NotFittedError(ProtoryNetError, SklearnNotFittedError):  # type: ignore[misc]
     """The classifier was asked for results before `fit` or `load`."""
 
 
-class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Text classifier whose every decision can be read.
 
     Each sentence of a document is matched to one prototype, a real training sentence; an LSTM
@@ -57,11 +67,20 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         ``"default"``, ``"paper"``, a TOML or JSON file, or a `Settings`.
     n_prototypes, max_prototypes, encoder_training
         The settings people change most; None leaves what `settings` says.
+    class_weight
+        ``"auto"`` (only rare classes count more), ``"balanced"``, ``"none"``, or a mapping from
+        class to weight; None leaves what `settings` says, ``"auto"`` by default.
     splitter
-        ``"sentencex"``, or ``"paper"`` for the paper's rule.
+        ``"sentencex"``, ``"lines"`` where every line end ends a sentence, or ``"paper"`` for the
+        paper's rule.
+    language
+        Code of the language by whose rules sentences are split.
     on_empty
         What to do with a document that holds no sentence: ``"error"``, or ``"skip"`` (left out of
         training; predicted by the class frequencies).
+    class_names
+        What to call the classes wherever people read them, such as ``{0: "bad", 1: "good"}``;
+        `predict` returns the labels themselves.
     random_state
         Seed. The same seed on the same machine gives the same model.
     device
@@ -98,8 +117,11 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         n_prototypes: int | None = None,
         max_prototypes: int | None = None,
         encoder_training: EncoderTraining | None = None,
-        splitter: Splitter = "sentencex",
+        class_weight: ClassWeight | Mapping[Any, float] | None = None,
+        splitter: Rule = "sentencex",
+        language: str = "en",
         on_empty: OnEmpty = "error",
+        class_names: Mapping[Any, str] | None = None,
         random_state: int = 0,
         device: str = "auto",
         cache: bool = True,
@@ -110,8 +132,11 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         self.n_prototypes = n_prototypes
         self.max_prototypes = max_prototypes
         self.encoder_training = encoder_training
+        self.class_weight = class_weight
         self.splitter = splitter
+        self.language = language
         self.on_empty = on_empty
+        self.class_names = class_names
         self.random_state = random_state
         self.device = device
         self.cache = cache
@@ -122,6 +147,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         X: Any,  # noqa: N803
         y: Any,
         *,
+        sample_weight: Any = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> ProtoryNetClassifier:
@@ -134,37 +160,41 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             ``encoder="precomputed"``, a list of (T, d) arrays.
         y
             One label per document, or a 0/1 matrix for several labels at once.
+        sample_weight
+            What each document counts in training; all alike by default.
         checkpoint
             Folder in which the state after each epoch is kept.
         resume
             Resume from that state, if there is one, with the same result.
         """
-        settings = self._settings()
+        settings, splitter = self._settings(), Splitter(self.splitter, self.language)
         if resume and checkpoint is None:
             raise InputError("resume=True needs checkpoint=…, the folder to resume from.")
         documents = self._documents(X)
         check_labels(y, len(documents))
         if len(documents) == 0:
             raise InputError("there are no documents to train on.")
-        labels = learn_labels(y)
+        labels = learn_labels(y).with_names(self.class_names)
         targets = labels.encode(y)
+        weights = check_weights(labels, targets, sample_weight, self.class_weight)
         encoder = self._load_encoder(settings)
         tunable = tunable_encoder(encoder) if settings.encoder_training == "full" else None
         sentences, embeddings = prepare_documents(
             documents,
             encoder,
-            splitter=self.splitter,
+            splitter=splitter,
             on_empty=self.on_empty,
             cache=EmbeddingCache() if self.cache else None,
             progress=self.verbose,
         )
         filled = sentences.filled
+        weights = None if weights is None else weights[filled]
         fitted = fit_model(
-            Labelled(sentences.without_empty(), embeddings, targets[filled]),
+            Labelled(sentences.without_empty(), embeddings, targets[filled], weights),
             labels,
             settings=settings,
             encoder=EncoderRecord.of(encoder, tuned=tunable is not None),
-            splitter=self.splitter,
+            splitter=splitter,
             seed=self._seed(),
             unit_length=encoder is not None,
             tunable=tunable,
@@ -179,6 +209,18 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         prototypes = model.prototypes.with_rows(np.flatnonzero(filled))
         self._install(replace(model, prototypes=prototypes), encoder, tuned=tunable)
         self.n_skipped_ = int((~filled).sum())
+        return self
+
+    def set_params(self, **params: Any) -> ProtoryNetClassifier:
+        """Set parameters; ``settings__NAME`` sets one of `Settings`, as grid searches do."""
+        own: dict[str, Any] = {}
+        of_settings: dict[str, Any] = {}
+        for name, value in params.items():
+            setting = name.removeprefix("settings__")
+            (own if setting == name else of_settings)[setting] = value
+        super().set_params(**own)
+        if of_settings:
+            self.settings = load_settings(self.settings).replace(**of_settings)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:  # noqa: N803
@@ -227,7 +269,14 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         other = None if held_out is None else self.read(held_out)
         return learn_automaton(self._fitted(), self.read(X), label, held_out=other)
 
-    def evaluate(self, X: Any, y: Any, *, judge: str | Encoder | None = None) -> Evaluation:  # noqa: N803
+    def evaluate(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        *,
+        judge: str | Encoder | None = None,
+        train: tuple[Any, Any] | None = None,
+    ) -> Evaluation:
         """Measure accuracy and the faithfulness of the explanations together.
 
         Parameters
@@ -237,10 +286,16 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         judge
             An encoder that judges how well sentences and prototypes match. By default the
             embedded one, or word pieces (TF-IDF) for a model made with the embedded one.
+        train
+            Training texts and their labels: with them, a bag of words is measured beside.
         """
         model, labelled = self._fitted(), self.labelled(X, y)
         encoder = self.encoder_
         judging, name = choose_judge(model.encoder, judge, device=self.device)
+        floor = None
+        if train is not None and encoder is not None:
+            part = (labelled.sentences.texts, labelled.sentences.lengths, labelled.targets)
+            floor = read_floor(model, self._documents(train[0]), train[1], part)
         return evaluate_model(
             model,
             labelled.sentences,
@@ -250,6 +305,7 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
             pretrained=pretrained_encode(model.encoder, self.encoder, device=self.device),
             judge=judging,
             judge_name=name,
+            floor=floor,
         )
 
     @property
@@ -313,7 +369,9 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
         self = cls(
             record.name if encoder is None else encoder,
             settings=model.settings,
-            splitter=model.splitter,
+            splitter=model.splitter.rule,
+            language=model.splitter.language,
+            class_names=dict(zip(model.labels.classes, model.labels.called, strict=False)) or None,
             random_state=model.training.seed,
             device=device,
             cache=cache,
@@ -335,9 +393,11 @@ class ProtoryNetClassifier(EditableMixin, ClassifierMixin, BaseEstimator):  # ty
     def _settings(self) -> Settings:
         changes = {
             name: getattr(self, name)
-            for name in ("n_prototypes", "max_prototypes", "encoder_training")
+            for name in ("n_prototypes", "max_prototypes", "encoder_training", "class_weight")
             if getattr(self, name) is not None
         }
+        if isinstance(self.class_weight, Mapping):
+            changes["class_weight"] = "none"  # they are weights of documents then
         return load_settings(self.settings).replace(**changes)
 
     def _seed(self) -> int:

@@ -20,6 +20,23 @@ scikit-learn and commands start fast.
 command with exit code 2 (mend the input and try again); anything else ends it with 1.
 """
 
+import difflib
+from collections.abc import Iterable
+
+
+def list_nearest(given: object, known: Iterable[object], most: int = 5) -> str:
+    """Return what is known, in quotes, what is most like the given name first.
+
+    Examples
+    --------
+    >>> list_nearest("Alhpa", ["gamma", "alpha", "epochs"], most=2)
+    "'alpha', 'gamma', …"
+    """
+    names = {str(name).lower(): name for name in known}
+    near = difflib.get_close_matches(str(given).strip().lower()[:100], names, n=most, cutoff=0.0)
+    listed = ", ".join(repr(names[name]) for name in near) or "none"
+    return listed + (", …" if len(names) > most else "")
+
 
 class ProtoryNetError(Exception):
     """Base of all errors raised on purpose."""

@@ -1,12 +1,13 @@
 """Files and directories: old ones stay whole whatever happens, and strange ones are not read."""
 
+import ctypes
 import errno
 import os
 import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from protorynet.errors import InputError
@@ -73,11 +74,30 @@ def check_replaceable(
 
 
 @contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait for other processes that do this in the same folder; each gives way however it ends.
+
+    Where the system or the file system knows no locks, nobody waits.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
 def replaced_directory(path: Path) -> Iterator[Path]:
     """Give an empty directory to fill; it takes the place of `path` only if the block succeeds.
 
-    The old directory is moved aside before the new one takes its name and removed after, so at
-    every moment at least one of them is complete on disk.
+    It is on disk before it takes the name, so that a power cut, too, leaves the old or the new.
     """
     path = path.resolve()  # a link stays a link; what it points to is replaced
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,6 +105,9 @@ def replaced_directory(path: Path) -> Iterator[Path]:
     fresh.chmod(0o777 & ~_umask())
     try:
         yield fresh
+        for each in fresh.rglob("*"):
+            if each.is_file():
+                _sync(each)
         move_directory(fresh, path)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -92,9 +115,16 @@ def replaced_directory(path: Path) -> Iterator[Path]:
 
 
 def move_directory(fresh: Path, path: Path) -> None:
-    """Give a complete directory the name of another, which is moved aside until then."""
+    """Give a complete directory the name of another, which is then removed.
+
+    Where the system cannot exchange two names at once, the old one is moved aside before, and for
+    that moment lies beside under a name that begins with a dot and ends in ``.old``.
+    """
     if not path.exists():
         fresh.rename(path)
+        return
+    if _exchange(fresh, path):
+        shutil.rmtree(fresh, ignore_errors=True)
         return
     old = fresh.with_name(fresh.name + ".old")
     path.rename(old)
@@ -104,6 +134,25 @@ def move_directory(fresh: Path, path: Path) -> None:
         old.rename(path)
         raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Let two directories change names at once; say whether the system could."""
+    at_present, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):  # of another system
+        return False
+    names = os.fsencode(first), os.fsencode(second)
+    return bool(rename(at_present, names[0], at_present, names[1], exchange) == 0)
+
+
+def _sync(file: Path) -> None:
+    handle = os.open(file, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

@@ -1,6 +1,7 @@
 """Labels as users write them, and as the network needs them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -18,15 +19,57 @@ _SETS = (tuple, list, set, frozenset, np.ndarray)
 
 @dataclass(frozen=True)
 class LabelCode:
-    """The classes, in the order of the network's outputs as plain values, and the kind of task."""
+    """The classes, in the order of the network's outputs as plain values, and the kind of task.
+
+    `called` are the names that a user gave them, if any; labels are known by either.
+    """
 
     classes: tuple[Scalar, ...]
     task: Task
+    called: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """The classes as people read them."""
-        return tuple(str(label) for label in self.classes)
+        return self.called or tuple(str(label) for label in self.classes)
+
+    @property
+    def written(self) -> tuple[Scalar, ...]:
+        """The classes as tables of predictions hold them."""
+        return self.called or self.classes
+
+    def with_names(self, names: Mapping[Any, str] | None) -> "LabelCode":
+        """Return the same classes under other names; one without keeps its own.
+
+        Examples
+        --------
+        >>> LabelCode((0, 1, 2), "multiclass").with_names({0: "bad", 2: "good"}).names
+        ('bad', '1', 'good')
+        """
+        given = {str(label): name for label, name in (names or {}).items()}
+        if unknown := [label for label in given if label not in self.names]:
+            raise InputError(
+                f"there is no class {unknown[0]!r} to give a name; the classes are "
+                f"{', '.join(map(repr, self.names[:10]))}."
+            )
+        called = tuple(given.get(own, own) for own in self.names)
+        taken = [name for own, name in given.items() if name != own and name in self.names]
+        if taken or len(set(called)) < len(called) or not all(called):
+            raise InputError(
+                f"the names {', '.join(map(repr, called[:10]))} of the classes should be "
+                "different, not empty, and none of them the label of another class."
+            )
+        return replace(self, called=called) if given else self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, which `read_labels` takes."""
+        named = {"names": list(self.called)} if self.called else {}
+        return {"classes": list(self.classes), "task": self.task, **named}
+
+    def find(self, label: Any) -> int | None:
+        """Return the position of a class, by its label or its name."""
+        # Whether a file says 1 or "1" depends on its format, and on its other labels.
+        return self._positions.get(label, self._positions.get(str(label)))
 
     def encode(self, labels: Any) -> NDArray[np.float32]:
         """Return one-hot or multi-hot vectors; a label that is no class is refused by name."""
@@ -80,8 +123,7 @@ class LabelCode:
         unseen = set()
         for document, labels in enumerate(given):
             for label in labels:
-                # Whether a file says 1 or "1" depends on its format, and on its other labels.
-                position = self._positions.get(label, self._positions.get(str(label)))
+                position = self.find(label)
                 if position is None:
                     unseen.add(str(label))
                 else:
@@ -95,12 +137,13 @@ class LabelCode:
 
     @cached_property
     def _positions(self) -> dict[Scalar, int]:
-        by_name: dict[Scalar, int] = {name: position for position, name in enumerate(self.names)}
-        return by_name | {label: position for position, label in enumerate(self.classes)}
+        known = (self.called, tuple(map(str, self.classes)), self.classes)
+        return {label: position for each in known for position, label in enumerate(each)}
 
 
-def read_labels(classes: Any, task: Any) -> LabelCode:
+def read_labels(values: Mapping[str, Any]) -> LabelCode:
     """Return the classes that a model's file names; what cannot be classes is a `ValueError`."""
+    classes, task, called = values["classes"], values["task"], values.get("names", [])
     if task not in ("multiclass", "multilabel") or not isinstance(classes, list):
         raise ValueError(f"task {task!r} with classes {classes!r}")
     kinds = {str if isinstance(label, str) else float for label in classes}
@@ -108,7 +151,9 @@ def read_labels(classes: Any, task: Any) -> LabelCode:
     labels = LabelCode(tuple(classes), task)
     if not plain or len(kinds) != 1 or len(set(labels.names)) < len(classes):
         raise ValueError(f"classes {classes!r} should be different texts or numbers")
-    return labels
+    if not isinstance(called, list) or not all(isinstance(name, str) for name in called):
+        raise ValueError(f"the names {called!r} of the classes should be texts")
+    return labels.with_names(dict(zip(classes, called, strict=True)) if called else None)
 
 
 def check_labels(labels: Any, n_documents: int) -> None:

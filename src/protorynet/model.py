@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from protorynet.automaton import Automaton
 from protorynet.data import Splitter
 from protorynet.encoders import Embeddings, Encoder
 from protorynet.errors import EncoderError, InputError
+from protorynet.figures import Figures
 from protorynet.labels import LabelCode
 from protorynet.network import (
     Adapter,
@@ -69,8 +70,9 @@ class TrainingRecord:
 
     Accuracies and the pruning curve are measured on the documents held out, `free_accuracy` before
     the prototypes were projected and pruned, `bag_of_words_accuracy` with a logistic regression of
-    the same documents' words; `seconds` is the time taken by each step. Of their sentences, a
-    quarter are less like their match than the first of `likeness`, a quarter more than the second.
+    the same documents' words, and so are the `figures` of the delivered model; `seconds` is the
+    time taken by each step. Of their sentences, a quarter are less like their match than the first
+    of `likeness`, a quarter more than the second.
     """
 
     seed: int
@@ -85,10 +87,11 @@ class TrainingRecord:
     free_accuracy: float | None = None
     bag_of_words_accuracy: float | None = None
     likeness: tuple[float, ...] = ()
+    figures: Figures | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {**vars(self), "curve": [vars(point) for point in self.curve]}
+        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def prepare_documents(
     documents: Sequence[Any],
     encoder: Encoder | None,
     *,
-    splitter: Splitter = "sentencex",
+    splitter: Splitter = Splitter(),
     on_empty: OnEmpty = "error",
     cache: EmbeddingCache | None = None,
     progress: bool = False,

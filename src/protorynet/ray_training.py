@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.classifier import ProtoryNetClassifier
-from protorynet.data import document_list, split_documents
+from protorynet.data import Splitter, document_list, split_documents
 from protorynet.encoders import EmbeddingCache, Encoder, WindowedEncoder, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.inference import (
@@ -75,12 +75,13 @@ def fit_with_ray(
         )
     documents = document_list(texts, are_texts=True)
     check_labels(labels, len(documents))
-    learn_labels(labels)  # refused here, if they cannot be learned, before anything is started
+    # Refused here, if they cannot be learned, before anything is started.
+    learn_labels(labels).with_names(classifier.class_names)
     encoder = load_encoder(classifier.encoder, device="cpu" if full else classifier.device)
     # Splitting is quick, and finds empty documents.
     sentences = split_documents(
         documents,
-        splitter=classifier.splitter,
+        splitter=Splitter(classifier.splitter, classifier.language),
         counter=encoder if isinstance(encoder, WindowedEncoder) else None,
         on_empty=classifier.on_empty,
     )

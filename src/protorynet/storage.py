@@ -25,7 +25,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
@@ -55,6 +55,9 @@ _EDITS, _STATES, _WORDS = "edits.json", "edits.safetensors", "words.json"
 _EXPORTED = "export.json"  # what an exported model has in a configuration's place
 _MARKS = (_CONFIG, _WEIGHTS, _PROTOTYPES)
 _OURS = {*_MARKS, _CARD, _ENCODER, _EDITS, _STATES, _AUTOMATA, _WORDS}
+MODEL_FILES = (*sorted(_OURS - {_ENCODER}), f"{_ENCODER}/*")
+"""Patterns of all files that a model directory may hold."""
+
 # In version 1 every prototype is one sentence.
 _READABLE_VERSIONS = (1, FORMAT_VERSION)
 _LARGEST_JSON = 64 * 2**20
@@ -75,10 +78,9 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
     prototypes = _json(model.prototypes.to_dict())
     config = {
         "format_version": FORMAT_VERSION,
-        "classes": list(model.labels.classes),
-        "task": model.labels.task,
+        **model.labels.to_dict(),
         "encoder": vars(model.encoder),
-        "splitter": model.splitter,
+        "splitter": vars(model.splitter),
         "settings": model.settings.to_dict(),
         "training": model.training.to_dict(),
         "familiar": model.familiar,
@@ -167,7 +169,7 @@ def _build(config: dict[str, Any], path: Path) -> Model:
     checksums = config["sha256"]
     tensors = _read_weights(path / _WEIGHTS, checksums[_WEIGHTS])
     listed = _read_json(path / _PROTOTYPES, checksums)
-    labels = read_labels(config["classes"], config["task"])
+    labels = read_labels(config)
     of_version_1 = {"members": 1} if config["format_version"] == 1 else {}
     settings = Settings.from_dict({**of_version_1, **config["settings"]})
     prototypes = _prototypes(listed, labels)
@@ -179,7 +181,7 @@ def _build(config: dict[str, Any], path: Path) -> Model:
         prototypes=prototypes,
         labels=labels,
         encoder=read_record(EncoderRecord, config["encoder"]),
-        splitter=config["splitter"],
+        splitter=Splitter.read(config["splitter"]),
         settings=settings,
         training=read_record(TrainingRecord, config["training"]),
         familiar=float(config.get("familiar", 0.0)),
@@ -337,8 +339,6 @@ def _edit_files(log: EditLog) -> dict[str, bytes]:
 def _check_agreement(model: Model) -> None:
     """Refuse parts that are each valid but do not belong together."""
     vectors, names = model.network.members, model.labels.names
-    if model.splitter not in get_args(Splitter):
-        raise ValueError(f"splitter {model.splitter!r} is unknown")
     members, width = model.prototypes.members, len(model.centring.mean)
     if isinstance(model.adapter, Evidence):
         width = model.adapter.width
@@ -351,6 +351,8 @@ def _check_agreement(model: Model) -> None:
     model.prototypes.check()
     if len(model.training.class_frequencies) != len(names):
         raise ValueError(f"{len(model.training.class_frequencies)} class frequencies")
+    if model.training.figures is not None:
+        model.training.figures.check(names)
 
 
 def _modules(model: Model) -> dict[str, nn.Module]:

@@ -167,9 +167,17 @@ def too_sure(corpus: AuditCorpus) -> AuditCorpus:
     return predicted(corpus, np.where(np.arange(len(corpus.texts)) % 3 == 0, 0.99, 0.01))
 
 
+def rarely_good(corpus: AuditCorpus) -> AuditCorpus:
+    """Return the documents with a good one in four found."""
+    one_in_four = np.arange(len(corpus.texts)) % 8 == 1
+    return predicted(corpus, np.where(corpus.truth[:, 1] & one_in_four, 0.9, 0.1))
+
+
 @pytest.mark.parametrize(
     ("change", "kind", "severity", "evidence"),
     [
+        (rarely_good, "low_recall", "warning", {"name": "good", "recall": 0.25}),
+        (lambda c: predicted(c, 0.1), "no_better_than_majority", "serious", {"accuracy": 0.5}),
         (lambda c: scored(c, [0.9] * len(c.model.prototypes)), *WITHOUT, {"classes": ["bad"]}),
         (one_for_most, "few_prototypes_take_most", "warning", {}),
         (turned, "poor_score_calibration", "warning", {}),
@@ -183,6 +191,16 @@ def test_what_makes_a_model_unfit_is_found(corpus, change, kind, severity, evide
     (finding,) = figures(change(corpus), kind)
     assert finding.severity == severity
     assert evidence.items() <= finding.evidence.items()
+
+
+def test_a_bag_of_words_that_is_better_is_told(corpus):
+    worse = predicted(corpus, np.where(np.arange(len(corpus.texts)) % 3, corpus.truth[:, 1], 0.6))
+    accuracy = worse.test_figures.accuracy
+    kinds = [
+        {finding.kind for finding in prediction_findings(worse, floor=accuracy + more)}
+        for more in (0.02, -0.02)
+    ]
+    assert ["below_bag_of_words" in found for found in kinds] == [True, False]
 
 
 def test_unused_prototypes_are_named(corpus):

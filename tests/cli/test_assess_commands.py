@@ -17,6 +17,18 @@ def odd(table, tmp_path):
     return write_csv(tmp_path / "odd.csv", HEADER, [*read_rows(table), *more])
 
 
+def test_evaluate_measures_noise_beside_a_bag_of_words(run, fails, trained, table):
+    ended = run("evaluate", trained, table, "--perturb", "typos,case", "--json")
+    rows = json.loads(ended.out)["robustness"]
+    assert [row["perturbation"] for row in rows] == ["none", "typos", "case"]
+    assert all(0 <= row["same_trajectory"] <= 1 for row in rows)
+    shown = run("evaluate", trained, table, "--perturb", "punctuation,synonyms").out
+    assert "How the model holds under noise" in shown
+    assert "there is no perturbation 'dust'" in fails(
+        "evaluate", trained, table, "--perturb", "dust"
+    )
+
+
 def test_audit_reads_both_splits_of_a_table_or_two_tables(run, trained, table, tmp_path):
     ended = run("audit", trained, table)
     assert ended.code == 0

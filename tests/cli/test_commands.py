@@ -52,18 +52,22 @@ def test_fit_prints_accuracy_guesses_and_what_to_type_next(run, table, quick, tm
 
 def test_fit_passes_its_options_on_and_prints_one_object(run, table, quick, tmp_path):
     options = ["--max-prototypes", 3, "--encoder-training", "none", "--splitter", "paper"]
+    options += ["--language", "de"]
     ended = run("fit", table, "-o", tmp_path / "m", *quick, *options, "--seed", 5, "--json")
     given = json.loads(ended.out)
     assert set(given) == {
-        *("model", "validation_accuracy", "bag_of_words_accuracy", "n_prototypes", "seconds")
+        *("model", "validation_accuracy", "bag_of_words_accuracy", "n_prototypes", "seconds"),
+        "validation",
     }
+    assert given["validation"]["accuracy"] == given["validation_accuracy"]
     assert 0 <= given["bag_of_words_accuracy"] <= 1
     assert given["model"] == str(tmp_path / "m")
     assert list(given["seconds"])[:2] == ["read", "split and encode"]
     assert {"evidence", "members", "families", "reader"} <= set(given["seconds"])
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     assert config["settings"]["encoder_training"] == "none"
-    assert (config["splitter"], config["training"]["seed"]) == ("paper", 5)
+    assert config["splitter"] == {"rule": "paper", "language": "de"}
+    assert config["training"]["seed"] == 5
     assert given["n_prototypes"] <= 3
 
 
@@ -94,9 +98,14 @@ def test_evaluate_prints_accuracy_and_measures(run, trained, table):
     assert {"accuracy", "macro_f1", "n_documents", "n_prototypes", "faithfulness"} <= set(given)
     measures = {"ids_only_accuracy", "substitution_agreement", "top_usage"}
     assert measures <= set(given["faithfulness"])
+    assert given["bag_of_words_accuracy"] is None
+    given = json.loads(run("evaluate", trained, table, "--train", table, "--json").out)
+    assert 0 <= given["bag_of_words_accuracy"] <= 1
+    assert "Bag of words" in run("evaluate", trained, table, "--train", table).out
+    assert "Top usage" in run("evaluate", trained, table, "--verbose").out
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "xlsx"])
 def test_predict_appends_what_the_classifier_says(run, trained, table, tmp_path, ending):
     output = tmp_path / f"out.{ending}"
     assert run("predict", trained, table, "-o", output).code == 0
@@ -105,6 +114,7 @@ def test_predict_appends_what_the_classifier_says(run, trained, table, tmp_path,
         "tsv": lambda path: pd.read_csv(path, sep="\t"),
         "jsonl": lambda path: pd.read_json(path, lines=True),
         "parquet": pd.read_parquet,
+        "xlsx": pd.read_excel,
     }
     got = read[ending](output)
     assert list(got.columns) == [
@@ -192,6 +202,30 @@ def test_cache_tells_where_it_is_and_can_be_cleared(run, tmp_path, monkeypatch):
     assert "Limit   4.3 GB" in shown
     assert run("cache", "--clear").out.startswith("Removed 99")
     assert "Size    0 bytes" in run("cache").out
+
+
+def test_labels_get_names_and_are_known_by_either(run, fails, table, quick, tmp_path):
+    frame = pd.read_csv(table)
+    frame["sentiment"] = (frame["sentiment"] == "positive").astype(int)
+    numbered, model = tmp_path / "numbered.xlsx", tmp_path / "m"
+    frame.to_excel(numbered, index=False)
+    fit = ("fit", numbered, "-o", model, *quick, "--names")
+    assert "no class '2'" in fails(*fit, "2=good")
+    assert "should be LABEL=NAME" in fails(*fit, "0")
+    assert run(*fit, "0=bad,1=good").code == 0
+    assert set(json.loads(run("explain", model, TEXT, "--json").out)["probabilities"]) == {
+        *("bad", "good")
+    }
+    header, first = run("predict", model, numbered).out.splitlines()[:2]
+    assert '"p_bad","p_good"' in header
+    assert first.split(",")[1] in ('"bad"', '"good"')
+    frame["sentiment"] = frame["sentiment"].map({0: "bad", 1: "good"})
+    frame.to_csv(named := tmp_path / "named.csv")
+    ours, theirs = (run("evaluate", model, each, "--json").out for each in (numbered, named))
+    assert ours == theirs
+    classifier = ProtoryNetClassifier.load(model)
+    assert classifier.classes_.tolist() == [0, 1]
+    assert classifier.automaton(1).label == "good"
 
 
 def test_documents_may_have_several_labels(run, quick, tmp_path):

@@ -18,10 +18,11 @@ def exported(trained, tmp_path_factory):
 def test_the_export_predicts_and_explains_as_the_model(run, trained, exported, table, tmp_path):
     rows, steps = [], []
     for folder in (trained, exported):
-        run("predict", folder, table, "-o", tmp_path / "out.jsonl")
+        run("predict", folder, table, "-o", tmp_path / "out.jsonl", "--force")
         lines = (tmp_path / "out.jsonl").read_text().splitlines()
         rows.append([json.loads(line) for line in lines])
-        explained = run("explain", folder, "The room was clean. But the staff was rude.", "--json")
+        how = ("--json", *(["--runtime", "onnx"] if folder == exported else []))
+        explained = run("explain", folder, "The room was clean. But the staff was rude.", *how)
         steps.append([step["prototype"] for step in json.loads(explained.out)["sentences"]])
     assert steps[0] == steps[1]
     for ours, theirs in zip(*rows, strict=True):
@@ -47,6 +48,7 @@ def test_the_export_tells_how_both_do_on_a_table(run, trained, table, tmp_path):
         (("explain", "EXPORT", "Fine.", "--words"), "ask the model that it was made of"),
         (("prototypes", "EXPORT"), "is an exported model"),
         (("predict", "MODEL", "TABLE", "--runtime", "onnx"), "protorynet export"),
+        (("explain", "MODEL", "Fine.", "--runtime", "onnx"), "protorynet export"),
     ],
 )
 def test_what_cannot_be_done_is_refused(fails, trained, exported, table, tmp_path, words, message):

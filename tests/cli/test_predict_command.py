@@ -83,7 +83,7 @@ def test_a_run_killed_again_and_again_ends_as_an_undisturbed_one(
     model = exported(tmp_path / "model", seconds=0.02)
     killed, undisturbed = tmp_path / f"killed.{ending}", tmp_path / f"undisturbed.{ending}"
     draw = random.Random(source + ending)
-    arguments = ("predict", model, big / source, "-o", killed)
+    arguments = ("predict", model, big / source, "--force", "-o", killed)
     # The last one is often killed while the parts are joined, or when all is done.
     for n_parts in (1, 3, N_PARTS):
         process = start(*arguments, "--resume")
@@ -242,6 +242,17 @@ def test_a_model_that_does_not_load_leaves_nothing_behind(run, big, tmp_path):
     (broken / "export.json").write_text("nonsense")
     assert run("predict", broken, big / "big.parquet", "-o", tmp_path / "out.csv").code != 0
     assert [path.name for path in tmp_path.iterdir()] == ["broken"]
+
+
+def test_an_output_is_replaced_on_demand_only(run, fails, big, tmp_path):
+    output = tmp_path / "out.csv"
+    output.write_text("of yesterday\n")
+    arguments = ("predict", big / "model", big / "big.csv", "-o", output)
+    for more in ((), ("--resume",), ("--engine", "ray")):
+        assert "exists already. Choose another name, or replace" in fails(*arguments, *more)
+    assert output.read_text() == "of yesterday\n"
+    assert run(*arguments, "--force").code == 0
+    assert output.read_text() != "of yesterday\n"
 
 
 def test_an_output_that_is_a_link_stays_one(run, big, tmp_path):

@@ -106,7 +106,7 @@ def test_a_full_disk_leaves_the_old_predictions_whole(run, table, trained, tmp_p
     output = tmp_path / "out.csv"
     output.write_text("of yesterday\n")
     with small_disk():
-        ended = run("predict", trained, table, "-o", output)
+        ended = run("predict", trained, table, "-o", output, "--force")
     assert "File too large" in the_error(ended, 1)
     assert output.read_text() == "of yesterday\n"
     assert list(tmp_path.iterdir()) == [output]

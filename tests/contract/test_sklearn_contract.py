@@ -14,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from protorynet import NotFittedError, ProtoryNetClassifier, ProtoryNetError
 from protorynet.errors import EmptyDocumentError, InputError, SettingsError
+from protorynet.settings import preset
 
 
 @pytest.fixture
@@ -43,6 +44,14 @@ def test_get_and_set_params_work_together(unfitted):
     assert changed == {"n_prototypes", "splitter"}
     with pytest.raises(ValueError, match="Invalid parameter 'prototypes'"):
         unfitted.set_params(prototypes=5)
+
+
+def test_searches_reach_every_setting(unfitted):
+    before = unfitted.settings
+    assert unfitted.set_params(settings__epochs=3, settings="paper") is unfitted
+    assert unfitted.settings == preset("paper").replace(epochs=3)
+    with pytest.raises(ValueError, match="unknown setting"):
+        unfitted.set_params(settings=before, settings__epoch=3)
 
 
 def test_a_clone_has_the_parameters_but_not_the_model_and_learns_the_same(fitted, reviews):
@@ -221,6 +230,7 @@ def test_labels_that_are_not_one_for_each_text_are_refused(
         ("max_prototypes", [1, "5"], SettingsError),
         ("encoder_training", ["some"], SettingsError),
         ("splitter", ["spaces"], InputError),
+        ("language", ["german", None], InputError),
         ("on_empty", ["ignore"], InputError),
         ("random_state", [-1, None, True], InputError),
         ("device", ["gpu", "cuda:99"], ProtoryNetError),

@@ -122,7 +122,7 @@ def test_newlines_in_quotes_survive_the_edges_of_blocks(write):
     ("content", "message"),
     [
         (b"PAR1rest", r"is a Parquet file; give it the ending \.parquet"),
-        (b"PK\x03\x04rest", "a zip or Excel file; unpack it, or save it as CSV"),
+        (b"PK\x03\x04rest", "a zip or Excel file; unpack it, or give it the ending .xlsx"),
         (b"\x1f\x8brest", "gzip-compressed; give it the ending .gz"),
         ("text,label\na,b\n".encode("utf-16"), "UTF-16 text; save it as UTF-8"),
         (b"text,label\n\x00\x01\x02", "binary, not text"),

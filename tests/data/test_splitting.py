@@ -11,7 +11,7 @@ import sentencex
 from hypothesis import example, given, settings, strategies as st
 from numpy.typing import NDArray
 
-from protorynet.data import split_documents, splitting
+from protorynet.data import Sentences, Splitter, split_documents, splitting
 from protorynet.errors import EmptyDocumentError, InputError
 
 NOT_SURROGATES = st.characters(exclude_categories=["Cs"])
@@ -20,14 +20,15 @@ TRICKY = st.sampled_from([
     "<br>", "<BR/>", "<br />", "\n", "\r\n", "\u2028", "\xa0", "\u3000", "\x00", "\u200b", " ",
     ". ", "! ", "?", "...", ").", ", ", "_", "—", '"', "'", "«", "(", "[1]", "1. ", "5.50 ",
     "Mr. ", "U.S. ", "e.g. ", "A", "Hello there", "word", "İ", "ß", "日本語。", "e\u0301",
-    "😀", "👩\u200d👩\u200d👧",
+    "😀", "👩\u200d👩\u200d👧", "\n> ", "\n>> ", "\n-- \n", "\n- ", "\nFrom: ", "\n\n", "</A>",
+    "<p>", "&amp;", "&lt;", "and then it went on for quite a while in lower-case",
 ])
 # fmt: on
 DOCUMENT = st.one_of(
     st.text(NOT_SURROGATES, max_size=60), st.lists(TRICKY, max_size=25).map("".join)
 )
-SPLITTER = st.sampled_from(["sentencex", "paper"])
-TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
+SPLITTER = st.sampled_from([Splitter(), Splitter("lines"), Splitter("paper")])
+MARKUP = re.compile(r"<[/a-z][^<>]*>|&[#a-z][^;]*;|[a-z]{1,3}> ", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,22 @@ def sentences_of(document: str, **options) -> list[str]:
     return list(split_documents([document], on_empty="skip", **options).texts)
 
 
+def spans_of(sentences: Sentences, documents: list[str]) -> list[str]:
+    places = zip(sentences.documents, sentences.starts, sentences.ends, strict=True)
+    return [documents[document][start:end] for document, start, end in places]
+
+
+def letters(text: str) -> str:
+    return "".join(char for char in text if char.isalnum())
+
+
 def is_symbol(char: str) -> bool:
     return not char.isascii() and unicodedata.category(char).startswith("S")
 
 
 @given(DOCUMENT, SPLITTER)
-@example("A\xa0.", "sentencex")
-@example("Hi<br>Ho<BR />Hu", "sentencex")
+@example("A\xa0.", Splitter())
+@example("Hi<br>Ho<BR />Hu", Splitter())
 def test_places_are_in_order_without_space_around_and_hold_every_letter(document, splitter):
     sentences = split_documents([document], splitter=splitter, on_empty="skip")
     edges = np.stack([sentences.starts, sentences.ends], axis=1).ravel()
@@ -68,7 +78,7 @@ def test_places_are_in_order_without_space_around_and_hold_every_letter(document
     written = [document[start:end] for start, end in spans]
     assert written == [text.strip() for text in written]
     covered = np.zeros(len(document), dtype=bool)
-    for start, end in [*spans, *(match.span() for match in TAG.finditer(document))]:
+    for start, end in [*spans, *(match.span() for match in MARKUP.finditer(document))]:
         covered[start:end] = True
     outside = [char for char, is_in in zip(document, covered, strict=True) if not is_in]
     assert not any(char.isalnum() for char in outside)
@@ -76,9 +86,15 @@ def test_places_are_in_order_without_space_around_and_hold_every_letter(document
 
 @given(st.lists(DOCUMENT, max_size=4))
 def test_a_sentence_is_what_stands_in_its_span(documents):
+    sentences = split_documents(documents, splitter=Splitter("lines"), on_empty="skip")
+    assert list(sentences.texts) == spans_of(sentences, documents)
+
+
+@given(st.lists(st.lists(TRICKY, max_size=25).map("".join), max_size=4))
+def test_a_sentence_has_the_letters_of_its_span_without_markup(documents):
     sentences = split_documents(documents, on_empty="skip")
-    spans = zip(sentences.documents, sentences.starts, sentences.ends, strict=True)
-    assert list(sentences.texts) == [documents[d][start:end] for d, start, end in spans]
+    for text, span in zip(sentences.texts, spans_of(sentences, documents), strict=True):
+        assert letters(text) == letters(MARKUP.sub("", span))
 
 
 @pytest.mark.parametrize(
@@ -103,9 +119,10 @@ def test_sentences_are_as_a_reader_would_split_them(document, sentences):
 
 
 @pytest.mark.parametrize("end", ["<br>", "<br/>", "<br />", "<BR />", "\n", "\r\n", "\u2028"])
-@pytest.mark.parametrize("splitter", ["sentencex", "paper"])
-def test_line_ends_end_a_sentence_and_belong_to_none(end, splitter):
-    assert sentences_of(f"one two{end}three four", splitter=splitter) == ["one two", "three four"]
+@pytest.mark.parametrize("rule", ["sentencex", "lines", "paper"])
+def test_line_ends_that_are_no_wraps_end_a_sentence_and_belong_to_none(end, rule):
+    sentences = sentences_of(f"one two{end}three four", splitter=Splitter(rule))
+    assert sentences == ["one two", "three four"]
 
 
 @given(DOCUMENT)
@@ -118,20 +135,20 @@ def test_only_a_document_without_words_has_a_sentence_without_any(document):
 
 def test_a_panic_of_sentencex_falls_back_to_plain_rules(monkeypatch, capfd):
     monkeypatch.setattr(
-        splitting, "segment", lambda language, text: sentencex.segment("en", "A\xa0.")
+        splitting, "segment", lambda language, text: sentencex.segment(language, "A\xa0.")
     )
     assert sentences_of("One here. Two here! Three") == ["One here.", "Two here!", "Three"]
 
 
 def test_the_paper_splits_at_every_full_stop_which_belongs_to_the_place():
-    sentences = split_documents(["It's  GREAT! 5.5 of 10?"], splitter="paper")
+    sentences = split_documents(["It's  GREAT! 5.5 of 10?"], splitter=Splitter("paper"))
     assert sentences.texts == ("its great", "5", "5 of 10")
     assert (sentences.starts.tolist(), sentences.ends.tolist()) == ([0, 13, 15], [12, 15, 23])
 
 
 @given(DOCUMENT)
 def test_the_paper_reads_no_punctuation_and_no_capitals(document):
-    for text in sentences_of(document, splitter="paper"):
+    for text in sentences_of(document, splitter=Splitter("paper")):
         assert not set(text) & set(string.punctuation)
         assert text == text.lower() == " ".join(text.split())
 
@@ -180,7 +197,10 @@ def test_sentences_that_surely_fit_by_their_bytes_are_not_tokenised():
         sentences_of("😀" * 20, counter=Unneeded())
 
 
-@pytest.mark.parametrize("unit", ["word ", "a", "«", "'", "😀", "a! ", '"a. ', "<br", "\n.", "[("])
+@pytest.mark.parametrize(
+    "unit",
+    ["word ", "a", "«", "'", "😀", "a! ", '"a. ', "<br", "\n.", "[(", "> ", "a\n> ", "&a", "<a b"],
+)
 def test_a_giant_document_splits_in_seconds(unit):
     start = time.process_time()
     sentences_of(unit * (200_000 // len(unit)), counter=Letters(256))
@@ -193,7 +213,7 @@ def test_a_giant_document_splits_in_seconds(unit):
 )
 def test_documents_without_a_sentence_are_left_without_or_reported(documents, splitter):
     empty = [row for row, text in enumerate(documents) if text not in ("Good. Bad!", "One")]
-    if splitter == "paper":
+    if splitter.rule == "paper":
         empty = [row for row in empty if documents[row] != "\u200b"]
     lengths = split_documents(documents, splitter=splitter, on_empty="skip").lengths
     assert np.flatnonzero(lengths == 0).tolist() == empty
@@ -211,7 +231,6 @@ def test_documents_without_a_sentence_are_left_without_or_reported(documents, sp
         (["good", b"text"], {}, r"row 1 .*bytes; expected str"),
         (["fine", "broken \ud800"], {}, r"row 1 .*half a Unicode character \('\\ud800'\)"),
         ("good", {}, "expected a sequence of texts, but got one text"),
-        ([], {"splitter": "spacy"}, "splitter='spacy' is not one of 'sentencex', 'paper'"),
         ([], {"on_empty": "drop"}, "on_empty='drop' is not one of 'error', 'skip'"),
     ],
 )

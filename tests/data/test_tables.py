@@ -1,17 +1,19 @@
 import contextlib
 import gzip
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from protorynet.data import read_columns, read_table
-from protorynet.errors import TableError
+from protorynet.data import open_table, read_columns, read_table
+from protorynet.errors import MissingExtraError, TableError
 
 REVIEWS = {"text": ["Good.", "Bad.", "Fine."], "label": ["pos", "neg", "pos"]}
 CONTENTS = {
@@ -56,6 +58,52 @@ def test_a_parquet_file_is_read_and_its_folder_s_name_adds_no_column(tmp_path):
     pq.write_table(pa.table({"text": ["a", "b"], "kind": [1, 2]}), folder / "a.parquet")
     table = read_table(str(folder / "a.parquet"))
     assert (table.texts, table.label_column, table.labels) == (("a", "b"), "kind", (1, 2))
+
+
+def write_sheet(path: Path, *rows: tuple[object, ...]) -> Path:
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+def test_an_excel_file_is_read_with_numbers_among_words_as_words(tmp_path):
+    rows = [("text", "label", "n"), ("Good.", 1, 2), (42, 0), (None, None, None), ("Bad.", 1), ()]
+    path = write_sheet(tmp_path / "t.xlsx", *rows, (None, None, None))
+    table = read_table(path, skip_empty=True)
+    assert (table.texts, table.labels) == (("Good.", "42", "Bad."), (1, 0, 1))
+    assert table.rows.tolist() == [0, 1, 3]
+    reader = open_table(path)
+    assert [batch.num_rows for batch in reader.batches(1)] == [3]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ((("text", None, "label"), ("Good.", 1, 2)), "column 2 of .* has no name"),
+        ((("text", "label"), ("Good.", 1, 2)), "row 2 of .* has more cells than the 2 columns"),
+        ((("text", "text"),), "more than one column named 'text'"),
+        (((),), "no columns"),
+        ((("text", "label"),), "holds no rows"),
+    ],
+)
+def test_an_excel_sheet_that_is_no_table_is_refused(tmp_path, rows, message):
+    with pytest.raises(TableError, match=message):
+        read_table(write_sheet(tmp_path / "t.xlsx", *rows))
+
+
+def test_an_excel_file_that_is_damaged_or_a_bomb_is_refused(tmp_path, monkeypatch):
+    path = write_sheet(tmp_path / "t.xlsx", ("text", "label"), ("Good.", 1))
+    monkeypatch.setattr("protorynet.data.excel_files._LARGEST", 100)
+    with pytest.raises(TableError, match="when unpacked; save it as CSV"):
+        read_table(path)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(TableError, match="cannot be read as an Excel file"):
+        read_table(path)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'protorynet\[excel\]'"):
+        read_table(path)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +157,7 @@ def test_what_is_no_table_is_refused(source, message):
         read_table(source)
 
 
-@pytest.mark.parametrize("name", ["a.xlsx", "a.json", "a", "a.parquet.gz", "a.gz"])
+@pytest.mark.parametrize("name", ["a.xls", "a.json", "a", "a.parquet.gz", "a.gz"])
 def test_an_unknown_ending_lists_the_known_ones(write, name):
     with pytest.raises(TableError, match=r"known are \.csv, \.tsv, \.jsonl, \.ndjson .* \.parquet"):
         read_table(write(name, "text,label\na,b\n"))

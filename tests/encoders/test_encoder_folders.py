@@ -39,6 +39,15 @@ def drop_a_weight(folder: Path) -> None:
     save_file(tensors, folder / "model.safetensors")
 
 
+def spoil_a_weight(value: float) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        tensors = load_file(folder / "model.safetensors")
+        next(iter(tensors.values())).view(-1)[3] = value
+        save_file(tensors, folder / "model.safetensors")
+
+    return spoil
+
+
 def change_json(path: Path, change: Callable[[Any], Any]) -> None:
     content = json.loads(path.read_text())
     change(content)
@@ -67,6 +76,8 @@ def remove(file: str) -> Callable[[Path], None]:
     [
         (truncate_weights, "cannot be loaded"),
         (drop_a_weight, "lacks 1 weight"),
+        (spoil_a_weight(float("nan")), "which are not finite numbers"),
+        (spoil_a_weight(float("inf")), "which are not finite numbers"),
         (
             lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"),
             "pickled weights are refused",
@@ -159,6 +170,7 @@ def test_foreign_code_and_modules_outside_of_the_folder_are_refused(
         ({"out_features": 4, "use_residual": True}, None, "use_residual"),
         ({"out_features": 4}, None, "pickled weights are refused"),
         ({"out_features": 4}, torch.ones(2, 2), "is damaged"),
+        ({"out_features": 4}, torch.full((4, 16), torch.nan), "which are not finite numbers"),
         # Refused before any memory is taken for it.
         ({"out_features": 10**12}, torch.ones(4, 16), "is damaged"),
         ({"out_features": 10**30}, torch.ones(4, 16), "is damaged"),

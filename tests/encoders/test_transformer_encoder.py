@@ -1,5 +1,6 @@
 import copy
 import json
+import os
 import shutil
 import warnings
 from collections.abc import Callable
@@ -239,6 +240,23 @@ def test_what_changes_the_embeddings_and_nothing_else_changes_the_fingerprint(
     (moved / "config.json").write_text(json.dumps(config))
     assert tiny(plain).fingerprint == tiny(moved).fingerprint
     assert tiny(plain).fingerprint != tiny(make_folder(name="c", **difference)).fingerprint
+
+
+def test_a_changed_file_changes_the_fingerprint_whatever_its_date_says(make_folder):
+    folder = make_folder(tokenizer_config={"pad_token": "we"})
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "pad_token_id": None}))
+    seen = [tiny(folder).fingerprint]
+    for file, old, new in [
+        ("tokenizer.json", '"left"', '"felt"'),
+        ("tokenizer_config.json", '"we"', '"and"'),  # pads an empty text
+    ]:
+        path = folder / file
+        status = path.stat()
+        path.write_text(path.read_text().replace(old, new))
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        seen.append(tiny(folder).fingerprint)
+    assert len(set(seen)) == 3
 
 
 def step_by_hand(encoder: TransformerEncoder) -> None:

@@ -40,12 +40,15 @@ def label_of(clf: Classifier, steps: Steps) -> str:
 
 
 def test_accuracy_and_macro_f1_are_those_of_scikit_learn(evaluation, clf, unseen_reviews):
-    from sklearn.metrics import accuracy_score, f1_score
+    from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
     truth, predicted = unseen_reviews.labels, clf.predict(unseen_reviews.texts)
     assert evaluation.accuracy == pytest.approx(accuracy_score(truth, predicted))
     assert evaluation.macro_f1 == pytest.approx(f1_score(truth, predicted, average="macro"))
     assert evaluation.n_documents == len(truth)
+    assert evaluation.balanced_accuracy == pytest.approx(balanced_accuracy_score(truth, predicted))
+    low, high = evaluation.accuracy_interval
+    assert 0 <= low < evaluation.accuracy <= high <= 1
     assert evaluation.n_prototypes == len(clf.prototypes_)
     assert evaluation.n_members == sum(clf.prototypes_.sizes) > evaluation.n_prototypes
 
@@ -172,8 +175,12 @@ def test_json_has_the_keys_that_other_programs_read_and_the_same_figures_every_t
 ):
     assert clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder) == evaluation
     values = json.loads(json.dumps(evaluation.to_dict()))
-    counts = ["n_documents", "n_prototypes", "n_members"]
-    assert list(values) == ["accuracy", "macro_f1", *counts, "faithfulness"]
+    assert set(values) >= {"accuracy", "macro_f1", "n_documents", "n_prototypes", "faithfulness"}
+    assert {each["claim"]: each["answer"] for each in values["verdicts"]}.get(
+        "matches carry the decision"
+    ) in ("yes", "mostly", "no")
+    assert str(evaluation).startswith("Accuracy ")
+    assert "matches carry the decision".capitalize() in evaluation._repr_html_()
     assert set(values["faithfulness"]) == set(NAMES.split())
     assert all(m.meaning.endswith(".") and len(m.meaning) > 40 for m in evaluation.measures)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,12 +11,11 @@ from prepared_documents import prepare
 from protorynet import Explanation
 from protorynet.errors import InputError
 from protorynet.explain import (
-    calibration_error,
     find_slices,
     nearest_sentences,
     overview_model,
 )
-from protorynet.explain.overview import reliability_bins
+from protorynet.figures import measure_figures, reliability_bins
 from protorynet.reading import Reading
 
 _MOST = 1000
@@ -34,6 +34,12 @@ def documents(clf, unseen_reviews, labels):
 
 
 @pytest.fixture(scope="module")
+def figures(clf, documents, unseen_reviews):
+    said = clf.predict_proba(unseen_reviews.texts)
+    return measure_figures(clf.model_.labels, documents.targets, said)
+
+
+@pytest.fixture(scope="module")
 def overview(clf, documents):
     return overview_model(clf.model_, documents, nearest=3, mistakes=_MOST)
 
@@ -45,24 +51,21 @@ def explained(clf, unseen_reviews):
 
 
 def test_accuracy_confusion_and_class_figures_are_those_of_scikit_learn(
-    overview, explained, labels
+    overview, figures, explained, labels
 ):
-    from sklearn.metrics import confusion_matrix, precision_score, recall_score
+    from sklearn.metrics import confusion_matrix, f1_score, precision_score, recall_score
 
     predicted = [each.label for each in explained]
     names = list(overview.classes)
-    assert overview.confusion is not None
     matrix = confusion_matrix(labels, predicted, labels=names)
-    assert overview.confusion.tolist() == matrix.tolist()
-    assert overview.n_right == int(matrix.trace())
-    assert overview.accuracy == overview.n_right / len(labels)
-    assert overview.baseline == max(Counter(labels).values()) / len(labels)
+    assert np.array(figures.confusion).tolist() == matrix.tolist()
+    assert figures.n_right == int(matrix.trace())
+    assert figures.accuracy == figures.n_right / len(labels)
+    assert figures.majority_baseline == max(Counter(labels).values()) / len(labels)
     how = {"labels": names, "average": None, "zero_division": 0}
-    recalls, precisions = (
-        score(labels, predicted, **how) for score in (recall_score, precision_score)
-    )
-    assert [each.recall for each in overview.class_figures] == pytest.approx(recalls)
-    assert [each.precision for each in overview.class_figures] == pytest.approx(precisions)
+    for name, score in (("recall", recall_score), ("precision", precision_score), ("f1", f1_score)):
+        expected = score(labels, predicted, **how)
+        assert [getattr(each, name) for each in figures.classes] == pytest.approx(expected)
 
 
 def test_usage_and_class_rates_count_the_matched_sentences(overview, explained, labels):
@@ -102,10 +105,10 @@ def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_row
     assert near[1] == ()
 
 
-def test_reliability_bins_hold_every_prediction_once(overview, explained, labels):
+def test_reliability_bins_hold_every_prediction_once(overview, figures, explained, labels):
     last = overview.classes[-1]
     said = [each.probabilities[last] for each in explained]
-    for bin_ in overview.reliability:
+    for bin_ in figures.reliability:
         own = [
             (p, label == last)
             for p, label in zip(said, labels, strict=True)
@@ -114,10 +117,10 @@ def test_reliability_bins_hold_every_prediction_once(overview, explained, labels
         assert bin_.count == len(own)
         assert bin_.n_true == sum(true for _, true in own)
         assert bin_.said == pytest.approx(sum(p for p, _ in own) / len(own))
-    assert sum(bin_.count for bin_ in overview.reliability) == len(labels)
+    assert sum(bin_.count for bin_ in figures.reliability) == len(labels)
     bins = reliability_bins(np.array([1.0, 1.0, 0.0]), np.array([True, False, False]))
     assert [(each.low, each.count) for each in bins] == [(0.0, 1), (0.9, 2)]
-    assert calibration_error(bins) == pytest.approx(1 / 3)
+    assert replace(figures, reliability=bins).calibration_error == pytest.approx(1 / 3)
 
 
 def test_mistakes_come_with_the_surest_first_and_blame_the_sentence_of_the_largest_effect(
@@ -146,7 +149,7 @@ def test_documents_may_be_empty_or_vectors_but_not_all_empty(clf, of_vectors):
     assert (found.has_texts, found.plainest, found.n_sentences) == (False, None, 120)
     given = prepare(clf, ["\u200b", "The room was lovely."], ["bad", "good"], first_row=100)
     found = overview_model(clf.model_, given)
-    assert (found.n_documents, found.n_sentences) == (1, 1)
+    assert found.n_sentences == 1
     assert {row for each in found.prototypes for near in each.nearest for row in near.rows} == {101}
     with pytest.raises(InputError, match="no documents with a sentence"):
         overview_model(clf.model_, prepare(clf, ["\u200b"], ["bad"]))
@@ -155,11 +158,12 @@ def test_documents_may_be_empty_or_vectors_but_not_all_empty(clf, of_vectors):
 def test_several_labels_have_no_confusion_matrix_but_figures_per_class(several, unseen_reviews):
     truth = [("room", "pool")] * len(unseen_reviews.texts)
     found = overview_model(several.model_, prepare(several, unseen_reviews.texts, truth))
-    assert (found.confusion, found.baseline, found.n_sure) == (None, None, 0)
     answers = several.predict(unseen_reviews.texts)
     targets = several.model_.labels.encode(truth)
-    assert found.n_right == int((answers == targets).all(axis=1).sum())
-    assert [each.n_both for each in found.class_figures] == (answers * targets).sum(0).tolist()
+    figures = measure_figures(several.model_.labels, targets, answers.astype(np.float32))
+    assert (figures.confusion, figures.majority_baseline, found.n_sure) == (None, None, 0)
+    assert figures.n_right == int((answers == targets).all(axis=1).sum())
+    assert [each.n_both for each in figures.classes] == (answers * targets).sum(0).tolist()
 
 
 def test_a_missing_label_is_blamed_on_the_sentence_that_hides_it(several, unseen_reviews):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from protorynet import ProtoryNetClassifier as Classifier
+from protorynet.data import Splitter
 from protorynet.errors import InputError
 from protorynet.explain import Rationale, explain_matches, explain_words
 from protorynet.explain.rationale import leave_out, word_spans
@@ -79,7 +80,7 @@ def test_the_words_of_a_long_sentence_are_left_out_in_groups(clf, encoder):
 
 def test_a_model_of_the_papers_splitter_reads_words_as_it_reads_sentences(clf, encoder):
     counting = Counting(encoder)
-    model = replace(clf.model_, splitter="paper")
+    model = replace(clf.model_, splitter=Splitter("paper"))
     why = explain_match(model, counting.encode, "It WAS, clean!", clf.prototypes_.members[0].id)
     assert [word.text for word in why.words] == ["It", "WAS", "clean"]
     assert {"it was clean", "was clean", "it clean", "it was"} <= set(counting.calls[0])

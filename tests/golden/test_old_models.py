@@ -40,6 +40,13 @@ def test_an_old_model_gives_the_probabilities_it_gave(clf, expected):
     assert clf.predict(expected["inputs"]).tolist() == expected["predictions"]
 
 
+def test_an_old_model_splits_texts_as_it_was_trained(clf, tmp_path):
+    clf.save(tmp_path / "again")
+    config = json.loads((tmp_path / "again" / "config.json").read_text(encoding="utf-8"))
+    assert config["splitter"] == {"rule": clf.splitter, "language": clf.language}
+    assert (clf.splitter, clf.language) == ("lines", "en")
+
+
 def test_an_old_model_explains_as_it_explained(clf, expected):
     explanations = clf.explain(expected["inputs"])
     for explanation, then in zip(explanations, expected["explanations"], strict=True):

@@ -89,7 +89,7 @@ def test_a_description_changed_by_hand_is_refused(own):
         (lambda v: v.update(classes=["good", "good"]), "classes"),
         (lambda v: v.update(classes=["good", 1]), "different texts or numbers"),
         (lambda v: v.update(classes=["a", "b"]), "other classes"),
-        (lambda v: v.update(splitter="../x"), "splitter"),
+        (lambda v: v.update(splitter="../x"), "rule"),
         (lambda v: v.update(class_frequencies=[1.0]), "class frequencies"),
         (lambda v: v.update(dimension=0), "dimension 0"),
         (lambda v: v.update(prototypes=[]), "no prototypes"),

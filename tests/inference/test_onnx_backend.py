@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
+from protorynet.data import Splitter
 from protorynet.encoders import Embeddings
 from protorynet.errors import InputError, ModelFormatError
 from protorynet.inference import Exported, OnnxBackend
@@ -92,7 +93,7 @@ def opened(model: Model, graph: bytes | None = None) -> OnnxBackend:
         version="0",
         labels=model.labels,
         prototypes=model.prototypes,
-        splitter="sentencex",
+        splitter=Splitter(),
         encoder_name="",
         encoder_fingerprint="",
         dimension=DIMENSION,

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 
+import openpyxl
 import pyarrow as pa
 import pytest
 
@@ -75,7 +76,17 @@ def test_a_column_that_a_format_does_not_hold_is_refused_by_name():
         check_columns(schema, ".parquet")
 
 
-@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_an_excel_file_holds_text_as_text():
+    texts = ["=1+1", "#N/A", "a\x00b", "x" * 40_000]
+    with writer_for(file := io.BytesIO(), ".xlsx") as writer:
+        writer.write(pa.record_batch({"text": texts, "n": [1.0, float("nan"), None, 2.0]}))
+    header, *rows = openpyxl.load_workbook(file).active.iter_rows(values_only=True)
+    assert header == ("text", "n")
+    assert rows[:3] == [("=1+1", 1), ("#N/A", None), ("a\ufffdb", None)]
+    assert rows[3][0] == "x" * 32_766 + "…"
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet", ".xlsx"])
 def test_columns_that_can_be_written_are_let_through(ending):
     kinds = [
         pa.uuid(),

@@ -13,6 +13,7 @@ from protorynet.explain import (
     SentenceExplanation,
     WordEffect,
 )
+from protorynet.figures import ClassFigures, ReliabilityBin
 from protorynet.prototypes import Member, Prototype, Prototypes
 
 # id, sentence, usage, score for positive, observed rate of positive
@@ -237,4 +238,16 @@ def evaluation():
         Measure("usage_perplexity", 9.83, "How many prototypes are in effect used."),
         Measure("score_calibration", None, "Correlation of scores and observed class rates."),
     )
-    return Evaluation(0.887, 0.8864, 2500, 12, measures)
+    return Evaluation(
+        n_documents=2500,
+        n_right=2217,
+        classes=(
+            ClassFigures("negative", 1250, 1195, 1081),
+            ClassFigures("positive", 1250, 1305, 1136),
+        ),
+        confusion=((1081, 169), (114, 1136)),
+        reliability=(ReliabilityBin(0.1, 0.2, 1195, 0.12, 114),),
+        bag_of_words_accuracy=0.901,
+        measures=measures,
+        n_prototypes=12,
+    )

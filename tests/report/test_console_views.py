@@ -8,6 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from protorynet.figures import ClassFigures
 from protorynet.report import print_evaluation, print_explanation, print_prototypes, print_rationale
 
 WIDTHS = [60, 80, 120]
@@ -130,9 +131,36 @@ def test_a_member_comes_before_its_prototype_and_unfamiliar_sentences_are_named(
     assert "Warning" not in printed(print_explanation, few)
 
 
-def test_an_evaluation_prints_every_measure_with_its_meaning(evaluation):
+def test_an_evaluation_prints_figures_and_a_verdict_and_if_asked_every_measure(evaluation):
     text = printed(print_evaluation, evaluation)
-    assert text.startswith("Accuracy 88.7%  Macro F1 0.886\non 2,500 documents with 12 prototypes")
+    assert text.startswith("Accuracy 88.7% (95% interval 87.4–89.9%)\nMajority")
+    shown = flat(text)
+    assert "Majority baseline 50.0% Bag of words 90.1% Balanced accuracy 88.7%" in shown
+    assert "on 2,500 documents with 12 prototypes Warning: A bag of words is better" in shown
+    assert "negative 1,250 86% 90% 0.88 1081 169 positive 1,250 91% 87% 0.89 114 1136" in shown
+    assert "F1 as negative as positive" in shown
+    assert "matches carry the decision: yes (Ids only accuracy 0.883)" in shown
+    assert "Score calibration" not in shown
+    everything = {"show": lambda *given: print_evaluation(*given, verbose=True)}
+    text = printed(thing=evaluation, **everything)
     assert "\n  n/a  Score calibration\n" in text
     for measure in evaluation.measures:
         assert measure.meaning in flat(text)
+
+
+def test_of_many_classes_those_are_shown_that_are_found_least(evaluation):
+    names = [f"class {number}" for number in range(30)]
+    classes = tuple(ClassFigures(name, 10, 10, 9 - n % 9) for n, name in enumerate(names))
+    confusion = [
+        [each.n_both if n == m else 0 for m in range(30)] for n, each in enumerate(classes)
+    ]
+    confusion[8][3], confusion[2][1] = 8, 1
+    many = replace(evaluation, classes=classes, confusion=confusion)
+    text = flat(printed(print_evaluation, many))
+    assert "class 8 10 10% 10% 0.10" in text
+    assert "class 0 10" not in text
+    assert "8 of 30 classes with the lowest recall" in text
+    assert "8 class 8 taken for class 3 1 class 2 taken for class 1" in text
+    page = flat(many._repr_html_().split("</style>")[1])
+    assert "The 12 classes of the lowest recall" in page
+    assert "All 30 classes" in page

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from prepared_documents import prepare
 from protorynet import ProtoryNetClassifier
 from protorynet.explain import learn_automata
+from protorynet.figures import ClassFigures
 from protorynet.prototypes import Edits, Retraining
 from protorynet.report import FullReport, compile_report, write_report
 
@@ -100,7 +101,7 @@ def test_the_first_screen_tells_what_a_prototype_is_and_reads_one_text(page, rep
 
 
 def test_the_page_tells_figures_prototypes_mistakes_measures_and_how_to_repeat_it(page, report):
-    shown = [f"it labels {report.overview.n_right} correctly", "Always answering “"]
+    shown = [f"it labels {report.evaluation.n_right} correctly", "Always answering “"]
     shown += ["The audit of the model and its data"]
     shown += [item.sentence for item in report.model.prototypes]
     shown += [near.text for each in report.overview.prototypes for near in each.nearest]
@@ -233,9 +234,13 @@ def test_many_classes_are_listed_in_place_of_a_matrix(report):
     counts = np.eye(15, dtype=np.int64)
     counts[2, 7] = 9
     names = tuple(f"class {number}" for number in range(15))
-    overview = replace(report.overview, classes=names, confusion=counts)
-    page = written(replace(report, overview=overview))
-    assert "“class 2” taken for “class 7”: 9 times" in read(page)
+    classes = tuple(ClassFigures(name, 1, 1, 1) for name in names)
+    confusion = tuple(map(tuple, counts.tolist()))
+    evaluation = replace(report.evaluation, classes=classes, confusion=confusion)
+    overview = replace(report.overview, classes=names)
+    page = written(replace(report, overview=overview, evaluation=evaluation))
+    assert "What is taken for what" in page
+    assert "class 2class 79" in read(page).replace(" 9", "9").replace(" class", "class")
     assert "Confusion matrix" not in page
 
 

@@ -3,6 +3,7 @@
 import re
 import shutil
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,18 +90,49 @@ def test_a_revoked_key_is_refused_at_once(guarded, secrets):
     assert guarded.client.get("/v1/models", headers=headers).status_code == 401
 
 
-def test_a_key_file_that_breaks_or_is_gone_lets_nobody_in(hotel, tmp_path):
+def test_a_key_file_that_breaks_or_is_gone_lets_nobody_in(hotel, tmp_path, caplog):
     path = tmp_path / "keys.json"
     secret, _ = KeyFile(path).create("admin")
     headers = {"Authorization": f"Bearer {secret}"}
     with serving(hotel, keys=path) as server:
-        path.write_text("{}")
-        for route in ("/v1/models", "/metrics"):
-            response = server.client.get(route, headers=headers)
-            assert (response.status_code, error_code(response)) == (503, "keys_unreadable")
-            assert path.name not in response.text
-        path.unlink()
-        assert server.client.get("/v1/models", headers=headers).status_code == 401
+        kept = path.read_bytes()
+        spoilers = [
+            lambda: path.write_text("{}"),
+            lambda: path.write_text(""),
+            lambda: [path.unlink(), path.symlink_to("/dev/zero")],
+            path.unlink,
+        ]
+        for spoil in spoilers:
+            caplog.clear()
+            spoil()
+            for route in ("/v1/models", "/metrics"):
+                response = server.client.get(route, headers=headers)
+                assert (response.status_code, error_code(response)) == (503, "keys_unreadable")
+                assert path.name not in response.text
+            assert [each.message for each in caplog.records].count("keys cannot be read") == 1
+        path.write_bytes(kept)
+        assert server.client.get("/v1/models", headers=headers).status_code == 200
+
+
+def test_keys_made_and_revoked_at_the_same_moment_are_all_made_and_all_revoked(tmp_path):
+    path = tmp_path / "keys.json"
+    old = [KeyFile(path).create("predict")[1].id for _ in range(20)]
+    with ThreadPoolExecutor(8) as threads:
+        made = [threads.submit(KeyFile(path).create, "edit") for _ in old]
+        revoked = [threads.submit(KeyFile(path).revoke, name) for name in old]
+    expected = {each.result()[1].id for each in made}
+    assert [each.exception() for each in revoked] == [None] * len(old)
+    left = KeyFile(path).keys()
+    assert {key.id for key in left} == expected
+
+
+@pytest.mark.parametrize("target", ["nowhere", "/dev/zero"])
+def test_a_link_to_no_keys_is_no_file_without_keys(tmp_path, target):
+    path = tmp_path / "keys.json"
+    path.symlink_to(target)
+    for use in (KeyFile(path).keys, lambda: KeyFile(path).create("predict")):
+        with pytest.raises(InputError, match=r"the keys in .* cannot be read"):
+            use()
 
 
 def test_a_key_is_kept_as_a_digest_in_a_file_for_its_owner_alone(tmp_path):

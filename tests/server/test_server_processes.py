@@ -46,7 +46,7 @@ def test_a_server_reloads_on_a_hangup_and_answers_what_is_under_way_before_it_en
         (["{hotel}/none", "--port", "0"], "is no model directory"),
         (["{hotel}", "--data", "{hotel}/none.csv"], "is no file"),
         (["{hotel}", "--port", "{taken}"], "cannot be listened on"),
-        (["{hotel}", "--keys", "{hotel}/none.json", "--host", "0.0.0.0"], "holds no keys"),
+        (["{hotel}", "--keys", "{hotel}/none.json", "--host", "0.0.0.0"], "No such file"),
     ],
 )
 def test_a_server_that_cannot_start_says_why_in_one_line(hotel, arguments, message, capsys):

@@ -63,6 +63,12 @@ def test_errors_are_logged_with_their_place_but_neither_texts_nor_keys_are(
     assert secret not in log.getvalue()
 
 
+def test_no_line_of_the_log_is_as_long_as_a_client_likes(server, log):
+    server.client.request("X" * 20_000, "/" + "y" * 20_000, headers={"X-Request-ID": "z" * 20_000})
+    assert len(log.getvalue()) < 1_000
+    assert _lines(log)[-1]["method"] == "other"
+
+
 def test_metrics_count_requests_by_route_and_texts_by_model(server):
     server.predict(TEXTS)
     text = server.client.get("/metrics").text

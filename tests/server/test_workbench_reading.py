@@ -186,5 +186,7 @@ def test_trust_gives_measures_with_their_meanings_and_what_the_audit_found(readi
     assert found["n_documents"] == 24
     assert all(measure["meaning"] for measure in found["measures"])
     assert "ids_only_accuracy" in [measure["name"] for measure in found["measures"]]
+    assert {"accuracy_interval", "majority_baseline", "classes", "confusion"} <= set(found)
+    assert 0 <= found["bag_of_words_accuracy"] <= 1
     assert (found["audit"]["n_train"], found["audit"]["n_test"]) == (60, 24)
     assert all(finding["message"] for finding in found["audit"]["findings"])

@@ -71,12 +71,17 @@ def responses(
     kind: str = "technical",
     task: str = "match",
     judge: str | None = None,
+    seconds: float | None = 20.0,
     **more,
 ) -> list[Response]:
     """Return a participant's answers to as many questions, of each of which "1" is expected."""
     asked = [(f"{model}/{task}/{number}", choice) for number, choice in enumerate(choices, 1)]
     return [
-        Response(participant, kind, judge, model, task, question, choice, "1", 4, **more)
+        Response(
+            *(participant, kind, judge, model, task, question, choice, "1", 4),
+            seconds=seconds,
+            **more,
+        )
         for question, choice in asked
     ]
 
@@ -88,7 +93,7 @@ def given_answers() -> list[Response]:
     made = []
     for offset, (model, people) in enumerate(shares.items()):
         for number, choices in enumerate(people):
-            made += responses(10 * offset + number, model, choices, ease=4 - offset, seconds=20.0)
+            made += responses(10 * offset + number, model, choices, ease=4 - offset)
     return made + responses(99, "a", "1111", kind="non-technical", ease=5, seconds=30.0)
 
 
@@ -112,20 +117,22 @@ def test_welchs_test_gives_the_figures_of_its_formula(given_answers) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "options", "left_out"),
+    ("more", "left_out"),
     [
-        ({"is_finished": False}, {}, "unfinished"),
-        ({"seconds": 3.0}, {"least_seconds": 15}, "too quick"),
-        ({"seconds": None}, {"least_seconds": 15}, "too quick"),
+        ({"is_finished": False}, "unfinished"),
+        ({"seconds": 0.5}, "too quick"),
+        ({"seconds": None}, "too quick"),
     ],
     ids=["unfinished", "quick", "never shown"],
 )
-def test_some_people_are_left_out_and_counted(given_answers, more, options, left_out) -> None:
-    found = analyse([*given_answers, *responses(50, "a", "2", **more)], **options)
+def test_some_people_are_left_out_and_counted(given_answers, more, left_out) -> None:
+    found = analyse([*given_answers, *responses(50, "a", "2", **more)])
     assert (found.n_people, found.n_analysed, found.left_out[left_out]) == (10, 9, 1)
     assert found.means == analyse(given_answers).means
     extra = responses(50, "a", "2", is_finished=False)
     assert analyse([*given_answers, *extra], with_unfinished=True).n_analysed == 10
+    quick = responses(50, "a", "2", seconds=0.5)
+    assert analyse([*given_answers, *quick], least_seconds=0).n_analysed == 10
 
 
 def test_automatic_participants_are_never_people(given_answers) -> None:

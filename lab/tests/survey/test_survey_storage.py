@@ -7,13 +7,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import inspect, text
 from survey_scene import small_survey
 
-from protorynet.errors import InputError
+from protorynet.errors import InputError, ProtoryNetError
 from protorynet_lab.survey import Storage, new_token, survey_json
 from protorynet_lab.survey.survey_database import open_engine
 
@@ -140,6 +141,59 @@ def test_a_database_of_a_newer_version_is_left_alone(database) -> None:
     engine.dispose()
     with pytest.raises(InputError, match="newer version"):
         Storage(database)
+
+
+def run_sql(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (
+            lambda path: run_sql(path, "DROP TABLE answers"),
+            "lost a table or a column .no such table: answers",
+        ),
+        (
+            lambda path: run_sql(path, "ALTER TABLE answers DROP COLUMN ease"),
+            "lost a table or a column .no such column: answers.ease",
+        ),
+        (Path.unlink, "missing, empty or another database"),
+        (lambda path: path.write_bytes(b""), "missing, empty or another database"),
+        (lambda path: [path.unlink(), run_sql(path, "VACUUM")], "missing, empty or another"),
+    ],
+)
+def test_a_database_that_lost_something_is_refused_in_one_line(
+    spoil, message, light_storage, tmp_path
+) -> None:
+    path = tmp_path / "survey.sqlite"
+    light_storage.close()
+    kept = path.read_bytes()
+    spoil(path)
+    with pytest.raises(InputError, match=message) as refused:
+        Storage(path)
+    assert "\n" not in str(refused.value)
+    path.write_bytes(kept)
+    Storage(path).close()
+
+
+def test_a_table_lost_while_serving_is_told_in_one_line(light_storage, survey, tmp_path) -> None:
+    run_sql(tmp_path / "survey.sqlite", "DROP TABLE answers")
+    with pytest.raises(ProtoryNetError, match="no such table: answers") as refused:
+        light_storage.responses(survey.id)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_copy_of_the_old_database_is_kept_when_its_tables_change(tmp_path) -> None:
+    path = tmp_path / "survey.sqlite"
+    open_engine(path, revision="0001").dispose()
+    for _ in range(2):
+        Storage(path).close()
+    with closing(sqlite3.connect(tmp_path / "survey.sqlite.0001.bak")) as old:
+        assert old.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+    assert {each.name for each in tmp_path.glob("*.bak")} == {"survey.sqlite.0001.bak"}
 
 
 @pytest.mark.parametrize(

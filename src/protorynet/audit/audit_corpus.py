@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from protorynet.audit.findings import quote
 from protorynet.explain import LabelledDocuments, documents_at
+from protorynet.figures import Figures, measure_figures
 from protorynet.model import Model
 from protorynet.reading import Reading
 
@@ -194,6 +195,19 @@ class AuditCorpus:
     def predicted(self) -> NDArray[np.bool_]:
         """Which classes the model gives each document."""
         return self.model.labels.decide(self.reading.probabilities)
+
+    @cached_property
+    def test_figures(self) -> Figures:
+        """How right the model is on the test documents."""
+        said = self.reading.probabilities[self.is_test]
+        truth = self.truth[self.is_test].astype(np.float32)
+        return measure_figures(self.model.labels, truth, said)
+
+    def of_split(self, is_test: bool) -> tuple[list[str], NDArray[np.int64], NDArray[np.float32]]:
+        """Return the sentences of a split, how many each document has, and their targets."""
+        chosen = self.is_test == is_test
+        sentences = np.array(self.sentences, object)[chosen[self.documents]].tolist()
+        return sentences, self.reading.lengths[chosen], self.truth[chosen].astype(np.float32)
 
     @property
     def in_test(self) -> NDArray[np.bool_]:

@@ -21,26 +21,36 @@ from protorynet.audit.prototype_findings import meaning_findings, member_finding
 from protorynet.errors import InputError
 from protorynet.explain import LabelledDocuments
 from protorynet.model import PRECOMPUTED, Model
+from protorynet.training import measure_floor
 
 _BY_SEVERITY = ("serious", "warning", "note")
 
 
 def audit_model(
-    model: Model, train: LabelledDocuments, test: LabelledDocuments, *, seed: int = 0
+    model: Model,
+    train: LabelledDocuments,
+    test: LabelledDocuments,
+    *,
+    floor: float | None = None,
+    seed: int = 0,
 ) -> Audit:
     """Look for what would make a model's figures or explanations misleading.
 
     Each `Finding` says what to do. Where the model was given vectors in place of texts, what needs
-    texts is left out. The seed is that of the sampling.
+    texts is left out. The floor is what a bag of words reaches on the test documents; it is
+    measured where it is not given. The seed is that of the sampling.
     """
     for name, split in (("training", train), ("test", test)):
         if not split.sentences.filled.any():
             raise InputError(f"there are no {name} documents with a sentence to audit.")
     corpus = read_corpus(model, train, test)
+    has_texts = model.encoder.name != PRECOMPUTED
+    if floor is None and has_texts:
+        floor = measure_floor(model, *(corpus.of_split(is_test) for is_test in (False, True)))
     findings = [
-        *([] if model.encoder.name == PRECOMPUTED else _about_texts(corpus, seed)),
+        *(_about_texts(corpus, seed) if has_texts else []),
         *usage_findings(corpus),
-        *prediction_findings(corpus, seed),
+        *prediction_findings(corpus, seed, floor=floor),
         *unfamiliar_sentences(corpus),
         *empty_documents(corpus),
     ]

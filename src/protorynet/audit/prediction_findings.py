@@ -12,7 +12,8 @@ from protorynet.explain import SURE, leave_one_out_effects
 
 _THROUGHOUT = 0.8
 _SHOWN_SUSPECTS, _MANY_SUSPECTS = 20, 0.05
-_ENOUGH_OF_A_CLASS = 5
+_ENOUGH_OF_A_CLASS, _SHOWN_RARE = 5, 5
+_CLEARLY_BELOW = 0.005  # of a bag of words
 _ENOUGH_DOCUMENTS, _ENOUGH_SENTENCES = 30, 50
 _UNMOVED = 0.01
 _CERTAINTY_GAP = 0.05
@@ -27,14 +28,42 @@ _MANY_EMPTY, _MANY_CUT = 0.05, 0.02
 _RESPLIT_DOCUMENTS = 4_000
 
 
-def prediction_findings(corpus: AuditCorpus, seed: int = 0) -> list[Finding]:
-    """Look at the predictions for both splits."""
+def prediction_findings(
+    corpus: AuditCorpus, seed: int = 0, *, floor: float | None = None
+) -> list[Finding]:
+    """Look at the predictions for both splits; the floor is that of a bag of words."""
     return [
+        *_above_the_floor(corpus, floor),
         *_label_suspects(corpus),
         *_classes_in_test(corpus),
         *_order_not_used(corpus, seed),
         *_misplaced_certainty(corpus),
     ]
+
+
+def _above_the_floor(corpus: AuditCorpus, floor: float | None) -> list[Finding]:
+    """Compare the accuracy with what can be had without the model."""
+    figures = corpus.test_figures
+    baseline, accuracy = figures.majority_baseline, figures.accuracy
+    if figures.n_documents < _ENOUGH_DOCUMENTS:
+        return []
+    evidence = {"accuracy": accuracy, "majority_baseline": baseline, "bag_of_words": floor}
+    right = f"The model is right for {share_of(accuracy, 1)} of the test documents"
+    if baseline is not None and accuracy <= baseline:
+        message = (
+            f"{right}; always answering with their most frequent class is right for "
+            f"{share_of(baseline, 1)}. It is of no use as it is: look at the labels, and train on "
+            "more documents or let rare classes count more (--class-weight balanced)."
+        )
+        return [Finding("no_better_than_majority", "serious", message, evidence)]
+    if floor is not None and accuracy < floor - _CLEARLY_BELOW:
+        message = (
+            f"{right}, a bag of words (TF-IDF and logistic regression) of the same training "
+            f"documents for {share_of(floor, 1)}. Words alone tell more than the model found: try "
+            "another encoder or training the encoder itself (--encoder-training full)."
+        )
+        return [Finding("below_bag_of_words", "warning", message, evidence)]
+    return []
 
 
 def _label_suspects(corpus: AuditCorpus) -> list[Finding]:
@@ -123,6 +152,14 @@ def _classes_in_test(corpus: AuditCorpus) -> list[Finding]:
             severity: Severity = "serious" if count >= _ENOUGH_OF_A_CLASS else "warning"
             evidence = {"class": name, "n_test_documents": count}
             findings.append(Finding("class_never_predicted", severity, message, evidence))
+    for each in corpus.test_figures.rarely_found[:_SHOWN_RARE]:
+        message = (
+            f'The class "{quote(each.name, 40)}" is rarely found: recall is '
+            f"{share_of(each.n_both, each.n_true)} ({each.n_both:,} of {each.n_true:,} test "
+            "documents), far below the accuracy. Train with more documents of it, or let it count "
+            "more (--class-weight balanced)."
+        )
+        findings.append(Finding("low_recall", "warning", message, each.to_dict()))
     return findings
 
 

@@ -5,6 +5,7 @@ from .command_inputs import (
     SplitName as SplitName,
     TextColumn as TextColumn,
     load_classifier as load_classifier,
+    parse_names as parse_names,
     read_documents as read_documents,
 )
 from .commands import app as app, main as main

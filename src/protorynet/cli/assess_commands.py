@@ -16,7 +16,9 @@ from protorynet.cli.output import check_writable, note, print_json, result_conso
 from protorynet.errors import InputError, TableError
 
 if TYPE_CHECKING:
+    from protorynet.classifier import ProtoryNetClassifier
     from protorynet.data import Table
+    from protorynet.explain import Robustness
 
 _PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
 _tables_option = inputs.option_in("The tables")
@@ -37,29 +39,74 @@ def evaluate(
             "that the model was not made with.",
         ),
     ] = None,
+    perturb: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KINDS",
+            help="Also measure the model under noise: any of typos,case,punctuation,synonyms.",
+        ),
+    ] = None,
+    train: Annotated[
+        Path | None,
+        inputs.table_option(
+            metavar="FILE",
+            help="Table that the model was made from: a bag of words of it is measured beside.",
+        ),
+    ] = None,
     encoder: inputs.EncoderElsewhere = None,
+    verbose: inputs.Verbose = False,
     as_json: inputs.AsJson = False,
 ) -> None:
     """Measure a model: its accuracy, and how faithful its explanations are.
 
-    Rows with split 'test' are used where the table has such. Every measure is printed with what
-    it means and what would be bad.
+    Rows with split 'test' are used where the table has such. With --verbose every measure is
+    printed with what it means and what would be bad.
 
     **Example:** `protorynet evaluate model reviews.csv --split test`
     """
+    from protorynet.explain import parse_perturbations
+
+    kinds = parse_perturbations(perturb) if perturb else []
     table = inputs.read_documents(
         test, text=text, label=label, split=split, prefer_split="test", skip_empty=skip_empty
     )
     classifier = inputs.load_classifier(model, encoder=encoder, skip_empty=skip_empty)
+    trained = None
+    if train is not None:
+        columns = {"text": table.text_column, "label": table.label_column}
+        found = inputs.read_documents(train, prefer_split="train", skip_empty=True, **columns)
+        trained = (found.texts, found.labels)
     with inputs.naming_rows(table):
-        evaluation = classifier.evaluate(table.texts, table.labels, judge=judge)
+        evaluation = classifier.evaluate(table.texts, table.labels, judge=judge, train=trained)
     inputs.note_left_out(len(table) - evaluation.n_documents)
+    under_noise = _measure_under_noise(classifier, table, kinds) if kinds else []
     if as_json:
-        print_json(evaluation.to_dict())
+        noise = {"robustness": [vars(each) for each in under_noise]} if kinds else {}
+        print_json(evaluation.to_dict() | noise)
         return
-    from protorynet.report import print_evaluation
+    from protorynet.report import print_evaluation, print_robustness
 
-    print_evaluation(evaluation, result_console())
+    print_evaluation(evaluation, result_console(), verbose=verbose)
+    print_robustness(under_noise, result_console())
+    if not verbose:
+        note("--verbose prints every class and every measure with its meaning")
+    floor = classifier.model_.training.bag_of_words_accuracy
+    if trained is None and floor is not None:
+        note(
+            f"a bag of words had {floor:.1%} on documents held out in training; --train FILE "
+            "measures one on these"
+        )
+
+
+def _measure_under_noise(
+    classifier: ProtoryNetClassifier, table: Table, kinds: list[str]
+) -> list[Robustness]:
+    from protorynet.explain import measure_robustness
+
+    filled = classifier.read(table.texts).filled
+    texts = [text for text, is_filled in zip(table.texts, filled, strict=True) if is_filled]
+    targets = classifier.model_.labels.encode(table.labels)[filled]
+    return measure_robustness(classifier.model_, classifier.read, texts, targets, kinds)
 
 
 def audit(
@@ -190,8 +237,9 @@ def report(
     command = _write_command(model, test, options, ["--skip-empty"] if skip_empty else [])
     from protorynet.report import compile_report, write_report
 
+    given = None if trained is None else (trained.texts, trained.labels)
     with inputs.naming_rows(table):
-        evaluation = classifier.evaluate(table.texts, table.labels)
+        evaluation = classifier.evaluate(table.texts, table.labels, train=given)
     compiled = compile_report(
         classifier.model_,
         evaluation,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -76,8 +76,19 @@ EncoderElsewhere = Annotated[
         help="Name or folder of the model's encoder, where it lies elsewhere than in training.",
     ),
 ]
+RuntimeName = Annotated[
+    Literal["torch", "onnx"],
+    typer.Option(
+        "--runtime",
+        help="What computes. onnx needs a model made by `protorynet export`, which runs in ONNX "
+        "Runtime, without torch, in any case.",
+    ),
+]
 AsJson = Annotated[
     bool, output_option("--json", help="Print JSON on standard output, and nothing else there.")
+]
+Verbose = Annotated[
+    bool, output_option("--verbose", help="Print every class, every confusion and every measure.")
 ]
 AsHtml = Annotated[
     Path | None,
@@ -85,6 +96,17 @@ AsHtml = Annotated[
         "--html", metavar="FILE", help="Write a self-contained page that any browser shows."
     ),
 ]
+
+
+def parse_names(option: str, given: Iterable[str]) -> dict[str, str]:
+    """Read what classes are called, such as ``0=negative``."""
+    names = {}
+    for pair in given:
+        label, _, name = pair.partition("=")
+        if not label or not name:
+            raise InputError(f"{option} {pair!r} should be LABEL=NAME, such as 0=negative.")
+        names[label] = name
+    return names
 
 
 def read_documents(source: Path, **how: Any) -> Table:
@@ -137,11 +159,15 @@ def note_left_out(n_documents: int) -> None:
         note(f"left out {n_documents:,} documents that hold no sentence")
 
 
-def check_model_output(output: Path, *, replace: bool, hint: str = "") -> None:
-    """Refuse, before any work, a path where a model cannot or should not be saved."""
-    if output.exists() or output.is_symlink():
-        if not replace:
-            raise InputError(f"{output} exists already. Choose another name{hint}.")
+def check_new(output: Path, *, replace: bool, hint: str = ", or replace it with --force") -> None:
+    """Refuse a path where something is already, unless that is to be replaced."""
+    if output.exists() and not replace:
+        raise InputError(f"{output} exists already. Choose another name{hint}.")
+
+
+def check_model_output(output: Path) -> None:
+    """Refuse, before any work, a path where a model cannot be saved."""
+    if output.exists():
         from protorynet.storage import check_free
 
         check_free(output)

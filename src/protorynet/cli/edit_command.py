@@ -140,7 +140,9 @@ def edit(
             raise InputError("there is no edit to save: name one, or leave -o out.")
         _show_log(model, as_json=as_json)
         return
-    inputs.check_model_output(output or model, replace=output is None)
+    if output is not None:
+        inputs.check_new(output, replace=False, hint="")
+    inputs.check_model_output(output or model)
     table = None
     if retrain is not None:
         columns = {"text": text, "label": label, "split": split}

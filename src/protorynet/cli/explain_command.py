@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,6 +60,7 @@ def explain(
         ),
     ] = False,
     encoder: inputs.EncoderElsewhere = None,
+    runtime: inputs.RuntimeName = "torch",
     as_json: inputs.AsJson = False,
     html: inputs.AsHtml = None,
 ) -> None:
@@ -69,17 +71,17 @@ def explain(
     **Example:** `protorynet explain model "The plot is thin. But I loved the actors!"`
     """
     _check_choice_of_output(as_json, "--html", html, *([] if source is None else [source]))
+    opened = partial(_open_model, model, words, encoder=encoder, runtime=runtime)
     if source is None:
         if text or split or limit or skip_empty:
             raise InputError("--text, --split, --limit and --skip-empty need --input FILE.")
-        read = _read_text(document)
-        explanations: Iterable[Explanation] = [_explain_text(model, read, words, encoder)]
+        explanations: Iterable[Explanation] = [_explain_text(opened, _read_text(document), words)]
     elif document is not None:
         raise InputError("give either a TEXT or --input FILE, not both.")
     else:
         most = None if as_json else _SHOWN
         how = {"text": text, "split": split, "skip_empty": skip_empty}
-        explanations = _explain_table(model, source, limit or most, words, encoder, **how)
+        explanations = _explain_table(opened, source, limit or most, words, **how)
     _show(explanations, as_json=as_json, as_lines=source is not None, html=html)
 
 
@@ -135,10 +137,10 @@ def _read_text(document: str | None) -> str:
         raise InputError("standard input is not UTF-8 text.") from None
 
 
-def _explain_text(model: Path, document: str, words: bool, encoder: str | None) -> Explanation:
+def _explain_text(opened: Callable[..., Predictor], document: str, words: bool) -> Explanation:
     if not document or document.isspace():
         raise InputError('the text to explain is empty: give a "TEXT", --input FILE, or a pipe.')
-    predictor = _open_model(model, encoder, words)
+    predictor = opened()
     try:
         return predictor.explain([document], words=words)[0]
     except EmptyDocumentError:
@@ -146,14 +148,14 @@ def _explain_text(model: Path, document: str, words: bool, encoder: str | None) 
 
 
 def _explain_table(
-    model: Path, source: Path, limit: int | None, words: bool, encoder: str | None, **how: Any
+    opened: Callable[..., Predictor], source: Path, limit: int | None, words: bool, **how: Any
 ) -> Iterator[Explanation]:
     import numpy as np
 
     table = inputs.read_documents(source, labelled=False, **how)
     if limit is not None and limit < len(table):
         note(f"the first {limit:,} of {len(table):,} texts (choose with --limit)")
-    predictor = _open_model(model, encoder, words, progress=True)
+    predictor = opened(progress=True)
     texts = table.texts[:limit]
     with inputs.naming_rows(table):
         sentences = predictor.split(texts, on_empty="skip" if how["skip_empty"] else "error")
@@ -168,9 +170,7 @@ def _explain_table(
         yield from predictor.explain_prepared(some, part, predictor.encode(part), words=words)
 
 
-def _open_model(
-    model: Path, encoder: str | None, words: bool, *, progress: bool = False
-) -> Predictor:
+def _open_model(model: Path, words: bool, **how: Any) -> Predictor:
     """Return what explains texts with a model, exported or not."""
     from protorynet.inference import is_exported, open_predictor
 
@@ -178,7 +178,7 @@ def _open_model(
         raise InputError(
             f"{model} is exported, and --words needs torch; ask the model that it was made of."
         )
-    return open_predictor(model, encoder=encoder, progress=progress)
+    return open_predictor(model, **how)
 
 
 def _show(

@@ -27,7 +27,9 @@ _large_option = inputs.option_in("Large data")
 def fit(
     train: Annotated[
         Path,
-        typer.Argument(metavar="TRAIN", help="Table: .csv, .tsv, .jsonl (also .gz) or .parquet."),
+        typer.Argument(
+            metavar="TRAIN", help="Table: .csv, .tsv, .jsonl (also .gz), .parquet or .xlsx."
+        ),
     ],
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="MODEL", help="Model directory to make.")
@@ -36,6 +38,12 @@ def fit(
     label: inputs.LabelColumn = None,
     split: inputs.SplitName = None,
     skip_empty: inputs.SkipEmpty = False,
+    names: Annotated[
+        str | None,
+        inputs.table_option(
+            metavar="LABEL=NAME,…", help="What to call labels, such as 0=negative,1=positive."
+        ),
+    ] = None,
     encoder: Annotated[
         str,
         _model_option(
@@ -64,10 +72,23 @@ def fit(
             help="The encoder as it is, with a small adapter on top (default), or trained itself."
         ),
     ] = None,
+    class_weight: Annotated[
+        Literal["auto", "balanced", "none"] | None,
+        _model_option(
+            help="What documents of rare classes count: more if the class is very rare (auto, the "
+            "default), so much that all classes count alike, or no more than others."
+        ),
+    ] = None,
     splitter: Annotated[
-        Literal["sentencex", "paper"],
-        _model_option(help="How to find sentences: a real splitter, or the paper's rule."),
+        Literal["sentencex", "lines", "paper"],
+        _model_option(
+            help="How to find sentences: a real splitter, which joins wrapped lines; the same with "
+            "every line on its own; or the paper's rule."
+        ),
     ] = "sentencex",
+    language: Annotated[
+        str, _model_option(metavar="CODE", help="The texts' language, as in 'de', for splitting.")
+    ] = "en",
     seed: Annotated[int, _run_option(metavar="N", help="The same seed gives the same model.")] = 0,
     device: Annotated[str, _run_option(metavar="DEVICE", help="'auto', 'cpu' or 'cuda'.")] = "auto",
     no_cache: Annotated[
@@ -98,6 +119,7 @@ def fit(
             "any, one per machine.",
         ),
     ] = None,
+    verbose: inputs.Verbose = False,
     as_json: inputs.AsJson = False,
 ) -> None:
     """Train a model on a table of labelled texts.
@@ -109,7 +131,9 @@ def fit(
     """
     if engine == "local" and (address is not None or workers is not None):
         raise InputError("--address and --workers need --engine ray.")
-    inputs.check_model_output(output, replace=force, hint=", or replace it with --force")
+    called = inputs.parse_names("--names", names.split(",")) if names else None
+    inputs.check_new(output, replace=force)
+    inputs.check_model_output(output)
     checkpoint = output.with_name(output.name + ".checkpoint")
     if resume and not checkpoint.exists():
         note(f"there is no {checkpoint} to resume from; starting from the beginning")
@@ -130,8 +154,11 @@ def fit(
             n_prototypes=prototypes,
             max_prototypes=max_prototypes,
             encoder_training=encoder_training,
+            class_weight=class_weight,
             splitter=splitter,
+            language=language,
             on_empty="skip" if skip_empty else "error",
+            class_names=called,
             random_state=seed,
             device=device,
             cache=not no_cache,
@@ -165,16 +192,18 @@ def fit(
     clear_checkpoint(checkpoint)
     inputs.note_left_out(classifier.n_skipped_)
     if as_json:
+        record = classifier.model_.training
         summary = {
             "model": str(output),
-            "validation_accuracy": classifier.model_.training.validation_accuracy,
-            "bag_of_words_accuracy": classifier.model_.training.bag_of_words_accuracy,
+            "validation_accuracy": record.validation_accuracy,
+            "bag_of_words_accuracy": record.bag_of_words_accuracy,
             "n_prototypes": len(classifier.prototypes_),
             "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
+            "validation": record.figures.to_dict() if record.figures else None,
         }
         print_json(summary)
     else:
-        _print_summary(output, train, classifier, seconds)
+        _print_summary(output, train, classifier, seconds, verbose=verbose)
 
 
 def _chosen_encoder(encoder: str, training: str, device: str) -> str:
@@ -201,30 +230,27 @@ def _say_what_is_kept(checkpoint: Path) -> str:
 
 
 def _print_summary(
-    output: Path, train: Path, classifier: ProtoryNetClassifier, seconds: dict[str, float]
+    output: Path,
+    train: Path,
+    classifier: ProtoryNetClassifier,
+    seconds: dict[str, float],
+    *,
+    verbose: bool,
 ) -> None:
     from rich.text import Text
+
+    from protorynet.report import print_classes, print_figures, print_warnings
 
     console = result_console()
     training = classifier.model_.training
     total = sum(seconds.values())
-    console.print(
-        Text.assemble(
-            "Accuracy ",
-            (f"{training.validation_accuracy:.1%}", "bold"),
-            f" on held-out documents, with {len(classifier.prototypes_)} prototypes, from "
-            f"{training.n_documents:,} documents.",
-        )
-    )
-    floor = training.bag_of_words_accuracy
-    if floor is not None:
-        console.print(f"A bag of words (TF-IDF, logistic regression) has {floor:.1%} on them.")
-        if floor > training.validation_accuracy:
-            console.print(
-                "That is more. Try another encoder (--encoder gte-small), training on a GPU "
-                "(--encoder-training full), or more documents.",
-                style="yellow",
-            )
+    if training.figures is not None:
+        print_figures(training.figures, console)
+        read = f"on {training.figures.n_documents:,} held-out documents of {training.n_documents:,}"
+        console.print(Text(f"{read}, with {len(classifier.prototypes_)} prototypes", style="dim"))
+        print_warnings(training.figures, console)
+        if verbose:
+            print_classes(training.figures, console, verbose=True)
     stages = ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
     share = seconds[_ENCODING] / total if total else 0.0
     timing = f"{total:.1f} seconds, {share:.0%} of them encoding ({stages})."

@@ -28,8 +28,9 @@ def predict(
         list[str],
         typer.Argument(
             metavar="INPUT",
-            help="Tables of texts: CSV, TSV, JSONL (each also .gz) or Parquet; a folder of Parquet "
-            "files; a pattern in quotes, such as 'data/\\*.parquet'; or - for standard input.",
+            help="Tables of texts: CSV, TSV, JSONL (each also .gz), Parquet or Excel; a folder of "
+            "Parquet files; a pattern in quotes, such as 'data/\\*.parquet'; or - for standard "
+            "input.",
         ),
     ],
     output: Annotated[
@@ -38,7 +39,7 @@ def predict(
             "-o",
             "--output",
             metavar="OUTPUT",
-            help="Table to write: .csv, .tsv, .jsonl or .parquet, or - for standard output. "
+            help="Table to write: .csv, .tsv, .jsonl, .parquet or .xlsx, or - for standard output. "
             "Without it, predictions alone are printed as CSV.",
         ),
     ] = None,
@@ -62,13 +63,8 @@ def predict(
             "is lost or written twice.",
         ),
     ] = False,
-    runtime: Annotated[
-        Literal["torch", "onnx"],
-        _large_option(
-            help="What computes. onnx needs a model made by `protorynet export`, which runs in "
-            "ONNX Runtime, without torch, in any case."
-        ),
-    ] = "torch",
+    force: Annotated[bool, typer.Option("--force", help="Replace an OUTPUT that exists.")] = False,
+    runtime: inputs.RuntimeName = "torch",
     engine: Annotated[
         Literal["local", "ray"],
         _large_option(help="This machine alone, or a Ray cluster (Parquet only)."),
@@ -98,6 +94,8 @@ def predict(
         if split is not None or kind is not None:
             raise InputError("--split and --format do not go with --engine ray.")
         how = {"text": text, "skip_empty": skip_empty, "encoder": encoder, "runtime": runtime}
+        if output is not None:
+            inputs.check_new(Path(output), replace=force)
         _predict_with_ray(model, sources, output, **how, address=address, resume=resume)
         return
     if address is not None:
@@ -106,7 +104,7 @@ def predict(
 
     if _STANDARD not in sources:
         sources = [str(path) for path in find_files(sources)]  # once for the whole run
-    _check_paths(model, sources, output, resume=resume)
+    _check_paths(model, sources, output, resume=resume, force=force)
     if kind is not None and output not in (None, _STANDARD) and _STANDARD not in sources:
         raise InputError(
             f"--format {kind} is about standard input and output; files tell their formats by "
@@ -144,7 +142,9 @@ def predict(
     _tell_written(written, output)
 
 
-def _check_paths(model: Path, sources: list[str], output: str | None, *, resume: bool) -> None:
+def _check_paths(
+    model: Path, sources: list[str], output: str | None, *, resume: bool, force: bool
+) -> None:
     """Refuse, before any work, what cannot be read, written or resumed."""
     if not model.is_dir():
         raise ModelFormatError(
@@ -168,6 +168,7 @@ def _check_paths(model: Path, sources: list[str], output: str | None, *, resume:
     if path.is_dir():
         raise InputError(f"{path} is a directory; give the name of a file.")
     check_writable(path.resolve(), *map(Path, sources))
+    inputs.check_new(path, replace=force)
 
 
 def _identity(model: Path, files: list[Path]) -> dict[str, Any]:

@@ -44,6 +44,23 @@ def serve(
             rich_help_panel=_ACCESS,
         ),
     ] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure",
+            help="Let whoever reaches --host do everything, without keys.",
+            rich_help_panel=_ACCESS,
+        ),
+    ] = False,
+    rate: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Most requests in a minute with one key.",
+            rich_help_panel=_ACCESS,
+        ),
+    ] = 6_000,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -73,7 +90,7 @@ def serve(
     """
     from importlib.util import find_spec
 
-    from protorynet.server import ServerConfig, own_table
+    from protorynet.server import Limits, ServerConfig, own_table
 
     named = _name_models(models or [], name or [])
     if data is None and len(named) == 1:
@@ -84,6 +101,8 @@ def serve(
         host=host,
         port=port,
         keys=keys_file,
+        insecure=insecure,
+        limits=Limits(max_requests_per_minute=rate),
         data=data,
         device=device,
         database=database,

@@ -11,10 +11,11 @@ from .document_tables import (
     read_columns as read_columns,
     read_table as read_table,
 )
+from .excel_files import load_openpyxl as load_openpyxl
+from .splitter import LANGUAGES as LANGUAGES, Rule as Rule, Splitter as Splitter
 from .splitting import (
     OnEmpty as OnEmpty,
     Sentences as Sentences,
-    Splitter as Splitter,
     TokenCounter as TokenCounter,
     document_list as document_list,
     paper_reading as paper_reading,

@@ -1,6 +1,5 @@
 """Tables of documents with their labels, from files and from the objects of data libraries."""
 
-import difflib
 import math
 import re
 from dataclasses import dataclass, replace
@@ -12,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from protorynet.data.json_lines import infer_column, is_scalar, is_text
+from protorynet.data.json_lines import infer_table, is_scalar, is_text
 from protorynet.data.table_batches import open_table
 from protorynet.data.table_files import check_names, list_names, list_rows
-from protorynet.errors import TableError
+from protorynet.errors import TableError, list_nearest
 
 Label = str | int | float | bool | tuple[str, ...]
 
@@ -85,8 +84,8 @@ def read_table(
     Parameters
     ----------
     source
-        The path of a CSV, TSV, JSON-lines (all three also gzip-compressed) or Parquet file; or a
-        pandas DataFrame, a pyarrow Table, or a Hugging Face Dataset or DatasetDict.
+        The path of a CSV, TSV, JSON-lines (all three also gzip-compressed), Parquet or Excel
+        file; or a pandas DataFrame, a pyarrow Table, or a Hugging Face Dataset or DatasetDict.
     text, label
         Names of the columns. Guessed if not given, and the guess is noted in `Table.notes`.
     split, prefer_split
@@ -164,10 +163,9 @@ def _comes_from(source: object, library: str) -> bool:
 def _load_frame(frame: Any) -> LoadedTable:
     names = [str(name) for name in frame.columns]
     check_names(names, "the DataFrame")
-    arrays = {name: infer_column(name, frame.iloc[:, n]) for n, name in enumerate(names)}
-    held = {name: array for name, array in arrays.items() if array is not None}
-    mixed = tuple(name for name in names if name not in held)
-    return LoadedTable("the DataFrame", pa.table(held), mixed)
+    return LoadedTable(
+        "the DataFrame", *infer_table({name: frame.iloc[:, n] for n, name in enumerate(names)})
+    )
 
 
 def _load_dataset(source: Any, split: str | None) -> LoadedTable:
@@ -254,10 +252,8 @@ def _check_column(loaded: LoadedTable, name: str, option: str) -> None:
         raise TableError(
             f"column {name!r} of {loaded.name} mixes values of several kinds; make them all text."
         )
-    by_lower = {known.strip().lower(): known for known in names}
-    near = difflib.get_close_matches(str(name).strip().lower(), by_lower, n=1)
-    hint = f" Did you mean {by_lower[near[0]]!r}?" if near else f" Choose one with {option}."
-    raise TableError(f"{loaded.name} has no column {name!r}; it has {list_names(names)}.{hint}")
+    near = list_nearest(name, names)
+    raise TableError(f"{loaded.name} has no column {name!r}; it has {near}. Choose with {option}.")
 
 
 def _well_known(names: list[str], well_known: tuple[str, ...]) -> str | None:

@@ -3,7 +3,7 @@
 import json
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial, reduce
 from itertools import chain
 from pathlib import Path
@@ -248,6 +248,13 @@ def _merge(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataType | 
     except pa.ArrowException:
         # Numbers among words are read as words, as they would be in a CSV file.
         return pa.string() if is_scalar(one) and is_scalar(other) else None
+
+
+def infer_table(columns: Mapping[str, Any]) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return columns of values as a table, and those left out, as no one type holds them."""
+    arrays = {name: infer_column(name, values) for name, values in columns.items()}
+    held = {name: array for name, array in arrays.items() if array is not None}
+    return pa.table(held), tuple(name for name in arrays if name not in held)
 
 
 def infer_column(name: str, values: Any) -> pa.Array | None:

@@ -15,14 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sentencex import segment
 
+from protorynet.data.splitter import Splitter
+from protorynet.data.text_layout import PlainText, remove_layout
 from protorynet.errors import EmptyDocumentError, InputError
 
-Splitter = Literal["sentencex", "paper"]
 OnEmpty = Literal["error", "skip"]
 
-_LINE_END = re.compile(r"<br\s*/?>|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", re.IGNORECASE)
+# A set of characters comes first, for which `re` looks quickly.
+_LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029<](?:(?<=<)(?i:br\s*/?>)|(?<!<))")
 _PAPER_PIECE = re.compile(r"[^.?!]*[.?!]|[^.?!]+")
 _WORD = re.compile(r"[^\W_]")
+_ITEM_MARK = re.compile(r"\s*\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)]\s+(?=\S)")
+_CODE = re.compile(r"(?<![^\W_])[A-Z]{1,4}\.[A-Z]{1,3}(?![^\W_])")
 _TERMINATED = re.compile(r"[^.?!…。！？]*(?:[.?!…。！？]+\s*|$)")
 _READABLE = re.compile(rf"[^\s{re.escape(string.punctuation)}]")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -108,17 +112,13 @@ class TokenCounter(Protocol):
 def split_documents(
     texts: Sequence[str],
     *,
-    splitter: Splitter = "sentencex",
+    splitter: Splitter = Splitter(),
     counter: TokenCounter | None = None,
     on_empty: OnEmpty = "error",
 ) -> Sentences:
     """Split every document into sentences.
 
-    Newlines and ``<br />`` tags end a sentence with either splitter, and belong to none.
-
-    - `splitter`: ``"sentencex"`` knows abbreviations, numbers and quotations; sentences stay as
-      written. ``"paper"`` ends a sentence at every '.', '?' and '!', and gives the encoder
-      lower-case text without punctuation.
+    - `splitter`: where sentences end, and what the encoder reads of them.
     - `counter`: the encoder's window; longer sentences are cut, at a comma or a space if possible.
     - `on_empty`: raise an `EmptyDocumentError` where a document holds no sentence, or leave it so.
 
@@ -126,30 +126,33 @@ def split_documents(
     --------
     >>> split_documents(["Good food. Slow service!", "Mr. Hill was kind."]).texts
     ('Good food.', 'Slow service!', 'Mr. Hill was kind.')
-    >>> split_documents(["Good food. Slow service!"], splitter="paper").texts
+    >>> split_documents(["Good food. Slow service!"], splitter=Splitter("paper")).texts
     ('good food', 'slow service')
     """
-    _check_choice("splitter", splitter, get_args(Splitter))
-    _check_choice("on_empty", on_empty, get_args(OnEmpty))
+    if on_empty not in get_args(OnEmpty):
+        raise InputError(f"on_empty={on_empty!r} is not one of 'error', 'skip'.")
     documents = _check_texts(texts)
-    find, reading = _RULES[splitter]
+    layouts: list[PlainText | None] = [None] * len(documents)
+    if splitter.rule == "sentencex":
+        layouts = [remove_layout(document) for document in documents]
+        documents = [
+            document if layout is None else layout.text
+            for document, layout in zip(documents, layouts, strict=True)
+        ]
+    find, reading = (
+        (_paper_spans, paper_reading) if splitter.rule == "paper" else (_sentencex_spans, str)
+    )
     spans = [
         _Span(number, start, end)
         for number, document in enumerate(documents)
-        for start, end in find(document)
+        for start, end in find(document, splitter)
     ]
     if counter is not None:
         spans = _fit_to_window(spans, documents, counter, reading)
-    sentences = _collect(spans, documents, reading)
+    sentences = _collect(spans, documents, layouts, reading)
     if on_empty == "error" and (sentences.lengths == 0).any():
         raise EmptyDocumentError(np.flatnonzero(sentences.lengths == 0).tolist())
     return sentences
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise InputError(f"{name}={value!r} is not one of {listed}.")
 
 
 def _check_texts(texts: Sequence[str]) -> list[str]:
@@ -176,11 +179,21 @@ def _shorten(value: object) -> str:
     return written if len(written) <= 40 else written[:39] + "…"
 
 
-def _collect(spans: list[_Span], documents: list[str], reading: Callable[[str], str]) -> Sentences:
+def _collect(
+    spans: list[_Span],
+    documents: list[str],
+    layouts: list[PlainText | None],
+    reading: Callable[[str], str],
+) -> Sentences:
     read = [(reading(documents[span.document][span.start : span.end]), span) for span in spans]
     # A piece cut from a long sentence may be punctuation only, of which the paper reads nothing.
     read = [(text, span) for text, span in read if text]
-    where = np.array([span for _, span in read], dtype=np.int64).reshape(-1, 3)
+    places = [
+        (number, start, end) if layout is None else (number, *layout.locate(start, end))
+        for _, (number, start, end) in read
+        for layout in [layouts[number]]
+    ]
+    where = np.array(places, dtype=np.int64).reshape(-1, 3)
     return Sentences(
         texts=tuple(text for text, _ in read),
         starts=where[:, 1].copy(),
@@ -234,14 +247,15 @@ def sequence_sentences(lengths: NDArray[np.int64]) -> Sentences:
     )
 
 
-def _sentencex_spans(document: str) -> list[tuple[int, int]]:
+def _sentencex_spans(document: str, splitter: Splitter) -> list[tuple[int, int]]:
     """Return start and end of every sentence, found by the rules of `sentencex`."""
     # A piece without a word or a symbol, such as ").", joins the sentence before it on its line
     # and is dropped where there is none, unless the document holds nothing else.
-    return _spans(document, _is_meaningful) or _spans(document, _is_visible)
+    spans = _spans(document, splitter, _is_meaningful)
+    return spans or _spans(document, splitter, _is_visible)
 
 
-def _paper_spans(document: str) -> list[tuple[int, int]]:
+def _paper_spans(document: str, _: Splitter) -> list[tuple[int, int]]:
     """Return start and end of every sentence, each ended by '.', '?', '!' or the end of a line."""
     return [
         _strip_span(match[0], offset + match.start())
@@ -256,12 +270,14 @@ def paper_reading(sentence: str) -> str:
     return " ".join(sentence.lower().translate(_NO_PUNCTUATION).split())
 
 
-def _spans(document: str, is_sentence: Callable[[str], bool]) -> list[tuple[int, int]]:
+def _spans(
+    document: str, splitter: Splitter, is_sentence: Callable[[str], bool]
+) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     for offset, line in _lines(document):
         before_line = len(spans)
         begin = 0
-        for end in _sentence_ends(line):
+        for end in _sentence_ends(line, splitter):
             piece = line[begin:end]
             if is_sentence(piece):
                 spans.append(_strip_span(piece, offset + begin))
@@ -281,12 +297,14 @@ def _lines(document: str) -> Iterator[tuple[int, str]]:
         yield begin, document[begin:]
 
 
-def _sentence_ends(line: str) -> list[int]:
+def _sentence_ends(line: str, splitter: Splitter) -> list[int]:
     readable = line if line.isascii() else line.translate(_WIDE_SPACES)
     ends: list[int] = []
-    position = 0
+    # The number of a list's item belongs to its first sentence.
+    mark = _ITEM_MARK.match(line) if splitter.rule == "sentencex" else None
+    position = mark.end() if mark else 0
     while position < len(line):
-        pieces = _segment(readable[position : position + _CHARACTERS_PER_BLOCK])
+        pieces = _segment(readable[position : position + _CHARACTERS_PER_BLOCK], splitter.language)
         found = list(accumulate(map(len, pieces)))
         if position + _CHARACTERS_PER_BLOCK < len(line):
             # A sentence or a quotation near the block's edge may go on beyond it, so that part is
@@ -294,12 +312,17 @@ def _sentence_ends(line: str) -> list[int]:
             found = [end for end in found if end <= _SETTLED_CHARACTERS] or found[:-1]
         ends += [position + end for end in found]
         position += found[-1] if found else _CHARACTERS_PER_BLOCK
-    return ends
+    return ends if splitter.rule == "lines" else [end for end in ends if not _in_code(line, end)]
 
 
-def _segment(block: str) -> list[str]:
+def _in_code(line: str, end: int) -> bool:
+    """Say whether a sentence would end within a name such as "AXP.N"."""
+    return line[end - 1] == "." and _CODE.search(line, max(0, end - 5), end + 4) is not None
+
+
+def _segment(block: str, language: str) -> list[str]:
     try:
-        pieces: list[str] = segment("en", block)
+        pieces: list[str] = segment(language, block)
     except BaseException as error:
         # A panic of the Rust library is no Exception; one odd line must not end the whole run.
         if type(error).__name__ != "PanicException":
@@ -323,12 +346,6 @@ def _is_meaningful(piece: str) -> bool:
 
 def _is_visible(piece: str) -> bool:
     return any(unicodedata.category(char)[0] not in "CZ" for char in piece)
-
-
-_RULES: dict[Splitter, tuple[Callable[[str], list[tuple[int, int]]], Callable[[str], str]]] = {
-    "sentencex": (_sentencex_spans, str),
-    "paper": (_paper_spans, paper_reading),
-}
 
 
 class _Span(NamedTuple):

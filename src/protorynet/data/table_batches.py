@@ -1,4 +1,4 @@
-"""The one reader of tables: CSV, TSV, JSON lines and Parquet, a batch of rows at a time."""
+"""The one reader of tables: CSV, TSV, JSON lines, Parquet, Excel; a batch of rows at a time."""
 
 import codecs
 import csv
@@ -16,6 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from protorynet.data.excel_files import open_excel
 from protorynet.data.json_lines import is_text, open_json_lines, stream_json_lines
 from protorynet.data.table_files import (
     BLOCK_BYTES,
@@ -47,6 +48,8 @@ def open_table(path: Path) -> BatchReader:
     ending = table_ending(path)
     if ending == ".parquet":
         return _open_parquet(path)
+    if ending == ".xlsx":
+        return open_excel(path)
     if ending not in _DELIMITERS:
         return open_json_lines(path)
     delimiter = _DELIMITERS[ending]

@@ -21,11 +21,12 @@ MOST_COLUMNS = 2_000  # of a text file; more come of a mistake, and every one co
 STANDARD_INPUT = "standard input"
 READ_ERRORS = (OSError, EOFError, zlib.error)
 
-_ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
-_KNOWN_ENDINGS = ".csv, .tsv, .jsonl, .ndjson (each also with .gz) and .parquet"
+_WHOLE = (".parquet", ".xlsx")  # these are not compressed once more
+_ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", *_WHOLE)
+_KNOWN_ENDINGS = ".csv, .tsv, .jsonl, .ndjson (each also with .gz), .parquet and .xlsx"
 _SIGNATURES = {
     b"PAR1": "a Parquet file; give it the ending .parquet",
-    b"PK\x03\x04": "a zip or Excel file; unpack it, or save it as CSV",
+    b"PK\x03\x04": "a zip or Excel file; unpack it, or give it the ending .xlsx",
     b"\xd0\xcf\x11\xe0": "an Excel file; save it as CSV",
     b"\x1f\x8b": "gzip-compressed; give it the ending .gz",
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
@@ -100,7 +101,7 @@ def table_ending(path: Path) -> str:
         raise TableError(f"{path} is a pipe or a device; save what comes from it as a file.")
     name = path.name.lower()
     ending = Path(name.removesuffix(".gz")).suffix
-    if ending not in _ENDINGS or name.endswith(".parquet.gz"):
+    if ending not in _ENDINGS or (ending in _WHOLE and name.endswith(".gz")):
         raise TableError(f"{path} has an ending that is not known; known are {_KNOWN_ENDINGS}.")
     return ending
 

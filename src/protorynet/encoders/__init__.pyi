@@ -23,6 +23,7 @@ from .onnx_encoder import (
 )
 from .registry import (
     ListedEncoder as ListedEncoder,
+    hub_name as hub_name,
     list_encoders as list_encoders,
     load_encoder as load_encoder,
 )

@@ -2,7 +2,7 @@
 
 They lie in segments that are written once: ``<id>.vectors.npy`` and ``<id>.keys.npy``. The keys are
 moved into place last, so a segment with keys is complete; vectors without keys are what a crash
-left behind.
+left behind. Beside every key stands the checksum of its vector, which is checked when it is read.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import time
 import uuid
 import warnings
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,7 @@ class Segment:
 
     @property
     def keys_path(self) -> Path:
-        """The file of the sentences' hashes, shape (n, 2)."""
+        """The file of the sentences' hashes and the vectors' checksums, shape (n, 3)."""
         return self.folder / f"{self.id}.keys.npy"
 
     @property
@@ -66,16 +67,19 @@ class Segment:
     def keys(self) -> NDArray[np.uint64] | None:
         """Return the hashes, or None where the segment is gone or damaged."""
         keys = self._load(self.keys_path, np.uint64)
-        return None if keys is None or keys.shape[1] != 2 else np.array(keys)
+        if keys is not None and keys.shape[1] != 3:  # of an earlier release, without checksums
+            self.remove()
+            return None
+        return None if keys is None else np.array(keys[:, :2])
 
     def vectors(self, positions: NDArray[np.int64]) -> NDArray[np.float32] | None:
         """Return the embeddings at some positions, or None where the segment cannot be used."""
+        keys = self._load(self.keys_path, np.uint64)
         vectors = self._load(self.vectors_path, np.float32)
-        if vectors is None:
+        if keys is None or vectors is None:
             return None
-        chosen = vectors[positions] if positions.max() < len(vectors) else None
-        if chosen is None or not np.isfinite(chosen).all():
-            self.remove()
+        if (chosen := _choose(keys, vectors, positions)) is None:
+            self._discard()
             return None
         # The time of last use decides which segment goes first when the cache is full.
         with contextlib.suppress(OSError):
@@ -94,12 +98,22 @@ class Segment:
                 return array
         except OSError as error:
             # Another process may be clearing the cache; vectors alone will not come back.
-            if path == self.keys_path or not isinstance(error, FileNotFoundError):
-                return None
+            if path != self.keys_path and isinstance(error, FileNotFoundError):
+                self.remove()
+            return None
         except Exception:  # noqa: S110
             pass  # NumPy raises many types for a damaged file: it goes, to be encoded again
-        self.remove()
+        self._discard()
         return None
+
+    def _discard(self) -> None:
+        """Remove a damaged segment, and say so: a disk that damages one file may damage others."""
+        self.remove()
+        warnings.warn(
+            f"embeddings cached in {self.folder.parent} were damaged; they are computed again.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 class EmbeddingCache:
@@ -264,7 +278,8 @@ def _write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.f
     segment = Segment(folder, uuid.uuid4().hex)
     unfinished = segment.keys_path.with_suffix(".tmp")
     try:
-        for path, array in ((segment.vectors_path, vectors), (unfinished, keys)):
+        listed = np.column_stack([keys, _checksums(keys, vectors)])
+        for path, array in ((segment.vectors_path, vectors), (unfinished, listed)):
             with path.open("xb") as file:
                 np.save(file, array, allow_pickle=False)
                 file.flush()
@@ -355,6 +370,23 @@ def _hash_sentences(sentences: Sequence[str]) -> NDArray[np.uint64]:
         for text in sentences
     ]
     return np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 2).astype(np.uint64)
+
+
+def _choose(
+    keys: NDArray[np.uint64], vectors: NDArray[np.float32], positions: NDArray[np.int64]
+) -> NDArray[np.float32] | None:
+    """Return the vectors at some positions, None where one of them is not what was written."""
+    if keys.shape != (len(vectors), 3) or positions.max() >= len(keys):
+        return None
+    kept, chosen = keys[positions], np.asarray(vectors[positions])
+    is_same = (kept[:, 2] == _checksums(kept, chosen)).all()
+    return chosen if is_same and np.isfinite(chosen).all() else None
+
+
+def _checksums(keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """Return a checksum of each vector under its own key, so that swapped ones show as well."""
+    begun = (keys[:, 0] & np.uint64(0xFFFFFFFF)).tolist()
+    return np.fromiter(map(zlib.crc32, vectors, begun), dtype=np.uint64, count=len(vectors))
 
 
 def _default_folder() -> Path:

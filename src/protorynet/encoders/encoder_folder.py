@@ -115,7 +115,7 @@ def check_config(path: Path) -> None:
                 )
 
 
-def folder_fingerprint(layout: FolderLayout, window: int) -> str:
+def folder_fingerprint(layout: FolderLayout, window: int, padding: int) -> str:
     """Return a hash of all that decides the embeddings; where the folder lies does not matter."""
     config = read_json(layout.transformer / "config.json")
     content = {
@@ -132,6 +132,8 @@ def folder_fingerprint(layout: FolderLayout, window: int) -> str:
         "window": window,
         "lower_case": layout.lower_case,
     }
+    if config.get("pad_token_id") != padding:  # else it is in the configuration
+        content["padding"] = padding
     return hash_recipe(content)
 
 
@@ -169,11 +171,12 @@ def safetensors_file(folder: Path) -> Path:
 def file_sha256(path: Path) -> str:
     """Return the hash of a file's bytes; a file that did not change is read once per process."""
     status = path.stat()
-    return _sha256(path, status.st_size, status.st_mtime_ns)
+    # Tools may set the time of the last change as they like, but not that of the entry's own.
+    return _sha256(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 @functools.lru_cache(maxsize=32)
-def _sha256(path: Path, size: int, modified: int) -> str:
+def _sha256(path: Path, *version: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

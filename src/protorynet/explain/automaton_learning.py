@@ -28,6 +28,8 @@ from protorynet.training import evenly_chosen
 
 _FIRST_STATES = 32  # clusters of the reader's states before any are merged
 _MOST_STATES = 20
+# Sentences read for the automata of all classes together; of each class so many at least and most.
+_READ_FOR_ALL, _READ_SENTENCES = 600_000, (20_000, 100_000)
 _PATTERN_PURITY = 0.95
 _PATTERN_DOCUMENTS, _PATTERN_SHARE = 5, 0.005  # a pattern needs both
 
@@ -78,13 +80,13 @@ def stored_automaton(model: Model, label: object) -> Automaton:
 
 def class_index(model: Model, label: object) -> int:
     """Return the position of a class among the model's outputs; refuse what is no class."""
-    names = model.labels.names
-    if str(label) not in names:
+    names, position = model.labels.names, model.labels.find(label)
+    if position is None:
         raise InputError(
             f"{str(label)!r} is none of the model's classes, which are "
             f"{', '.join(map(repr, names[:10]))}{', …' if len(names) > 10 else ''}."
         )
-    return names.index(str(label))
+    return position
 
 
 class _Judged:
@@ -180,7 +182,8 @@ def _judge(model: Model, reading: Reading) -> _Judged:
 
 def _take_some(model: Model, judged: _Judged) -> _Judged:
     """Return so many of the documents that learning is quick, spread over all of them."""
-    chosen = evenly_chosen(judged.reading.lengths)
+    most = np.clip(_READ_FOR_ALL // len(model.labels.names), *_READ_SENTENCES)
+    chosen = evenly_chosen(judged.reading.lengths, int(most))
     inside = np.zeros(len(judged.members), np.bool_)
     inside[chosen] = True
     return judged if inside.all() else _Judged(model, judged.reading.part(inside))

@@ -3,7 +3,7 @@
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from protorynet.explain.likeness import (
     measure_semantics,
 )
 from protorynet.explain.quotient import Walk
+from protorynet.figures import Figures, measure_figures
 from protorynet.model import Model
 from protorynet.reading import Reading
 
@@ -29,6 +30,16 @@ _ERASURE_DOCUMENTS = 500
 _ERASURE_SENTENCES = 60
 _IMPORTANT_ONE_IN = 5
 _NOT_RECORDED = " It was not recorded for this model."
+
+Answer = Literal["yes", "mostly", "no"]
+# Measure, claim, the best value (None: the accuracy), and how far from it is yes, or mostly.
+_CLAIMS: tuple[tuple[str, str, float | None, float, float], ...] = (
+    ("ids_only_accuracy", "matches carry the decision", None, 0.01, 0.03),
+    ("substitution_agreement", "prototypes stand for the sentences matched to them", 1, 0.05, 0.15),
+    ("match_quality", "sentences are like what they are matched to", 1, 0.2, 0.4),
+    ("score_error", "scores are what the labels say", 0, 0.05, 0.1),
+    ("unfamiliar_sentences", "the texts are of the kind it was trained on", 0, 0.05, 0.15),
+)
 
 _MEANINGS = tomllib.loads(Path(__file__).with_name("measures.toml").read_text(encoding="utf-8"))
 
@@ -46,26 +57,58 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """Accuracy and faithfulness of a model on a set of labelled documents.
+class Verdict:
+    """What a measure of faithfulness comes to, in words."""
 
-    - `accuracy`, `macro_f1`: share of documents labelled correctly, and mean over classes of F1.
-    - `measures`: the figures of faithfulness, each with its meaning.
-    - `n_documents`, `n_prototypes`, `n_members`: how many were read, with how many sentences.
+    claim: str
+    answer: Answer
+    measure: Measure
+
+
+@dataclass(frozen=True)
+class Evaluation(Figures):
+    """How right a model is on labelled documents, and how faithful its explanations are.
+
+    The `measures` of faithfulness come each with its meaning; `n_members` is how many sentences
+    the prototypes have.
     """
 
-    accuracy: float
-    macro_f1: float
-    n_documents: int
-    n_prototypes: int
-    measures: tuple[Measure, ...]
+    measures: tuple[Measure, ...] = ()
+    n_prototypes: int = 0
     n_members: int = 0
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What the measures come to, in words."""
+        known = {each.name: each for each in self.measures if each.value is not None}
+        found: list[Verdict] = []
+        for name, claim, best, enough, most in _CLAIMS:
+            if measure := known.get(name):
+                value = cast(float, measure.value)
+                away = value if best == 0 else (best or self.accuracy) - value
+                answer: Answer = "yes" if away <= enough else "mostly" if away <= most else "no"
+                found.append(Verdict(claim, answer, measure))
+        return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet evaluate --json` prints them."""
-        values = {**vars(self), "faithfulness": {each.name: each.value for each in self.measures}}
-        del values["measures"]
-        return values
+        return {
+            **super().to_dict(),
+            "n_prototypes": self.n_prototypes,
+            "n_members": self.n_members,
+            "verdicts": [{**vars(each), "measure": each.measure.name} for each in self.verdicts],
+            "faithfulness": {each.name: each.value for each in self.measures},
+        }
+
+    def _repr_html_(self) -> str:
+        from protorynet.report import evaluation_fragment
+
+        return evaluation_fragment(self)
+
+    def __str__(self) -> str:
+        from protorynet.report import print_evaluation, printed
+
+        return printed(print_evaluation, self)
 
 
 def evaluate_model(
@@ -78,16 +121,16 @@ def evaluate_model(
     pretrained: Encode | None = None,
     judge: Judge | None,
     judge_name: str = "",
+    floor: float | None = None,
     seed: int = 0,
 ) -> Evaluation:
     """Measure accuracy and faithfulness on labelled documents, none empty.
 
     `encode` is the model's encoder, None for vectors that the user gave; `pretrained` a fine-tuned
     one as it was before training, without which what needs it is not known. The `judge` of likeness
-    is independent of both; the seed is that of the shuffling and sampling.
+    is independent of both; the `floor` is what a bag of words reaches on these documents; the seed
+    is that of the shuffling and sampling.
     """
-    from sklearn.metrics import f1_score
-
     reading = model.read(model.match(embeddings, sentences.lengths))
     predicted = model.labels.decide(reading.probabilities)
     truth = model.labels.decide(targets)
@@ -123,11 +166,8 @@ def evaluate_model(
     found["shuffled_accuracy"] = _agreement(model, reading.shuffle(seed), truth)
     found |= _usage(model, reading)
     found |= _automata(model, reading, predicted)
-    labels = (model.labels.decode(targets), model.labels.decode(reading.probabilities))
     return Evaluation(
-        accuracy=float((predicted == truth).all(axis=1).mean()),
-        macro_f1=float(f1_score(*labels, average="macro", zero_division=0)),
-        n_documents=len(targets),
+        **vars(measure_figures(model.labels, targets, reading.probabilities, floor)),
         n_prototypes=len(model.prototypes),
         n_members=len(model.prototypes.members),
         measures=tuple(_measure(name, value, judge_name) for name, value in found.items()),

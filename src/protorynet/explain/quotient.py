@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 
 from protorynet.labels import Task
 from protorynet.network import Reader
@@ -17,7 +18,7 @@ from protorynet.reading import Reading
 
 _PROBES = 32  # next sentences, by the most used prototypes, that tell two beliefs apart
 _OUTLOOK_NUMBERS_AT_ONCE = 2**26
-_CLUSTER_ROUNDS = 50
+_CLUSTER_ROUNDS, _CLUSTERED_POINTS = 50, 10_000
 _SAME_POINT = 1e-9  # squared distance below which two points differ by rounding only
 # A vote of the reader itself, which decides only where no document has voted.
 _READER_VOTE = 1e-3
@@ -132,6 +133,11 @@ class Walk:
 
     def fidelity(self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]) -> float:
         """Return the share of documents accepted if, and only if, they have the class."""
+        accepted = accepting[self._read(table, start)]
+        return float(np.where(accepted, self._with, self._without).sum() / len(self._numbers))
+
+    def _read(self, table: NDArray[np.int64], start: int) -> NDArray[np.int64]:
+        """Return the state that each distinct document ends in."""
         # A state is given by where its transitions start: a step is one sum and one look-up.
         width = table.shape[1]
         flat = (table * width).ravel()
@@ -139,8 +145,25 @@ class Walk:
         for prototypes in self._steps:
             part = states[: len(prototypes)]
             np.take(flat, part + prototypes, out=part, mode="clip")
-        accepted = accepting[states // width]
-        return float(np.where(accepted, self._with, self._without).sum() / len(self._numbers))
+        ends: NDArray[np.int64] = states // width
+        return ends
+
+    def misjudged(
+        self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Return how many of the documents judged wrongly take each transition."""
+        ends = self._read(table, start)
+        wrong = np.where(accepting[ends], self._without, self._with)
+        chosen = np.flatnonzero(wrong)  # the longest first, as all are
+        states, taken = np.full(len(chosen), start), []
+        for prototypes in self._steps:
+            longer = int(np.searchsorted(chosen, len(prototypes)))
+            read = prototypes[chosen[:longer]]
+            edges = states[:longer] * table.shape[1] + read
+            taken.append(np.arange(longer) * table.size + edges)
+            states[:longer] = table.ravel()[edges]
+        document, edge = np.divmod(np.unique(np.concatenate(taken)), table.size)
+        return np.bincount(edge, wrong[chosen][document], table.size).reshape(table.shape)
 
     def _count(self, members: NDArray[np.bool_]) -> None:
         """Count the documents with and without the class that are the same sequence."""
@@ -256,6 +279,27 @@ class Quotient:
         """Return the share of documents that the automaton judges as the model does."""
         return walk.fidelity(self.table, self.start, self.accepting)
 
+    def fidelities(self, pairs: Sequence[tuple[int, int]], walk: Walk) -> list[float]:
+        """Return the fidelity after each of some merges, without making any.
+
+        A state leads on to where it did, unless the two together have more votes.
+        """
+        table, most, found = self.table, self.moves.max(axis=2), []
+        for first, second in pairs:
+            joined = self.moves[:, :, first] + self.moves[:, :, second]
+            wins = (joined > most) | ((joined == most) & (table > first))
+            merged = np.where(wins | (table == second), first, table)
+            both = self.moves[first] + self.moves[second]
+            both[:, first] += both[:, second]
+            both[:, second] = -1
+            merged[first] = both.argmax(axis=1)
+            accepting = self.accepting
+            without, inside = self.ends[first] + self.ends[second]
+            accepting[first] = inside > without
+            start = first if self.start == second else self.start
+            found.append(walk.fidelity(merged, start, accepting))
+        return found
+
     def merge(self, first: int, second: int) -> Quotient:
         """Return the quotient with the second state counted into the first."""
         rest = np.arange(len(self)) != second
@@ -289,9 +333,7 @@ def form_quotient(
     states = cluster(beliefs.outlook, tree.documents, most)
     n, k = int(states.max()) + 1, len(reader.steps)
     weight = np.bincount(states, tree.documents, n).astype(np.float64)
-    outlook = np.zeros((n, beliefs.outlook.shape[1]))
-    np.add.at(outlook, states, beliefs.outlook * tree.documents[:, None])
-    outlook /= weight[:, None]
+    outlook = _sum_by_group(beliefs.outlook * tree.documents[:, None], states, n) / weight[:, None]
     moves, ends = np.zeros((n, k, n)), np.zeros((n, 2))
     went = (states[tree.parents[1:]], tree.prototypes[1:], states[1:])
     np.add.at(moves, went, tree.documents[1:])
@@ -315,9 +357,9 @@ def merge_while_faithful(quotient: Quotient, walk: Walk, *, most: int) -> Quotie
     """
     found = [(quotient, quotient.fidelity(walk))]
     while len(quotient) > 1:
-        tried = [quotient.merge(first, second) for first, second in _near_pairs(quotient)]
-        kept = [candidate.fidelity(walk) for candidate in tried]
-        quotient = tried[int(np.argmax(kept))]
+        pairs = _near_pairs(quotient)
+        kept = quotient.fidelities(pairs, walk)
+        quotient = quotient.merge(*pairs[int(np.argmax(kept))])
         found.append((quotient, max(kept)))
     allowed = [(candidate, value) for candidate, value in found if len(candidate) <= most]
     enough = max(value for _, value in allowed) - _FIDELITY_TOLERANCE
@@ -327,18 +369,22 @@ def merge_while_faithful(quotient: Quotient, walk: Walk, *, most: int) -> Quotie
 def retarget(quotient: Quotient, walk: Walk, n_documents: int) -> NDArray[np.int64]:
     """Return the table, with transitions changed where that wins over several documents.
 
-    Many small steps that each stay in a state, as most do, may together lead out of it.
+    Many small steps that each stay in a state, as most do, may together lead out of it. Only
+    documents that are judged wrongly can be won, and only by a transition that they take.
     """
     table, accepting = quotient.table, quotient.accepting
     best = walk.fidelity(table, quotient.start, accepting)
     traffic = quotient.moves.sum(axis=2)
     busiest = np.argsort(-traffic, axis=None, kind="stable")
     gain = (_LEAST_GAIN - 0.5) / n_documents
+    to_win = walk.misjudged(table, quotient.start, accepting)
     improved = True
     while improved:
         improved = False
         for busy in busiest[: int((traffic >= _LEAST_TRAFFIC).sum())]:
             state, prototype = divmod(int(busy), table.shape[1])
+            if to_win[state, prototype] < _LEAST_GAIN:
+                continue
             kept = int(table[state, prototype])
             values = []
             for target in range(len(quotient)):
@@ -347,7 +393,9 @@ def retarget(quotient: Quotient, walk: Walk, n_documents: int) -> NDArray[np.int
             chosen = int(np.argmax(values))
             won = values[chosen] >= best + gain
             table[state, prototype] = chosen if won else kept
-            best, improved = (values[chosen], True) if won else (best, improved)
+            if won:
+                best, improved = values[chosen], True
+                to_win = walk.misjudged(table, quotient.start, accepting)
     return table
 
 
@@ -362,18 +410,23 @@ def _near_pairs(quotient: Quotient) -> list[tuple[int, int]]:
 def cluster(
     points: NDArray[np.float32], weights: NDArray[np.int64], most: int
 ) -> NDArray[np.int64]:
-    """Group points into at most so many clusters by k-means, the same way every time."""
+    """Group points into at most so many clusters by k-means, the same way every time.
+
+    Of many points, the centres are those of some, evenly spaced.
+    """
     values = points.astype(np.float64)
-    centres = _spread_centres(values, weights, most)
-    nearest = _squared_distances(values, centres).argmin(axis=1)
+    step = -(-len(values) // _CLUSTERED_POINTS)
+    some, mass = values[::step], weights[::step]
+    centres = _spread_centres(some, mass, most)
+    nearest = _squared_distances(some, centres).argmin(axis=1)
     for _ in range(_CLUSTER_ROUNDS):
-        mass = np.bincount(nearest, weights, len(centres))
-        for centre in np.flatnonzero(mass):
-            inside = nearest == centre
-            centres[centre] = weights[inside] @ values[inside] / mass[centre]
-        before, nearest = nearest, _squared_distances(values, centres).argmin(axis=1)
+        sums = _sum_by_group(some * mass[:, None], nearest, len(centres))
+        counts = np.bincount(nearest, mass, len(centres))[:, None]
+        centres = np.where(counts > 0, sums / np.maximum(counts, 1), centres)
+        before, nearest = nearest, _squared_distances(some, centres).argmin(axis=1)
         if (before == nearest).all():
             break
+    nearest = _squared_distances(values, centres).argmin(axis=1)
     _, firsts, numbers = np.unique(nearest, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(firsts))
     return np.asarray(rank[numbers], dtype=np.int64)
@@ -392,6 +445,15 @@ def _spread_centres(
         centres.append(values[min(chosen, len(values) - 1)])
         away = np.minimum(away, ((values - centres[-1]) ** 2).sum(axis=1))
     return np.array(centres)
+
+
+def _sum_by_group(
+    values: NDArray[np.floating], groups: NDArray[np.int64], count: int
+) -> NDArray[np.float64]:
+    """Return the sums (count, d) of values (n, d) by group."""
+    where = (groups, np.arange(len(groups)))
+    members = sparse.csr_matrix((np.ones(len(groups)), where), (count, len(groups)))
+    return np.asarray(members @ values)
 
 
 def _squared_distances(

@@ -130,7 +130,7 @@ class _Space:
 
 def _read(model: Model, text: str) -> str:
     """Return what the encoder reads of a text."""
-    return paper_reading(text) if model.splitter == "paper" else text
+    return paper_reading(text) if model.splitter.rule == "paper" else text
 
 
 def _check(model: Model, sentence: str, member_id: int, positions: dict[int, int]) -> None:

@@ -91,9 +91,9 @@ class Exported(_Plain):
         values = {
             "format_version": FORMAT_VERSION,
             **{name: getattr(self, name) for name in _PLAIN},
+            "splitter": vars(self.splitter),
             "encoder": None if self.encoder is None else vars(self.encoder),
-            "classes": list(self.labels.classes),
-            "task": self.labels.task,
+            **self.labels.to_dict(),
             **self.prototypes.to_dict(),
         }
         checksums = {**self.sha256, EXPORT: digest_values(values)}
@@ -142,14 +142,16 @@ def read_part(folder: Path, name: str, exported: Exported) -> bytes:
 
 def _checked(values: dict[str, Any]) -> Exported:
     names = _NAMES - {"familiar"} if values["format_version"] == 1 else _NAMES
-    if strange := sorted(values.keys() ^ names):
+    if strange := sorted((values.keys() - {"names"}) ^ names):
         raise ValueError(f"the entries {', '.join(map(repr, strange))} are missing or unknown")
+    given = {name: values[name] for name in _PLAIN if name in names}
+    given["splitter"] = vars(Splitter.read(values["splitter"]))
     # Version 1 knows of no unfamiliar sentences.
-    plain = read_record(_Plain, {"familiar": 0.0, **{n: values[n] for n in _PLAIN if n in names}})
+    plain = read_record(_Plain, {"familiar": 0.0, **given})
     sha256 = _checksums(values["sha256"], with_encoder=plain.encoder is not None)
     if digest_values(values) != sha256.pop(EXPORT):
         raise ValueError("it was changed by hand: its own sha256 differs")
-    labels = read_labels(values["classes"], values["task"])
+    labels = read_labels(values)
     entries = values["prototypes"]
     if not isinstance(entries, list) or not entries:
         raise ValueError("there are no prototypes")

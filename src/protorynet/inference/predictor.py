@@ -253,7 +253,7 @@ class Predictor:
             predicted: list[Any] = [self.labels.name_of(each) for each in reading.probabilities]
         else:
             labels = self.labels.decide(reading.probabilities).argmax(axis=1)
-            predicted = [self.labels.classes[label] for label in labels]
+            predicted = [self.labels.written[label] for label in labels]
         unfamiliar = np.round(reading.unfamiliar_share, _DECIMALS)
         return [
             pa.array(predicted, _label_type(self.labels)),
@@ -287,7 +287,7 @@ def column_texts(column: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
 
 
 def _label_type(labels: LabelCode) -> pa.DataType:
-    return pa.string() if labels.task == "multilabel" else pa.array(labels.classes).type
+    return pa.string() if labels.task == "multilabel" else pa.array(labels.written).type
 
 
 def open_predictor(

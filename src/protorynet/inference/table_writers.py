@@ -1,9 +1,9 @@
-"""Writing tables batch by batch: CSV, TSV, JSON lines and Parquet."""
+"""Writing tables batch by batch: CSV, TSV, JSON lines, Parquet and Excel."""
 
 import base64
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Protocol
 
@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from protorynet.data import one_line
+from protorynet.data import load_openpyxl, one_line
 from protorynet.errors import InputError
 from protorynet.records import finite
 
-ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
+ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx")
 
 _ROW_GROUP_BYTES = 32 * 2**20
+_EXCEL_ROWS, _EXCEL_CHARACTERS = 1_048_576, 32_767  # of a sheet, of a cell
 
 
 class BatchWriter(Protocol):
@@ -36,8 +37,8 @@ def writer_for(file: BinaryIO, ending: str) -> Iterator[BatchWriter]:
     """
     if ending == ".jsonl":
         yield _JsonLinesWriter(file)
-    elif ending == ".parquet":
-        writer = _ParquetWriter(file)
+    elif ending in (".parquet", ".xlsx"):
+        writer = _ParquetWriter(file) if ending == ".parquet" else _ExcelWriter(file)
         yield writer
         writer.finish()
     else:
@@ -113,6 +114,47 @@ class _ParquetWriter:
             self._writer = pq.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
         self._waiting = []
+
+
+class _ExcelWriter:
+    """Writes one sheet; text stays text, whatever it looks like to Excel."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._cells = load_openpyxl().cell
+        self._book = load_openpyxl().Workbook(write_only=True)
+        self._sheet = self._book.create_sheet("predictions")
+        self._n_rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if not self._n_rows:
+            self._append(batch.schema.names)
+        for row in zip(*(values(_flatten(column)) for column in batch.columns), strict=True):
+            self._append(row)
+
+    def finish(self) -> None:
+        self._book.save(self._file)
+
+    def _append(self, row: Sequence[Any]) -> None:
+        self._n_rows += 1
+        if self._n_rows > _EXCEL_ROWS:
+            raise InputError(
+                f"an Excel file holds {_EXCEL_ROWS:,} rows at most; write a .csv or .parquet file."
+            )
+        self._sheet.append([self._cell(value) for value in row])
+
+    def _cell(self, value: Any) -> Any:
+        value = finite(value)
+        if getattr(value, "tzinfo", None) is not None:
+            value = str(value)  # which Excel's times do not know
+        if not isinstance(value, str):
+            return value
+        text = self._cells.cell.ILLEGAL_CHARACTERS_RE.sub("\ufffd", value)
+        if len(text) > _EXCEL_CHARACTERS:
+            text = text[: _EXCEL_CHARACTERS - 1] + "…"
+        cell = self._cells.WriteOnlyCell(self._sheet, text)
+        cell.data_type = "s"  # what begins with = is no formula
+        return cell
 
 
 def _flatten(column: pa.Array) -> pa.Array:

@@ -188,16 +188,27 @@ def probabilities(logits: Tensor, task: Task) -> Tensor:
     return torch.softmax(logits, dim=-1) if task == "multiclass" else torch.sigmoid(logits)
 
 
-def accuracy_loss(logits: Tensor, targets: Tensor, task: Task, kind: AccuracyLoss) -> Tensor:
+def accuracy_loss(
+    logits: Tensor,
+    targets: Tensor,
+    task: Task,
+    kind: AccuracyLoss,
+    weights: Tensor | None = None,
+) -> Tensor:
     """Return L_acc over documents with one-hot or multi-hot `targets` (n, C).
 
-    ``"mse"`` is the paper's mean over documents of ‖y − ŷ‖².
+    ``"mse"`` is the paper's mean over documents of ‖y − ŷ‖². Weights of documents (n,) are 1 on
+    average over the whole corpus.
     """
+    if kind != "mse" and task == "multilabel":
+        each = None if weights is None else weights[:, None]
+        return functional.binary_cross_entropy_with_logits(logits, targets, each)
     if kind == "mse":
-        return (targets - probabilities(logits, task)).square().sum(-1).mean()
-    if task == "multiclass":
-        return functional.cross_entropy(logits, targets)
-    return functional.binary_cross_entropy_with_logits(logits, targets)
+        losses = (targets - probabilities(logits, task)).square().sum(-1)
+    else:
+        reduction = "mean" if weights is None else "none"
+        losses = functional.cross_entropy(logits, targets, reduction=reduction)
+    return losses.mean() if weights is None else (losses * weights).mean()
 
 
 def diversity_loss(prototypes: Tensor, *, delta: float, eta: float) -> Tensor:

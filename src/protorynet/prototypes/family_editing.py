@@ -84,8 +84,8 @@ def _check_known(edits: Edits, prototypes: Prototypes) -> None:
     ids = prototypes.ids.tolist()
     if unknown := sorted({*edits.removed, *edits.prototypes}.difference(ids)):
         raise InputError(
-            f"there is no prototype {', '.join(map(str, unknown))}; the ids are "
-            f"{', '.join(map(str, sorted(ids)))}."
+            f"there is no prototype {', '.join(map(str, unknown[:5]))}; the ids are "
+            f"{', '.join(map(str, sorted(ids)[:20]))}{', …' if len(ids) > 20 else ''}."
         )
     if strange := sorted(set(edits.members).difference(m.id for m in prototypes.members)):
         raise InputError(

@@ -7,10 +7,10 @@ from .automaton_drawing import automaton_svg as automaton_svg
 from .console_views import (
     pattern_sentence as pattern_sentence,
     print_automaton as print_automaton,
-    print_evaluation as print_evaluation,
     print_explanation as print_explanation,
     print_prototypes as print_prototypes,
     print_rationale as print_rationale,
+    print_robustness as print_robustness,
     printed as printed,
 )
 from .conventions import (
@@ -25,6 +25,12 @@ from .explanation_picture import (
     picture_png as picture_png,
     write_view as write_view,
 )
+from .figure_views import (
+    print_classes as print_classes,
+    print_evaluation as print_evaluation,
+    print_figures as print_figures,
+    print_warnings as print_warnings,
+)
 from .full_report import (
     FullReport as FullReport,
     compile_report as compile_report,
@@ -32,6 +38,7 @@ from .full_report import (
 )
 from .html_pages import (
     ModelStory as ModelStory,
+    evaluation_fragment as evaluation_fragment,
     explanation_fragment as explanation_fragment,
     explanation_page as explanation_page,
     model_card as model_card,

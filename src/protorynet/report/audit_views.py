@@ -19,6 +19,7 @@ _STYLES = {"serious": "bold red", "warning": "bold yellow", "note": "bold"}
 _TITLES = {
     "artefact_members": "Members that should not stand for others",
     "artefact_sentence": "A leftover gives the answer away",
+    "below_bag_of_words": "A bag of words is better",
     "boilerplate_prototypes": "Boilerplate among the prototypes",
     "class_never_predicted": "A class is never predicted",
     "class_not_in_test": "A class is not tested",
@@ -31,8 +32,10 @@ _TITLES = {
     "few_prototypes_take_most": "A few prototypes take most sentences",
     "fixed_sentence": "A sentence that no author wrote",
     "label_suspects": "Labels to check",
+    "low_recall": "A class is rarely found",
     "misplaced_certainty": "Certainty and truth differ",
     "near_shared_texts": "Nearly the same text in training and test",
+    "no_better_than_majority": "No better than always the same answer",
     "order_not_used": "The order of sentences is not used",
     "other_length": "Test documents of another length",
     "other_preparation": "Splits prepared in different ways",

@@ -19,14 +19,13 @@ from protorynet.report.conventions import (
     ShownClass,
     describe_agreement,
     find_decider,
-    format_measure,
     format_percent,
     format_points,
     format_signed,
+    group_by_class,
     has_families,
     is_member,
     mark_words,
-    measure_title,
     pick_members,
     printable,
     rank_prototypes,
@@ -44,9 +43,9 @@ if TYPE_CHECKING:
     from protorynet.automaton import Automaton, Pattern
     from protorynet.explain import (
         DecidingPattern,
-        Evaluation,
         Explanation,
         Rationale,
+        Robustness,
         SentenceExplanation,
         WordEffect,
     )
@@ -57,6 +56,7 @@ _WIDEST = 100  # longer lines are tiring to read, however wide the terminal is
 _NARROW = 76  # below, a table would leave too little room for the sentences
 _MOST_CLASSES = 6
 _MOST_PATTERNS = 12
+_MANY_PROTOTYPES = 30  # with more, members are only listed if asked for
 _LONGEST_QUOTE = 80
 _WORD_STYLES = ("", "underline", "bold underline", "bold underline")
 _WORDS_LEGEND = (
@@ -123,26 +123,20 @@ def print_prototypes(prototypes: Prototypes, console: Console, *, members: bool 
     print_hanging(console, " ", Text(note, style="dim"))
 
 
-def print_evaluation(evaluation: Evaluation, console: Console) -> None:
-    """Print accuracy and macro F1, then each faithfulness measure with its meaning."""
-    accuracy, f1 = f"{100 * evaluation.accuracy:.1f}%", f"{evaluation.macro_f1:.3f}"
-    console.print(Text.assemble("Accuracy ", (accuracy, "bold"), "  Macro F1 ", (f1, "bold")))
-    read = f"on {evaluation.n_documents:,} documents with {evaluation.n_prototypes:,} prototypes"
-    if evaluation.n_members > evaluation.n_prototypes:
-        read += f" of {evaluation.n_members:,} sentences"
-    console.print(Text(read, style="dim"))
-    if not evaluation.measures:
+def print_robustness(found: Sequence[Robustness], console: Console) -> None:
+    """Print what noise does to a model, beside what it does to a bag of words."""
+    if not found:
         return
     console.print()
-    console.print(Text("How faithful the explanations are", style="bold"))
-    values = [format_measure(measure.value) for measure in evaluation.measures]
-    widest = max(map(len, values))
-    for value, measure in zip(values, evaluation.measures, strict=True):
-        console.print()
-        title = Text(printable(measure_title(measure.name), console.encoding), style="bold")
-        print_hanging(console, f"{value:>{widest}}  ", title)
-        meaning = Text(printable(measure.meaning, console.encoding), style="dim")
-        print_hanging(console, " " * (widest + 2), meaning)
+    console.print(Text("How the model holds under noise", style="bold"))
+    table = Table("noise", "accuracy", "same label", "same trajectory", "words alone", box=None)
+    for each in found:
+        shares = list(vars(each).values())[1:]
+        table.add_row(
+            each.perturbation,
+            *("" if share is None else f"{100 * share:.1f}%" for share in shares),
+        )
+    console.print(table)
 
 
 def pattern_sentence(pattern: Pattern, prototypes: Prototypes) -> str:
@@ -397,35 +391,52 @@ def _tabulate(prototypes: Prototypes, scale: Scale, console: Console) -> Table:
 def _print_prototype_list(
     prototypes: Prototypes, scale: Scale, console: Console, members: bool
 ) -> None:
-    widest = max((len(str(item.id)) for item in prototypes), default=0)
-    in_families = has_families(prototypes)
-    for item in rank_prototypes(prototypes, scale):
-        reading = scale.shown(item.scores)
-        lead = f"{item.id:>{widest + 1}}  "
-        title = (item.name or item.sentence) if in_families else item.caption
-        style = "bold" if in_families else ""
-        print_hanging(console, lead, Text(printable(title, console.encoding), style=style))
-        figures = _draw_score(reading, scale, console, between=" ")
-        observed = format_percent(item.class_rate[reading.label])
-        figures.append(f"  observed {observed}  used {format_percent(item.usage)}", style="dim")
-        if len(item.members) > 1:
-            figures.append(f"  {describe_agreement(item)}", style="dim")
-        print_hanging(console, " " * len(lead), figures)
-        if in_families:
-            _print_members(item, reading.label, len(lead), console, members)
-        console.print()
+    for label, items in group_by_class(prototypes, scale).items():
+        if label is not None:
+            share = format_percent(sum(item.usage for item in items))
+            name = shorten(printable(label, console.encoding), _LONGEST_QUOTE)
+            told = f"{len(items)} prototype{'s' * (len(items) != 1)}, {share} of the sentences"
+            told = told if items else "no prototype speaks for it"
+            print_hanging(console, "", Text.assemble((name, "bold underline"), f"  {told}"))
+            console.print()
+        for item in items:
+            _print_prototype(item, prototypes, scale, console, members)
+
+
+def _print_prototype(
+    item: Prototype, prototypes: Prototypes, scale: Scale, console: Console, members: bool
+) -> None:
+    widest = max(len(str(number)) for number in prototypes.ids)
+    in_families, reading = has_families(prototypes), scale.shown(item.scores)
+    lead = f"{item.id:>{widest + 1}}  "
+    title = (item.name or item.sentence) if in_families else item.caption
+    style = "bold" if in_families else ""
+    print_hanging(console, lead, Text(printable(title, console.encoding), style=style))
+    figures = _draw_score(reading, scale, console, between=" ")
+    observed = format_percent(item.class_rate[reading.label])
+    figures.append(f"  observed {observed}  used {format_percent(item.usage)}", style="dim")
+    if len(item.members) > 1:
+        figures.append(f"  {describe_agreement(item)}", style="dim")
+    print_hanging(console, " " * len(lead), figures)
+    if in_families:
+        few = len(prototypes) <= _MANY_PROTOTYPES
+        _print_members(item, reading.label, len(lead), console, members, few=few)
+    console.print()
 
 
 def _print_members(
-    item: Prototype, label: str, indent: int, console: Console, complete: bool
+    item: Prototype, label: str, indent: int, console: Console, complete: bool, *, few: bool
 ) -> None:
-    """Print what a prototype holds: some members on a line each, or all with id and class rate."""
+    """Print what a prototype holds: some members on a line each, or all with id and class rate.
+
+    Of a prototype that is not one of `few`, only the words.
+    """
     words = printable(", ".join(item.words), console.encoding)
     if words:
         print_hanging(console, " " * indent, Text(f"words: {words}", style="dim"))
     dash = "- " if console.options.ascii_only else "· "
     room = _view_width(console) - indent - len(dash)
-    for member in [] if complete else pick_members(item):
+    for member in pick_members(item) if few and not complete else []:
         line = shorten(printable(member.sentence, console.encoding), room)
         print_hanging(console, " " * indent + dash, Text(line))
     at = tuple(item.class_rate).index(label)

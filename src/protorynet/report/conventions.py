@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from protorynet.explain import Explanation, Rationale, SentenceExplanation, WordEffect
+    from protorynet.figures import ClassFigures, Figures
     from protorynet.prototypes import Member, Prototype, Prototypes
 
     Match: TypeAlias = Rationale | SentenceExplanation
@@ -65,6 +66,30 @@ def measure_title(name: str) -> str:
     """Return a measure's key as words: "Ids only accuracy"."""
     words = name.replace("_", " ").strip()
     return words[:1].upper() + words[1:]
+
+
+def list_figures(figures: Figures) -> list[tuple[str, str]]:
+    """Return names and values of the figures that stand beside the accuracy, it first."""
+    low, high = figures.accuracy_interval
+    floors = figures.majority_baseline, figures.bag_of_words_accuracy
+    baseline, bag = (None if floor is None else f"{floor:.1%}" for floor in floors)
+    shown = {
+        "Accuracy": f"{figures.accuracy:.1%} (95% interval {100 * low:.1f}–{high:.1%})",
+        "Majority baseline": baseline,
+        "Bag of words": bag,
+        "Balanced accuracy": f"{figures.balanced_accuracy:.1%}",
+        "Macro F1": f"{figures.macro_f1:.3f}",
+        "Calibration error": f"{figures.calibration_error:.3f}",
+    }
+    return [(name, value) for name, value in shown.items() if value is not None]
+
+
+def choose_classes(figures: Figures, most: int) -> list[ClassFigures]:
+    """Return the classes that are shown; of many those of the lowest recall, the worst first."""
+    if len(figures.classes) <= most:
+        return list(figures.classes)
+    found = [each for each in figures.classes if each.recall is not None]
+    return sorted(found, key=lambda each: each.recall or 0.0)[:most]
 
 
 def clean(text: str) -> str:
@@ -193,6 +218,20 @@ def rank_prototypes(prototypes: Prototypes, scale: Scale) -> list[Prototype]:
         return scale.classes.index(strongest.label), -strongest.value, item.id
 
     return sorted(prototypes, key=rank)
+
+
+def group_by_class(prototypes: Prototypes, scale: Scale) -> dict[str | None, list[Prototype]]:
+    """Return the ranked prototypes by the class that each speaks for; on an axis, by None.
+
+    A class that none speaks for has an empty list.
+    """
+    groups: dict[str | None, list[Prototype]] = {}
+    if scale.pole is None:
+        groups = {label: [] for label in scale.classes}
+    for item in rank_prototypes(prototypes, scale):
+        label = None if scale.pole is not None else scale.shown(item.scores).label
+        groups.setdefault(label, []).append(item)
+    return groups
 
 
 def read_verdict(explanation: Explanation, scale: Scale) -> ShownClass:

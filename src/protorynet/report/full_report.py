@@ -17,7 +17,6 @@ from protorynet.explain import (
     Evaluation,
     Overview,
     Slice,
-    calibration_error,
     documents_at,
     find_slices,
     learn_automaton,
@@ -91,7 +90,9 @@ def compile_report(
         evaluation,
         automata,
         _slice(model, test),
-        None if train is None else audit_model(model, train, test),
+        None
+        if train is None
+        else audit_model(model, train, test, floor=evaluation.bag_of_words_accuracy),
         provenance,
     )
 
@@ -170,9 +171,9 @@ def _fill(report: FullReport, most_members: int | None) -> dict[str, Any]:
         "n_first": _MOST_FIRST,
         "scale": scale_of_prototypes(model.prototypes),
         "shown_prototypes": overview.prototypes[:_MOST_PROTOTYPES],
-        "calibration_error": calibration_error(overview.reliability),
+        "figures_of": {e.prototype.id: e for e in overview.prototypes[:_MOST_PROTOTYPES]},
+        "figures": report.evaluation,
         "calibration_axes": _name_calibration_axes(overview),
-        "confusions": _find_confusions(overview),
         "counted": counted,
         "cut": _cut,
         "for_page": _cut_sentences,
@@ -214,15 +215,16 @@ def _draw_charts(report: FullReport) -> dict[str, Any]:
     overview, prototypes = report.overview, report.model.prototypes
     scale = scale_of_prototypes(prototypes)
     said, observed = _name_calibration_axes(overview)
+    reliability, confusion = report.evaluation.reliability, report.evaluation.confusion
     drawn: dict[str, Any] = {
-        "calibration": charts.calibration_chart(overview.reliability, said=said, observed=observed),
+        "calibration": charts.calibration_chart(reliability, said=said, observed=observed),
         "confusion": None,
         "pruning": None,
     }
     for size, width in (("wide", _WIDE), ("narrow", _NARROW)):
         drawn[f"usage_{size}"] = charts.usage_chart(overview.prototypes, scale, width=width)
-    if overview.confusion is not None and len(overview.classes) <= charts.MOST_CLASSES:
-        drawn["confusion"] = charts.confusion_chart(overview.classes, overview.confusion)
+    if confusion is not None and len(confusion) <= charts.MOST_CLASSES:
+        drawn["confusion"] = charts.confusion_chart(overview.classes, np.array(confusion))
     if len(overview.curve) > 1:
         drawn["pruning"] = charts.pruning_chart(overview.curve, len(prototypes))
     marked: dict[str, Any] = {name: chart and Markup(chart) for name, chart in drawn.items()}  # noqa: S704
@@ -238,19 +240,6 @@ def _name_calibration_axes(overview: Overview) -> tuple[str, str]:
         name = printable(overview.classes[1])
         return f"probability of {name}", f"share labelled {name}"
     return "probability of the answer", "share that is right"
-
-
-def _find_confusions(overview: Overview) -> list[tuple[str, str, int]]:
-    """Return the most frequent confusions: true class, predicted class, how often."""
-    if overview.confusion is None:
-        return []
-    names = overview.classes
-    found = [
-        (names[truth], names[answer], int(overview.confusion[truth, answer]))
-        for truth, answer in np.argwhere(overview.confusion).tolist()
-        if truth != answer
-    ]
-    return sorted(found, key=lambda each: -each[2])[:8]
 
 
 def _cut(text: str, limit: int = _LONGEST_SENTENCE) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from protorynet.encoders import hub_name
 from protorynet.errors import InputError
 from protorynet.report import conventions
 from protorynet.report.explanation_picture import write_view
@@ -54,6 +55,11 @@ def explanation_page(explanations: Sequence[Explanation], path: Path) -> None:
     write_view(path, page, "page")
 
 
+def evaluation_fragment(evaluation: Evaluation) -> str:
+    """Return the figures of an evaluation as static HTML for a notebook."""
+    return render("evaluation_fragment.html", evaluation=evaluation)
+
+
 def rationale_fragment(rationale: Rationale) -> str:
     """Return a sentence and a prototype with the words marked that make them alike."""
     return render("rationale_fragment.html", rationale=rationale)
@@ -77,7 +83,8 @@ def model_page(story: ModelStory, path: Path) -> None:
 
 def model_card(model: Model) -> str:
     """Return the model card, what a model is in words, as Markdown."""
-    return render("model_card.txt", model=model, cell=_escape_cell)
+    base = hub_name(model.encoder.name)
+    return render("model_card.txt", model=model, base_model=base, cell=_escape_cell)
 
 
 def render(template: str, **values: Any) -> str:
@@ -100,10 +107,13 @@ def _environment(suffix: str) -> Environment:
     )
     environment.globals.update(
         behind=conventions.READER_IS_BEHIND,
+        choose_classes=conventions.choose_classes,
         deciding=conventions.find_decider,
+        grouped=conventions.group_by_class,
         has_families=conventions.has_families,
         hues=conventions.HUES,
         is_member=conventions.is_member,
+        list_figures=conventions.list_figures,
         marked=conventions.mark_words,
         pick_members=conventions.pick_members,
         ranked=conventions.rank_prototypes,

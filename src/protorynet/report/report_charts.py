@@ -26,7 +26,8 @@ from protorynet.report.svg import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from protorynet.explain import PrototypeFigures, ReliabilityBin
+    from protorynet.explain import PrototypeFigures
+    from protorynet.figures import ReliabilityBin
     from protorynet.prototypes import PruningPoint
 
 MOST_CLASSES = 12

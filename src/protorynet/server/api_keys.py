@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import os
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
@@ -16,7 +17,7 @@ from fastapi.security.utils import get_authorization_scheme_param
 from starlette.datastructures import Headers
 
 from protorynet.errors import InputError
-from protorynet.files import write_atomically
+from protorynet.files import alone_in, read_limited, write_atomically
 from protorynet.records import read_record
 from protorynet.server.api_shapes import ApiError
 
@@ -25,6 +26,7 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 """What keys may allow, each scope with all before it."""
 
 _PREFIX = "protorynet_"
+_LARGEST_BYTES = 8 * 2**20
 _Dependency = Callable[[Request], Awaitable[None]]
 _LOG = logging.getLogger("protorynet.server")
 
@@ -50,58 +52,73 @@ class Key:
 class KeyFile:
     """The keys in a file, read again whenever the file changes; of a key only its digest is kept.
 
-    A file that does not exist holds no keys.
+    A file that is missing or damaged is an InputError, never one without keys.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._stamp: tuple[int, int, int] | None = None
+        self._stamp: tuple[int, ...] = ()
         self._keys: dict[str, Key] = {}
+        self._problem = ""
+        self.is_told = False  # the problem, in the log
 
     def keys(self) -> list[Key]:
         """Return all keys, oldest first."""
-        self._refresh()
-        return list(self._keys.values())
+        return list(self._current().values())
 
     def find(self, secret: str) -> Key | None:
         """Return the key that a secret belongs to."""
-        self._refresh()
-        return self._keys.get(_digest(secret))
+        return self._current().get(_digest(secret))
 
     def create(self, scope: Scope, *, name: str = "") -> tuple[str, Key]:
-        """Add a key and return its secret, which is kept nowhere, and what is kept."""
+        """Add a key and return its secret, which is kept nowhere, and what is kept.
+
+        A file that does not exist is made.
+        """
         secret = _PREFIX + secrets.token_urlsafe(32)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         key = Key(secrets.token_hex(4), name, scope, _digest(secret), now)
-        self._write([*self.keys(), key])
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with alone_in(self.path.parent):
+            known = self.keys() if os.path.lexists(self.path) else []
+            self._write([*known, key])
         return secret, key
 
     def revoke(self, key_id: str) -> Key:
         """Remove a key by its id; a server that uses the file refuses it from then on."""
-        keys = self.keys()
-        for key in keys:
-            if key.id == key_id:
-                self._write([other for other in keys if other.id != key_id])
-                return key
+        with alone_in(self.path.parent):
+            keys = self.keys()
+            for key in keys:
+                if key.id == key_id:
+                    self._write([other for other in keys if other.id != key_id])
+                    return key
         known = ", ".join(key.id for key in keys) or "none"
         raise InputError(f"{self.path} has no key {key_id!r}; its keys are {known}.")
 
-    def _refresh(self) -> None:
+    def _current(self) -> dict[str, Key]:
+        """Return the keys by their digests, read again if the file changed."""
+        stamp: tuple[int, ...]
         try:
             status = self.path.stat()
-            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
-            if stamp != self._stamp:
-                self._keys = self._read()
-                self._stamp = stamp
-        except FileNotFoundError:
-            self._keys, self._stamp = {}, None
+            stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
         except OSError as error:
-            raise InputError(f"{self.path} cannot be read: {error.strerror}.") from None
+            stamp = (error.errno or 0,)
+        if stamp != self._stamp:
+            self._stamp, self._keys, self._problem, self.is_told = stamp, {}, "", False
+            try:
+                self._keys = self._read()
+            except InputError as error:
+                self._problem = str(error)
+        if self._problem:
+            raise InputError(self._problem)
+        return self._keys
 
     def _read(self) -> dict[str, Key]:
         try:
-            listed = json.loads(self.path.read_bytes())["keys"]
+            listed = json.loads(read_limited(self.path, _LARGEST_BYTES))["keys"]
             keys = [read_record(Key, entry) for entry in listed]
+        except OSError as error:
+            raise InputError(f"the keys in {self.path} cannot be read: {error.strerror}.") from None
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise InputError(
                 f"{self.path} is no file of keys: {error}. Make one with `protorynet keys create`."
@@ -111,7 +128,7 @@ class KeyFile:
     def _write(self, keys: list[Key]) -> None:
         content = json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n"
         write_atomically(self.path, content, is_private=True)
-        self._stamp = None
+        self._stamp = ()
 
 
 def checked_scope(given: str) -> Scope:
@@ -160,8 +177,10 @@ def known_key(keys: KeyFile, headers: Headers) -> Key:
     try:
         key = keys.find(secret) if scheme.lower() == "bearer" and secret else None
     except InputError as error:
-        # The message names the file, which is for whoever runs the server.
-        _LOG.error("keys cannot be read", extra={"reason": str(error)})
+        if not keys.is_told:
+            # The message names the file, which is for whoever runs the server.
+            _LOG.error("keys cannot be read", extra={"reason": str(error)})
+            keys.is_told = True
         raise ApiError(
             503, "keys_unreadable", "the server cannot read its keys, so nobody may enter."
         ) from None

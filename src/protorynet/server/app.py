@@ -12,6 +12,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from protorynet import __version__
 from protorynet.errors import EncoderError, InputError, MissingExtraError, ModelFormatError
@@ -58,7 +59,9 @@ def create_app(config: ServerConfig) -> FastAPI:
     state.jobs = Jobs(max_jobs=limits.max_jobs)
     handle_errors(app)
     app.add_exception_handler(InProgress, answer_in_progress)
-    app.add_middleware(Guard, keys=state.keys, limits=limits, metrics=state.metrics)
+    app.add_middleware(
+        Guard, keys=state.keys, limits=limits, metrics=state.metrics, insecure=config.insecure
+    )
     for part in (model_routes, workbench, background, api_pages):
         app.include_router(part.router)
     if config.database is not None:
@@ -119,20 +122,53 @@ def serve(config: ServerConfig, *, announce: Callable[[str], None] = _LOG.info) 
     # First the port, which fails at once if it is taken; loading models takes a while.
     with listen(config.host, config.port) as listener:
         app = create_app(config)
-        settings = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            ws="none",
-            lifespan="on",
-            timeout_graceful_shutdown=int(config.limits.seconds) + _GRACE_SECONDS,
-            timeout_keep_alive=_IDLE_SECONDS,
-        )
         log_to()
         announce(address_of(config.host, listener))
         with _reloading_on_hangup(app):
-            uvicorn.Server(settings).run(sockets=[listener])
+            uvicorn.Server(http_settings(app)).run(sockets=[listener])
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed where no request comes, or the head of one does not end.
+
+    Also one where an answer is not fetched.
+    """
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._look(object())
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unfetched = self.loop.call_later(_IDLE_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unfetched.cancel()
+
+    def _look(self, before: object) -> None:
+        cycle = self.cycle
+        if self.transport.is_closing():
+            self.transport.abort()  # what was not fetched until now goes
+            return
+        if cycle is before and (cycle is None or cycle.response_complete):
+            self.transport.close()
+        self.loop.call_later(_IDLE_SECONDS, self._look, cycle)
+
+
+def http_settings(app: FastAPI) -> uvicorn.Config:
+    """Return how an application is served: what is slow or idle ends, and no log is uvicorn's."""
+    return uvicorn.Config(
+        app,
+        http=_Connection,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        lifespan="on",
+        timeout_graceful_shutdown=int(app.state.config.limits.seconds) + _GRACE_SECONDS,
+        timeout_keep_alive=_IDLE_SECONDS,
+    )
 
 
 def listen(host: str, port: int) -> socket.socket:

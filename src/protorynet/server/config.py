@@ -18,7 +18,8 @@ class Limits:
     Sentences, and characters where words are asked for, are those of all its texts together; with
     words a sentence is encoded once for each. The first of several requests waits `window_seconds`
     for others to be computed with; one of more than `max_batch_characters` is computed alone. So
-    many requests may wait for one model, and `seconds` is the time that one may take in all.
+    many requests may wait for one model, and `seconds` is the time that one may take in all. With
+    one key so many requests may be sent in a minute.
     """
 
     max_body_bytes: int = 4 * 2**20
@@ -30,6 +31,7 @@ class Limits:
     max_characters_with_words: int = 5_000
     max_waiting: int = 256
     max_jobs: int = 16
+    max_requests_per_minute: int = 6_000
     seconds: float = 30.0
     window_seconds: float = 0.004
     max_batch_characters: int = 50_000
@@ -40,7 +42,8 @@ class ServerConfig:
     """All that decides what a server does.
 
     Model directories stand by the names they are served under. Without `keys` everybody may do
-    everything, so these are needed to listen on anything but this machine itself. `data` is a table
+    everything, so these are needed to listen on anything but this machine itself, unless `insecure`
+    says that whoever can reach it may do everything. `data` is a table
     of labelled texts for the workbench, `database` one of surveys: a SQLite file or a URL.
     """
 
@@ -48,6 +51,7 @@ class ServerConfig:
     host: str = "127.0.0.1"
     port: int = 8000
     keys: Path | None = None
+    insecure: bool = False
     data: Path | None = None
     database: str | None = None
     device: str = "auto"
@@ -63,11 +67,12 @@ class ServerConfig:
                 )
         if not 0 <= self.port <= 65_535:
             raise InputError(f"port={self.port} should be between 0 and 65535.")
-        if self.keys is None and not is_loopback(self.host):
+        if self.keys is None and not self.insecure and not is_loopback(self.host):
             raise InputError(
                 f"host {self.host!r} can be reached by others, so API keys are needed. Make one "
-                "with `protorynet keys create --scope predict KEYS` and give --keys KEYS, or "
-                "leave --host out to serve this machine alone."
+                "with `protorynet keys create --scope predict KEYS` and give --keys KEYS, leave "
+                "--host out to serve this machine alone, or let everybody do everything with "
+                "--insecure."
             )
 
 

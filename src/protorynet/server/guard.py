@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import math
 import re
 import secrets
 import sys
@@ -19,7 +20,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from protorynet.server.api_keys import KeyFile, known_key
+from protorynet.server.api_keys import Key, KeyFile, known_key
 from protorynet.server.api_shapes import ApiError, error_response
 from protorynet.server.config import Limits, is_loopback
 
@@ -122,12 +123,17 @@ class _Exchange:
 
 @dataclass(eq=False)
 class Guard:
-    """Middleware around all routes; without keys, everybody on this machine may do everything."""
+    """Middleware around all routes; without keys, everybody on this machine may do everything.
+
+    What is `insecure` may be called by any name, and so from everywhere.
+    """
 
     app: ASGIApp
     keys: KeyFile | None
     limits: Limits
     metrics: Metrics
+    insecure: bool = False
+    _left: dict[str, tuple[float, float]] = field(default_factory=dict, init=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -165,7 +171,7 @@ class Guard:
         """Refuse, before anything is read, what comes from elsewhere or without a key."""
         path: str = scope["path"]
         host = _parse_url(f"//{headers.get('host', '')}", lambda parts: parts.hostname or "")
-        if self.keys is None and not is_loopback(host):
+        if self.keys is None and not self.insecure and not is_loopback(host):
             raise ApiError(
                 400,
                 "unknown_host",
@@ -174,10 +180,24 @@ class Guard:
         if scope["method"] not in _SAFE_METHODS and _is_foreign(headers):
             raise ApiError(403, "foreign_origin", "pages of other sites may not send this.")
         if self.keys is not None and path.startswith("/v1/"):
-            known_key(self.keys, headers)
+            self._count(known_key(self.keys, headers))
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._most_bytes(path):
             raise _too_large(self._most_bytes(path))
+
+    def _count(self, key: Key) -> None:
+        """Refuse a request too many: a key has a minute's worth, which fills up as time goes."""
+        most, now = self.limits.max_requests_per_minute, time.monotonic()
+        left, then = self._left.get(key.id, (float(most), now))
+        left = min(most, left + (now - then) * most / 60)
+        if left < 1:
+            raise ApiError(
+                429,
+                "too_many_requests",
+                f"with one key at most {most:,} requests may be sent in a minute. Wait a moment.",
+                headers={"Retry-After": str(math.ceil((1 - left) * 60 / most))},
+            )
+        self._left[key.id] = (left - 1, now)
 
     def _most_bytes(self, path: str) -> int:
         limits = self.limits
@@ -231,7 +251,7 @@ class Guard:
             "request",
             extra={
                 "request_id": exchange.id,
-                "method": given,
+                "method": method,
                 "route": route,
                 "status": status,
                 "ms": round(exchange.seconds * 1000, 1),

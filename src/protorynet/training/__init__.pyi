@@ -22,6 +22,7 @@ from .fitting import (
     prepare as prepare,
     validation_documents as validation_documents,
 )
+from .floor import measure_floor as measure_floor, read_floor as read_floor
 from .parallel import rank as rank
 from .retraining import (
     EditableMixin as EditableMixin,
@@ -35,3 +36,4 @@ from .sources import (
     SentenceSource as SentenceSource,
     tunable_encoder as tunable_encoder,
 )
+from .weights import check_weights as check_weights

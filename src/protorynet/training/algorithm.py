@@ -273,9 +273,11 @@ def score_of(predicted: NDArray[np.float32], run: Run) -> Score:
     targets = run.validation.targets.cpu().numpy()
     likelihood = np.clip(predicted, 1e-7, 1 - 1e-7)
     if run.labels.task == "multiclass":
-        loss = -np.log((likelihood * targets).sum(axis=1)).mean()
+        losses = -np.log((likelihood * targets).sum(axis=1))
     else:
-        loss = -np.where(targets > 0, np.log(likelihood), np.log(1 - likelihood)).mean()
+        losses = -np.where(targets > 0, np.log(likelihood), np.log(1 - likelihood)).mean(axis=1)
+    weights = run.validation.weights
+    loss = losses.mean() if weights is None else (losses * weights.cpu().numpy()).mean()
     accuracy = run.labels.share_equal(predicted, targets)
     return Score(*agree(torch.tensor([float(loss), accuracy], dtype=torch.float64)).tolist())
 
@@ -332,10 +334,11 @@ def batch_loss(
     padded = pad_documents(steps, batch.lengths, batch.longest)
     logits = at_last_sentence(network.reader(padded), batch.lengths)
 
-    loss = accuracy_loss(logits, batch.targets, task, settings.accuracy_loss)
+    loss = accuracy_loss(logits, batch.targets, task, settings.accuracy_loss, batch.weights)
     if settings.lone_sentences:
         alone = network.reader.read_alone(steps)
-        lone = accuracy_loss(alone, batch.targets[batch.document], task, settings.accuracy_loss)
+        truth, weights = batch.targets[batch.document], batch.weights_of(batch.document)
+        lone = accuracy_loss(alone, truth, task, settings.accuracy_loss, weights)
         loss = loss + settings.lone_sentences * lone
     if prototypes.requires_grad:
         diversity = diversity_loss(prototypes, delta=settings.delta, eta=settings.eta)

@@ -75,7 +75,7 @@ def learn_bag(
         return None
     rarity = (np.log((1 + len(train)) / (1 + frequency[kept])) + 1).astype(np.float32)
     bags, lengths = _weigh(documents[:, kept], rarity)
-    weights, bias = _fit(bags, train.targets.cpu(), labels.task)
+    weights, bias = _fit(bags, train, labels.task)
     read = torch.from_numpy(_weigh(held_out[:, kept], rarity)[0] @ weights + bias)
     told = probabilities(read, labels.task).numpy()
     every = list(numbers)
@@ -103,7 +103,8 @@ def cut_into_sentences(bag: BagOfWords, fold: NDArray[np.int64]) -> LearnedWords
     sums = np.zeros((n_sentences, targets.shape[1]), np.float32)
     for number in range(int(fold.max()) + 1):
         others = fold != number
-        weights, _ = _fit(bag.documents[others], targets[torch.from_numpy(others)], task)
+        some = train.subset(np.flatnonzero(others))
+        weights, _ = _fit(bag.documents[others], some, task)
         left_out = np.bincount(index[fold[of_document] == number], minlength=n_sentences)
         sums += left_out[:, None] * (bag.sentences @ _keep_strongest(weights * bag.usual[:, None]))
     seen = np.bincount(index, minlength=n_sentences)[:, None]
@@ -152,8 +153,10 @@ def _keep_strongest(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     return weights
 
 
-def _fit(bags: Any, targets: Tensor, task: Task) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _fit(bags: Any, train: Corpus, task: Task) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the weights (n, C) and the bias of a logistic regression of documents."""
+    targets = train.targets.cpu()
+    each = None if train.weights is None else train.weights.cpu()
     turned = bags.T.tocsr()
     weights = torch.zeros(bags.shape[1], targets.shape[1], requires_grad=True)
     bias = torch.zeros(targets.shape[1], requires_grad=True)
@@ -164,9 +167,10 @@ def _fit(bags: Any, targets: Tensor, task: Task) -> tuple[NDArray[np.float32], N
         # Gradients by hand, since matrices this sparse are not torch's.
         logits = torch.from_numpy(bags @ weights.numpy()) + bias
         error = (probabilities(logits, task) - targets) / len(targets)
+        error = error if each is None else error * each[:, None]
         weights.grad = torch.from_numpy(turned @ error.numpy()) + penalty * weights
         bias.grad = error.sum(0)
-        return float(_sum_loss(logits, targets, task) + penalty / 2 * weights.square().sum())
+        return float(_sum_loss(logits, targets, task, each) + penalty / 2 * weights.square().sum())
 
     _minimise([weights, bias], loss)
     return agree(weights.detach()).numpy(), agree(bias.detach()).numpy()
@@ -177,23 +181,27 @@ def _minimise(parameters: list[Tensor], loss: Callable[[], Any]) -> None:
     torch.optim.LBFGS(parameters, history_size=10, **options).step(loss)  # type: ignore[no-untyped-call]
 
 
-def _sum_loss(logits: Tensor, targets: Tensor, task: Task) -> Tensor:
+def _sum_loss(logits: Tensor, targets: Tensor, task: Task, weights: Tensor | None) -> Tensor:
     """Return the mean over documents of the cross entropies, of all labels together."""
     per_label = logits.shape[1] if task == "multilabel" else 1
-    return per_label * accuracy_loss(logits, targets, task, "cross_entropy")
+    return per_label * accuracy_loss(logits, targets, task, "cross_entropy", weights)
 
 
 @torch.enable_grad()
-def calibrate(logits: Tensor, targets: Tensor, task: Task) -> tuple[float, Tensor]:
+def calibrate(
+    logits: Tensor, targets: Tensor, task: Task, weights: Tensor | None = None
+) -> tuple[float, Tensor]:
     """Return by how much to multiply logits (n, C), and what to add, to make them calibrated."""
     step = max(1, len(logits) // _COMPARED)
     logits, targets = logits[::step], targets[::step]
+    weights = None if weights is None else weights[::step]
     scale = torch.zeros((), requires_grad=True)
     bias = torch.zeros(targets.shape[1], requires_grad=True)
 
     def loss() -> Tensor:
         scale.grad = bias.grad = None
-        result = accuracy_loss(logits * scale.exp() + bias, targets, task, "cross_entropy")
+        fitted = logits * scale.exp() + bias
+        result = accuracy_loss(fitted, targets, task, "cross_entropy", weights)
         result.backward()  # type: ignore[no-untyped-call]
         return result
 

@@ -22,6 +22,11 @@ class Batch:
     targets: Tensor
     document: Tensor  # for each sentence, the position of its document in the batch
     longest: int  # sentences of the longest document, known without asking a GPU for it
+    weights: Tensor | None = None  # of the documents
+
+    def weights_of(self, document: Tensor) -> Tensor | None:
+        """Return the weights of sentences, given the positions of their documents."""
+        return None if self.weights is None else self.weights[document]
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Corpus:
     index: Tensor  # of every sentence among the distinct ones
     lengths: Tensor  # sentences per document
     targets: Tensor  # one-hot or multi-hot labels, (documents, C)
+    weights: Tensor | None = None  # of the documents in the loss, 1 on average; None: all alike
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -44,7 +50,7 @@ class Corpus:
     def subset(self, documents: NDArray[np.int64]) -> Corpus:
         """Return some of the documents; the distinct sentences are shared."""
         chosen = self.batch(documents)
-        return Corpus(chosen.index, chosen.lengths, chosen.targets)
+        return Corpus(chosen.index, chosen.lengths, chosen.targets, chosen.weights)
 
     def batches(
         self, size: int, random: np.random.Generator, *, most_sentences: int = 32_768
@@ -72,7 +78,12 @@ class Corpus:
         chosen = torch.from_numpy(documents).to(device)
         longest = int(lengths.max())
         return Batch(
-            self.index[positions], self.lengths[chosen], self.targets[chosen], document, longest
+            self.index[positions],
+            self.lengths[chosen],
+            self.targets[chosen],
+            document,
+            longest,
+            None if self.weights is None else self.weights[chosen],
         )
 
     @cached_property

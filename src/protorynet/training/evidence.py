@@ -79,7 +79,8 @@ class Learned:
             0, corpus.document_of, self.fair
         )
         scaled = sums * corpus.lengths[:, None].rsqrt()
-        scale, bias = calibrate(scaled.cpu(), corpus.targets.cpu(), task)
+        weights = None if corpus.weights is None else corpus.weights.cpu()
+        scale, bias = calibrate(scaled.cpu(), corpus.targets.cpu(), task, weights)
         return probabilities(scale * scaled + bias.to(scaled), task)
 
 
@@ -157,8 +158,9 @@ def evidence_loss(head: EvidenceSum, source: SentenceSource, batch: Batch, run: 
     words = None if run.fair_words is None else run.fair_words[batch.index]
     logits = head.evidence.logits(embedded, words)
     documents = head(logits, batch.document, batch.lengths)
-    loss = accuracy_loss(documents, batch.targets, task, settings.accuracy_loss)
-    lone = accuracy_loss(logits, batch.targets[batch.document], task, settings.accuracy_loss)
+    loss = accuracy_loss(documents, batch.targets, task, settings.accuracy_loss, batch.weights)
+    truth, weights = batch.targets[batch.document], batch.weights_of(batch.document)
+    lone = accuracy_loss(logits, truth, task, settings.accuracy_loss, weights)
     loss = loss + _LONE_SENTENCES * lone
     if run.full and settings.full_anchor:
         loss = loss + settings.full_anchor * anchor_loss(embedded, source.base[batch.index])

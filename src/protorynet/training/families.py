@@ -55,10 +55,12 @@ _FEWEST_MATCHES = 3  # training sentences of a member
 _SENTENCES_PER_MEMBER = 12  # of the training, on average
 _COMPARED_SENTENCES = 20_000  # with the members they are matched to
 _SENTENCES_PER_BLOCK = 65_536
-_GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 8
-# Weights of what a sentence tells of the label beside what it says: the least that is enough.
+_GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 32
+# Weights of what a sentence tells of the label beside what it says, to match sentences by.
 _WEIGHTS = (1.0, 1.2, 1.4, 1.7, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.7, 8.0)
-_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.075, 0.07  # most deviation of the probabilities
+_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.076, 0.07  # most deviation of the probabilities
+_LEAST_NARROWING = 3.0  # of the deviation by families, where the evidence is weak
+_TONE_WEIGHT = 8.0  # beside the topic, where the depth of a member in its family is measured
 _READER_STEPS, _READER_RATE = 100, 3e-3  # steps of an epoch, of few documents too
 _SENTENCES_LEFT_OUT = 0.5  # most of a document's, so that the reader does not count on any
 _AVERAGED_STEPS = 200
@@ -123,17 +125,17 @@ def count_families(most: int, n_classes: int) -> int:
 def choose_members(learned: Learned, run: Run) -> Tensor:
     """Return the index of real sentences that could stand for others, many more than will stay.
 
-    They are drawn from the candidates, so that what is often said has many, and tell of the label
-    what they would if they had never been seen. The evidence is given the least weight that
-    matches a sentence to one that tells alike.
+    They are drawn from the candidates, the same for every seed, so that what is often said has
+    many, and tell of the label what they would if they had never been seen. The evidence is given
+    the least weight that matches a sentence to one that tells alike.
     """
     source, settings, index = learned.source, run.settings, run.train.index
     wanted = _count_members(run)
-    random = np.random.default_rng(derive_seed(run.seed, "members"))
+    random = np.random.default_rng(0)
     fewest = round(wanted / _SHARE_KEPT)
     candidates = _trustworthy(learned, run, fewest)
-    drawn = random.permutation(len(candidates))[: fewest * _TRIED_PER_MEMBER]
-    members = candidates[torch.from_numpy(drawn).to(index.device)]
+    rank = torch.from_numpy(random.permutation(len(source.base))).to(index.device)
+    members = candidates[rank[candidates].argsort()[: fewest * _TRIED_PER_MEMBER]]
     sample, some = _draw_sentences(index, random), members[:wanted]
     # Embeddings as they are have nothing beside them.
     for weight in (0.0,) if settings.encoder_training == "none" else _WEIGHTS:
@@ -172,9 +174,8 @@ def _trustworthy(learned: Learned, run: Run, fewest: int) -> Tensor:
 def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, tuple[int, ...]]:
     """Return the members that stay, family by family, and how many each has.
 
-    Families are clusters of sentences by what they say and what they tell of the label; the
-    weight of the latter is the least that gives every family one tone. They do not depend on the
-    seed but through the evidence. Members between two families go, as do those that say the same as
+    A family is what is said of one topic in one tone. Families do not depend on the seed but
+    through the evidence. Members between two families go, as do those that say the same as
     another; of the others those stay that most sentences are matched to.
     """
     if len(members) == 1:
@@ -226,9 +227,10 @@ def _find_used(members: Tensor, learned: Learned, run: Run) -> Tensor:
 
 
 def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, Tensor]:
-    """Return the members as points, by topic and tone, and the middles of the clusters.
+    """Return the members as points, by topic and tone, and the middles of the families.
 
-    The clusters are of sentences as if never seen. A member stands where the delivered model has
+    Every topic has the same tones, and there are as few of these as keep the families of one tone.
+    Both are clusters of sentences as if never seen. A member stands where the delivered model has
     it, since that is where sentences are matched to it.
     """
     from sklearn.decomposition import PCA
@@ -239,11 +241,9 @@ def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     spaced = torch.linspace(0, len(every) - 1, min(len(every), _GROUPED_SENTENCES)).long()
     sample = every[spaced.to(every.device)]
     given = base[sample].cpu().numpy()
-    dimensions = min(_TOPIC_DIMENSIONS, *given.shape)
-    axes = PCA(dimensions, random_state=0).fit(given)
+    axes = PCA(min(_TOPIC_DIMENSIONS, *given.shape), random_state=0).fit(given)
     turn = torch.from_numpy(axes.components_.T).to(base)
-    both = torch.cat([sample, members])
-    topics = (base[both] - torch.from_numpy(axes.mean_).to(base)) @ turn
+    topics = (base[torch.cat([sample, members])] - torch.from_numpy(axes.mean_).to(base)) @ turn
     topics = topics / topics[: len(sample)].square().sum(1).mean().sqrt().clamp_min(1e-6)
     fair = learned.fair_of_distinct(run.train.index)[sample]
     tone = learned.source.evidence.tone(torch.cat([fair, learned.logits[members]]))
@@ -251,37 +251,41 @@ def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     # Of few members each may be a family of its own, so that every class has some.
     few = max(len(members) // 2, min(len(members), _FAMILIES_PER_CLASS * n_classes))
     count = min(count_families(run.settings.max_prototypes, n_classes), few)
-    for weight in _WEIGHTS:
-        points = torch.cat([topics, weight * tone], dim=1)
-        grouped = points[: len(sample)].cpu().numpy()
-        clusters = _cluster(grouped, count, n_init=1, random_state=0)
-        family = torch.from_numpy(clusters.labels_).long().to(base.device)
-        if _spread(fair, family, count, task) <= _TONE_IN_FAMILY:
+    tones = tone[: len(sample)].cpu().numpy()
+    most = _spread(fair, torch.zeros_like(sample), 1, task) / _LEAST_NARROWING
+    sizes = {count // n_topics for n_topics in range(1, max(2, count // 2 + 1))}
+    # Every class needs a tone of its own.
+    for n_tones in sorted(size for size in sizes if size >= min(n_classes, count)):
+        labels = torch.from_numpy(_cluster(tones, n_tones, n_init=1).labels_).long()
+        if _spread(fair, labels.to(base.device), n_tones, task) <= min(most, _TONE_IN_FAMILY):
             break
-    clusters = _cluster(grouped, count, n_init=10, random_state=0)
-    middles = torch.from_numpy(clusters.cluster_centers_).to(base)
-    return points[len(sample) :], agree(middles.cpu()).to(base.device)
+    points = torch.cat([topics, _TONE_WEIGHT * tone], dim=1)
+    grouped = points[: len(sample)].cpu().numpy()
+    if n_tones == count:  # no room for topics, but of sentences of one tone they tell
+        middles = _cluster(grouped, count).cluster_centers_
+    else:
+        kinds = _cluster(grouped[:, : topics.shape[1]], count // n_tones).cluster_centers_
+        tones = _cluster(grouped[:, topics.shape[1] :], n_tones).cluster_centers_
+        middles = np.hstack([np.repeat(kinds, n_tones, axis=0), np.tile(tones, (len(kinds), 1))])
+    return points[len(sample) :], agree(torch.from_numpy(middles).float()).to(base.device)
 
 
-def _cluster(points: NDArray[np.float32], count: int, **options: Any) -> Any:
+def _cluster(points: NDArray[np.float32], count: int, *, n_init: int = 10) -> Any:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
         # Different sentences may have equal vectors; then some clusters are empty.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return KMeans(count, **options).fit(points)
+        return KMeans(count, n_init=n_init, random_state=0).fit(points)
 
 
 def _spread(logits: Tensor, family: Tensor, count: int, task: Task) -> float:
-    """Return how far probabilities deviate from the mean of their family."""
+    """Return how far probabilities deviate from the mean of their family, as of two classes."""
     each = probabilities(logits, task)
     sums = each.new_zeros(count, each.shape[1]).index_add(0, family, each)
     mean = sums / torch.bincount(family, minlength=count).clamp_min(1)[:, None]
-    # Of few classes, the difference of one; of many, that of all, or none would be told apart.
-    n_classes = each.shape[1]
-    together = n_classes if n_classes <= _CLASSES_WITHOUT_MORE else 2
-    return float(((each - mean[family]).square().sum(dim=1) / together).mean().sqrt())
+    return float(((each - mean[family]).square().sum(dim=1) / 2).mean().sqrt())
 
 
 def _deviation(logits: Tensor, others: Tensor, task: Task) -> float:
@@ -339,7 +343,7 @@ def fit_reader(reader: Reader, reading: Reading, targets: Tensor, run: Run) -> N
     random = np.random.default_rng(derive_seed(run.seed, "fit reader"))
     matched = torch.from_numpy(reading.prototypes).to(device)
     lengths = torch.from_numpy(reading.lengths).to(device)
-    corpus = Corpus(torch.arange(len(matched), device=device), lengths, targets)
+    corpus = Corpus(torch.arange(len(matched), device=device), lengths, targets, run.train.weights)
     size = min(128, max(8, len(corpus) // 16), len(corpus))
     passes = max(1, math.ceil(_READER_STEPS * size / len(corpus)))
     optimiser = torch.optim.Adam(reader.parameters(), lr=_READER_RATE)
@@ -375,5 +379,6 @@ def _reader_loss(reader: Reader, batch: Batch, matched: Tensor, task: Task) -> T
     padded = pad_documents(steps, lengths, int(lengths.max()))
     logits = at_last_sentence(reader(padded), lengths)
     alone = reader.read_alone(steps)
-    loss = accuracy_loss(logits, batch.targets, task, "cross_entropy")
-    return loss + accuracy_loss(alone, batch.targets[document], task, "cross_entropy")
+    loss = accuracy_loss(logits, batch.targets, task, "cross_entropy", batch.weights)
+    truth, weights = batch.targets[document], batch.weights_of(document)
+    return loss + accuracy_loss(alone, truth, task, "cross_entropy", weights)

@@ -18,9 +18,10 @@ from torch import nn
 from protorynet.data import Sentences, Splitter
 from protorynet.encoders import Embeddings
 from protorynet.errors import InputError, ProtoryNetError
+from protorynet.figures import Figures, measure_figures
 from protorynet.labels import LabelCode
 from protorynet.model import EncoderRecord, Model, TrainingRecord
-from protorynet.network import Adapter, Centring, Evidence
+from protorynet.network import Adapter, Centring, Evidence, read_matches
 from protorynet.prototypes import (
     Member,
     Prototype,
@@ -46,6 +47,7 @@ from protorynet.training.sources import (
     SentenceSource,
     tunable_encoder,
 )
+from protorynet.training.weights import weigh_documents
 
 if TYPE_CHECKING:
     from protorynet.encoders import TransformerEncoder
@@ -67,6 +69,7 @@ class Labelled:
     sentences: Sentences
     embeddings: Embeddings
     targets: NDArray[np.float32]  # one-hot or multi-hot, (documents, C)
+    weights: NDArray[np.float64] | None = None  # of the documents; None: all alike
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,8 @@ def fit_model(
     vectors = None if unit_length else documents.embeddings.vectors
     data = digest_data(documents.sentences, documents.targets, vectors)
     versions = {name: importlib.metadata.version(name) for name in _RECORDED_PACKAGES}
-    facts = [settings.to_dict(), encoder.fingerprint, data, seed, versions]
+    weights = None if documents.weights is None else documents.weights.tolist()
+    facts = [settings.to_dict(), encoder.fingerprint, data, weights, seed, versions]
     run_name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     if checkpoint is not None and not resume:
         clear_checkpoint(checkpoint)
@@ -174,6 +178,7 @@ def fit_model(
             versions=versions,
             free_accuracy=trained.free.accuracy,
             bag_of_words_accuracy=None if bag is None else bag.accuracy,
+            figures=_measure(trained, run, None if bag is None else bag.accuracy),
         ),
         words=None if run.words is None else run.words.weights,
         familiar=trained.familiar,
@@ -185,6 +190,14 @@ def fit_model(
     return replace(
         fitted, model=replace(model, training=replace(model.training, likeness=likeness))
     )
+
+
+def _measure(trained: Trained, run: Run, floor: float | None) -> Figures:
+    """Measure the delivered network on the documents held out."""
+    matches = match_corpus(trained.network, trained.source, run.validation)
+    read = read_matches(trained.network.reader, matches, run.labels.task)
+    targets = run.validation.targets.cpu().numpy()
+    return measure_figures(run.labels, targets, read.probabilities, floor)
 
 
 def _find_adapter(source: SentenceSource) -> Adapter | Evidence | None:
@@ -254,6 +267,9 @@ def hold_out(
     """Return the documents to learn from and the validation documents, as tensors."""
     parts = (given.embeddings.index, given.sentences.lengths, given.targets)
     corpus = Corpus(*(torch.from_numpy(part).to(device) for part in parts))
+    weights = weigh_documents(given.targets, given.weights, settings.class_weight)
+    if weights is not None:
+        corpus = replace(corpus, weights=torch.from_numpy(weights).to(device))
     held_out = validation_documents(given.targets, labels, settings.validation_fraction, seed)
     learned = np.setdiff1d(np.arange(len(corpus)), held_out)
     return corpus.subset(learned), corpus.subset(held_out)
@@ -298,10 +314,12 @@ def read_back(model: Model, source: SentenceSource, train: Corpus, held_out: Cor
     return Fitted(model, *parts)
 
 
-def evenly_chosen(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def evenly_chosen(
+    lengths: NDArray[np.int64], most_sentences: int = _MOST_READ_SENTENCES
+) -> NDArray[np.int64]:
     """Return so many documents of these lengths that reading them is quick, spread over all."""
     count, sentences = len(lengths), int(lengths.sum())
-    most = min(_MOST_READ_DOCUMENTS, count * _MOST_READ_SENTENCES // max(sentences, 1))
+    most = min(_MOST_READ_DOCUMENTS, count * most_sentences // max(sentences, 1))
     if count <= most:
         return np.arange(count)
     return np.unique(np.linspace(0, count - 1, max(most, 1)).astype(np.int64))

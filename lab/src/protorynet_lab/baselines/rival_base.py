@@ -240,7 +240,7 @@ def leave_one_out(
     label: int,
     probabilities: Callable[[list[str]], NDArray[np.float32]],
     *,
-    splitter: Splitter = "sentencex",
+    splitter: Splitter = Splitter(),
 ) -> Reasons:
     """Say what a class's probability loses without each sentence, or word if there is but one."""
     found = split_documents([text], splitter=splitter, on_empty="skip")

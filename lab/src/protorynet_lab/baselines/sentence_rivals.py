@@ -49,7 +49,7 @@ class SentenceRival(Rival):
 
     encoder: str | Path | Encoder = "minilm"
     _: KW_ONLY
-    splitter: Splitter = "sentencex"
+    splitter: Splitter = Splitter()
     device: str = "auto"
     cache: bool = True
     verbose: bool = False

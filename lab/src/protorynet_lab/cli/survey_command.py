@@ -15,6 +15,7 @@ from protorynet.cli import (
     check_writable,
     load_classifier,
     note,
+    parse_names,
     print_json,
     read_documents,
     result_console,
@@ -119,7 +120,7 @@ def create(
 
     **Example:** `protorynet survey create model --data reviews.csv -o survey.json`
     """
-    names = _parse_label_names(called or [])
+    names = parse_names("--call", called or [])
     if output is None and database is None:
         output = Path("survey.json")
     if output is not None:
@@ -232,10 +233,10 @@ def analyse(
         typer.Option(
             min=0,
             metavar="SECONDS",
-            help="Leave out people who took less than this per question, in the mean; the paper's "
-            "limit is 15.",
+            help="Leave out people who took less than this per question, in the mean; by default "
+            "the paper's limit, and 0 keeps all.",
         ),
-    ] = 0.0,
+    ] = surveys.LEAST_SECONDS,
     with_unfinished: Annotated[
         bool, typer.Option("--with-unfinished", help="Also people who did not answer everything.")
     ] = False,
@@ -258,7 +259,7 @@ def analyse(
     Means and standard errors by group and model, Welch's t-tests, Krippendorff's alpha, and the
     paper's figures.
 
-    **Example:** `protorynet survey analyse survey.json --least-seconds 15 -o results`
+    **Example:** `protorynet survey analyse survey.json -o results`
     """
     if output is not None:
         check_writable(output)
@@ -330,16 +331,6 @@ def _name(models: list[Path]) -> dict[str, Path]:
             raise InputError(f"two models are called {own!r}; give folders of different names.")
         named[own] = path
     return named
-
-
-def _parse_label_names(given: list[str]) -> dict[str, str]:
-    names = {}
-    for pair in given:
-        label, _, words = pair.partition("=")
-        if not label or not words:
-            raise InputError(f"--call {label!r} should be LABEL=WORDS, such as 0=negative.")
-        names[label] = words
-    return names
 
 
 def _check_address(address: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from protorynet.data import one_line, split_documents
+from protorynet.data import Splitter, one_line, split_documents
 from protorynet.errors import TableError
 from protorynet_lab.datasets.archive_members import Member
 
@@ -206,7 +206,7 @@ def _is_complete(review: str) -> bool:
     """Say whether a review has 10 characters and 2 sentences, as the paper counts them."""
     if len(review.strip()) < 10:
         return False
-    return len(split_documents([review], splitter="paper", on_empty="skip")) >= 2
+    return len(split_documents([review], splitter=Splitter("paper"), on_empty="skip")) >= 2
 
 
 def _each_itself(names: tuple[str, ...]) -> Callable[[str], str | None]:

@@ -20,6 +20,7 @@ from .questionnaire import (
     write_survey as write_survey,
 )
 from .survey_analysis import (
+    LEAST_SECONDS as LEAST_SECONDS,
     Analysis as Analysis,
     analyse as analyse,
     krippendorff_alpha as krippendorff_alpha,

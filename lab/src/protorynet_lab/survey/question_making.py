@@ -75,7 +75,7 @@ def survey_of_models(
     rows: Sequence[int] | None = None,
     title: str = "How does a program read?",
     seed: int = 0,
-    counts: Counts = Counts(),  # noqa: B008
+    counts: Counts = Counts(),
     names: Mapping[str, str] | None = None,
 ) -> tuple[Survey, list[str]]:
     """Let models read some of the documents, and ask people about what they make of them.

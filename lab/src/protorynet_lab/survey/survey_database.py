@@ -1,14 +1,21 @@
-"""The survey's database by URL: SQLite by default, PostgreSQL for many participants."""
+"""The survey's database by URL: SQLite by default, PostgreSQL for many participants.
 
+An SQLite file has an identity, which is also noted in ``<file>.id`` beside it, so that a file that
+was removed, emptied or replaced is not taken for a survey that nobody has answered yet.
+"""
+
+import secrets
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, column, create_engine, event, make_url, table, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from protorynet.errors import InputError
+from protorynet.errors import InputError, ProtoryNetError
+from protorynet.files import read_limited, write_atomically
 
 # The revisions in `migrations` say what is in these tables.
 surveys = table("surveys", *map(column, ("id", "title", "content", "created_at")))
@@ -58,27 +65,83 @@ def database_url(given: str | Path) -> URL:
 def open_engine(given: str | Path, *, revision: str = "head") -> Engine:
     """Connect to a database and bring its tables up to date, or to an older revision."""
     url = database_url(given)
+    file = Path(str(url.database)).absolute() if url.get_backend_name() == "sqlite" else None
+    noted = "" if file is None else _noted_identity(file)
     engine = create_engine(url, pool_pre_ping=True, hide_parameters=True)
-    if url.get_backend_name() == "sqlite":
-        Path(str(url.database)).absolute().parent.mkdir(parents=True, exist_ok=True)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
+    shown = url.render_as_string(hide_password=True)
+
     try:
-        _upgrade(engine.execution_options(writes=True), revision)
+        identity = _upgrade(engine.execution_options(writes=True), revision, file, noted)
+        if revision == "head":
+            _check_schema(engine, shown)
+        if file is not None and not noted:
+            write_atomically(_identity_file(file), identity)
     except SQLAlchemyError as error:
         engine.dispose()
-        shown = url.render_as_string(hide_password=True)
         raise InputError(f"the database {shown} cannot be used: {_explain(error)}.") from None
     except BaseException:
         engine.dispose()
         raise
+
+    @event.listens_for(engine, "handle_error")
+    def tell(context: Any) -> ProtoryNetError | None:
+        error = context.sqlalchemy_exception
+        if error is None or context.is_pre_ping:
+            return None
+        return ProtoryNetError(f"the database {shown} failed: {_explain(error)}.")
+
     return engine
 
 
-def _upgrade(engine: Engine, revision: str) -> None:
-    """Run the revisions that the database lacks, all of them or none."""
+def _identity_file(file: Path) -> Path:
+    return file.with_name(f"{file.name}.id")
+
+
+def _noted_identity(file: Path) -> str:
+    """Return what is noted of a database that was there before; it must be there still."""
+    try:
+        noted = read_limited(_identity_file(file), 100).decode("ascii", "replace")
+    except OSError:
+        return ""
+    if not file.exists() or not file.stat().st_size:
+        raise _lost(file)
+    return noted
+
+
+def _lost(file: Path) -> InputError:
+    return InputError(
+        f"{file} is missing, empty or another database than the one that held the answers. Restore "
+        f"it from a copy; or, to begin without answers, remove {file.name} and {file.name}.id."
+    )
+
+
+def _check_schema(engine: Engine, shown: str) -> None:
+    """Refuse a database that lost a table or a column."""
+    try:
+        with engine.connect() as connection:
+            for each in (surveys, invitations, participants, views, answers):
+                connection.execute(each.select().limit(0))
+    except SQLAlchemyError as error:
+        raise InputError(
+            f"the database {shown} lost a table or a column ({_explain(error)}). Restore it from a "
+            "copy."
+        ) from None
+
+
+def _upgrade(engine: Engine, revision: str, file: Path | None, noted: str) -> str:
+    """Run the revisions that the database lacks, all of them or none; return its identity.
+
+    An SQLite file is copied before, as ``<file>.<revision>.bak``; one of another identity than the
+    noted one is left as it is.
+    """
     from alembic import command
     from alembic.config import Config
+    from alembic.migration import MigrationContext
+    from alembic.script import ScriptDirectory
     from alembic.util import CommandError
 
     config = Config()
@@ -88,13 +151,34 @@ def _upgrade(engine: Engine, revision: str) -> None:
             lock = text("SELECT pg_advisory_xact_lock(:lock)")
             connection.execute(lock, {"lock": _UPGRADE_LOCK})
         config.attributes["connection"] = connection
+        now = MigrationContext.configure(connection).get_current_revision()
+        script = ScriptDirectory.from_config(config)
         try:
+            if file is not None and now not in (None, script.get_current_head()):
+                script.get_revision(now)  # which must be a known one
+                _back_up(file, file.with_name(f"{file.name}.{now}.bak"))
             command.upgrade(config, revision)
         except CommandError as error:
             raise InputError(
                 f"the survey's database is of a newer version of protorynet ({error}). "
                 "Install that version: pip install --upgrade 'protorynet[lab]'"
             ) from None
+        if file is None:
+            return ""
+        # A number in the file's header that SQLite leaves to the application.
+        identity = connection.exec_driver_sql("PRAGMA user_version").scalar()
+        if not identity:
+            identity = secrets.randbelow(2**31 - 1) + 1
+            connection.exec_driver_sql(f"PRAGMA user_version = {identity}")
+        if noted not in ("", str(identity)):
+            raise _lost(file)
+        return str(identity)
+
+
+def _back_up(file: Path, copy: Path) -> None:
+    """Copy a database as others see it, whole or not at all."""
+    with closing(sqlite3.connect(file)) as source:
+        write_atomically(copy, source.serialize(), is_private=True)
 
 
 def _explain(error: SQLAlchemyError) -> str:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from protorynet.server import ApiError, address_of, listen, require
 from protorynet_lab.survey.participants import responses_csv
-from protorynet_lab.survey.survey_analysis import analyse
+from protorynet_lab.survey.survey_analysis import LEAST_SECONDS, analyse
 from protorynet_lab.survey.survey_pages import pages_router
 from protorynet_lab.survey.survey_storage import Storage
 
@@ -87,7 +87,9 @@ def export(request: Request, survey: SurveyId) -> Response:
 
 @_admin_router.get("/{survey}/analysis")
 def analysis(
-    request: Request, survey: SurveyId, least_seconds: Annotated[float, Query(ge=0, le=3600)] = 0.0
+    request: Request,
+    survey: SurveyId,
+    least_seconds: Annotated[float, Query(ge=0, le=3600)] = LEAST_SECONDS,
 ) -> dict[str, Any]:
     """Return what `protorynet survey analyse --json` prints."""
     storage = _storage_of(request, survey)

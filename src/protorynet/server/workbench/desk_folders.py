@@ -60,8 +60,13 @@ def _read_json(kind: type[_Record], path: Path) -> _Record | None:
     """Return what a file holds, or None where it is missing or damaged."""
     try:
         return read_record(kind, json.loads(read_limited(path, _LARGEST_JSON)))
-    except (OSError, ValueError, TypeError, RecursionError):
+    except (FileNotFoundError, ValueError, TypeError, RecursionError):
         return None
+    except OSError as error:
+        # Not the same as missing: what is there would be written over.
+        raise ApiError(
+            503, "disk_unreadable", f"{path.name} cannot be read: {error.strerror}. Try again."
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from protorynet.errors import EncoderError, InputError, ModelFormatError
-from protorynet.explain import LabelledDocuments, class_figures
+from protorynet.explain import LabelledDocuments
+from protorynet.figures import measure_figures
 from protorynet.inference import TorchBackend
 from protorynet.model import Model
 from protorynet.progress import progress_told
@@ -40,7 +41,6 @@ from protorynet.training import Labelled, edit_model, retrain_reader
 _MOST_EDITS = 1_000
 _MOST_CHANGED_SHOWN = 50
 _NOT_SHOWN = ("data_sha256", "seed", "moved")  # of how the reader was trained again
-_CLASS_FIGURES = ("name", "n_true", "n_predicted", "precision", "recall")
 _many = partial(Field, max_length=_MOST_EDITS)
 _Id = Annotated[int, Field(ge=0, le=2**53)]
 _Key = Annotated[int, Field(ge=0, le=2**53, strict=False)]  # keys of JSON objects are texts
@@ -375,24 +375,13 @@ def _compare(before: Model, after: Model, documents: LabelledDocuments) -> dict[
 
 
 def _measure(model: Model, documents: LabelledDocuments, reading: Reading) -> dict[str, Any]:
-    from sklearn.metrics import f1_score
-
-    labels, targets, said = model.labels, documents.targets, reading.probabilities
-    given = labels.decode(targets), labels.decode(said)
+    figures = measure_figures(model.labels, documents.targets, reading.probabilities)
     return {
-        "accuracy": labels.share_equal(targets, said),
-        "macro_f1": float(f1_score(*given, average="macro", zero_division=0)),
+        "accuracy": figures.accuracy,
+        "macro_f1": figures.macro_f1,
         "n_prototypes": len(model.prototypes),
         "n_members": len(model.prototypes.members),
-        "classes": [
-            {
-                **{name: getattr(each, name) for name in _CLASS_FIGURES},
-                "f1": 2 * each.n_both / total
-                if (total := each.n_true + each.n_predicted)
-                else None,
-            }
-            for each in class_figures(labels.names, targets > 0.5, labels.decide(said))
-        ],
+        "classes": [each.to_dict() for each in figures.classes],
     }
 
 

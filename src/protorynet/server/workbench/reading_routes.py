@@ -209,14 +209,18 @@ def trust(desk: AtDesk) -> JSONResponse:
         with contextlib.suppress(OSError, ValueError, RecursionError):
             path = _trust_path(desk.home, served.version, table)
             known = json.loads(read_limited(path, _LARGEST_TRUST))
-            if isinstance(known, dict) and "note" in known:
+            if isinstance(known, dict) and {"note", "verdicts"} <= known.keys():
                 return known
         prepared = desk.prepared(served, progress, share=0.4)
         progress(0.4, "Measuring how faithful the explanations are")
         own = quiet_copy(served.classifier)
         documents = prepared.to_measure()[1]
         truth = own.model_.labels.decode(documents.targets)
-        evaluation = own.evaluate(list(documents.texts), truth)
+        train = prepared.to_audit()
+        given = None
+        if train is not None:
+            given = (list(train.texts), own.model_.labels.decode(train.targets))
+        evaluation = own.evaluate(list(documents.texts), truth, train=given)
         progress(0.7, "Looking for what would mislead")
         return _keep_trust(desk.home, served.version, table, own.model_, prepared, evaluation)
 
@@ -255,7 +259,8 @@ def _keep_trust(
     train = prepared.to_audit()
     audit = None
     if train is not None:
-        audited = audit_model(model, train, documents)
+        floor = evaluation.bag_of_words_accuracy
+        audited = audit_model(model, train, documents, floor=floor)
         audit = audited.to_dict()
         for found, finding in zip(audit["findings"], audited.findings, strict=True):
             found["title"] = finding_title(finding)

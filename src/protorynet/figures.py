@@ -1,0 +1,249 @@
+"""How right predictions are: the figures of labelled documents, by one name in every view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protorynet.labels import LabelCode
+
+_RELIABILITY_BINS = 10
+# A class is rarely found whose recall is below so much of the accuracy, of so many documents.
+_RARELY, _ENOUGH = 0.5, 3
+_MOST_NAMED = 6
+_SHOWN = (
+    "accuracy accuracy_interval majority_baseline bag_of_words_accuracy balanced_accuracy macro_f1 "
+    "calibration_error n_documents confusion warnings"
+)
+_FOR_RARE_CLASSES = "Give more documents of such, or let them count more (--class-weight balanced)."
+_FOR_MORE_ACCURACY = "Try --encoder gte-small, --encoder-training full (GPU), or more documents."
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """How many documents have a class, how many are given it, and how many both."""
+
+    name: str
+    n_true: int
+    n_predicted: int
+    n_both: int
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the documents of the class that are given it; None where there are none."""
+        return self.n_both / self.n_true if self.n_true else None
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the documents given the class that have it; None where there are none."""
+        return self.n_both / self.n_predicted if self.n_predicted else None
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of recall and precision; None where no document has or is given it."""
+        total = self.n_true + self.n_predicted
+        return 2 * self.n_both / total if total else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        rates = {"recall": self.recall, "precision": self.precision, "f1": self.f1}
+        return {**asdict(self), **rates}
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Predictions of probabilities from `low` to below `high`, `said` on average; never none."""
+
+    low: float
+    high: float
+    count: int
+    said: float
+    n_true: int
+
+    @property
+    def observed(self) -> float:
+        """Share of the predictions that came true."""
+        return self.n_true / self.count
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The observed share with its uncertainty: a 95% Wilson interval."""
+        return wilson_interval(self.n_true, self.count)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How right predictions are on labelled documents; counts, from which all else follows.
+
+    There is no `confusion` (documents by true and predicted class) where a document may have
+    several classes. The reliability bins are those of the probability of the last of two classes,
+    of the predicted one of several, or of each where documents may have several.
+    """
+
+    n_documents: int
+    n_right: int
+    classes: tuple[ClassFigures, ...]
+    confusion: tuple[tuple[int, ...], ...] | None
+    reliability: tuple[ReliabilityBin, ...]
+    bag_of_words_accuracy: float | None = None  # of a floor on the same documents, if measured
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the documents all of whose classes are predicted correctly."""
+        return self.n_right / self.n_documents
+
+    @property
+    def accuracy_interval(self) -> tuple[float, float]:
+        """The 95% Wilson interval of the accuracy."""
+        return wilson_interval(self.n_right, self.n_documents)
+
+    @property
+    def most_frequent(self) -> ClassFigures:
+        """The class of most documents."""
+        return max(self.classes, key=lambda each: each.n_true)
+
+    @property
+    def majority_baseline(self) -> float | None:
+        """Accuracy of always naming the most frequent class, where documents have one."""
+        return None if self.confusion is None else self.most_frequent.n_true / self.n_documents
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean recall of the classes that some document has."""
+        recalls = [each.recall for each in self.classes if each.recall is not None]
+        return float(np.mean(recalls)) if recalls else 0.0
+
+    @property
+    def macro_f1(self) -> float:
+        """Mean F1 of the classes that some document has or is given; of labels, of all."""
+        every = self.confusion is None
+        return float(
+            np.mean([each.f1 or 0 for each in self.classes if every or each.f1 is not None])
+        )
+
+    @property
+    def calibration_error(self) -> float:
+        """Expected calibration error: how far what is said is from what comes true."""
+        total = sum(each.count for each in self.reliability)
+        apart = (each.count * abs(each.said - each.observed) for each in self.reliability)
+        return sum(apart) / total
+
+    @property
+    def confusions(self) -> list[tuple[str, str, int]]:
+        """The confusions, the most frequent first: true class, predicted class, how often."""
+        names = [each.name for each in self.classes]
+        found = [
+            (names[truth], names[answer], count)
+            for truth, counts in enumerate(self.confusion or ())
+            for answer, count in enumerate(counts)
+            if count and truth != answer
+        ]
+        return sorted(found, key=lambda each: -each[2])
+
+    @property
+    def never_predicted(self) -> list[ClassFigures]:
+        """The classes that documents have and none is given."""
+        return [each for each in self.classes if each.n_true and not each.n_predicted]
+
+    @property
+    def rarely_found(self) -> list[ClassFigures]:
+        """The classes of low recall, compared with the accuracy, the lowest first."""
+        known = [each for each in self.classes if each.n_true >= _ENOUGH and each.n_predicted]
+        low = [each for each in known if (each.recall or 0) < _RARELY * self.accuracy]
+        return sorted(low, key=lambda each: each.recall or 0)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the accuracy hides: classes never or rarely found, a floor that is not passed."""
+        kinds = {"Never predicted": self.never_predicted, "Rarely found": self.rarely_found}
+        found = [f"{kind}: {_list_classes(own)}." for kind, own in kinds.items() if own]
+        if found:
+            found[-1] += f" {_FOR_RARE_CLASSES}"
+        name, baseline = self.most_frequent.name, self.majority_baseline
+        if baseline is not None and self.accuracy <= baseline:
+            found.append(f'No better than always answering "{name}" ({baseline:.1%}).')
+        if (floor := self.bag_of_words_accuracy or 0) > self.accuracy:
+            found.append(f"A bag of words is better ({floor:.1%}). {_FOR_MORE_ACCURACY}")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as `protorynet evaluate --json` prints them."""
+        values = {name: getattr(self, name) for name in _SHOWN.split()}
+        values["classes"] = [each.to_dict() for each in self.classes]
+        return values | {"reliability": [asdict(each) for each in self.reliability]}
+
+    def check(self, names: Sequence[str]) -> None:
+        """Refuse figures that are not of these classes."""
+        square = () if self.confusion is None else (len(names),) * 2
+        known = tuple(each.name for each in self.classes) == tuple(names)
+        if not known or np.shape(self.confusion or 0) != square or self.n_documents < 1:
+            raise ValueError("the figures of the held-out documents are not of these classes")
+
+
+def measure_figures(
+    labels: LabelCode,
+    targets: NDArray[np.float32],
+    probabilities: NDArray[np.float32],
+    bag_of_words: float | None = None,
+) -> Figures:
+    """Compare predictions with the truth, both (documents, C)."""
+    truth, predicted = targets > 0.5, labels.decide(probabilities)
+    counts = (each.sum(axis=0).tolist() for each in (truth, predicted, truth & predicted))
+    confusion = None
+    if labels.task == "multiclass":
+        confusion = tuple(map(tuple, (truth.T.astype(np.int64) @ predicted).tolist()))
+    return Figures(
+        n_documents=len(truth),
+        n_right=int((truth == predicted).all(axis=1).sum()),
+        classes=tuple(ClassFigures(*each) for each in zip(labels.names, *counts, strict=True)),
+        confusion=confusion,
+        reliability=reliability_bins(*_calibrated(labels, probabilities, truth)),
+        bag_of_words_accuracy=bag_of_words,
+    )
+
+
+def reliability_bins(
+    said: NDArray[np.float64], came_true: NDArray[np.bool_]
+) -> tuple[ReliabilityBin, ...]:
+    """Group predictions by their probability into bins of equal width; empty ones are left out."""
+    edges = np.arange(_RELIABILITY_BINS + 1) / _RELIABILITY_BINS
+    bins = np.minimum(np.searchsorted(edges, said, side="right"), _RELIABILITY_BINS) - 1
+    counts, sums, true = (
+        np.bincount(bins, each, _RELIABILITY_BINS) for each in (None, said, came_true)
+    )
+    columns = edges[:-1], edges[1:], counts, sums / np.maximum(counts, 1), true.astype(int)
+    chosen = np.flatnonzero(counts)
+    return tuple(
+        ReliabilityBin(*each) for each in zip(*(c[chosen].tolist() for c in columns), strict=True)
+    )
+
+
+def wilson_interval(count: int, total: int) -> tuple[float, float]:
+    """Return the 95% Wilson interval of a share."""
+    from scipy.stats import binomtest
+
+    ends = binomtest(count, total).proportion_ci(0.95, method="wilson")
+    return float(ends.low), float(ends.high)
+
+
+def _calibrated(
+    labels: LabelCode, probabilities: NDArray[np.float32], truth: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the probabilities that calibration is about, and whether each came true."""
+    said = probabilities.astype(np.float64)
+    if labels.task == "multilabel":
+        return said.ravel(), truth.ravel()
+    if said.shape[1] == 2:
+        return said[:, 1], truth[:, 1]
+    leading = (np.arange(len(said)), said.argmax(axis=1))
+    return said[leading], truth[leading]
+
+
+def _list_classes(classes: Sequence[ClassFigures]) -> str:
+    named = [f'"{each.name}" ({each.n_both:,} of {each.n_true:,})' for each in classes]
+    more = len(named) - _MOST_NAMED
+    return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

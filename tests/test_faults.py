@@ -1,0 +1,206 @@
+"""Whatever fails at whatever file operation: what was there stays, or the new is there."""
+
+import functools
+import hashlib
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fault_injection import KINDS, Scenario, strike_everywhere
+from hashing_encoder import HashingEncoder
+from inference.toy_predictor import ToyPredictor
+from protorynet import ProtoryNetClassifier
+from protorynet.data import open_stream
+from protorynet.encoders import EmbeddingCache
+from protorynet.inference import PartStore, export_onnx, predict_to_file, read_exported
+from protorynet.prototypes import Edits
+from protorynet.server import KeyFile
+from protorynet.server.workbench.desk_folders import Draft, DraftFolder
+from protorynet.storage import load_model
+from protorynet.training import edit_model
+
+ENCODER = HashingEncoder()
+MODEL = Path(__file__).parent / "golden" / "v2" / "texts" / "model"
+TEXTS = [f"Room {number} was {'lovely' if number % 3 else 'dirty'}." for number in range(90)]
+
+
+@pytest.fixture(scope="module")
+def models():
+    """A model, and the same with a prototype less."""
+    old, new = (
+        ProtoryNetClassifier.load(MODEL, encoder=ENCODER, device="cpu", cache=False)
+        for _ in range(2)
+    )
+    new.edit(drop=[new.prototypes_[0].id])
+    return old, new
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "nothing"
+
+
+def saved(path: Path) -> Any:
+    """A model directory is whole, or there is none."""
+    model, _ = load_model(path)
+    return [item.name for item in model.prototypes]
+
+
+def saving(models) -> Scenario:
+    old, new = models
+    return Scenario(
+        lambda folder: old.save(folder / "model"),
+        lambda folder: new.save(folder / "model"),
+        lambda folder: (
+            digest(folder / "model" / "model.safetensors") + str(saved(folder / "model"))
+        ),
+    )
+
+
+def editing(models) -> Scenario:
+    def edit(folder: Path) -> None:
+        model = ProtoryNetClassifier.load(folder / "model", encoder=ENCODER, device="cpu")
+        if saved(folder / "model")[0] != "First":
+            first = model.prototypes_[0].id
+            model.edit(rename={first: "First"})
+            model.save(folder / "model")
+
+    return Scenario(
+        lambda folder: models[0].save(folder / "model"),
+        edit,
+        lambda folder: saved(folder / "model"),
+    )
+
+
+def fitting(models, quick, reviews) -> Scenario:
+    def fit(folder: Path) -> None:
+        settings = quick.replace(epochs=2, retrain_epochs=1)
+        model = ProtoryNetClassifier(ENCODER, settings=settings, device="cpu", cache=False)
+        kept = folder / "checkpoint"
+        model.fit(reviews.texts[:30], reviews.labels[:30], checkpoint=kept, resume=True)
+        model.save(folder / "model")
+
+    return Scenario(
+        lambda folder: models[0].save(folder / "model"),
+        fit,
+        lambda folder: [saved(folder / "model"), digest(folder / "model" / "model.safetensors")],
+    )
+
+
+def predicting() -> Scenario:
+    def prepare(folder: Path) -> None:
+        pq.write_table(pa.table({"text": TEXTS}), folder / "in.parquet")
+        (folder / "out.csv").write_text("an earlier output\n")
+
+    def predict(folder: Path) -> None:
+        stream = open_stream([str(folder / "in.parquet")], text="text")
+        store = PartStore(folder / "out.csv", {"inputs": "these"})
+        with store.locked():
+            store.begin(resume=True)
+            predict_to_file(stream, ToyPredictor(), store, lambda rows: None, documents=40)
+
+    return Scenario(prepare, predict, lambda folder: digest(folder / "out.csv"))
+
+
+def exporting(models) -> Scenario:
+    def act(folder: Path) -> None:
+        export_onnx(models[1].predictor, folder / "exported")
+
+    def state(folder: Path) -> Any:
+        return len(read_exported(folder / "exported").prototypes)
+
+    return Scenario(
+        lambda folder: export_onnx(models[0].predictor, folder / "exported"), act, state
+    )
+
+
+def caching() -> Scenario:
+    def put(folder: Path, texts: list[str]) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            EmbeddingCache(folder / "cache").put(ENCODER, texts, ENCODER.encode(texts))
+
+    def state(folder: Path) -> Any:
+        found, vectors = EmbeddingCache(folder / "cache").get(ENCODER, TEXTS)
+        known = [text for text, here in zip(TEXTS, found, strict=True) if here]
+        np.testing.assert_array_equal(vectors.reshape(-1, 32), ENCODER.encode(known))
+        return len(known)
+
+    others = [f"{text} Again." for text in TEXTS]
+    return Scenario(lambda folder: put(folder, others), lambda folder: put(folder, TEXTS), state)
+
+
+def keeping_keys() -> Scenario:
+    def act(folder: Path) -> None:
+        keys = KeyFile(folder / "keys.json")
+        if len(keys.keys()) == 1:
+            keys.create("predict")
+
+    return Scenario(
+        lambda folder: KeyFile(folder / "keys.json").create("admin"),
+        act,
+        lambda folder: len(KeyFile(folder / "keys.json").keys()),
+    )
+
+
+def drafting(models) -> Scenario:
+    def draft(folder: Path) -> Draft:
+        found = DraftFolder(folder / "draft").read(device="cpu")
+        assert found is not None
+        return found
+
+    def act(folder: Path) -> None:
+        found = draft(folder)
+        if found.revision < 2:
+            first = found.model.prototypes[0].id
+            edited = edit_model(found.model, Edits.of(rename={first: "First"}), None)
+            DraftFolder(folder / "draft").write(found.change(edited), encoder=None)
+
+    def prepare(folder: Path) -> None:
+        begun = Draft.begin("base", models[0].model_)
+        DraftFolder(folder / "draft").write(begun.change(begun.model), encoder=None)
+
+    return Scenario(
+        prepare,
+        act,
+        lambda folder: (draft(folder).revision, draft(folder).model.prototypes[0].name),
+    )
+
+
+def scenario(name: str, models: Any, quick: Any, reviews: Any) -> Scenario:
+    return {
+        "save": functools.partial(saving, models),
+        "edit": functools.partial(editing, models),
+        "fit": functools.partial(fitting, models, quick, reviews),
+        "predict": predicting,
+        "export": functools.partial(exporting, models),
+        "cache": caching,
+        "keys": keeping_keys,
+        "draft": functools.partial(drafting, models),
+    }[name]()
+
+
+QUICK = {"save": 4, "edit": 9, "predict": 3, "cache": 1, "keys": 1, "draft": 9}
+
+
+@pytest.mark.parametrize(("name", "every"), QUICK.items())
+def test_a_fault_leaves_the_old_state_or_the_new(name, every, models, quick, reviews, tmp_path):
+    found = scenario(name, models, quick, reviews)
+    assert strike_everywhere(found, tmp_path, every=every) >= len(KINDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*QUICK, "fit", "export"])
+def test_a_fault_at_every_operation_leaves_the_old_state_or_the_new(
+    name, models, quick, reviews, tmp_path
+):
+    found = scenario(name, models, quick, reviews)
+    tried = strike_everywhere(found, tmp_path)
+    shutil.rmtree(tmp_path / "template")
+    killed = strike_everywhere(found, tmp_path, kinds=("kill",), really=True)
+    print(f"\n{name}: {tried} injected faults and {killed} real kills survived")
