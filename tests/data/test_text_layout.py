@@ -65,6 +65,7 @@ def test_lists_verses_headings_headers_and_signatures_stay_apart(lines):
             ["Subject: a long one that goes on", "Date: now"],
         ),
         ('Shares of <A HREF="x?t=AXP.N">AXP.N</A> rose.', ["Shares of AXP.N rose."]),
+        ("I saw it on TV.I loved it.", ["I saw it on TV.", "I loved it."]),
         ("&quot;Good.&quot; Tom &amp; I", ['"Good."', "Tom & I"]),
         ("<p>One</p><p>Two <b>three</b></p>", ["One", "Two three"]),
         ("Is a <b and c> d? Mail <me@x.org>.", ["Is a <b and c> d?", "Mail <me@x.org>."]),

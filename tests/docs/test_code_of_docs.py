@@ -21,7 +21,7 @@ BLOCK = re.compile(
 # These serve until they are stopped, take minutes, or are about data or machines of the reader's.
 NOT_RUN = re.compile(
     r"serve\b|survey serve|bench\b|demo\b|encoders$|.*--engine ray|.*\b[A-Z]{2,}\b"
-    r"|.*\b(complaints|hotel)\.parquet"
+    r"|.*\b(complaints|hotel)\.parquet|.*:static"
 )
 PROGRAM = get_command(app)
 REPLACES = ("fit", "predict")  # a page may make a model of one name twice
@@ -83,6 +83,7 @@ def scene(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # a machine may be slow with some encoders
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
 def test_the_code_of_a_page_runs(page, scene, tmp_path, monkeypatch):
     folder = shutil.copytree(scene, tmp_path / "here")

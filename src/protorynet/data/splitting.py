@@ -26,7 +26,8 @@ _LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029<](?:(?<=<)(?i:br\s*/
 _PAPER_PIECE = re.compile(r"[^.?!]*[.?!]|[^.?!]+")
 _WORD = re.compile(r"[^\W_]")
 _ITEM_MARK = re.compile(r"\s*\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)]\s+(?=\S)")
-_CODE = re.compile(r"(?<![^\W_])[A-Z]{1,4}\.[A-Z]{1,3}(?![^\W_])")
+# No sentence ends within a name such as "AXP.N"; "on TV.I loved it" is two of them.
+_CODE = re.compile(r"\.(?<=[A-Z]\.)[B-HJ-Z](?![^\W_])")
 _TERMINATED = re.compile(r"[^.?!…。！？]*(?:[.?!…。！？]+\s*|$)")
 _READABLE = re.compile(rf"[^\s{re.escape(string.punctuation)}]")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -312,12 +313,10 @@ def _sentence_ends(line: str, splitter: Splitter) -> list[int]:
             found = [end for end in found if end <= _SETTLED_CHARACTERS] or found[:-1]
         ends += [position + end for end in found]
         position += found[-1] if found else _CHARACTERS_PER_BLOCK
-    return ends if splitter.rule == "lines" else [end for end in ends if not _in_code(line, end)]
-
-
-def _in_code(line: str, end: int) -> bool:
-    """Say whether a sentence would end within a name such as "AXP.N"."""
-    return line[end - 1] == "." and _CODE.search(line, max(0, end - 5), end + 4) is not None
+    if splitter.rule == "lines" or not _CODE.search(line):
+        return ends
+    inside = {match.start() + 1 for match in _CODE.finditer(line)}
+    return [end for end in ends if end not in inside]
 
 
 def _segment(block: str, language: str) -> list[str]:
