@@ -15,6 +15,7 @@ _RELIABILITY_BINS = 10
 # A class is rarely found whose recall is below so much of the accuracy, of so many documents.
 _RARELY, _ENOUGH = 0.5, 3
 _MOST_NAMED = 6
+_MOST_COUNTED = 2**53
 _SHOWN = (
     "accuracy accuracy_interval majority_baseline bag_of_words_accuracy balanced_accuracy macro_f1 "
     "calibration_error n_documents confusion warnings"
@@ -184,7 +185,8 @@ class Figures:
         counts += [(each.n_both, min(each.n_true, each.n_predicted)) for each in self.classes]
         counts += [(max(each.n_true, each.n_predicted), self.n_documents) for each in self.classes]
         counts += [(each.n_true, each.count) for each in self.reliability]
-        known = known and all(0 <= part <= whole for part, whole in counts)
+        known = known and min((each.count for each in self.reliability), default=0) > 0
+        known = known and all(0 <= part <= whole <= _MOST_COUNTED for part, whole in counts)
         if not known or np.shape(self.confusion or 0) != square or self.n_documents < 1:
             raise ValueError("the figures of the held-out documents are not of these classes")
 

@@ -407,7 +407,7 @@ def test_a_text_walks_through_the_chart_step_by_step(visitor):
     page.locator(".walk li.here", has_text="The room was lovely.").wait_for()
     expect(page.locator(".state.here")).to_have_count(1)
     expect(page.locator(".walk li.here")).to_have_text(re.compile(r"(up \d+|down \d+|stays)"))
-    names = page.locator(".way-label text").all_inner_texts()
+    names = page.locator(".way-label text").all_text_contents()
     assert names
     assert not any(name.strip().isdigit() for name in names), "arrows bear words, not ids"
 
@@ -460,7 +460,7 @@ def test_a_table_is_read_at_once_and_shown_by_group_and_time(visitor, unseen_rev
 
 def test_trust_is_explained_in_plain_words(visitor):
     shown = visitor.open("trust/hotel").inner_text("main")
-    for words in ("answered correctly", "Ids only accuracy", "Before you use it"):
+    for words in ("answered correctly", "are what the labels say", "Before you use it"):
         assert words in shown
 
 

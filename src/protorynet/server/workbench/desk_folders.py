@@ -60,7 +60,7 @@ def _read_json(kind: type[_Record], path: Path) -> _Record | None:
     """Return what a file holds, or None where it is missing or damaged."""
     try:
         return read_record(kind, json.loads(read_limited(path, _LARGEST_JSON)))
-    except (FileNotFoundError, ValueError, TypeError, RecursionError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError):
         return None
     except OSError as error:
         # Not the same as missing: what is there would be written over.
