@@ -21,7 +21,7 @@ GET /prototypes/{prototype}/members, GET /draft, GET /draft/comparison, GET /ver
 GET /mistakes, GET /mistakes.csv,
 GET /mistakes/{row}, GET /trust, POST /batches, POST /batches/preview, GET /batches/{batch},
 GET /batches/{batch}/result.csv, GET /batches/{batch}/result.parquet,
-GET /batches/{batch}/overview, DELETE /batches/{batch}
+GET /batches/{batch}/overview, GET /batches/{batch}/rows, DELETE /batches/{batch}
 """
 EDITING = """
 POST /draft/edits, POST /draft/undo, POST /draft/retrain, POST /draft/publish, DELETE /draft,
