@@ -72,8 +72,11 @@ def test_a_body_at_the_limit_is_read_and_one_above_is_not(server, more, status):
     body = b'{"texts": ["The room was lovely."]}'
     content = body.ljust(Limits().max_body_bytes + more)
     headers = {"Content-Type": "application/json"}
-    sent = server.client.post(f"{HOTEL}/predict", content=content, headers=headers)
-    assert sent.status_code == status
+    try:
+        sent = server.client.post(f"{HOTEL}/predict", content=content, headers=headers).status_code
+    except httpx.TransportError:  # closed while the rest of the body was on its way
+        sent = 413
+    assert sent == status
 
 
 def test_a_model_directory_may_go_away_and_come_back(own_hotel):
