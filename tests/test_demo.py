@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import json
 from importlib.machinery import ModuleSpec
 
 import pytest
@@ -73,10 +74,10 @@ def test_only_plain_clean_reviews_are_shown_as_examples(text, is_fit):
 
 
 @needs_reviews
-def test_the_demo_tells_its_story_and_leaves_a_model_and_a_page(tmp_path, monkeypatch):
+def test_the_demo_tells_its_story_and_leaves_a_page_and_a_model_to_serve(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "cache"))
     file = io.StringIO()
-    run_demo(tmp_path, Console(file=file, width=80), n_train=60, n_test=40)
+    evaluation = run_demo(tmp_path, Console(file=file, width=80), n_train=60, n_test=40)
     story = file.getvalue()
     for told in ("on 40 documents", "probability of positive", f"explain {tmp_path / 'model'}"):
         assert told in story.replace("\n", " ")
@@ -86,6 +87,17 @@ def test_the_demo_tells_its_story_and_leaves_a_model_and_a_page(tmp_path, monkey
     assert classifier.classes_.tolist() == ["negative", "positive"]
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "Movie reviews, read sentence by sentence" in page
+    pytest.importorskip("fastapi", reason="needs protorynet[server]")
+    from protorynet.server import store_trust
+    from server_scene import spawned
+
+    store_trust(tmp_path / "model", evaluation)
+    (stored,) = (tmp_path / "model.workbench" / "trust").iterdir()
+    with spawned(tmp_path / "model") as (_, server):
+        found = server.client.get("/v1/models/model/trust")
+        job = server.wait(found.json()["job"])
+        assert job["state"] == "done"
+        assert server.client.get("/v1/models/model/trust").json() == json.loads(stored.read_text())
 
 
 @needs_reviews

@@ -111,7 +111,7 @@ def run_demo(
     classifier = ProtoryNetClassifier(verbose=True).fit(train.texts, train.labels)
     write_atomically(folder / MARK, "")
     classifier.save(folder / "model")
-    evaluation = classifier.evaluate(test.texts, test.labels)
+    evaluation = classifier.evaluate(test.texts, test.labels, train=(train.texts, train.labels))
     examples = _choose_examples(classifier, train, test)
     shown = [explanation.document for _, explanation in examples]
     write_atomically(folder / "model.workbench" / "texts.csv", _write_table(shown, train, test))

@@ -180,6 +180,11 @@ class Figures:
         """Refuse figures that are not of these classes."""
         square = () if self.confusion is None else (len(names),) * 2
         known = tuple(each.name for each in self.classes) == tuple(names)
+        counts = [(self.n_right, self.n_documents)]
+        counts += [(each.n_both, min(each.n_true, each.n_predicted)) for each in self.classes]
+        counts += [(max(each.n_true, each.n_predicted), self.n_documents) for each in self.classes]
+        counts += [(each.n_true, each.count) for each in self.reliability]
+        known = known and all(0 <= part <= whole for part, whole in counts)
         if not known or np.shape(self.confusion or 0) != square or self.n_documents < 1:
             raise ValueError("the figures of the held-out documents are not of these classes")
 

@@ -200,7 +200,7 @@ def test_cache_tells_where_it_is_and_can_be_cleared(run, tmp_path, monkeypatch):
     shown = run("cache").out
     assert str(tmp_path) in shown
     assert "Limit   4.3 GB" in shown
-    assert run("cache", "--clear").out.startswith("Removed 99")
+    assert run("cache", "--clear").out.startswith("Removed 100")
     assert "Size    0 bytes" in run("cache").out
 
 

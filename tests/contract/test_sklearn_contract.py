@@ -50,7 +50,7 @@ def test_searches_reach_every_setting(unfitted):
     before = unfitted.settings
     assert unfitted.set_params(settings__epochs=3, settings="paper") is unfitted
     assert unfitted.settings == preset("paper").replace(epochs=3)
-    with pytest.raises(ValueError, match="unknown setting"):
+    with pytest.raises(ValueError, match="there is no setting"):
         unfitted.set_params(settings=before, settings__epoch=3)
 
 

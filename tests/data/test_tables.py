@@ -278,8 +278,8 @@ def test_columns_that_are_named_give_no_notes_and_labels_are_read_on_request():
     ("columns", "how", "message"),
     [
         ({"text": ["a", "b"], "m": [1, 2], "n": [1, 2]}, {}, r"'m', 'n'\. Use --label COLUMN \(l"),
-        (REVIEWS, {"label": "Labels"}, r"no column 'Labels'; it has 'text', 'label'\. Did you"),
-        (REVIEWS, {"text": "zzz"}, r"it has 'text', 'label'\. Choose one with --text"),
+        (REVIEWS, {"label": "Labels"}, r"no column 'Labels'; it has 'label', 'text'\. Choose"),
+        (REVIEWS, {"text": "zzz"}, r"it has 'text', 'label'\. Choose with --text"),
         (REVIEWS, {"text": "text", "label": "text"}, "cannot be both"),
         (
             {"text": [None], "label": [1]},

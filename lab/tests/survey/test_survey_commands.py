@@ -131,7 +131,7 @@ def test_a_dry_run_is_marked_and_left_out_of_the_analysis(file, run, encoder) ->
         (["export", "-o", "answers.xls"], "should end in .csv"),
         (["invite", "FILE", "--address", "survey.example.org"], "should begin with http"),
         (["dry-run", "FILE", "--judge", "ENCODER"], "cannot judge it independently"),
-        (["create", "k6", "--data", "reviews.csv", "--call", "0"], "LABEL=WORDS"),
+        (["create", "k6", "--data", "reviews.csv", "--call", "0"], "LABEL=NAME"),
         (["create", "k6", "--data", "reviews.csv", "-o", "FILE"], "exists already"),
     ],
 )

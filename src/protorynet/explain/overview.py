@@ -28,7 +28,6 @@ SURE = 0.95
 
 
 @dataclass(frozen=True)
-@dataclass(frozen=True)
 class Neighbour:
     """A sentence matched to a prototype."""
 

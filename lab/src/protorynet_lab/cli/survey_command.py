@@ -103,7 +103,7 @@ def create(
         list[str] | None,
         _question_option(
             "--call",
-            metavar="LABEL=WORDS",
+            metavar="LABEL=NAME",
             help="What participants read in place of a label, such as --call 0=negative.",
         ),
     ] = None,

@@ -19,6 +19,7 @@ from protorynet.explain import (
     find_slices,
     has_word,
 )
+from protorynet.figures import measure_figures
 from protorynet.inference import TorchBackend
 from protorynet.model import Model
 from protorynet.prototypes import Prototype
@@ -126,7 +127,7 @@ class _Found:
     items: tuple[dict[str, Any], ...]
     filters: dict[str, Any]
     slices: list[dict[str, Any]]
-    confusion: list[list[int]] | None  # documents by true and by predicted class
+    confusion: tuple[tuple[int, ...], ...] | None  # documents by true and by predicted class
 
 
 @router.get("/mistakes", dependencies=PREDICT, responses=MAY_WAIT)
@@ -193,10 +194,7 @@ def _find_mistakes(desk: Desk) -> _Found:
         if not n:
             return _Found(served.version, 0, prepared.note, (), _list_choices((), ()), [], None)
         reading = TorchBackend(model).read(documents.embeddings, documents.sentences.lengths)
-        truth, given = documents.targets > 0.5, model.labels.decide(reading.probabilities)
-        confusion = None
-        if model.labels.task == "multiclass":
-            confusion = (truth.T.astype(np.int64) @ given.astype(np.int64)).tolist()
+        figures = measure_figures(model.labels, documents.targets, reading.probabilities)
         items = _explain_all(model, prepared, reading, progress)
         return _Found(
             served.version,
@@ -205,7 +203,7 @@ def _find_mistakes(desk: Desk) -> _Found:
             items,
             _list_choices(items, model.prototypes),
             [vars(each) for each in find_slices(model, documents, reading)],
-            confusion,
+            figures.confusion,
         )
 
     return desk.ask("mistakes", served.version, look)
