@@ -54,6 +54,13 @@ def test_offsets_reproduce_the_documents_text_and_the_table_has_a_row_per_senten
         end = step.end
 
 
+def test_a_wrapped_sentence_is_shown_as_it_is_read_and_points_to_its_lines(clf):
+    document = "> The room that we had was so <b>clean</b> and\n> large that we stayed."
+    (step,) = clf.explain(document).sentences
+    assert step.text == "The room that we had was so clean and large that we stayed."
+    assert document[step.start : step.end] == document.removeprefix("> ")
+
+
 def test_the_explanation_agrees_with_predict(clf, unseen_reviews):
     assert clf.explain([]) == []
     explanations = clf.explain(unseen_reviews.texts)

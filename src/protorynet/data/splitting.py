@@ -57,11 +57,13 @@ _PIECE_FILL = 0.9
 class Sentences:
     """All sentences of a list of documents, in reading order.
 
-    `texts` is what the encoder reads, `starts` and `ends` are character offsets in the original
-    document, whose index `documents` holds; one without sentences has no index there.
+    `texts` is what the encoder reads and `written` what a person does, which differ by the paper's
+    rule; `starts` and `ends` are character offsets in the original document, whose index
+    `documents` holds; one without sentences has no index there.
     """
 
     texts: tuple[str, ...]
+    written: tuple[str, ...]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     documents: NDArray[np.int64]
@@ -88,6 +90,7 @@ class Sentences:
         number = np.cumsum(chosen) - 1
         return Sentences(
             texts=tuple(itertools.compress(self.texts, kept.tolist())),
+            written=tuple(itertools.compress(self.written, kept.tolist())),
             starts=self.starts[kept],
             ends=self.ends[kept],
             documents=number[self.documents[kept]],
@@ -186,17 +189,19 @@ def _collect(
     layouts: list[PlainText | None],
     reading: Callable[[str], str],
 ) -> Sentences:
-    read = [(reading(documents[span.document][span.start : span.end]), span) for span in spans]
+    written = [documents[span.document][span.start : span.end] for span in spans]
     # A piece cut from a long sentence may be punctuation only, of which the paper reads nothing.
-    read = [(text, span) for text, span in read if text]
+    kept = [bool(reading(piece)) for piece in written]
+    written = list(itertools.compress(written, kept))
     places = [
         (number, start, end) if layout is None else (number, *layout.locate(start, end))
-        for _, (number, start, end) in read
+        for number, start, end in itertools.compress(spans, kept)
         for layout in [layouts[number]]
     ]
     where = np.array(places, dtype=np.int64).reshape(-1, 3)
     return Sentences(
-        texts=tuple(text for text, _ in read),
+        texts=tuple(map(reading, written)),
+        written=tuple(written),
         starts=where[:, 1].copy(),
         ends=where[:, 2].copy(),
         documents=where[:, 0].copy(),
@@ -231,16 +236,18 @@ def sequence_text(length: int) -> str:
 
 def sequence_sentences(lengths: NDArray[np.int64]) -> Sentences:
     """Describe the steps of sequences that are not text; offsets are those in `sequence_text`."""
-    texts, starts, ends = [], [], []
+    texts, written, starts, ends = [], [], [], []
     for document, length in enumerate(lengths.tolist()):
         at = 0
         for step, name in enumerate(sequence_text(length).split("\n"), start=1):
             texts.append(f"sequence {document}, step {step}")
+            written.append(name)
             starts.append(at)
             ends.append(at + len(name))
             at += len(name) + 1
     return Sentences(
         tuple(texts),
+        tuple(written),
         np.array(starts, np.int64),
         np.array(ends, np.int64),
         np.repeat(np.arange(len(lengths)), lengths).astype(np.int64),

@@ -64,6 +64,7 @@ def documents_at(documents: LabelledDocuments, chosen: NDArray[np.int64]) -> Lab
     used, inverse = np.unique(documents.embeddings.index[where], return_inverse=True)
     sentences = Sentences(
         tuple(old.texts[sentence] for sentence in where.tolist()),
+        tuple(old.written[sentence] for sentence in where.tolist()),
         old.starts[where],
         old.ends[where],
         np.repeat(np.arange(len(chosen)), [len(each) for each in steps]),

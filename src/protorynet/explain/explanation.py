@@ -77,7 +77,7 @@ class Rationale:
 class SentenceExplanation:
     """One step of a trajectory: a sentence, the prototype it is matched to, and what it does."""
 
-    text: str  # exactly as it stands in the document, with its character offsets there
+    text: str  # without wraps and markup; with its character offsets in the document
     start: int
     end: int
     prototype: int  # id of the active prototype
@@ -305,7 +305,7 @@ def explain_reading(
     effects: NDArray[np.float32],
 ) -> list[Explanation]:
     """Put explanations together from what a model did, and each sentence's effect."""
-    steps = _explain_sentences(facts, documents, sentences, reading, effects)
+    steps = _explain_sentences(facts, sentences, reading, effects)
     automata = _automaton_readings(facts, reading)
     return [
         Explanation(
@@ -324,7 +324,6 @@ def explain_reading(
 
 def _explain_sentences(
     facts: ModelFacts,
-    documents: Sequence[str],
     sentences: Sentences,
     reading: Reading,
     effects: NDArray[np.float32],
@@ -333,8 +332,8 @@ def _explain_sentences(
     names, items, members = facts.labels.names, facts.prototypes.items, facts.prototypes.members
     families = np.repeat(np.arange(len(items)), facts.prototypes.sizes).tolist()
     # Plain numbers at once: taking them from arrays one by one would be slower by far.
-    for document, start, end, at, similarity, other, next_best, running, effect, strange in zip(
-        sentences.documents.tolist(),
+    for text, start, end, at, similarity, other, next_best, running, effect, strange in zip(
+        sentences.written,
         sentences.starts.tolist(),
         sentences.ends.tolist(),
         reading.members.tolist(),
@@ -348,7 +347,7 @@ def _explain_sentences(
     ):
         active, second, alone = items[families[at]], items[families[other]], at == other
         yield SentenceExplanation(
-            documents[document][start:end],
+            text,
             start,
             end,
             active.id,
