@@ -145,25 +145,6 @@ def test_a_key_is_kept_as_a_digest_in_a_file_for_its_owner_alone(tmp_path):
         KeyFile(path).revoke("other")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "[]",
-        "{}",
-        '{"keys": 1}',
-        '{"keys": [{}]}',
-        '{"keys": [{"scope": "root"}]}',
-        "[" * 99_999,
-    ],
-)
-def test_a_damaged_key_file_is_refused(tmp_path, content):
-    path = tmp_path / "keys.json"
-    path.write_text(content)
-    with pytest.raises(InputError, match="no file of keys"):
-        KeyFile(path).keys()
-
-
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.org", ""])
 def test_listening_to_others_needs_keys(hotel, tmp_path, host):
     with pytest.raises(InputError, match="API keys are needed"):
