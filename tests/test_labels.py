@@ -88,12 +88,6 @@ def test_decoding_several_labels_takes_all_of_at_least_one_half():
     assert [code.name_of(each) for each in probabilities] == ["a", "a, b", "(none)"]
 
 
-def test_decoding_one_label_takes_the_most_probable():
-    code = LabelCode((False, True), "multiclass")
-    assert code.decode(np.array([[0.2, 0.8], [0.7, 0.3]], np.float32)).tolist() == [True, False]
-    assert code.name_of(np.array([0.2, 0.8], np.float32)) == "True"
-
-
 @pytest.mark.parametrize(
     ("labels", "message"),
     [

@@ -237,13 +237,6 @@ def test_a_pattern_and_a_pipe(run, big, monkeypatch):
     assert [int(row["row"]) for row in again] == list(range(N_ROWS))
 
 
-def test_a_model_that_does_not_load_leaves_nothing_behind(run, big, tmp_path):
-    broken = exported(tmp_path / "broken")
-    (broken / "export.json").write_text("nonsense")
-    assert run("predict", broken, big / "big.parquet", "-o", tmp_path / "out.csv").code != 0
-    assert [path.name for path in tmp_path.iterdir()] == ["broken"]
-
-
 def test_an_output_is_replaced_on_demand_only(run, fails, big, tmp_path):
     output = tmp_path / "out.csv"
     output.write_text("of yesterday\n")

@@ -144,13 +144,3 @@ def test_standard_input_of_any_size_and_line_end_loses_no_row():
     content = io.BytesIO(("text,label\r" + rows).encode())
     chunks = open_stream(["-"], standard_input=content).chunks()
     assert sum(chunk.batch.num_rows for chunk in chunks) == 60_000
-
-
-def test_lack_of_memory_is_not_told_as_damage(tmp_path, monkeypatch):
-    def no_room(*_: object, **__: object) -> None:
-        raise pa.ArrowMemoryError("malloc of size 64 failed")
-
-    table = open_table(parquet(tmp_path / "t.parquet", n=[1]))
-    monkeypatch.setattr(pq.ParquetFile, "iter_batches", no_room)
-    with pytest.raises(TableError, match="not enough memory"):
-        list(table.batches(0))

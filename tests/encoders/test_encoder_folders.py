@@ -14,8 +14,6 @@ from safetensors.torch import load_file, save_file
 from protorynet.encoders import TransformerEncoder
 from protorynet.errors import EncoderError
 
-MakeFolder = Callable[..., Path]
-
 
 def tiny(folder: Path) -> TransformerEncoder:
     return TransformerEncoder(folder, name="tiny", device="cpu")

@@ -2,7 +2,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,6 @@ import pytest
 
 from protorynet.encoders import load_encoder
 from protorynet.errors import EncoderError
-
-MakeFolder = Callable[..., Path]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import copy
 import importlib.util
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,6 @@ from protorynet.model import EncoderRecord
 from protorynet.training import tunable_encoder
 
 TEXTS = ["the room was clean", "we left", "the staff was rude and the room was dirty", "a", ""]
-MakeFolder = Callable[..., Path]
-Flags = Callable[[str], None]
 quiet = pytest.mark.filterwarnings("ignore:this processor has no")
 
 

@@ -18,7 +18,6 @@ from transformers import BertModel, RobertaConfig, RobertaModel
 from protorynet.encoders import SentenceTokenizer, TransformerEncoder, WindowedEncoder
 from protorynet.errors import EncoderError, InputError
 
-MakeFolder = Callable[..., Path]
 SENTENCES = [
     "The room was clean.",
     "the staff was rude and we left the dirty room",
@@ -114,14 +113,6 @@ def test_batches_hold_every_text_once_within_their_bounds(lengths, most, spare):
         padded = len(texts) * width
         padding = padded - sum(max(lengths[text], 1) for text in texts)
         assert len(texts) == 1 or (padded <= most and padding <= max(spare, 0.05 * padded))
-
-
-def test_on_a_cpu_the_padded_width_of_a_text_follows_from_its_length_alone():
-    lengths = [1, 4, 5, 30, 33, 63, 64, 65, 120, 0, 250]
-    widths = {text: width for texts, width in pad(lengths, 4_096, None) for text in texts}
-    expected = [4, 4, 8, 32, 36, 64, 64, 72, 120, 1, 256]
-    assert [widths[text] for text in range(len(lengths))] == expected
-    assert [len(texts) for texts, _ in pad([8] * 10, 32, None)] == [4, 4, 2]
 
 
 @pytest.mark.parametrize("words", [18, 20, 21, 60])

@@ -12,11 +12,9 @@ from protorynet import Explanation
 from protorynet.errors import InputError
 from protorynet.explain import (
     find_slices,
-    nearest_sentences,
     overview_model,
 )
 from protorynet.figures import measure_figures, reliability_bins
-from protorynet.reading import Reading
 
 _MOST = 1000
 
@@ -95,14 +93,6 @@ def test_the_nearest_sentences_are_the_most_similar_distinct_ones(overview, expl
         first = sorted(own, key=lambda text: -own[text])[:3]
         assert [near.text for near in figures.nearest] == first
         assert [near.rows for near in figures.nearest] == [tuple(sorted(rows[t])) for t in first]
-
-
-def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_rows():
-    flat, prototypes = np.ones(4, np.float32), np.zeros(4, np.int64)
-    matches = Reading(prototypes, flat, prototypes, flat, np.array([1, 1, 2]))
-    near = nearest_sentences(matches, ["b", "a", "b", "c"], np.array([7, 5, 9]), 2, most=2)
-    assert [(each.text, each.rows) for each in near[0]] == [("b", (7, 9)), ("a", (5,))]
-    assert near[1] == ()
 
 
 def test_reliability_bins_hold_every_prediction_once(overview, figures, explained, labels):

@@ -87,20 +87,6 @@ def test_chunks_hold_the_kept_rows_in_order_and_continue_from_wherever_one_ended
             assert [(c.first, c.stop) for c in rest] == expected
 
 
-@settings(max_examples=25)
-@given(TABLES, st.integers(1, 9))
-def test_predictions_in_chunks_are_those_in_one_go(rows, documents):
-    texts = ["Surely one.", *(text for text, _ in rows)]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        path = save(pa.table({"text": texts}), folder / "t.jsonl")
-        stream = open_stream([str(path)], skip_empty=True)
-        chunked = pq.read_table(written(folder, stream, documents=documents))
-        assert chunked.equals(pq.read_table(written(folder, stream)))
-        kept = [text for text in texts if any(map(str.isalpha, text))]
-        assert chunked["text"].to_pylist() == kept
-
-
 @pytest.mark.parametrize("into", ["csv", "tsv", "jsonl", "parquet"])
 @pytest.mark.parametrize("ending", ["csv", "tsv.gz", "ndjson", "jsonl.gz", "parquet"])
 def test_every_format_goes_into_every_other(table, tmp_path, ending, into):

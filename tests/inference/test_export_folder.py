@@ -173,21 +173,3 @@ def test_texts_without_a_sentence_are_told_apart(predictor, texts):
     scores = predictor.read(texts)
     assert scores.filled.tolist() == ["room" in text for text in texts]
     assert scores.probabilities.shape == (sum(scores.filled), 2)
-
-
-def test_an_encoder_whose_vectors_are_one_number_is_refused(own):
-    onnx = pytest.importorskip("onnx")
-    value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
-    nodes = [
-        node("Add", ["ids", "mask"], ["both"]),
-        node("Cast", ["both"], ["numbers"], to=onnx.TensorProto.FLOAT),
-        node("ReduceSum", ["numbers"], ["vectors"], keepdims=0),
-    ]
-    given = [value(name, onnx.TensorProto.INT64, ["r", "t"]) for name in ("ids", "mask")]
-    result = [value("vectors", onnx.TensorProto.FLOAT, [])]
-    graph = onnx.helper.make_graph(nodes, "sum", given, result)
-    opset = [onnx.helper.make_opsetid("", 17)]
-    model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=8)
-    replace_file(own, "encoder.onnx", model.SerializeToString())
-    with pytest.raises(ModelFormatError, match="'vectors' of 0 dimension"):
-        open_predictor(own)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from protorynet.encoders import load_encoder
-from protorynet.inference.ray_cluster import Attempts, SentenceEncoder, worker_pool
+from protorynet.inference.ray_cluster import SentenceEncoder, worker_pool
 from protorynet.inference.ray_prediction import ship_model
 from protorynet.ray_training import KnownEncoder
 
@@ -49,12 +49,6 @@ def test_no_file_outside_of_the_model_is_sent(tmp_path):
     ray = cast(ModuleType, SimpleNamespace(put=lambda content: content))
     shipped = ship_model(ray, model, encoder=None, runtime="torch", is_here=False)
     assert shipped.content == {"config.json": b"{}"}
-
-
-def test_work_that_ends_every_worker_is_given_up():
-    attempts = Attempts()
-    assert [attempts.begin(3) for _ in range(6)] == [True] * 5 + [False]
-    assert attempts.begin(4)
 
 
 @pytest.mark.parametrize(("device", "gpus", "size"), [("cpu", 0, 8), ("auto", 1, 2)])

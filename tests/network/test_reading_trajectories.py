@@ -187,12 +187,3 @@ def test_reading_many_documents_equals_reading_each_alone(lengths, most, task):
         np.testing.assert_allclose(prediction.running[start : start + length], alone, atol=1e-5)
         np.testing.assert_allclose(prediction.probabilities[document], alone[-1], atol=1e-5)
         start += length
-
-
-def test_reading_ignores_dropout_and_leaves_the_reader_in_its_mode():
-    reader, trajectory = make_reader(layers=2, dropout=0.9), random_trajectory([3, 4])
-    reader.train()
-    first = read_matches(reader, trajectory, "multiclass").probabilities
-    second = read_matches(reader, trajectory, "multiclass").probabilities
-    np.testing.assert_array_equal(first, second)
-    assert reader.training

@@ -1,7 +1,6 @@
 """What is known of prototypes, how it is handed out, and how many of them are kept."""
 
 import itertools
-import json
 import math
 from dataclasses import replace
 
@@ -41,15 +40,6 @@ def test_prototypes_are_ranked_by_the_score_of_a_class(prototypes):
     assert [item.id for item in prototypes.ranked("good")] == [1, 2, 3]
     assert [item.id for item in prototypes.ranked("bad")] == [2, 3, 1]
     assert prototypes.ranked() == prototypes.ranked("good")
-
-
-def test_json_has_the_keys_that_other_programs_read(prototypes):
-    values = json.loads(json.dumps(prototypes.to_dict()))
-    assert set(values) == {"prototypes"}
-    keys = ["id", "sentence", "row", "usage", "scores", "class_rate", "name", "words", "members"]
-    for entry in values["prototypes"]:
-        assert list(entry) == keys
-        assert set(entry["scores"]) == set(entry["class_rate"]) == {"bad", "good"}
 
 
 def test_members_are_counted_through_all_prototypes_and_must_agree(prototypes):

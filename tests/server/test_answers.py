@@ -71,11 +71,6 @@ def test_models_are_listed_without_where_their_files_lie(server):
     assert "/" not in response.text
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_a_running_server_is_well_and_ready(server, path):
-    assert server.client.get(path).status_code == 200
-
-
 @pytest.mark.parametrize(
     "name",
     [

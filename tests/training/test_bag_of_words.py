@@ -96,14 +96,6 @@ def test_words_tell_what_the_encoder_cannot(by_one_word, quick):
     assert fit(by_one_word, quick, words=False).score(*by_one_word) < 0.8
 
 
-def test_a_model_knows_its_words_wherever_it_is_read(by_one_word, quick, tmp_path):
-    clf = fit(by_one_word, quick)
-    clf.save(tmp_path / "model")
-    loaded = ProtoryNetClassifier.load(tmp_path / "model", encoder=BlindEncoder(), device="cpu")
-    expected = clf.predict_proba(by_one_word[0])
-    assert np.array_equal(loaded.predict_proba(by_one_word[0]), expected)
-
-
 def test_no_words_are_learned_where_they_are_not_asked_for(by_one_word, quick):
     for changes in ({"words": False}, {"encoder_training": "none"}):
         assert fit(by_one_word, quick, **changes).model_.words is None

@@ -13,7 +13,7 @@ from protorynet import ProtoryNetClassifier, Settings
 from protorynet.encoders import load_encoder
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.network import at_last_sentence, pad_documents, pairwise_distance
-from protorynet.training import evenly_chosen, fitting, validation_documents
+from protorynet.training import fitting, validation_documents
 
 
 def make(encoder: Any, settings: Settings, **options: Any) -> ProtoryNetClassifier:
@@ -212,12 +212,3 @@ def test_the_stored_automaton_is_the_one_learned_from_the_same_documents(fitted,
     assert bad == fitted.automaton("bad", learned, held_out=others)
     with pytest.raises(InputError, match="held_out=… needs X"):
         fitted.automaton("good", held_out=reviews.texts)
-
-
-@pytest.mark.parametrize(("count", "length"), [(20_000, 1), (6_000, 3), (900, 400), (1, 10**6)])
-def test_many_or_long_documents_are_chosen_evenly(count, length):
-    chosen = evenly_chosen(np.full(count, length))
-    assert 1 <= len(chosen) <= 5_000
-    assert len(chosen) == 1 or len(chosen) * length <= 100_000
-    assert chosen[0] == 0
-    assert len(chosen) == 1 or chosen[-1] == count - 1

@@ -224,25 +224,6 @@ def test_every_edit_can_be_undone_exactly(clf, reviews, ids, typed, kind, retrai
     assert clf.explain(reviews.texts) == before.explain(reviews.texts)
 
 
-def test_edits_can_be_undone_after_saving_and_loading(
-    clf, trained, encoder, reviews, ids, tmp_path
-):
-    clf.edit(drop=ids[:1])
-    entry = clf.edit(reviews.texts, reviews.labels)
-    assert (entry.number, entry.changes) == (2, ())
-    assert not clf.model_.edits.reader_is_behind
-    clf.save(tmp_path / "model")
-    loaded = ProtoryNetClassifier.load(tmp_path / "model", encoder=encoder, device="cpu")
-    assert loaded.model_.edits.entries == clf.model_.edits.entries
-    assert same_state(loaded.model_, clf.model_)
-    loaded.undo_edit()
-    assert loaded.model_.edits.reader_is_behind
-    loaded.undo_edit()
-    assert same_state(loaded.model_, trained.model_)
-    with pytest.raises(InputError, match="no edit to undo"):
-        loaded.undo_edit()
-
-
 def test_a_model_of_an_earlier_release_can_be_edited_and_its_log_goes_on(encoder, tmp_path):
     golden = Path(__file__).parent.parent / "golden" / "v1" / "edited" / "model"
     clf = ProtoryNetClassifier.load(golden, encoder=encoder, device="cpu", cache=False)

@@ -67,7 +67,7 @@ class Person:
 
 def test_two_people_finish_through_a_closed_window_and_a_killed_server(
     browser, tmp_path, database, survey
-) -> None:
+):
     write_survey(survey, tmp_path / "survey.json")
     words = [str(tmp_path / "survey.json"), "--database", database]
     server = Process(*words)
@@ -115,7 +115,7 @@ def served(tmp_path_factory) -> Iterator[Process]:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_every_page_is_open_to_everyone(browser, served, width, scheme) -> None:
+def test_every_page_is_open_to_everyone(browser, served, width, scheme):
     someone = Person(browser, width=width, scheme=scheme)
     someone.page.goto(served.link)
     someone.check_access()
@@ -131,7 +131,7 @@ def test_every_page_is_open_to_everyone(browser, served, width, scheme) -> None:
     someone.context.close()
 
 
-def test_a_survey_can_be_taken_by_keyboard(browser, served) -> None:
+def test_a_survey_can_be_taken_by_keyboard(browser, served):
     someone = Person(browser)
     someone.page.goto(served.link)
     for number, keys in enumerate(("Tab Space Enter", "Tab Space Tab Space Enter"), 1):
