@@ -112,35 +112,101 @@ def single(quick) -> Settings:
     return quick.replace(members=1, epochs=2)
 
 
-@pytest.fixture(scope="session")
-def tiny_bert_folder(tmp_path_factory) -> Path:
-    """A transformer of a few thousand weights that knows the words of the reviews."""
+def write_bert(
+    folder: Path, words: list[str], model: type, normalizer: Any, *, layers: int, positions: int
+) -> Path:
+    """Write a transformer of a few thousand weights that knows these words."""
     import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from tokenizers import Tokenizer, pre_tokenizers, processors
     from transformers import BertConfig, BertModel
 
-    words = sorted({word for text in make_reviews(60).texts for word in _words(text)})
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words]
     config = BertConfig(
         vocab_size=len(vocabulary),
         hidden_size=16,
-        num_hidden_layers=1,
+        num_hidden_layers=layers,
         num_attention_heads=2,
         intermediate_size=32,
-        max_position_embeddings=32,
+        max_position_embeddings=positions,
     )
-    folder = tmp_path_factory.mktemp("bert") / "tiny"
     with torch.random.fork_rng():
         torch.manual_seed(0)
         BertModel(config).save_pretrained(folder)
     tokens = {token: number for number, token in enumerate(vocabulary)}
-    tokenizer = Tokenizer(models.WordLevel(tokens, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer = Tokenizer(model(tokens, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_bert_folder(tmp_path_factory) -> Path:
+    """A tiny transformer that knows the words of the reviews."""
+    from tokenizers import models, normalizers
+
+    words = sorted({word for text in make_reviews(60).texts for word in _words(text)})
+    folder = tmp_path_factory.mktemp("bert") / "tiny"
+    how = {"layers": 1, "positions": 32}
+    return write_bert(folder, words, models.WordLevel, normalizers.Lowercase(), **how)
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory) -> Path:
+    """Another one, of two layers, that reads pieces of words and tells capitals apart."""
+    from tokenizers import models, normalizers
+
+    words = [
+        "the",
+        "room",
+        "was",
+        "clean",
+        "dirty",
+        "and",
+        "staff",
+        "friendly",
+        "rude",
+        "we",
+        "left",
+        "##a",
+        "##b",
+        "##c",
+        "a",
+        "b",
+        "c",
+    ]
+    folder = tmp_path_factory.mktemp("pieces") / "bert"
+    how = {"layers": 2, "positions": 24}
+    normalizer = normalizers.BertNormalizer(lowercase=False)
+    return write_bert(folder, words, models.WordPiece, normalizer, **how)
+
+
+@pytest.fixture(scope="session")
+def fitted(reviews, encoder, quick) -> Any:
+    """A classifier made with the hashing encoder, which tests only ask."""
+    from protorynet import ProtoryNetClassifier
+
+    clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
+    return clf.fit(reviews.texts, reviews.labels)
+
+
+@pytest.fixture(scope="session")
+def trained(reviews, tiny_bert_folder, quick) -> Any:
+    """A classifier made with the tiny transformer, which tests only ask."""
+    from protorynet import ProtoryNetClassifier
+
+    clf = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu", cache=False)
+    return clf.fit(reviews.texts, reviews.labels)
+
+
+@pytest.fixture(scope="session")
+def hotel(trained, tmp_path_factory) -> Path:
+    """Its model directory, which tests only read."""
+    folder: Path = tmp_path_factory.mktemp("trained") / "hotel"
+    trained.save(folder)
     return folder
 
 

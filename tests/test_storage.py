@@ -37,14 +37,9 @@ def load(path: Path, **options: Any) -> ProtoryNetClassifier:
 
 
 @pytest.fixture(scope="module")
-def clf(reviews, encoder, quick):
-    return make(encoder, quick).fit(reviews.texts, reviews.labels)
-
-
-@pytest.fixture(scope="module")
-def saved(clf, tmp_path_factory):
+def saved(fitted, tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "model"
-    clf.save(path)
+    fitted.save(path)
     return path
 
 
@@ -120,16 +115,18 @@ def edit_json(path: Path, name: str, change: Callable[[Any], object]) -> None:
     replace_file(path, name, json.dumps(values).encode())
 
 
-def test_a_loaded_model_knows_predicts_and_explains_the_same(clf, saved, encoder, unseen_reviews):
+def test_a_loaded_model_knows_predicts_and_explains_the_same(
+    fitted, saved, encoder, unseen_reviews
+):
     loaded = load(saved, encoder=encoder)
     texts = unseen_reviews.texts
-    np.testing.assert_array_equal(loaded.predict_proba(texts), clf.predict_proba(texts))
-    assert loaded.predict(texts).tolist() == clf.predict(texts).tolist()
-    assert loaded.explain(texts) == clf.explain(texts)
+    np.testing.assert_array_equal(loaded.predict_proba(texts), fitted.predict_proba(texts))
+    assert loaded.predict(texts).tolist() == fitted.predict(texts).tolist()
+    assert loaded.explain(texts) == fitted.explain(texts)
     assert max(loaded.model_.network.sizes) > 1
     facts = "prototypes labels encoder splitter settings training automata familiar reach"
     for name in facts.split():
-        assert getattr(loaded.model_, name) == getattr(clf.model_, name)
+        assert getattr(loaded.model_, name) == getattr(fitted.model_, name)
     assert [automaton.label for automaton in loaded.model_.automata] == ["bad", "good"]
 
 
@@ -156,8 +153,8 @@ def test_a_fine_tuned_encoder_travels_with_the_model(tuned, reviews, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "again").predict_proba(reviews.texts), given)
 
 
-def test_saving_twice_writes_the_same_files(clf, saved, tmp_path):
-    clf.save(tmp_path / "model")
+def test_saving_twice_writes_the_same_files(fitted, saved, tmp_path):
+    fitted.save(tmp_path / "model")
     assert sorted(listing(saved)) == sorted([*FILES, "README.md", "words.json"])
     assert listing(tmp_path / "model") == listing(saved)
 
@@ -354,10 +351,10 @@ def test_another_encoder_and_one_that_cannot_be_found_are_named(saved, tiny_bert
         load(saved)
 
 
-def test_an_encoders_folder_is_no_model_directory(clf, tiny_bert_folder):
+def test_an_encoders_folder_is_no_model_directory(fitted, tiny_bert_folder):
     assert not is_model_directory(tiny_bert_folder)
     with pytest.raises(InputError, match="exists and is not a model directory"):
-        clf.save(tiny_bert_folder)
+        fitted.save(tiny_bert_folder)
 
 
 def test_edits_come_back_with_the_model(edited, tmp_path):
@@ -407,14 +404,14 @@ def test_forged_automata_and_states_are_refused(damaged, name, change, reason):
         load_model(damaged)
 
 
-def test_the_card_tells_what_the_model_is(clf, saved):
+def test_the_card_tells_what_the_model_is(fitted, saved):
     card = (saved / "README.md").read_text(encoding="utf-8")
-    assert card == model_card(clf.model_)
-    shown = [item.sentence for item in clf.prototypes_]
+    assert card == model_card(fitted.model_)
+    shown = [item.sentence for item in fitted.prototypes_]
     for words in (*shown, "bad (50.0%), good (50.0%)", "hashing", "one automaton per class"):
         assert words in card
     assert "Edited by hand" not in card
-    assert "automaton" not in model_card(replace(clf.model_, automata=()))
+    assert "automaton" not in model_card(replace(fitted.model_, automata=()))
 
 
 def test_text_cannot_break_out_of_the_card(reviews, encoder, quick, tmp_path):
@@ -426,7 +423,7 @@ def test_text_cannot_break_out_of_the_card(reviews, encoder, quick, tmp_path):
     assert len({line.replace("\\|", "").count("|") for line in rows}) == 1
 
 
-def test_the_card_lists_the_edits_and_warns_where_the_reader_is_behind(clf, edited):
+def test_the_card_lists_the_edits_and_warns_where_the_reader_is_behind(fitted, edited):
     card = (edited / "README.md").read_text(encoding="utf-8")
     model = load_model(edited)[0]
     log, number = model.edits, model.prototypes[0].id
@@ -435,7 +432,7 @@ def test_the_card_lists_the_edits_and_warns_where_the_reader_is_behind(clf, edit
     assert "accuracy on held-out documents" in first
     assert f"(undone {log.entries[1].undone})" in second
     assert third.endswith(r"named “Zimmer ☃ \<b\>” (reader not trained again)")
-    changed = copy.deepcopy(clf)
+    changed = copy.deepcopy(fitted)
     changed.edit(drop=[changed.prototypes_[0].id])
     assert "**Not final:**" in model_card(changed.model_)
     changed.undo_edit()

@@ -22,12 +22,6 @@ def unfitted(encoder, quick):
     return ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
 
 
-@pytest.fixture(scope="module")
-def fitted(reviews, encoder, quick):
-    clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
-    return clf.fit(reviews.texts, reviews.labels)
-
-
 def test_init_stores_every_parameter_as_it_is():
     """No check, no copy: scikit-learn's clone relies on it."""
     names = list(inspect.signature(ProtoryNetClassifier.__init__).parameters)[1:]

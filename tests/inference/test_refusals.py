@@ -14,14 +14,14 @@ def test_no_sentences_need_no_ray():
     assert encode_with_ray("no-such-encoder", []).shape == (0, 0)
 
 
-def test_the_input_is_never_overwritten(model, table):
+def test_the_input_is_never_overwritten(hotel, table):
     for given, output in (
         (table, table),
         (table.as_uri(), table.parent),
         (table, table.parent.as_uri()),
     ):
         with pytest.raises(InputError, match="holds the input"):
-            predict_with_ray(model, [given], output)
+            predict_with_ray(hotel, [given], output)
 
 
 def test_a_model_that_is_not_there_is_refused(table, tmp_path):

@@ -101,10 +101,8 @@ def test_no_words_are_learned_where_they_are_not_asked_for(by_one_word, quick):
         assert fit(by_one_word, quick, **changes).model_.words is None
 
 
-def test_the_floor_is_the_accuracy_of_a_bag_of_words_on_documents_held_out(reviews, encoder, quick):
-    clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
-    clf.fit(reviews.texts, reviews.labels)
-    model = clf.model_
+def test_the_floor_is_the_accuracy_of_a_bag_of_words_on_documents_held_out(fitted, reviews):
+    model = fitted.model_
     targets = model.labels.encode(reviews.labels)
     fraction = model.settings.validation_fraction
     held_out = validation_documents(targets, model.labels, fraction, model.training.seed)

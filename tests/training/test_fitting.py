@@ -20,12 +20,6 @@ def make(encoder: Any, settings: Settings, **options: Any) -> ProtoryNetClassifi
     return ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False, **options)
 
 
-@pytest.fixture(scope="module")
-def fitted(reviews, encoder, quick):
-    """A classifier that tests only ask."""
-    return make(encoder, quick).fit(reviews.texts, reviews.labels)
-
-
 def exactness(clf: ProtoryNetClassifier) -> float:
     """Return the largest difference of a member's vector and its sentence encoded again."""
     texts = [member.sentence for member in clf.prototypes_.members]
