@@ -115,9 +115,7 @@ def edit_json(path: Path, name: str, change: Callable[[Any], object]) -> None:
     replace_file(path, name, json.dumps(values).encode())
 
 
-def test_a_loaded_model_knows_predicts_and_explains_the_same(
-    fitted, saved, encoder, unseen_reviews
-):
+def test_a_loaded_model_predicts_and_explains_the_same(fitted, saved, encoder, unseen_reviews):
     loaded = load(saved, encoder=encoder)
     texts = unseen_reviews.texts
     np.testing.assert_array_equal(loaded.predict_proba(texts), fitted.predict_proba(texts))
@@ -215,9 +213,9 @@ _VERSION = r"format_version .* this release reads up to 2"
     [
         *(("broken", {"format_version": v}, _VERSION) for v in (FORMAT_VERSION + 1, 0, "1", None)),
         ("broken", {"automata": GONE}, r"automata\.json does not belong to this model"),
-        *(("damaged", {"edits": count}, "") for count in (1, 4, -1, True, "3", [3])),
-        ("broken", {"settings": {"reader_size": 65_536}}, ""),  # which costs no memory
-        ("damaged", {"settings": {"adapter_size": 65_536}}, ""),
+        *(("damaged", {"edits": count}, None) for count in (1, 4, -1, True, "3", [3])),
+        ("broken", {"settings": {"reader_size": 65_536}}, None),  # which costs no memory
+        ("damaged", {"settings": {"adapter_size": 65_536}}, None),
     ],
 )
 def test_a_forged_configuration_is_refused_by_what_is_wrong(folder, change, reason, request):
@@ -402,6 +400,55 @@ def test_forged_automata_and_states_are_refused(damaged, name, change, reason):
     edit_json(damaged, f"{name}.json", change)
     with pytest.raises(ModelFormatError, match=reason):
         load_model(damaged)
+
+
+def pattern(**changes: Any) -> Callable[[Any], object]:
+    return lambda a: a.update(patterns=[{"prototypes": [1], "support": 1, "purity": 1} | changes])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a.pop("traffic"),
+        lambda a: a.update(states=[], transitions=[], traffic=[]),
+        lambda a: a.update(start=-1),
+        lambda a: a.update(start=[[[0]]]),
+        *(lambda a, to=to: a["transitions"][0].__setitem__(0, to) for to in (99, -1, True)),
+        lambda a: a["transitions"][0].pop(),
+        lambda a: a["traffic"].pop(),
+        lambda a: a["traffic"][0].__setitem__(0, -1),
+        lambda a: a["states"][0].update(number=7),
+        lambda a: a["states"][0].update(colour="red"),
+        lambda a: a["states"][0].pop("belief"),
+        *(lambda a, to=to: a["states"][0].update(belief=to) for to in (1.5, "high")),
+        lambda a: a.update(prototypes=a["prototypes"][:1] * len(a["prototypes"])),
+        pattern(prototypes=[9999]),
+        pattern(prototypes=[]),
+        pattern(purity=2),
+        lambda a: a.update(patterns=None),
+        lambda a: a.update(fidelity_train=-0.1),
+        lambda a: a.update(n_train=-1),
+        lambda a: a.update(label=3),
+    ],
+)
+def test_a_broken_automaton_is_refused(broken, change):
+    edit_json(broken, "automata.json", lambda values: change(values["automata"][0]))
+    with pytest.raises(ModelFormatError, match="the automaton is not valid: "):
+        load_model(broken)
+
+
+def test_an_automaton_that_is_no_object_or_a_giant_is_refused(broken):
+    def grow(values: Any) -> None:
+        giant = values["automata"][0]
+        giant["states"] = [{**giant["states"][0], "number": number} for number in range(2_000)]
+        giant["transitions"] = giant["traffic"] = [[0] * len(giant["prototypes"])] * 2_000
+
+    edit_json(broken, "automata.json", grow)
+    with pytest.raises(ModelFormatError, match="it has 2000 states"):
+        load_model(broken)
+    edit_json(broken, "automata.json", lambda v: v["automata"].__setitem__(0, 7))
+    with pytest.raises(ModelFormatError, match="should be a JSON object"):
+        load_model(broken)
 
 
 def test_the_card_tells_what_the_model_is(fitted, saved):

@@ -77,9 +77,7 @@ def wait_for_parts(output: Path, count: int, process: subprocess.Popen[str]) -> 
 
 @posix_only
 @pytest.mark.parametrize(("source", "ending"), [("big.parquet", "parquet"), ("big.csv", "jsonl")])
-def test_a_run_killed_again_and_again_ends_as_an_undisturbed_one(
-    run, big, tmp_path, source, ending
-):
+def test_a_run_killed_again_and_again_ends_as_if_undisturbed(run, big, tmp_path, source, ending):
     model = exported(tmp_path / "model", seconds=0.02)
     killed, undisturbed = tmp_path / f"killed.{ending}", tmp_path / f"undisturbed.{ending}"
     draw = random.Random(source + ending)

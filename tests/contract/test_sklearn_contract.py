@@ -206,9 +206,7 @@ def test_what_are_no_texts_is_refused(fitted, texts, message):
         (1, "expected a sequence of labels, but got int"),
     ],
 )
-def test_labels_that_are_not_one_for_each_text_are_refused(
-    unfitted, fitted, reviews, labels, message
-):
+def test_labels_that_are_not_one_per_text_are_refused(unfitted, fitted, reviews, labels, message):
     for call in (unfitted.fit, fitted.evaluate):
         with pytest.raises(InputError, match=message):
             call(reviews.texts, labels)

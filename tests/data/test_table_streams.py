@@ -47,7 +47,7 @@ def read(*paths: Path) -> pa.Table:
     ],
     ids=["numbers", "times"],
 )
-def test_values_that_another_file_s_type_does_not_hold_are_told_with_file_and_column(
+def test_values_that_do_not_fit_another_file_are_told_by_file_and_column(
     tmp_path, one, other, message
 ):
     files = parquet(tmp_path / "a.parquet", n=one), parquet(tmp_path / "b.parquet", n=other)
@@ -63,9 +63,7 @@ VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.fixed_dictionaries({"a": S
 @example([1.5, None, 2**53 + 1], 1)
 @example([1, 1.5, 1, "a"], 2)
 @example([[1.5], None, [2**53 + 1]], 1)
-def test_the_values_of_json_lines_do_not_depend_on_where_a_batch_ends_or_lies(
-    tmp_path_factory, values, lines
-):
+def test_the_values_of_json_lines_do_not_depend_on_batches(tmp_path_factory, values, lines):
     path = json_lines(tmp_path_factory.mktemp("any") / "n.jsonl", "n", values)
     together = read(path)
     assert together.num_rows == len(values)

@@ -236,9 +236,7 @@ def test_the_folder_comes_from_the_environment(variables, folder, monkeypatch, t
         *((text, None) for text in ["lots", "-1GB", "4 parsecs", "GB", "1e9", "４GB"]),
     ],
 )
-def test_the_limit_comes_from_the_environment_and_nonsense_is_refused(
-    text, size, monkeypatch, tmp_path
-):
+def test_the_limit_comes_from_the_environment_or_is_refused(text, size, monkeypatch, tmp_path):
     with pytest.raises(InputError, match="limit_bytes=-1"):
         EmbeddingCache(tmp_path, limit_bytes=-1)
     monkeypatch.setenv("PROTORYNET_CACHE_LIMIT", text)

@@ -134,9 +134,7 @@ _ORDER = "followed by a Pooling"
         ({"pooling": {"pooling_mode": [{}]}}, _UNKNOWN_POOLING),
     ],
 )
-def test_unknown_modules_and_poolings_and_unexpected_orders_are_refused(
-    parts, reason, make_folder, tmp_path
-):
+def test_unknown_modules_poolings_and_orders_are_refused(parts, reason, make_folder, tmp_path):
     assert reason in refusal(make_folder(**parts))
     assert "there is no encoder folder" in refusal(tmp_path / "absent")
 
@@ -151,9 +149,7 @@ def test_unknown_modules_and_poolings_and_unexpected_orders_are_refused(
         ),
     ],
 )
-def test_foreign_code_and_modules_outside_of_the_folder_are_refused(
-    key, value, reason, make_folder
-):
+def test_foreign_code_and_modules_outside_the_folder_are_refused(key, value, reason, make_folder):
     folder = make_folder(modules=["Transformer", "Pooling"])
     change_json(folder / "modules.json", lambda modules: modules[1].update({key: value}))
     assert reason in refusal(folder)

@@ -66,7 +66,7 @@ def test_minilm_gives_what_sentence_transformers_gives(minilm, reference, tmp_pa
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
-def test_results_are_normalised_means_in_the_given_order_whatever_the_mode_of_the_network(
+def test_results_are_normalised_means_in_order_whatever_the_networks_mode(
     make_folder,
 ):
     encoder = tiny(make_folder())
@@ -166,9 +166,7 @@ def add_dense(folder: Path) -> torch.Tensor:
     return weight.half().float()
 
 
-def test_dense_and_normalise_modules_are_applied_in_order_in_float32_and_saved(
-    make_folder, tmp_path
-):
+def test_dense_and_normalise_modules_are_applied_in_float32_and_saved(make_folder, tmp_path):
     folder = make_folder(pooling={"pooling_mode": "mean"}, modules=DENSE)
     weight = add_dense(folder)
     BertModel.from_pretrained(folder).half().save_pretrained(folder)
@@ -222,9 +220,7 @@ def test_positions_that_hold_no_token_are_left_out_of_the_window(make_folder):
         {"sentence_bert_config": {"do_lower_case": True}},
     ],
 )
-def test_what_changes_the_embeddings_and_nothing_else_changes_the_fingerprint(
-    difference, make_folder
-):
+def test_only_what_changes_the_embeddings_changes_the_fingerprint(difference, make_folder):
     plain, moved = make_folder(name="a"), make_folder(name="b")
     config = json.loads((moved / "config.json").read_text())
     config |= {"_name_or_path": "x", "transformers_version": "0"}
@@ -296,9 +292,7 @@ def test_saving_replaces_an_encoder_and_nothing_else(make_folder, tmp_path):
 
 
 @pytest.mark.parametrize("pooling", ["max", ["mean", "cls"], ["cls", "mean_sqrt_len_tokens"]])
-def test_a_saved_encoder_gives_the_same_outputs_even_tuned_and_without_its_folder(
-    pooling, make_folder, tmp_path
-):
+def test_a_saved_encoder_gives_the_same_outputs_even_tuned(pooling, make_folder, tmp_path):
     options = {"max_seq_length": 9, "do_lower_case": True}
     folder = make_folder(pooling={"pooling_mode": pooling}, sentence_bert_config=options)
     encoder = tiny(folder)

@@ -48,7 +48,7 @@ def explained(clf, unseen_reviews):
     return explanations
 
 
-def test_accuracy_confusion_and_class_figures_are_those_of_scikit_learn(
+def test_accuracy_confusion_and_class_figures_are_scikit_learns(
     overview, figures, explained, labels
 ):
     from sklearn.metrics import confusion_matrix, f1_score, precision_score, recall_score
@@ -113,9 +113,7 @@ def test_reliability_bins_hold_every_prediction_once(overview, figures, explaine
     assert replace(figures, reliability=bins).calibration_error == pytest.approx(1 / 3)
 
 
-def test_mistakes_come_with_the_surest_first_and_blame_the_sentence_of_the_largest_effect(
-    overview, explained, labels
-):
+def test_mistakes_come_surest_first_and_blame_the_largest_effect(overview, explained, labels):
     wrong = [
         (-max(each.probabilities.values()), row)
         for row, (each, label) in enumerate(zip(explained, labels, strict=True), start=100)

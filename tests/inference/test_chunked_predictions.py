@@ -64,7 +64,7 @@ def table():
 
 @settings(max_examples=60)
 @given(TABLES, st.integers(1, 9), st.integers(1, 60), st.sampled_from([None, "test"]))
-def test_chunks_hold_the_kept_rows_in_order_and_continue_from_wherever_one_ended(
+def test_chunks_hold_the_kept_rows_in_order_from_wherever_one_ended(
     rows, documents, text_bytes, split
 ):
     wanted = [row for row, (text, its) in enumerate(rows) if text.strip() and split in (None, its)]

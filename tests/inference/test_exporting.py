@@ -40,7 +40,7 @@ def test_an_exported_model_says_what_the_model_says(trained, exported, unseen_re
     check_same(trained, exported, [*unseen_reviews.texts, long, "Room"])
 
 
-def test_several_labels_and_a_tuned_encoder_survive_the_export(
+def test_several_labels_and_a_tuned_encoder_are_exported(
     tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path
 ):
     pairs = zip(reviews.texts, reviews.labels, strict=True)
@@ -138,18 +138,14 @@ def test_the_same_model_is_exported_to_the_same_bytes(trained, exported, tmp_pat
         assert (tmp_path / "m" / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-def test_a_static_encoder_is_exported_too(
-    tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path
-):
+def test_a_static_encoder_is_exported(tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path):
     static = StaticEncoder.distil(load_encoder(tiny_bert_folder, device="cpu"), dimension=8)
     classifier = fitted(static, reviews, quick)
     export_onnx(classifier.predictor, tmp_path / "m")
     check_same(classifier, tmp_path / "m", [*unseen_reviews.texts, "§"])
 
 
-def test_an_encoder_in_onnx_goes_along_as_it_is_if_nobody_changed_it(
-    exported, reviews, quick, tmp_path
-):
+def test_an_encoder_in_onnx_goes_along_unless_it_was_changed(exported, reviews, quick, tmp_path):
     copied = Path(shutil.copytree(exported, tmp_path / "copied"))
     classifier = fitted(open_predictor(copied).encoder, reviews, quick)
     export_onnx(classifier.predictor, tmp_path / "m")

@@ -99,7 +99,7 @@ def reviews_file(tmp_path_factory):
 
 
 @pytest.mark.parametrize("lost", ["nothing", "a worker", "a node"])
-def test_two_nodes_score_as_one_process_whatever_is_lost_half_way(
+def test_two_nodes_score_as_one_process_whatever_is_lost(
     cluster, hotel, reviews_file, tmp_path, lost
 ):
     run = cluster.predict(hotel, reviews_file, "-o", tmp_path / "out", "--skip-empty")
@@ -115,9 +115,7 @@ def test_two_nodes_score_as_one_process_whatever_is_lost_half_way(
     assert rows_in(tmp_path / "out") == scored_here(hotel, [reviews_file])
 
 
-def test_a_command_interrupted_leaves_no_worker_and_resumes_later(
-    cluster, hotel, reviews_file, tmp_path
-):
+def test_a_command_interrupted_leaves_no_worker_and_resumes(cluster, hotel, reviews_file, tmp_path):
     arguments = (hotel, reviews_file, "-o", tmp_path / "out", "--skip-empty")
     run = cluster.predict(*arguments)
     _wait_for(lambda: _n_parts(tmp_path) > 0, "the first part", run)

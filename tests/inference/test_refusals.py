@@ -49,7 +49,7 @@ def test_workers_are_refused_where_none_train_together(tiny_bert_folder, reviews
         fit_with_ray(classifier, reviews.texts, reviews.labels, workers=3)
 
 
-def test_documents_without_a_sentence_and_encoders_without_a_name_are_refused(
+def test_empty_documents_and_encoders_without_a_name_are_refused(
     tiny_bert_folder, reviews, encoder
 ):
     with pytest.raises(EmptyDocumentError) as caught:

@@ -25,9 +25,7 @@ def one_ray():
         yield
 
 
-def test_a_folder_of_parts_holds_the_rows_of_one_process_in_their_order(
-    hotel, table, expected, tmp_path
-):
+def test_a_folder_of_parts_holds_the_rows_of_one_process_in_order(hotel, table, expected, tmp_path):
     written = predict_with_ray(hotel, [table], tmp_path / "out", skip_empty=True)
     assert written.n_rows == len(expected)
     assert written.n_unfamiliar == sum(row["unfamiliar"] > 0.5 for row in expected)
@@ -42,7 +40,7 @@ def test_more_workers_than_there_are_processors_are_refused(tiny_bert_folder, re
 
 
 @pytest.mark.slow
-def test_one_file_or_an_address_is_written_where_one_is_asked_for(hotel, table, expected, tmp_path):
+def test_one_file_or_an_address_is_written_where_asked_for(hotel, table, expected, tmp_path):
     predict_with_ray(hotel, [f"{table}/*.parquet"], tmp_path / "out.parquet", skip_empty=True)
     assert rows_of(pq.read_table(tmp_path / "out.parquet")) == expected
     assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]

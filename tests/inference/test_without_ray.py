@@ -23,9 +23,7 @@ BLOCK = pa.table({"row": [0, 1], "text": ["The room was clean.", "Awful."]})
         ({"device": "no-such-device"}, "no-such-device"),
     ],
 )
-def test_a_worker_that_cannot_encode_as_the_command_does_says_so(
-    tiny_bert_folder, options, message
-):
+def test_a_worker_that_cannot_encode_as_the_command_says_so(tiny_bert_folder, options, message):
     answer = SentenceEncoder(str(tiny_bert_folder), **options)(BLOCK)
     assert all(message in error for error in answer["error"].to_pylist())
 

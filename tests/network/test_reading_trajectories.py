@@ -109,7 +109,7 @@ def slow_distance(a: Tensor, b: Tensor, metric: str) -> float:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("at_once", [50, 2**22])
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1, 1), (3, 1, 6, 2, 1), (7,)])
-def test_every_sentence_is_matched_to_the_nearest_members_of_two_prototypes(
+def test_sentences_are_matched_to_the_nearest_members_of_two_prototypes(
     metric, at_once, sizes, monkeypatch
 ):
     monkeypatch.setattr(network_module, "_DISTANCES_PER_BLOCK", at_once)

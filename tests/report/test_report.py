@@ -156,7 +156,7 @@ def test_few_documents_and_extreme_answers_make_a_report(make, clf, unseen_revie
         assert "nan" not in re.findall(r'"([^" ]+)"', page)
 
 
-def test_families_are_cards_whose_members_are_few_on_a_page_that_grows_too_large(
+def test_families_are_cards_of_few_members_on_a_large_page(
     make, clf, reviews, unseen_reviews, monkeypatch
 ):
     texts = [f"{text} {_EVIL}" for text in reviews.texts]
@@ -194,9 +194,7 @@ def test_several_labels_and_vectors_make_a_report(make, clf, reviews, quick):
     assert "Short and long texts" not in seen
 
 
-def test_an_edited_model_shows_its_edits_its_own_automata_and_its_retraining(
-    clf, report, unseen_reviews
-):
+def test_an_edited_model_shows_edits_automata_and_retraining(clf, report, unseen_reviews):
     first, second = clf.prototypes_.ids[:2].tolist()
     edits = Edits.of(drop=[first], rename={second: "<b>name</b>"})
     model = clf.model_.edited(edits, np.zeros((0, len(clf.model_.centring.mean)), np.float32))

@@ -274,9 +274,7 @@ def test_a_small_file_of_very_many_columns_or_rows_is_refused_at_once(tmp_path, 
         ({"text": "complaint", "upload": "x"}, "one_table"),
     ],
 )
-def test_columns_that_are_not_there_are_refused_and_the_table_is_not_kept(
-    bench, own_hotel, data, code
-):
+def test_missing_columns_are_refused_and_the_table_is_not_kept(bench, own_hotel, data, code):
     answer = bench.upload("/batches", _table("csv"), "t.csv", **data)
     assert (answer.status_code, error_code(answer)) == (422, code)
     assert not list((own_hotel.with_name("hotel.workbench")).glob("uploads/*"))

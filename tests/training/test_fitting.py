@@ -91,9 +91,7 @@ def test_a_model_learns_to_tell_good_from_bad(reviews, unseen_reviews, encoder, 
     assert clf.score(unseen_reviews.texts, unseen_reviews.labels) > 0.8
 
 
-def test_the_seed_alone_decides_and_random_numbers_of_the_caller_stay(
-    fitted, reviews, encoder, quick
-):
+def test_the_seed_alone_decides_and_the_callers_random_state_stays(fitted, reviews, encoder, quick):
     torch.manual_seed(1)
     np.random.seed(1)  # noqa: NPY002
     states = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
@@ -109,9 +107,7 @@ def test_the_seed_alone_decides_and_random_numbers_of_the_caller_stay(
 
 
 @pytest.mark.parametrize("members", [1, 50])
-def test_full_training_is_exact_repeatable_and_leaves_the_users_encoder_alone(
-    reviews, tiny_bert_folder, quick, members
-):
+def test_full_training_is_exact_repeatable_and_on_a_copy(reviews, tiny_bert_folder, quick, members):
     mine = load_encoder(tiny_bert_folder, device="cpu")
     before = {name: value.clone() for name, value in mine.network.state_dict().items()}
     fingerprint = mine.fingerprint

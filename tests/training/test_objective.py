@@ -70,7 +70,7 @@ def gradients(network: ProtoryNetwork, source: SentenceSource) -> list[Tensor]:
 @pytest.mark.parametrize("distance", ["euclidean", "cosine"])
 @pytest.mark.parametrize("source", ["frozen", "adapted"])
 @pytest.mark.parametrize("tied", [False, True])
-def test_every_combination_gives_a_finite_loss_with_finite_gradients(
+def test_every_combination_gives_a_finite_loss_and_gradients(
     selection, loss, task, distance, source, tied
 ):
     network = make_network(

@@ -131,7 +131,7 @@ def test_without_resume_an_old_checkpoint_goes_and_the_users_files_stay(make, re
     assert [path.read_text() for path in mine] == ["keep me"] * 2
 
 
-def test_resuming_a_finished_run_or_none_gives_the_model_of_a_whole_run(
+def test_resuming_a_finished_run_or_none_is_a_whole_run(
     make, reviews, finished, checkpoint, tmp_path
 ):
     for folder in (checkpoint, tmp_path / "new"):

@@ -25,7 +25,7 @@ def attending(reviews, encoder) -> ProtoAttendClassifier:
     return rival.fit(reviews.texts, reviews.labels)
 
 
-def test_full_training_works_on_a_copy_of_the_callers_encoder(
+def test_full_training_works_on_a_copy_of_the_encoder(
     quick, reviews, unseen_reviews, tiny_bert_folder
 ):
     mine = load_encoder(tiny_bert_folder, device="cpu")
@@ -83,9 +83,7 @@ def test_sparsemax_gives_the_gradient_of_finite_differences():
     assert torch.autograd.gradcheck(sparsemax, (rows,))
 
 
-def test_the_evidence_is_training_documents_whose_weights_sum_to_one(
-    attending, reviews, unseen_reviews
-):
+def test_the_evidence_is_training_documents_by_weight(attending, reviews, unseen_reviews):
     known = dict(zip(reviews.texts, reviews.labels, strict=True))
     for text in unseen_reviews.texts[:5]:
         explanation = attending.explain(text)

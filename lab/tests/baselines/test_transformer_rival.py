@@ -77,9 +77,7 @@ def test_other_architectures_than_bert_are_fine_tuned_too(
     assert rival.score(unseen_reviews.texts, unseen_reviews.labels) > 0.7
 
 
-def test_neither_neighbours_in_a_batch_nor_the_callers_encoder_are_touched(
-    options, reviews, capsys
-):
+def test_neither_neighbours_in_a_batch_nor_the_own_encoder_are_touched(options, reviews, capsys):
     mine = load_encoder(options["encoder"], device="cpu")
     fingerprint = mine.fingerprint
     rival = TransformerClassifier(mine, learning_rate=1e-2, epochs=1, device="cpu", verbose=True)
@@ -92,9 +90,7 @@ def test_neither_neighbours_in_a_batch_nor_the_callers_encoder_are_touched(
 
 
 @pytest.mark.parametrize("long", ["head+tail", "windows"])
-def test_documents_are_read_beyond_the_sentences_an_encoder_asks_for(
-    tiny_bert_folder, reviews, long
-):
+def test_documents_are_read_beyond_an_encoders_window(tiny_bert_folder, reviews, long):
     short_sighted: Any = load_encoder(tiny_bert_folder, device="cpu")
     short_sighted.tokenizer = replace(short_sighted.tokenizer, window=8)
     rival = TransformerClassifier(short_sighted, long=long, epochs=1, device="cpu")

@@ -64,7 +64,7 @@ def test_models_are_compared_in_the_terminal_and_in_files(table, tiny_bert_folde
         assert shown_in == [bool(asked_for)] * 3
 
 
-def test_figures_of_other_documents_are_left_out_named_and_come_back_with_them(
+def test_figures_of_other_documents_are_left_out_and_come_back(
     table, tiny_bert_folder, tmp_path, out
 ):
     before = table.read_bytes()

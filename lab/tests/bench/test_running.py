@@ -99,9 +99,7 @@ def test_a_second_run_has_nothing_to_do(scene, capsys):
     assert "0 of 30 jobs to do" in capsys.readouterr().err
 
 
-def test_other_documents_encoders_or_vectors_of_the_same_name_are_measured_again(
-    own, tmp_path, capsys
-):
+def test_other_data_encoders_or_vectors_of_one_name_are_measured_again(own, tmp_path, capsys):
     changed = replace(own, data=tmp_path / "tables", encoder=tmp_path / "encoder")
     changed.data.mkdir()
     vectors = tmp_path / "glove.txt"
@@ -127,9 +125,7 @@ def test_a_quick_run_does_not_hide_figures_measured_in_earnest(scene, capsys):
     assert "measured in earnest" in capsys.readouterr().err
 
 
-def test_a_table_that_cannot_be_read_fails_alone_is_tried_again_and_costs_no_figures(
-    own, tmp_path, capsys
-):
+def test_a_broken_table_fails_alone_is_tried_again_and_costs_no_figures(own, tmp_path, capsys):
     own = replace(own, data=Path(shutil.copytree(own.data, tmp_path / "tables")))
     (own.data / "broken.parquet").write_bytes(b"no table")
     command = words(own, "table1", models="bag-of-words", sets="broken,hotel")

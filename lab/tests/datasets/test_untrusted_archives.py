@@ -126,9 +126,7 @@ JSON_LINE = b'{"stars": 5, "text": "Good."}\n'
         ("imdb", "train-0.parquet", b"PAR1 but not PAR1", r"train-0\.parquet cannot be read as"),
     ],
 )
-def test_a_file_that_is_endless_broken_or_of_something_else_is_refused(
-    tmp_path, dataset, name, content, message
-):
+def test_an_endless_broken_or_other_file_is_refused(tmp_path, dataset, name, content, message):
     folder = pack(tmp_path / "folder", {name: content})
     with pytest.raises(TableError, match=message):
         prepare_dataset(dataset, folder if dataset == "imdb" else folder / name)

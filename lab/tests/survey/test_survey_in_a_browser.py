@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from survey_scene import Process, small_survey
 
-from chromium import needs_browser
+from chromium import grave_violations, needs_browser
 from protorynet_lab.survey import Storage, write_survey
 
 pytestmark = needs_browser
@@ -57,17 +57,12 @@ class Person:
         return chosen
 
     def check_access(self) -> None:
-        from axe_playwright_python.sync_playwright import Axe
-
-        found = Axe().run(self.page).response["violations"]
-        assert [each for each in found if each["impact"] in ("serious", "critical")] == []
+        assert grave_violations(self.page) == []
         root = "document.documentElement"
         assert self.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
 
 
-def test_two_people_finish_through_a_closed_window_and_a_killed_server(
-    browser, tmp_path, database, survey
-):
+def test_two_people_finish_though_a_window_and_a_server_die(browser, tmp_path, database, survey):
     write_survey(survey, tmp_path / "survey.json")
     words = [str(tmp_path / "survey.json"), "--database", database]
     server = Process(*words)
@@ -138,4 +133,5 @@ def test_a_survey_can_be_taken_by_keyboard(browser, served):
         for key in keys.split():
             someone.page.keyboard.press(key)
         someone.page.wait_for_url(f"**/take/*/{number}")
+    assert someone.complaints == []
     someone.context.close()

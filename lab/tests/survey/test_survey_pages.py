@@ -76,9 +76,7 @@ def test_starting_without_an_answer_or_a_token_asks_again(client, link, data):
     assert "own" in data or read_form(again)[1]["own"] == values["own"]
 
 
-def test_starting_twice_begins_once_with_a_cookie_for_this_site_only(
-    client, link, light_storage, survey
-):
+def test_starting_twice_begins_once_with_a_cookie_of_this_site(client, link, light_storage, survey):
     action, values = read_form(client.get(link))
     data = {"own": values["own"][0], "technical": "yes"}
     sent = [client.post(action, data=data, follow_redirects=False) for _ in range(2)]
@@ -116,9 +114,7 @@ def test_nobody_skips_ahead_or_elsewhere(client, link, step):
 @pytest.mark.parametrize(
     "data", [{}, {"choice": "7"}, {"ease": "3"}, {"choice": "999", "ease": "3"}, {"ease": "6"}]
 )
-def test_half_an_answer_is_asked_for_again_and_not_stored(
-    client, link, light_storage, survey, data
-):
+def test_half_an_answer_is_asked_again_and_not_stored(client, link, light_storage, survey, data):
     again = client.post(begin(client, link).url, data=data)
     assert again.status_code == 422
     assert 'role="alert"' in again.text

@@ -71,7 +71,7 @@ def questions_of(task: str, *surveys: Survey) -> list[Question]:
     return [question for survey in surveys for question in survey if question.task == task]
 
 
-def test_a_seed_makes_one_survey_with_as_many_questions_as_asked_for(
+def test_a_seed_makes_one_survey_of_the_size_asked_for(
     made, models, unseen_reviews, turned, tmp_path
 ):
     again = survey_of_models(models, unseen_reviews.texts, turned, seed=3, counts=_FEW)[0]
@@ -82,9 +82,7 @@ def test_a_seed_makes_one_survey_with_as_many_questions_as_asked_for(
     assert counts == {"match": 12, "diagnosis": 4, "trajectory": 6}
 
 
-def test_a_match_is_readable_and_offers_the_models_prototype_two_others_and_none(
-    made, models, explain
-):
+def test_a_match_offers_the_models_prototype_two_others_and_none(made, models, explain):
     for question in questions_of("match", *made):
         assert 15 <= len(question.lines[0]) <= 220
         prototypes = models[question.id.split("/")[0]].prototypes_

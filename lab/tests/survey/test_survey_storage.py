@@ -119,7 +119,8 @@ def test_a_database_of_revision_1_keeps_its_answers(database, survey):
 
 def test_two_servers_may_start_at_once(database):
     for opened in do_at_once(lambda _: Storage(database), 6):
-        opened.close()
+        with closing(opened):
+            assert opened.survey_ids() == []
 
 
 def test_a_database_of_a_newer_version_is_left_alone(database):
@@ -153,9 +154,7 @@ def run_sql(path: Path, *statements: str) -> None:
         (lambda path: [path.unlink(), run_sql(path, "VACUUM")], "missing, empty or another"),
     ],
 )
-def test_a_database_that_lost_something_is_refused_in_one_line(
-    spoil, message, light_storage, tmp_path
-):
+def test_a_database_that_lost_something_is_refused(spoil, message, light_storage, tmp_path):
     path = tmp_path / "survey.sqlite"
     light_storage.close()
     kept = path.read_bytes()
@@ -190,9 +189,7 @@ def test_a_copy_of_the_old_database_is_kept_when_its_tables_change(tmp_path):
         ("postgresql://me:secret@127.0.0.1:1/x", "cannot be used"),
     ],
 )
-def test_a_database_that_cannot_be_used_is_told_without_the_password(
-    url, message, tmp_path, monkeypatch
-):
+def test_a_database_that_cannot_be_used_hides_the_password(url, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.sqlite").write_text("no database, but long enough to be read as one " * 100)
     with pytest.raises(InputError, match=message) as refused:
