@@ -101,16 +101,6 @@ def test_categories_of_all_files_and_row_groups_may_be_more_than_a_type_counts(t
     assert len(set(read(tmp_path)["city"].to_pylist())) == 400
 
 
-@pytest.mark.skipif(os.name != "posix", reason="names are bytes on POSIX alone")
-def test_a_parquet_file_whose_name_is_not_utf_8_is_read(tmp_path):
-    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.parquet"))
-    try:
-        parquet(tmp_path / "t.parquet", n=[1]).rename(path)
-    except OSError:
-        pytest.skip("the file system takes no such name")
-    assert read(path)["n"].to_pylist() == [1]
-
-
 @pytest.mark.parametrize("column", ["text", "note"])
 def test_text_that_is_not_utf_8_in_a_parquet_file_is_told_by_column(tmp_path, column):
     invalid = pa.Array.from_buffers(pa.string(), 3, pa.array([b"caf\xe9"] * 3).buffers())

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, strategies as st
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer, models
 from transformers import BertModel, RobertaConfig, RobertaModel
 
-from protorynet.encoders import SentenceTokenizer, TransformerEncoder, WindowedEncoder
+from protorynet.encoders import TransformerEncoder, WindowedEncoder
 from protorynet.errors import EncoderError, InputError
 
 SENTENCES = [
@@ -86,33 +84,6 @@ def test_results_are_normalised_means_in_order_whatever_the_networks_mode(
     np.testing.assert_array_equal(encoder.encode(["we \ud800"]), encoder.encode(["we ?"]))
     with pytest.raises(InputError, match="'warp' cannot be used"):
         TransformerEncoder(make_folder(name="other"), name="tiny", device="warp")
-
-
-def pad(lengths: list[int], most: int, spare: int | None) -> list[tuple[list[int], int]]:
-    """Return the texts of each batch and its width, for texts of so many tokens."""
-    tokenizer = SentenceTokenizer(Tokenizer(models.BPE()), window=256, pad_token_id=0)
-    order, batches = tokenizer.batches([[7] * length for length in lengths], most=most, spare=spare)
-    found, start = [], 0
-    for ids, mask in batches:
-        texts = order[start : start + len(ids)].tolist()
-        assert mask.sum(axis=1).tolist() == [max(lengths[text], 1) for text in texts]
-        found.append((texts, ids.shape[1]))
-        start += len(ids)
-    return found
-
-
-@given(
-    lengths=st.lists(st.integers(0, 300), min_size=1, max_size=200),
-    most=st.integers(1, 5000),
-    spare=st.integers(0, 500),
-)
-def test_batches_hold_every_text_once_within_their_bounds(lengths, most, spare):
-    batches = pad(lengths, most, spare)
-    assert sorted(text for texts, _ in batches for text in texts) == [*range(len(lengths))]
-    for texts, width in batches:
-        padded = len(texts) * width
-        padding = padded - sum(max(lengths[text], 1) for text in texts)
-        assert len(texts) == 1 or (padded <= most and padding <= max(spare, 0.05 * padded))
 
 
 @pytest.mark.parametrize("words", [18, 20, 21, 60])

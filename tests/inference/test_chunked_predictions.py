@@ -229,15 +229,6 @@ def test_a_batch_that_cannot_be_predicted_is_refused(columns, error):
         assert caught.value.rows == [1]
 
 
-def test_categories_stay_categories(tmp_path):
-    texts = pa.array([f"{word}." for word in "abcdefghij" * 3]).dictionary_encode()
-    path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"text": texts}), path, row_group_size=4)
-    got = pq.read_table(written(tmp_path, open_stream([str(path)]), documents=5))
-    assert pa.types.is_dictionary(got.schema.field("text").type)
-    assert got["text"].to_pylist() == texts.to_pylist()
-
-
 def test_a_file_that_grows_while_it_is_read_is_refused(table, tmp_path):
     path = save(table, tmp_path / "t.csv")
     stream = open_stream([str(path)])
@@ -245,14 +236,6 @@ def test_a_file_that_grows_while_it_is_read_is_refused(table, tmp_path):
         file.write("One more.,1\n")
     with pytest.raises(TableError, match="it had 50 rows, and now has 51"):
         list(stream.chunks())
-
-
-def test_rows_with_much_beside_their_text_make_small_chunks(tmp_path):
-    pictures = [{"bytes": bytes(200_000), "tags": [b"x" * 10]}] * 40
-    path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"text": ["Fine."] * 40, "picture": pictures}), path)
-    chunks = open_stream([str(path)]).chunks(text_bytes=100_000)
-    assert [chunk.batch.num_rows for chunk in chunks] == [8] * 5
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):

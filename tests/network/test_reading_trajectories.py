@@ -13,7 +13,6 @@ from protorynet.network import (
     Reader,
     match_sentences,
     network as network_module,
-    pad_documents,
     probabilities,
     read_matches,
 )
@@ -69,26 +68,6 @@ def slow_lstm(reader: Reader, steps: Tensor) -> list[list[float]]:
         hidden = output.sigmoid() * cell.tanh()
         logits.append((reader.head.weight @ hidden + reader.head.bias).tolist())
     return logits
-
-
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=8))
-def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths):
-    steps = random_tensor(sum(lengths), 3).requires_grad_()
-    padded = pad_documents(steps, torch.tensor(lengths), max(lengths))
-    assert padded.shape == (len(lengths), max(lengths), 3)
-    start = 0
-    for document, length in enumerate(lengths):
-        assert torch.equal(padded[document, :length], steps[start : start + length])
-        assert not padded[document, length:].any()
-        start += length
-    padded.sum().backward()
-    assert torch.equal(steps.grad, torch.ones_like(steps))
-
-
-@torch.no_grad()
-def test_the_reader_is_an_lstm_with_a_linear_head():
-    reader, steps = make_reader(), random_tensor(4, K)
-    torch.testing.assert_close(reader(steps[None])[0], torch.tensor(slow_lstm(reader, steps)))
 
 
 def test_steps_are_one_hot_similarities_or_one_where_ids_alone_count():

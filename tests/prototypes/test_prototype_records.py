@@ -1,6 +1,5 @@
 """What is known of prototypes, how it is handed out, and how many of them are kept."""
 
-import itertools
 import math
 from dataclasses import replace
 
@@ -13,7 +12,6 @@ from protorynet.prototypes import (
     Prototypes,
     PruningPoint,
     choose_size,
-    sizes_to_try,
 )
 
 _CURVES = st.lists(
@@ -63,14 +61,6 @@ def test_the_table_has_a_row_per_prototype(prototypes):
     table = prototypes.to_pandas()
     assert table["id"].tolist() == [2, 1, 3]
     assert table["score good"].tolist() == [0.4, 0.9, 0.4]
-
-
-@given(st.integers(1, 500), st.integers(2, 100))
-def test_sizes_to_try_fall_from_the_most_allowed(live, most):
-    sizes = sizes_to_try(live, most)
-    assert sizes[0] == min(live, most)
-    assert all(more > fewer for more, fewer in itertools.pairwise(sizes))
-    assert sizes[-1] == min(2, live)
 
 
 @given(_CURVES, st.integers(2, 40), st.floats(0, 0.2))
