@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chromium import grave_violations, needs_browser
+from chromium import grave_violations, needs_browser, watch
 from protorynet import ProtoryNetClassifier
 
 pytest.importorskip("fastapi", reason="needs protorynet[server]")
@@ -106,11 +106,7 @@ class Visitor:
         self.page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE)
         expect.set_options(timeout=PATIENCE)
-        self.complaints: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.complaints, self.asked = watch(self.page)
 
     def open(self, page: str) -> Any:
         """Open a page, and wait until it has what it asked for."""

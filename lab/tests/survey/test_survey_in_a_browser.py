@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from survey_scene import Process, small_survey
 
-from chromium import grave_violations, needs_browser
+from chromium import grave_violations, needs_browser, watch
 from protorynet_lab.survey import Storage, write_survey
 
 pytestmark = needs_browser
@@ -23,14 +23,13 @@ class Person:
             viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
         )
         self.page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self._check_address(request.url))
+        self._said, self._asked = watch(self.page)
 
-    def _check_address(self, url: str) -> None:
-        if not url.startswith(("http://127.0.0.1:", "data:")):
-            self.complaints.append(url)
+    @property
+    def complaints(self) -> list[str]:
+        """What the browser complained of, and what was asked for elsewhere."""
+        own = ("http://127.0.0.1:", "data:")
+        return self._said + [url for url in self._asked if not url.startswith(own)]
 
     def start(self, link: str, *, is_technical: bool) -> None:
         self.page.goto(link)
