@@ -74,8 +74,14 @@ def test_the_papers_looser_variant_stays_available(reviews, encoder, single):
     assert exactness(clf.fit(reviews.texts, reviews.labels)) > 1e-3
 
 
-def test_the_pruning_curve_is_kept(reviews, encoder, single):
-    curve = make(encoder, single).fit(reviews.texts, reviews.labels).model_.training.curve
+@pytest.fixture(scope="module")
+def of_sentences(reviews, encoder, single):
+    """A classifier whose prototypes are single sentences, which tests only ask."""
+    return make(encoder, single).fit(reviews.texts, reviews.labels)
+
+
+def test_the_pruning_curve_is_kept(of_sentences, reviews, encoder, single):
+    curve = of_sentences.model_.training.curve
     sizes = [point.n_prototypes for point in curve]
     assert sizes == sorted(sizes, reverse=True)
     assert all(0 <= point.accuracy <= 1 and 0 < point.threshold <= 1 for point in curve)
@@ -158,13 +164,13 @@ def test_documents_that_are_all_alike_give_a_model_of_one_prototype(encoder, qui
     assert clf.explain("The room was fine.").sentences[0].runner_up is None
 
 
-def test_the_training_record_tells_how_the_model_came_to_be(fitted, reviews, encoder, single):
+def test_the_training_record_tells_how_the_model_came_to_be(fitted, of_sentences):
     record = fitted.model_.training
     assert (record.seed, record.n_documents) == (0, 60)
     assert record.class_frequencies == pytest.approx((0.5, 0.5))
     steps = {"evidence", "members", "families", "reader", "score", "automata"}
     assert set(record.seconds) == steps
-    record = make(encoder, single).fit(reviews.texts, reviews.labels).model_.training
+    record = of_sentences.model_.training
     steps = {"initialise", "train", "project", "prune", "retrain", "score", "automata"}
     assert set(record.seconds) == steps
     assert {"protorynet", "torch"} <= set(record.versions)
