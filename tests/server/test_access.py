@@ -98,6 +98,7 @@ def test_a_key_file_that_breaks_or_is_gone_lets_nobody_in(hotel, tmp_path, caplo
         kept = path.read_bytes()
         spoilers = [
             lambda: path.write_text("{}"),
+            lambda: path.write_text('{"keys": [{"scope": "root"}]}'),
             lambda: path.write_text(""),
             lambda: [path.unlink(), path.symlink_to("/dev/zero")],
             path.unlink,
