@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 
 from chromium import CHROMIUM, FLAGS
@@ -200,6 +201,18 @@ def trained(reviews, tiny_bert_folder, quick) -> Any:
 
     clf = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu", cache=False)
     return clf.fit(reviews.texts, reviews.labels)
+
+
+@pytest.fixture(scope="session")
+def of_vectors(quick) -> Any:
+    """A classifier of sequences of vectors in place of texts, with what it was trained on."""
+    from protorynet import ProtoryNetClassifier
+
+    random = np.random.default_rng(0)
+    sequences = [random.normal(size=(3, 4)).astype(np.float32) + i % 2 for i in range(40)]
+    labels = [i % 2 for i in range(40)]
+    clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu", cache=False)
+    return clf.fit(sequences, labels), sequences, labels
 
 
 @pytest.fixture(scope="session")

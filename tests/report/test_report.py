@@ -176,7 +176,7 @@ def test_families_are_cards_of_few_members_on_a_large_page(
     assert f"Show 3 of {size} sentences" in read(written(report))
 
 
-def test_several_labels_and_vectors_make_a_report(make, clf, reviews, quick):
+def test_several_labels_and_vectors_make_a_report(make, clf, reviews, of_vectors):
     labels = [
         ("long", label) if len(text) > 70 else (label,)
         for text, label in zip(reviews.texts, reviews.labels, strict=True)
@@ -184,11 +184,7 @@ def test_several_labels_and_vectors_make_a_report(make, clf, reviews, quick):
     page = written(make(clone(clf).fit(reviews.texts, labels), reviews.texts[:20], labels[:20]))
     assert "which of the labels “bad”, “good” and “long” it has" in read(page)
     assert "Confusion matrix" not in page
-    random = np.random.default_rng(0)
-    sequences = [random.normal(size=(3, 4)).astype(np.float32) + i % 2 for i in range(40)]
-    classes = [i % 2 for i in range(40)]
-    given = ProtoryNetClassifier("precomputed", settings=quick, device="cpu")
-    given.fit(sequences, classes)
+    given, sequences, classes = of_vectors
     seen = read(written(make(given, sequences, classes, (sequences, classes))))
     assert "It was given vectors in place of texts" in seen
     assert "Short and long texts" not in seen
