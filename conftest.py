@@ -37,6 +37,26 @@ _GOOD = ["lovely", "clean", "wonderful", "perfect", "friendly"]
 _BAD = ["dirty", "awful", "broken", "noisy", "horrible"]
 _NEUTRAL = ["We stayed for {n} nights.", "The hotel has {n} floors.", "It is {n} miles from town."]
 
+# The files that take longest, longest first; the others follow in any order.
+_LONG = """
+    test_running test_resuming test_storage test_exporting test_workbench_in_a_browser
+    test_retraining test_fitting test_families test_commands test_edit_command
+    test_sklearn_contract test_states test_faults test_predict_command test_data_parallel
+    test_scoring_with_ray test_rival_contract test_survey_in_a_browser test_demo test_pressure
+    test_pages_in_a_browser test_workbench_tables
+"""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Files of few tests are not the quick ones: pytest-xdist would leave them to the end.
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no process is left with it when others are done."""
+    rank = {name: number for number, name in enumerate(_LONG.split())}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
