@@ -12,7 +12,7 @@ n_prototypes = 8
 min_prototypes = 2
 max_prototypes = 6
 epochs = 4
-retrain_epochs = 2
+retrain_epochs = 4
 patience = 4
 """
 
