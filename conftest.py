@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 
 from chromium import CHROMIUM, FLAGS
@@ -36,7 +37,28 @@ _GOOD = ["lovely", "clean", "wonderful", "perfect", "friendly"]
 _BAD = ["dirty", "awful", "broken", "noisy", "horrible"]
 _NEUTRAL = ["We stayed for {n} nights.", "The hotel has {n} floors.", "It is {n} miles from town."]
 
+# The files that take longest, longest first; the others follow in any order.
+_LONG = """
+    test_running test_resuming test_storage test_exporting test_workbench_in_a_browser
+    test_retraining test_fitting test_families test_commands test_edit_command
+    test_sklearn_contract test_states test_faults test_predict_command test_data_parallel
+    test_scoring_with_ray test_rival_contract test_survey_in_a_browser test_demo test_pressure
+    test_pages_in_a_browser test_workbench_tables
+"""
 
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Files of few tests are not the quick ones: pytest-xdist would leave them to the end.
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no process is left with it when others are done."""
+    rank = {name: number for number, name in enumerate(_LONG.split())}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: many tests wait for processes, servers and browsers."""
     return (os.cpu_count() or 1) + 1
@@ -111,35 +133,113 @@ def single(quick) -> Settings:
     return quick.replace(members=1, epochs=2)
 
 
-@pytest.fixture(scope="session")
-def tiny_bert_folder(tmp_path_factory) -> Path:
-    """A transformer of a few thousand weights that knows the words of the reviews."""
+def write_bert(
+    folder: Path, words: list[str], model: type, normalizer: Any, *, layers: int, positions: int
+) -> Path:
+    """Write a transformer of a few thousand weights that knows these words."""
     import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from tokenizers import Tokenizer, pre_tokenizers, processors
     from transformers import BertConfig, BertModel
 
-    words = sorted({word for text in make_reviews(60).texts for word in _words(text)})
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words]
     config = BertConfig(
         vocab_size=len(vocabulary),
         hidden_size=16,
-        num_hidden_layers=1,
+        num_hidden_layers=layers,
         num_attention_heads=2,
         intermediate_size=32,
-        max_position_embeddings=32,
+        max_position_embeddings=positions,
     )
-    folder = tmp_path_factory.mktemp("bert") / "tiny"
     with torch.random.fork_rng():
         torch.manual_seed(0)
         BertModel(config).save_pretrained(folder)
     tokens = {token: number for number, token in enumerate(vocabulary)}
-    tokenizer = Tokenizer(models.WordLevel(tokens, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer = Tokenizer(model(tokens, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_bert_folder(tmp_path_factory) -> Path:
+    """A tiny transformer that knows the words of the reviews."""
+    from tokenizers import models, normalizers
+
+    words = sorted({word for text in make_reviews(60).texts for word in _words(text)})
+    folder = tmp_path_factory.mktemp("bert") / "tiny"
+    how = {"layers": 1, "positions": 32}
+    return write_bert(folder, words, models.WordLevel, normalizers.Lowercase(), **how)
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory) -> Path:
+    """Another one, of two layers, that reads pieces of words and tells capitals apart."""
+    from tokenizers import models, normalizers
+
+    words = [
+        "the",
+        "room",
+        "was",
+        "clean",
+        "dirty",
+        "and",
+        "staff",
+        "friendly",
+        "rude",
+        "we",
+        "left",
+        "##a",
+        "##b",
+        "##c",
+        "a",
+        "b",
+        "c",
+    ]
+    folder = tmp_path_factory.mktemp("pieces") / "bert"
+    how = {"layers": 2, "positions": 24}
+    normalizer = normalizers.BertNormalizer(lowercase=False)
+    return write_bert(folder, words, models.WordPiece, normalizer, **how)
+
+
+@pytest.fixture(scope="session")
+def fitted(reviews, encoder, quick) -> Any:
+    """A classifier made with the hashing encoder, which tests only ask."""
+    from protorynet import ProtoryNetClassifier
+
+    clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
+    return clf.fit(reviews.texts, reviews.labels)
+
+
+@pytest.fixture(scope="session")
+def trained(reviews, tiny_bert_folder, quick) -> Any:
+    """A classifier made with the tiny transformer, which tests only ask."""
+    from protorynet import ProtoryNetClassifier
+
+    clf = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu", cache=False)
+    return clf.fit(reviews.texts, reviews.labels)
+
+
+@pytest.fixture(scope="session")
+def of_vectors(quick) -> Any:
+    """A classifier of sequences of vectors in place of texts, with what it was trained on."""
+    from protorynet import ProtoryNetClassifier
+
+    random = np.random.default_rng(0)
+    sequences = [random.normal(size=(3, 4)).astype(np.float32) + i % 2 for i in range(40)]
+    labels = [i % 2 for i in range(40)]
+    clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu", cache=False)
+    return clf.fit(sequences, labels), sequences, labels
+
+
+@pytest.fixture(scope="session")
+def hotel(trained, tmp_path_factory) -> Path:
+    """Its model directory, which tests only read."""
+    folder: Path = tmp_path_factory.mktemp("trained") / "hotel"
+    trained.save(folder)
     return folder
 
 

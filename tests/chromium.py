@@ -23,6 +23,16 @@ needs_browser = pytest.mark.skipif(
 )
 
 
+def watch(page: Any) -> tuple[list[str], list[str]]:
+    """Return what a page complains of and what it asks for, from now on."""
+    complaints: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    return complaints, asked
+
+
 def grave_violations(page: Any) -> list[str]:
     """Return what axe finds to be serious or critical, each with the first place of it."""
     from axe_playwright_python.sync_playwright import Axe

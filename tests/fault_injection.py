@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -177,11 +177,9 @@ def _strike(scenario: Scenario, striker: Striker) -> None:
                 os._exit(0)
         os.waitpid(child, 0)
         return
-    try:
-        with striking(striker):
-            scenario.act(Path(striker.folder))
-    except (OSError, ProtoryNetError, ApiError, KeyboardInterrupt, Killed):
-        pass  # any other kind would be a traceback
+    known = (OSError, ProtoryNetError, ApiError, KeyboardInterrupt, Killed)
+    with suppress(*known), striking(striker):  # any other kind would be a traceback
+        scenario.act(Path(striker.folder))
 
 
 def _copy(template: Path, folder: Path) -> None:

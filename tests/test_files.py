@@ -19,10 +19,6 @@ def fail(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
 def test_a_file_within_the_limit_is_read_and_a_larger_one_is_not(tmp_path):
     (tmp_path / "a").write_bytes(b"four")
     assert read_limited(tmp_path / "a", 4) == b"four"
@@ -37,21 +33,6 @@ def test_pipes_and_devices_are_never_waited_for(tmp_path):
     for name in ("pipe", "zeros"):
         with pytest.raises(OSError, match="no plain file"):
             read_limited(tmp_path / name, 10)
-
-
-@pytest.mark.parametrize(
-    ("home", "name", "failing"),
-    [(os, "fsync", fail), (Path, "replace", fail), (os, "fsync", interrupt)],
-    ids=["full disk", "no move", "interrupt"],
-)
-def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, home, name, failing):
-    path = tmp_path / "file.txt"
-    path.write_text("old")
-    monkeypatch.setattr(home, name, failing)
-    with pytest.raises((OSError, KeyboardInterrupt)):
-        write_atomically(path, "new")
-    assert path.read_text() == "old"
-    assert listing(tmp_path) == ["file.txt"]
 
 
 @posix_only

@@ -87,27 +87,21 @@ def hub(monkeypatch, tmp_path):
     server.server_close()
 
 
-@pytest.fixture(scope="module")
-def clf(encoder, single, reviews):
-    clf = ProtoryNetClassifier(encoder, settings=single, device="cpu", cache=False)
-    return clf.fit(reviews.texts, reviews.labels)
-
-
-def test_a_model_goes_to_the_hub_and_comes_back_the_same(hub, clf, encoder, reviews):
+def test_a_model_goes_to_the_hub_and_comes_back_the_same(hub, fitted, encoder, reviews):
     hub |= {"edits.json": b"of an earlier model", "figures.csv": b"of others"}
-    assert clf.push_to_hub("me/hotel", token="t").endswith("/me/hotel")
+    assert fitted.push_to_hub("me/hotel", token="t").endswith("/me/hotel")
     assert "edits.json" not in hub
     assert hub["figures.csv"] == b"of others"
     card = huggingface_hub.ModelCard(hub["README.md"].decode()).data
     assert (card.library_name, card.pipeline_tag) == ("protorynet", "text-classification")
     again = ProtoryNetClassifier.from_pretrained("me/hotel", encoder=encoder, cache=False)
-    assert (again.predict_proba(reviews.texts) == clf.predict_proba(reviews.texts)).all()
+    assert (again.predict_proba(reviews.texts) == fitted.predict_proba(reviews.texts)).all()
 
 
-def test_a_directory_is_read_without_the_hub(clf, encoder, tmp_path):
-    clf.save(tmp_path / "model")
+def test_a_directory_is_read_without_the_hub(fitted, encoder, tmp_path):
+    fitted.save(tmp_path / "model")
     again = ProtoryNetClassifier.from_pretrained(tmp_path / "model", encoder=encoder, cache=False)
-    assert again.prototypes_ == clf.prototypes_
+    assert again.prototypes_ == fitted.prototypes_
 
 
 def test_what_is_not_there_is_one_line(hub):

@@ -79,7 +79,7 @@ class SharedCache(InFolder):
 
 
 class ResumedPredictions(InFolder):
-    """Runs that are stopped after some parts, begun anew or resumed, with inputs that change."""
+    """Runs that are stopped after some parts, started over or resumed, with inputs that change."""
 
     @initialize()
     def begin(self) -> None:
@@ -118,7 +118,7 @@ class ResumedPredictions(InFolder):
 
 
 class EditedDraft(InFolder):
-    """A draft that is edited, undone, read again from disk and begun anew."""
+    """A draft that is edited, undone, read again from disk and started over."""
 
     @initialize()
     def begin(self) -> None:

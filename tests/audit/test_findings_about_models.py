@@ -256,13 +256,9 @@ def test_an_audit_is_plain_json_of_sentences_the_most_serious_first():
     assert severities == sorted(severities, key=["serious", "warning", "note"].index)
 
 
-def test_vectors_without_texts_leave_out_what_needs_texts(quick):
-    random = np.random.default_rng(0)
-    labels = ["good", "bad"] * 30
-    sequences = [random.normal(n % 2, 1, (3, 4)).astype(np.float32) for n in range(60)]
-    clf = ProtoryNetClassifier("precomputed", settings=quick, device="cpu", cache=False)
-    both = prepare(clf.fit(sequences, labels), sequences, labels)
-    assert not found(audit_model(clf.model_, both, both), "shared_texts")
+def test_vectors_without_texts_leave_out_what_needs_texts(of_vectors):
+    both = prepare(*of_vectors)
+    assert not found(audit_model(of_vectors[0].model_, both, both), "shared_texts")
 
 
 FOOD = ["The food was delicious tonight.", "We ate a splendid soup."]

@@ -1,7 +1,6 @@
 """What the tests of commands share: a small table of reviews, and how a command ended."""
 
 import csv
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,10 +24,6 @@ class Ended:
     code: int
     out: str
     err: str
-
-
-Run = Callable[..., Ended]
-Fails = Callable[..., str]
 
 
 def reviews() -> list[tuple[str, str]]:

@@ -54,9 +54,7 @@ def test_audit_without_both_splits_says_what_to_give(fails, trained, table, give
     assert "--train FILE and --test FILE" in fails("audit", trained, *words)
 
 
-def test_audit_of_a_table_without_splits_or_of_unknown_labels_is_refused(
-    fails, trained, table, tmp_path
-):
+def test_audit_of_a_table_without_splits_or_labels_is_refused(fails, trained, table, tmp_path):
     plain = write_splits(table, tmp_path)["test"]
     line = " ".join(fails("audit", trained, plain).split())
     assert "no column 'split'" in line

@@ -70,9 +70,7 @@ def test_twenty_documents_of_four_classes_with_strange_names(run, tmp_path):
     assert '"p_3","p_d,e","p_sehr schlecht","p_très' in run("predict", tmp_path / "m", source).out
 
 
-def test_an_existing_model_is_replaced_on_demand_and_other_folders_never(
-    run, fails, table, quick, model, tmp_path
-):
+def test_only_an_existing_model_is_replaced_on_demand(run, fails, table, quick, model, tmp_path):
     before = snapshot(model)
     assert "--force" in fails("fit", table, "-o", model)
     assert snapshot(model) == before
@@ -102,7 +100,7 @@ def test_an_existing_model_is_replaced_on_demand_and_other_folders_never(
         (("prototypes", "MODEL", "--json", "--html", "p.html"), "not both"),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_any_work(
+def test_what_cannot_be_done_is_refused_before_work(
     fails, table, trained, tmp_path, words, message
 ):
     (tmp_path / "file").touch()

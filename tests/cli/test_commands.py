@@ -241,9 +241,3 @@ def test_documents_may_have_several_labels(run, quick, tmp_path):
     header = run("predict", model, source).out.splitlines()[0]
     names = "row prediction probability p_music p_negative p_positive trajectory unfamiliar"
     assert header == ",".join(f'"{name}"' for name in names.split())
-
-
-def test_a_fitted_model_splits_as_it_was_trained_whatever_the_next_fit_would_do(trained):
-    classifier = ProtoryNetClassifier.load(trained)
-    before = classifier.predict_proba([TEXT])
-    assert (classifier.set_params(splitter="paper").predict_proba([TEXT]) == before).all()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cli_scene import SETTINGS, Ended, reviews, snapshot, the_error, write_csv
 
-from protorynet import ProtoryNetClassifier, __version__
+from protorynet import ProtoryNetClassifier
 
 HEAVY = ("torch", "sklearn", "pandas", "pyarrow", "transformers", "numpy")
 START = "import sys; from protorynet.cli import main; sys.exit(main())"
@@ -38,12 +38,6 @@ def start(*arguments: object, code: str = START, **how: object) -> subprocess.Po
 def finish(process: subprocess.Popen[str]) -> Ended:
     out, err = process.communicate(timeout=120)
     return Ended(process.returncode, out or "", err)
-
-
-def test_the_package_runs_as_a_module():
-    command = [sys.executable, "-m", "protorynet", "--version"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert ended.stdout == f"protorynet {__version__}\n"
 
 
 def test_help_imports_nothing_heavy():

@@ -22,12 +22,6 @@ def unfitted(encoder, quick):
     return ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
 
 
-@pytest.fixture(scope="module")
-def fitted(reviews, encoder, quick):
-    clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
-    return clf.fit(reviews.texts, reviews.labels)
-
-
 def test_init_stores_every_parameter_as_it_is():
     """No check, no copy: scikit-learn's clone relies on it."""
     names = list(inspect.signature(ProtoryNetClassifier.__init__).parameters)[1:]
@@ -212,9 +206,7 @@ def test_what_are_no_texts_is_refused(fitted, texts, message):
         (1, "expected a sequence of labels, but got int"),
     ],
 )
-def test_labels_that_are_not_one_for_each_text_are_refused(
-    unfitted, fitted, reviews, labels, message
-):
+def test_labels_that_are_not_one_per_text_are_refused(unfitted, fitted, reviews, labels, message):
     for call in (unfitted.fit, fitted.evaluate):
         with pytest.raises(InputError, match=message):
             call(reviews.texts, labels)

@@ -57,24 +57,6 @@ def test_texts_are_what_python_s_csv_module_reads(write, rows, delimiter, line_e
     assert list(zip(*read, strict=True)) == [tuple(row) for row in expected]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.binary(max_size=60) | st.text('",\n\rab\t', max_size=30).map(str.encode))
-@example(b'text,label\n"a,b\nc,d\n')
-@example(b'text,label\na"b,"c"d\n')
-@example(b"\n\n,\n\n")
-@example(b"\xef\xbb\xbf")
-def test_any_bytes_give_a_table_or_one_clear_error(write, content):
-    for name in ("a.csv", "a.tsv", "a.jsonl", "a.parquet", "a.csv.gz", "a.jsonl.gz"):
-        try:
-            table = read_table(write(content, name), skip_empty=True)
-        except TableError as error:
-            message = str(error)
-        else:
-            message = ""
-            assert len(table) > 0
-        assert "\n" not in message
-
-
 @pytest.mark.parametrize(
     ("values", "labels"),
     [

@@ -41,13 +41,6 @@ class Letters:
         return np.array([2 + -(-len(text) // 3) for text in texts], dtype=np.int64)
 
 
-class Unneeded:
-    window = 64
-
-    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        raise AssertionError("a sentence that surely fits was tokenised")
-
-
 def sentences_of(document: str, **options) -> list[str]:
     return list(split_documents([document], on_empty="skip", **options).texts)
 
@@ -189,12 +182,6 @@ def test_words_and_numbers_are_not_cut_and_pieces_are_balanced():
     assert any("1,000,000" in piece for piece in pieces)
     lengths = [len(piece) for piece in sentences_of("word " * 211, counter=Letters(100))]
     assert max(lengths) < 2 * min(lengths)
-
-
-def test_sentences_that_surely_fit_by_their_bytes_are_not_tokenised():
-    assert len(sentences_of("A short one. " * 50, counter=Unneeded())) == 50
-    with pytest.raises(AssertionError, match="tokenised"):
-        sentences_of("😀" * 20, counter=Unneeded())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 import contextlib
 import gzip
-import json
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from protorynet.data import open_table, read_columns, read_table
 from protorynet.errors import MissingExtraError, TableError
@@ -221,16 +220,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
     max_leaves=4,
 )
-NAME = st.sampled_from(["text", "label", "split", "other"]) | st.text(max_size=3)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.lists(st.dictionaries(NAME, JSON, max_size=4), max_size=4), st.booleans())
-def test_any_records_give_a_table_or_a_clear_error(write, records, skip_empty):
-    path = write("a.jsonl", "\n".join(json.dumps(record) for record in records))
-    with contextlib.suppress(TableError):
-        table = read_table(path, skip_empty=skip_empty, prefer_split="train")
-        assert len(table.texts) == len(table.labels) == len(table.rows) > 0
 
 
 @settings(deadline=None)

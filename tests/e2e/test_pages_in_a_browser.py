@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chromium import grave_violations, needs_browser
+from chromium import grave_violations, needs_browser, watch
 from protorynet import ProtoryNetClassifier
 from protorynet.explain import LabelledDocuments
 from protorynet.report import (
@@ -66,11 +66,7 @@ class Visit:
             viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
         )
         self.page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.complaints, self.asked = watch(self.page)
         self.page.goto(path.as_uri())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chromium import grave_violations, needs_browser
+from chromium import grave_violations, needs_browser, watch
 from protorynet import ProtoryNetClassifier
 
 pytest.importorskip("fastapi", reason="needs protorynet[server]")
@@ -106,11 +106,7 @@ class Visitor:
         self.page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE)
         expect.set_options(timeout=PATIENCE)
-        self.complaints: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.complaints, self.asked = watch(self.page)
 
     def open(self, page: str) -> Any:
         """Open a page, and wait until it has what it asked for."""
@@ -469,7 +465,7 @@ def test_what_the_audit_lists_can_be_read(visitor):
     listed = page.locator(".listed", has=page.locator("button", has_text=re.compile(r"^row \d")))
     listed.first.locator("summary").click()
     listed.first.locator("button").first.click()
-    page.get_by_role("dialog").get_by_text("See how the model reads it").wait_for()
+    expect(page.get_by_role("dialog")).to_contain_text("See how the model reads it")
 
 
 def test_a_cell_of_the_confusion_matrix_and_a_slice_lead_to_their_mistakes(visitor):
@@ -477,10 +473,10 @@ def test_a_cell_of_the_confusion_matrix_and_a_slice_lead_to_their_mistakes(visit
     cell = page.locator(".confusion td a").first
     count = int(cell.inner_text())
     cell.click()
-    page.get_by_text(f"; {count} fit the filter").wait_for()
+    expect(page.get_by_text(f"; {count} fit the filter")).to_be_visible()
     page.get_by_role("button", name="Clear the filter").click()
     page.locator(".slices button").first.click()
-    page.locator(".slices button[aria-pressed='true']").wait_for()
+    expect(page.locator(".slices button[aria-pressed='true']")).to_have_count(1)
 
 
 def test_another_model_is_chosen_by_name(visitor):
@@ -488,12 +484,10 @@ def test_another_model_is_chosen_by_name(visitor):
     page.locator(".chooser select").select_option("inn")
     page.wait_for_url("**#/prototypes/inn")
     page.goto(f"{visitor.address}#/read/nobody")
-    page.get_by_text("No model named “nobody” is served here.").wait_for()
+    expect(page.get_by_text("No model named “nobody” is served here.")).to_be_visible()
 
 
-def test_a_key_is_asked_for_once_and_what_it_does_not_allow_is_said(
-    browser, models, table, tmp_path
-):
+def test_a_key_is_asked_for_once_and_what_it_forbids_is_said(browser, models, table, tmp_path):
     from protorynet.server import KeyFile
 
     own = Path(shutil.copytree(models / "hotel", tmp_path / "hotel"))
@@ -522,5 +516,5 @@ def test_a_server_that_is_gone_is_reported_in_plain_words(browser, own_address):
     page = visitor.open("read/hotel")
     visitor.context.set_offline(True)
     page.get_by_label("Your text").fill("Anything at all.")
-    page.get_by_text("The server does not answer.").wait_for()
+    expect(page.get_by_text("The server does not answer.")).to_be_visible()
     visitor.context.close()

@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-WORDS = ["the", "room", "was", "clean", "dirty", "and", "staff", "friendly", "rude", "we", "left"]
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
@@ -24,35 +21,6 @@ def minilm():
     from protorynet.encoders import load_encoder
 
     return load_encoder("minilm", device="cpu")
-
-
-@pytest.fixture(scope="session")
-def tiny_bert(tmp_path_factory):
-    import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertModel
-
-    folder = tmp_path_factory.mktemp("tiny") / "bert"
-    vocabulary = SPECIAL + WORDS + [f"##{letter}" for letter in "abc"] + ["a", "b", "c"]
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=24,
-    )
-    torch.manual_seed(0)
-    BertModel(config).save_pretrained(folder)
-    tokens = {token: position for position, token in enumerate(vocabulary)}
-    tokenizer = Tokenizer(models.WordPiece(tokens, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder
 
 
 @pytest.fixture

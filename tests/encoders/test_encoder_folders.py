@@ -14,8 +14,6 @@ from safetensors.torch import load_file, save_file
 from protorynet.encoders import TransformerEncoder
 from protorynet.errors import EncoderError
 
-MakeFolder = Callable[..., Path]
-
 
 def tiny(folder: Path) -> TransformerEncoder:
     return TransformerEncoder(folder, name="tiny", device="cpu")
@@ -98,15 +96,11 @@ def remove(file: str) -> Callable[[Path], None]:
         ),
         (remove("tokenizer.json"), "lacks tokenizer.json"),
         (write("tokenizer.json", "{}"), "tokenizer.json is damaged"),
-        (write("tokenizer_config.json", "["), "is damaged"),
         (remove("config.json"), "lacks config.json"),
-        (write("config.json", b"\xff\xfe\x00"), "is damaged"),
-        (write("config.json", "[" * 100_000), "is damaged"),
         (write("config.json", "[]"), "should hold a JSON dict"),
         (write("config.json", "{}"), "cannot be loaded"),
         (write("config.json", '{"model_type": "t5"}'), "encoder-decoder"),
         (write("modules.json", "{}"), "should hold a JSON list"),
-        (write("modules.json", "[3]"), "is damaged"),
         (write("modules.json", "[]"), "none; a Transformer"),
         (write("sentence_bert_config.json", '{"max_seq_length": "x"}'), "not a positive number"),
         (write("sentence_bert_config.json", '{"max_seq_length": 2}'), "no room for text"),
@@ -136,9 +130,7 @@ _ORDER = "followed by a Pooling"
         ({"pooling": {"pooling_mode": [{}]}}, _UNKNOWN_POOLING),
     ],
 )
-def test_unknown_modules_and_poolings_and_unexpected_orders_are_refused(
-    parts, reason, make_folder, tmp_path
-):
+def test_unknown_modules_poolings_and_orders_are_refused(parts, reason, make_folder, tmp_path):
     assert reason in refusal(make_folder(**parts))
     assert "there is no encoder folder" in refusal(tmp_path / "absent")
 
@@ -153,9 +145,7 @@ def test_unknown_modules_and_poolings_and_unexpected_orders_are_refused(
         ),
     ],
 )
-def test_foreign_code_and_modules_outside_of_the_folder_are_refused(
-    key, value, reason, make_folder
-):
+def test_foreign_code_and_modules_outside_the_folder_are_refused(key, value, reason, make_folder):
     folder = make_folder(modules=["Transformer", "Pooling"])
     change_json(folder / "modules.json", lambda modules: modules[1].update({key: value}))
     assert reason in refusal(folder)

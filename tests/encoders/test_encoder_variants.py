@@ -2,7 +2,6 @@
 
 import copy
 import importlib.util
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,6 @@ from protorynet.model import EncoderRecord
 from protorynet.training import tunable_encoder
 
 TEXTS = ["the room was clean", "we left", "the staff was rude and the room was dirty", "a", ""]
-MakeFolder = Callable[..., Path]
-Flags = Callable[[str], None]
 quiet = pytest.mark.filterwarnings("ignore:this processor has no")
 
 
@@ -98,9 +95,7 @@ def test_the_graph_in_8_bits_is_made_once_and_again_where_it_is_damaged(damage, 
     assert first.source.with_name(f"{first.source.name}.sha256").exists()
 
 
-def test_a_graph_that_changed_or_cannot_be_kept_is_not_handed_out(
-    make_folder, tmp_path, monkeypatch
-):
+def test_a_graph_that_changed_or_is_not_kept_is_not_handed_out(make_folder, tmp_path, monkeypatch):
     folder = make_folder()
     encoder: Any = load_encoder(f"{folder}:int8")
     encoder.source.write_bytes(b"other")
@@ -115,9 +110,7 @@ def test_a_graph_that_changed_or_cannot_be_kept_is_not_handed_out(
         load_encoder(f"{folder}:int8")
 
 
-def test_a_folder_whose_name_ends_like_a_variant_is_itself_and_other_suffixes_are_refused(
-    make_folder, monkeypatch
-):
+def test_a_folder_named_like_a_variant_is_itself_and_others_are_refused(make_folder, monkeypatch):
     folder = make_folder(name="mine:int8")
     assert isinstance(load_encoder(str(folder), device="cpu"), TransformerEncoder)
     monkeypatch.setenv("PROTORYNET_ENCODERS", str(make_folder(name="mine").parent))
@@ -130,9 +123,7 @@ def test_a_folder_whose_name_ends_like_a_variant_is_itself_and_other_suffixes_ar
 @pytest.mark.parametrize(
     ("variant", "told"), [("bf16", "no bfloat16 instructions"), ("int8", "less exact")]
 )
-def test_a_variant_warns_where_the_processor_lacks_its_instructions(
-    variant, told, make_folder, flags
-):
+def test_a_variant_warns_where_its_instructions_are_missing(variant, told, make_folder, flags):
     flags("avx2")
     with pytest.warns(RuntimeWarning, match=told):
         load_encoder(f"{make_folder()}:{variant}", device="cpu")

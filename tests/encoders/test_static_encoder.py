@@ -61,9 +61,7 @@ def test_it_equals_the_slow_and_obvious_way(teacher, dimension):
         np.testing.assert_allclose(each, expected / np.linalg.norm(expected), atol=1e-4)
 
 
-def test_it_reads_and_counts_like_its_teacher_under_a_fingerprint_of_its_own(
-    static, teacher, tiny_bert
-):
+def test_it_reads_and_counts_like_its_teacher_under_its_own_fingerprint(static, teacher, tiny_bert):
     assert isinstance(static, WindowedEncoder)
     assert (static.name, static.window) == ("tiny:static", teacher.window)
     assert static.count_tokens(SENTENCES).tolist() == teacher.count_tokens(SENTENCES).tolist()
@@ -106,7 +104,7 @@ def change_a_bit(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [None, change_a_bit, Path.unlink])
-def test_distilling_is_paid_once_and_again_where_what_was_kept_is_damaged(
+def test_distilling_is_paid_once_unless_the_result_is_damaged(
     change, tiny_bert, static, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path))

@@ -1,6 +1,5 @@
 """A small model, its evaluation on unseen reviews, and the trajectories of these."""
 
-import numpy as np
 import pytest
 
 from protorynet import ProtoryNetClassifier as Classifier
@@ -8,7 +7,7 @@ from protorynet import ProtoryNetClassifier as Classifier
 TAGS = ("room", "pool", "staff")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def clf(reviews, encoder, quick):
     settings = quick.replace(epochs=8, retrain_epochs=8, min_prototypes=5, max_prototypes=8)
     return Classifier(encoder, settings=settings, device="cpu", cache=False).fit(
@@ -25,21 +24,11 @@ def several(reviews, encoder, quick):
 
 
 @pytest.fixture(scope="session")
-def of_vectors(quick):
-    """A model of sequences of vectors in place of texts, with what it was trained on."""
-    random = np.random.default_rng(0)
-    sequences = [random.normal(size=(3, 4)).astype(np.float32) + i % 2 for i in range(40)]
-    labels = [i % 2 for i in range(40)]
-    clf = Classifier("precomputed", settings=quick, device="cpu", cache=False)
-    return clf.fit(sequences, labels), sequences, labels
-
-
-@pytest.fixture(scope="module")
 def evaluation(clf, unseen_reviews, encoder):
     return clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def trajectories(clf, unseen_reviews):
     """Per document, its steps: position of the prototype, similarity."""
     positions = {item.id: position for position, item in enumerate(clf.prototypes_)}

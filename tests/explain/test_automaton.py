@@ -165,24 +165,6 @@ def test_transitions_never_seen_are_the_readers_and_a_class_never_given_takes_on
     assert (automaton.fidelity, automaton.patterns) == (1.0, ())
 
 
-@pytest.mark.parametrize("most", [1, 2, 5])
-def test_never_more_states_than_allowed_by_rising_belief(most):
-    train = trajectory(random_texts(300))
-    states = learn_automaton(UNTRAINED, train, "yes", max_states=most).states
-    assert 1 <= len(states) <= most
-    assert [state.belief for state in states] == sorted(state.belief for state in states)
-
-
-def test_fidelity_is_the_share_of_documents_judged_alike():
-    texts = random_texts(120, seed=4)
-    automaton = learn_automaton(
-        UNTRAINED, trajectory(random_texts(100)), "yes", held_out=trajectory(texts)
-    )
-    said = UNTRAINED.read(trajectory(texts)).probabilities.argmax(axis=1) == 1
-    alike = [automaton.accepts(text) == yes for text, yes in zip(texts, said, strict=True)]
-    assert automaton.fidelity_held_out == pytest.approx(np.mean(alike))
-
-
 def test_traffic_counts_every_sentence_once():
     texts = random_texts(150)
     automaton = learn_automaton(UNTRAINED, trajectory(texts), "yes")

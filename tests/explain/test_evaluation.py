@@ -53,7 +53,7 @@ def test_accuracy_and_macro_f1_are_those_of_scikit_learn(evaluation, clf, unseen
     assert evaluation.n_members == sum(clf.prototypes_.sizes) > evaluation.n_prototypes
 
 
-def test_matches_alone_and_the_prototypes_own_sentences_are_read_by_the_model(
+def test_matches_alone_and_prototypes_are_read(
     evaluation, clf, trajectories, unseen_reviews, encoder
 ):
     predicted = [label_of(clf, [(k, 1.0) for k, _ in steps]) for steps in trajectories]
@@ -71,7 +71,7 @@ def test_matches_alone_and_the_prototypes_own_sentences_are_read_by_the_model(
     assert expected < 1e-5
 
 
-def test_score_calibration_is_the_correlation_of_score_and_class_rate(
+def test_score_calibration_correlates_score_and_class_rate(
     evaluation, clf, trajectories, unseen_reviews
 ):
     seen: dict[int, list[bool]] = {}
@@ -84,9 +84,7 @@ def test_score_calibration_is_the_correlation_of_score_and_class_rate(
     assert measure(evaluation, "score_calibration") == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_members_of_a_prototype_have_rates_that_lie_apart_by_more_than_chance(
-    evaluation, clf, unseen_reviews
-):
+def test_the_rates_of_members_lie_apart_by_more_than_chance(evaluation, clf, unseen_reviews):
     read = clf.read(unseen_reviews.texts)
     document = np.repeat(np.arange(len(read.lengths)), read.lengths)
     found = set(zip(document, read.prototypes, read.members, strict=True))  # each document once
@@ -170,7 +168,7 @@ def test_automaton_fidelity_is_the_share_of_documents_judged_alike(evaluation, c
     assert measure(evaluation, "automaton_states") == most
 
 
-def test_json_has_the_keys_that_other_programs_read_and_the_same_figures_every_time(
+def test_json_has_the_keys_that_programs_read_and_the_same_figures(
     clf, evaluation, unseen_reviews, encoder
 ):
     assert clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder) == evaluation
@@ -255,7 +253,7 @@ def test_coherence_is_the_share_of_triples_by_use(clf):
     assert found == pytest.approx(total / weight, abs=0.05)
 
 
-def test_score_error_is_the_mean_difference_of_score_and_class_rate_by_use(
+def test_score_error_is_the_mean_gap_of_score_and_class_rate_by_use(
     evaluation, clf, unseen_reviews
 ):
     differences = []

@@ -181,9 +181,7 @@ def make_matches(lengths: list[int], *, is_dense: bool) -> Reading:
 @pytest.mark.parametrize("most_variants", [3, 256])
 @pytest.mark.parametrize("is_dense", [False, True])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_every_variant_is_read_as_if_it_were_a_document(
-    layers, is_dense, most_variants, batch, monkeypatch
-):
+def test_every_variant_is_read_as_a_document(layers, is_dense, most_variants, batch, monkeypatch):
     monkeypatch.setattr(leave_one_out, "_VARIANTS_PER_DOCUMENT", most_variants)
     monkeypatch.setattr(leave_one_out, "_VARIANTS_PER_BATCH", batch)
     torch.manual_seed(layers)

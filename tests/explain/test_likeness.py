@@ -57,7 +57,7 @@ def check_semantics(
     assert found["semantic_limit"] == pytest.approx(sum(best) / len(best), abs=1e-5)
 
 
-def test_semantic_measures_are_means_of_cosines_by_the_encoder_before_training(
+def test_semantic_measures_are_cosines_before_training(
     clf, evaluation, tuned, unseen_reviews, encoder
 ):
     check_semantics(clf, encoder, unseen_reviews.texts, values(evaluation))
@@ -67,7 +67,7 @@ def test_semantic_measures_are_means_of_cosines_by_the_encoder_before_training(
     check_semantics(clf, before, unseen_reviews.texts, values(found))
 
 
-def test_the_encoder_before_training_may_lie_elsewhere_and_without_it_nothing_is_known(
+def test_the_encoder_before_training_may_lie_elsewhere_or_nowhere(
     tuned, unseen_reviews, encoder, tmp_path
 ):
     clf, folder = tuned
@@ -94,9 +94,7 @@ def test_the_encoder_before_training_may_lie_elsewhere_and_without_it_nothing_is
         assert pretrained_encode(record, other) is None
 
 
-def test_untrained_matches_meet_the_same_judge_and_the_same_random_others(
-    clf, unseen_reviews, encoder
-):
+def test_untrained_matches_meet_the_same_judge_and_random_others(clf, unseen_reviews, encoder):
     texts = sentences_of(clf, unseen_reviews.texts)
     members = clf.read(unseen_reviews.texts).members.tolist()
     live = sorted(set(members))

@@ -12,11 +12,9 @@ from protorynet import Explanation
 from protorynet.errors import InputError
 from protorynet.explain import (
     find_slices,
-    nearest_sentences,
     overview_model,
 )
 from protorynet.figures import measure_figures, reliability_bins
-from protorynet.reading import Reading
 
 _MOST = 1000
 
@@ -50,7 +48,7 @@ def explained(clf, unseen_reviews):
     return explanations
 
 
-def test_accuracy_confusion_and_class_figures_are_those_of_scikit_learn(
+def test_accuracy_confusion_and_class_figures_are_scikit_learns(
     overview, figures, explained, labels
 ):
     from sklearn.metrics import confusion_matrix, f1_score, precision_score, recall_score
@@ -97,14 +95,6 @@ def test_the_nearest_sentences_are_the_most_similar_distinct_ones(overview, expl
         assert [near.rows for near in figures.nearest] == [tuple(sorted(rows[t])) for t in first]
 
 
-def test_equally_similar_sentences_keep_the_order_of_the_table_and_all_their_rows():
-    flat, prototypes = np.ones(4, np.float32), np.zeros(4, np.int64)
-    matches = Reading(prototypes, flat, prototypes, flat, np.array([1, 1, 2]))
-    near = nearest_sentences(matches, ["b", "a", "b", "c"], np.array([7, 5, 9]), 2, most=2)
-    assert [(each.text, each.rows) for each in near[0]] == [("b", (7, 9)), ("a", (5,))]
-    assert near[1] == ()
-
-
 def test_reliability_bins_hold_every_prediction_once(overview, figures, explained, labels):
     last = overview.classes[-1]
     said = [each.probabilities[last] for each in explained]
@@ -123,9 +113,7 @@ def test_reliability_bins_hold_every_prediction_once(overview, figures, explaine
     assert replace(figures, reliability=bins).calibration_error == pytest.approx(1 / 3)
 
 
-def test_mistakes_come_with_the_surest_first_and_blame_the_sentence_of_the_largest_effect(
-    overview, explained, labels
-):
+def test_mistakes_come_surest_first_and_blame_the_largest_effect(overview, explained, labels):
     wrong = [
         (-max(each.probabilities.values()), row)
         for row, (each, label) in enumerate(zip(explained, labels, strict=True), start=100)

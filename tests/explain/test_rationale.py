@@ -110,20 +110,6 @@ def test_an_unknown_member_or_a_text_without_words_is_refused(clf, encoder, text
         explain_matches(clf.model_, encoder.encode, [(text, member)])
 
 
-def test_explanations_carry_the_words_of_their_matches(clf, encoder, unseen_reviews):
-    plain = clf.explain(unseen_reviews.texts[:3])
-    for before, after in zip(plain, explain_words(clf.model_, encoder, plain), strict=True):
-        assert after.has_words
-        assert not before.has_words
-        for step in after.sentences:
-            why = explain_match(clf.model_, encoder.encode, step.text, step.member)
-            assert step.similarity == pytest.approx(why.similarity, abs=1e-6)
-            assert [word.text for word in step.words] == [word.text for word in why.words]
-            assert [word.effect for word in step.prototype_words] == pytest.approx(
-                [word.effect for word in why.prototype_words], abs=1e-6
-            )
-
-
 def test_json_has_words_only_where_they_were_asked_for(clf, encoder):
     plain = clf.explain(SENTENCE)
     assert "words" not in plain.to_dict()["sentences"][0]

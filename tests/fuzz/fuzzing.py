@@ -281,11 +281,11 @@ def mutate(data: bytes, others: list[bytes], draw: random.Random) -> bytes:
     return bytes(result[: 2**20])
 
 
-def fuzz(target: str, seconds: float, seed: int = 0) -> int:
-    """Feed mutations for so many seconds; return how many."""
+def fuzz(target: str, seconds: float, seed: int = 0, least: int = 0) -> int:
+    """Replay, then feed mutations for so many seconds and at least so many; return how many."""
     draw, pool, count = random.Random(seed), seeds(target), replay(target)
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    until, least = time.monotonic() + seconds, count + least
+    while time.monotonic() < until or count < least:
         feed(target, mutate(draw.choice(pool), pool, draw))
         count += 1
     return count

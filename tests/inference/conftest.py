@@ -6,14 +6,6 @@ from pathlib import Path
 import pytest
 from scale_scene import scored_here, write_reviews
 
-from protorynet import ProtoryNetClassifier
-
-
-@pytest.fixture(scope="session")
-def trained(tiny_bert_folder, reviews, quick):
-    classifier = ProtoryNetClassifier(tiny_bert_folder, settings=quick, device="cpu", cache=False)
-    return classifier.fit(reviews.texts, reviews.labels)
-
 
 @pytest.fixture(scope="session")
 def exported(trained, tmp_path_factory):
@@ -34,15 +26,6 @@ def own(exported, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def model(tiny_bert_folder, reviews, quick, tmp_path_factory):
-    """A model directory that tests only read."""
-    folder = tmp_path_factory.mktemp("scaled") / "hotel"
-    classifier = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu")
-    classifier.fit(reviews.texts, reviews.labels).save(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
 def table(tmp_path_factory):
     """A folder of two Parquet files with 1,500 reviews, a few of them empty."""
     folder = tmp_path_factory.mktemp("reviews")
@@ -52,6 +35,6 @@ def table(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def expected(model, table):
+def expected(hotel, table):
     """The rows that one process makes of the table."""
-    return scored_here(model, [table / "a.parquet", table / "b.parquet"])
+    return scored_here(hotel, [table / "a.parquet", table / "b.parquet"])

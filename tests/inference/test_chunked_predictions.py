@@ -64,7 +64,7 @@ def table():
 
 @settings(max_examples=60)
 @given(TABLES, st.integers(1, 9), st.integers(1, 60), st.sampled_from([None, "test"]))
-def test_chunks_hold_the_kept_rows_in_order_and_continue_from_wherever_one_ended(
+def test_chunks_hold_the_kept_rows_in_order_from_wherever_one_ended(
     rows, documents, text_bytes, split
 ):
     wanted = [row for row, (text, its) in enumerate(rows) if text.strip() and split in (None, its)]
@@ -85,20 +85,6 @@ def test_chunks_hold_the_kept_rows_in_order_and_continue_from_wherever_one_ended
             rest = stream.chunks(first=chunk.stop, documents=documents, text_bytes=text_bytes)
             expected = [(c.first, c.stop) for c in chunks[number + 1 :]]
             assert [(c.first, c.stop) for c in rest] == expected
-
-
-@settings(max_examples=25)
-@given(TABLES, st.integers(1, 9))
-def test_predictions_in_chunks_are_those_in_one_go(rows, documents):
-    texts = ["Surely one.", *(text for text, _ in rows)]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        path = save(pa.table({"text": texts}), folder / "t.jsonl")
-        stream = open_stream([str(path)], skip_empty=True)
-        chunked = pq.read_table(written(folder, stream, documents=documents))
-        assert chunked.equals(pq.read_table(written(folder, stream)))
-        kept = [text for text in texts if any(map(str.isalpha, text))]
-        assert chunked["text"].to_pylist() == kept
 
 
 @pytest.mark.parametrize("into", ["csv", "tsv", "jsonl", "parquet"])
@@ -243,15 +229,6 @@ def test_a_batch_that_cannot_be_predicted_is_refused(columns, error):
         assert caught.value.rows == [1]
 
 
-def test_categories_stay_categories(tmp_path):
-    texts = pa.array([f"{word}." for word in "abcdefghij" * 3]).dictionary_encode()
-    path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"text": texts}), path, row_group_size=4)
-    got = pq.read_table(written(tmp_path, open_stream([str(path)]), documents=5))
-    assert pa.types.is_dictionary(got.schema.field("text").type)
-    assert got["text"].to_pylist() == texts.to_pylist()
-
-
 def test_a_file_that_grows_while_it_is_read_is_refused(table, tmp_path):
     path = save(table, tmp_path / "t.csv")
     stream = open_stream([str(path)])
@@ -259,14 +236,6 @@ def test_a_file_that_grows_while_it_is_read_is_refused(table, tmp_path):
         file.write("One more.,1\n")
     with pytest.raises(TableError, match="it had 50 rows, and now has 51"):
         list(stream.chunks())
-
-
-def test_rows_with_much_beside_their_text_make_small_chunks(tmp_path):
-    pictures = [{"bytes": bytes(200_000), "tags": [b"x" * 10]}] * 40
-    path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"text": ["Fine."] * 40, "picture": pictures}), path)
-    chunks = open_stream([str(path)]).chunks(text_bytes=100_000)
-    assert [chunk.batch.num_rows for chunk in chunks] == [8] * 5
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protorynet import ProtoryNetClassifier
 from protorynet.errors import InputError, ModelFormatError
@@ -110,46 +109,6 @@ def test_values_out_of_place_are_refused(own, change, reason):
         read_exported(own)
 
 
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=6,
-)
-
-
-@given(data=st.data())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_value_in_any_place_is_read_or_refused_in_one_line(exported, tmp_path, data):
-    def change(values: Any) -> None:
-        inside = values
-        while True:
-            keys = list(inside) if isinstance(inside, dict) else list(range(len(inside)))
-            key = data.draw(st.sampled_from(keys))
-            inner = inside[key]
-            if not isinstance(inner, dict | list) or not inner or data.draw(st.booleans()):
-                break
-            inside = inner
-        inside[key] = data.draw(_JSON)
-
-    (tmp_path / "export.json").write_bytes((exported / "export.json").read_bytes())
-    rewrite(tmp_path, change)
-    refused = ""
-    try:
-        read_exported(tmp_path)
-    except ModelFormatError as error:
-        refused = str(error)
-    assert "\n" not in refused
-
-
-@given(content=st.binary(max_size=200))
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_bytes_are_refused_in_one_line(tmp_path, content):
-    (tmp_path / "export.json").write_bytes(content)
-    with pytest.raises(ModelFormatError) as caught:
-        read_exported(tmp_path)
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -214,21 +173,3 @@ def test_texts_without_a_sentence_are_told_apart(predictor, texts):
     scores = predictor.read(texts)
     assert scores.filled.tolist() == ["room" in text for text in texts]
     assert scores.probabilities.shape == (sum(scores.filled), 2)
-
-
-def test_an_encoder_whose_vectors_are_one_number_is_refused(own):
-    onnx = pytest.importorskip("onnx")
-    value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
-    nodes = [
-        node("Add", ["ids", "mask"], ["both"]),
-        node("Cast", ["both"], ["numbers"], to=onnx.TensorProto.FLOAT),
-        node("ReduceSum", ["numbers"], ["vectors"], keepdims=0),
-    ]
-    given = [value(name, onnx.TensorProto.INT64, ["r", "t"]) for name in ("ids", "mask")]
-    result = [value("vectors", onnx.TensorProto.FLOAT, [])]
-    graph = onnx.helper.make_graph(nodes, "sum", given, result)
-    opset = [onnx.helper.make_opsetid("", 17)]
-    model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=8)
-    replace_file(own, "encoder.onnx", model.SerializeToString())
-    with pytest.raises(ModelFormatError, match="'vectors' of 0 dimension"):
-        open_predictor(own)

@@ -15,7 +15,7 @@ pytest.importorskip("onnxruntime")
 
 from protorynet.data import Splitter
 from protorynet.encoders import Embeddings
-from protorynet.errors import InputError, ModelFormatError
+from protorynet.errors import InputError
 from protorynet.inference import Exported, OnnxBackend
 from protorynet.inference.exporting import _write_reader
 from protorynet.labels import LabelCode
@@ -175,21 +175,3 @@ def test_vectors_of_another_width_are_refused(whole):
     narrow = Embeddings(np.ones((1, 4), np.float32), np.zeros(1, int))
     with pytest.raises(InputError, match=r"have 4 components, but the model was trained on .* 12"):
         whole.read(narrow, np.ones(1, int))
-
-
-def test_a_graph_of_other_prototypes_or_other_outputs_is_refused(base):
-    import onnx
-
-    graph = onnx.load_from_string(reader_graph(made(base)))
-    swapped = {"running": "similarities", "similarities": "running"}
-    for output in graph.graph.output:
-        output.name = swapped.get(output.name, output.name)
-    for node in graph.graph.node:
-        node.output[:] = [swapped.get(name, name) for name in node.output]
-        node.input[:] = [swapped.get(name, name) for name in node.input]
-    for reader in (
-        opened(made(base, k=1), reader_graph(made(base))),
-        opened(made(base), graph.SerializeToString()),
-    ):
-        with pytest.raises(ModelFormatError, match="other classes or prototypes"):
-            reader.read(*documents())

@@ -99,10 +99,10 @@ def reviews_file(tmp_path_factory):
 
 
 @pytest.mark.parametrize("lost", ["nothing", "a worker", "a node"])
-def test_two_nodes_score_as_one_process_whatever_is_lost_half_way(
-    cluster, model, reviews_file, tmp_path, lost
+def test_two_nodes_score_as_one_process_whatever_is_lost(
+    cluster, hotel, reviews_file, tmp_path, lost
 ):
-    run = cluster.predict(model, reviews_file, "-o", tmp_path / "out", "--skip-empty")
+    run = cluster.predict(hotel, reviews_file, "-o", tmp_path / "out", "--skip-empty")
     if lost != "nothing":
         _wait_for(lambda: _n_parts(tmp_path) > 0, "the first part", run)
         if lost == "a worker":
@@ -112,13 +112,11 @@ def test_two_nodes_score_as_one_process_whatever_is_lost_half_way(
         assert _n_parts(tmp_path) < 8, f"all was done before {lost} was lost"
     _, errors = run.communicate(timeout=_PATIENCE_SECONDS)
     assert run.returncode == 0, errors
-    assert rows_in(tmp_path / "out") == scored_here(model, [reviews_file])
+    assert rows_in(tmp_path / "out") == scored_here(hotel, [reviews_file])
 
 
-def test_a_command_interrupted_leaves_no_worker_and_resumes_later(
-    cluster, model, reviews_file, tmp_path
-):
-    arguments = (model, reviews_file, "-o", tmp_path / "out", "--skip-empty")
+def test_a_command_interrupted_leaves_no_worker_and_resumes(cluster, hotel, reviews_file, tmp_path):
+    arguments = (hotel, reviews_file, "-o", tmp_path / "out", "--skip-empty")
     run = cluster.predict(*arguments)
     _wait_for(lambda: _n_parts(tmp_path) > 0, "the first part", run)
     run.send_signal(signal.SIGINT)
@@ -132,14 +130,14 @@ def test_a_command_interrupted_leaves_no_worker_and_resumes_later(
     _, errors = again.communicate(timeout=_PATIENCE_SECONDS)
     assert again.returncode == 0, errors
     assert (tmp_path / "out" / first.name).stat().st_mtime_ns == written
-    assert rows_in(tmp_path / "out") == scored_here(model, [reviews_file])
+    assert rows_in(tmp_path / "out") == scored_here(hotel, [reviews_file])
 
 
-def test_a_wrong_token_is_told_in_one_line(cluster, model, reviews_file, tmp_path):
+def test_a_wrong_token_is_told_in_one_line(cluster, hotel, reviews_file, tmp_path):
     stranger = Cluster(
         cluster.address, {**cluster.environment, "RAY_AUTH_TOKEN": "0" * 32}, cluster.nodes
     )
-    run = stranger.predict(model, reviews_file, "-o", tmp_path / "out")
+    run = stranger.predict(hotel, reviews_file, "-o", tmp_path / "out")
     _, errors = run.communicate(timeout=_PATIENCE_SECONDS)
     assert run.returncode == 2
     assert "cannot join the Ray cluster" in errors

@@ -30,9 +30,7 @@ def _write(path: Path, numbers: range, *, row_group: int = 100) -> Path:
     row_group=st.integers(1, 20),
     rows=st.integers(1, 20),
 )
-def test_parts_one_after_another_are_the_files_one_after_another(
-    tmp_path_factory, lengths, row_group, rows
-):
+def test_parts_in_order_are_the_files_in_order(tmp_path_factory, lengths, row_group, rows):
     folder, at, paths = tmp_path_factory.mktemp("cut"), 0, []
     for number, length in enumerate(lengths):
         path = _write(folder / f"{number}.parquet", range(at, at + length), row_group=row_group)

@@ -38,9 +38,7 @@ def make(tiny_bert_folder, quick):
     return untrained
 
 
-def test_two_workers_train_as_good_a_model_as_one_process_and_save_its_encoder(
-    make, reviews, unseen_reviews, tmp_path
-):
+def test_two_workers_train_as_good_a_model_as_one_process(make, reviews, unseen_reviews, tmp_path):
     texts, labels = unseen_reviews.texts, np.array(unseen_reviews.labels)
     alone = make("full").fit(reviews.texts, reviews.labels)
     together = fit_with_ray(

@@ -14,14 +14,14 @@ def test_no_sentences_need_no_ray():
     assert encode_with_ray("no-such-encoder", []).shape == (0, 0)
 
 
-def test_the_input_is_never_overwritten(model, table):
+def test_the_input_is_never_overwritten(hotel, table):
     for given, output in (
         (table, table),
         (table.as_uri(), table.parent),
         (table, table.parent.as_uri()),
     ):
         with pytest.raises(InputError, match="holds the input"):
-            predict_with_ray(model, [given], output)
+            predict_with_ray(hotel, [given], output)
 
 
 def test_a_model_that_is_not_there_is_refused(table, tmp_path):
@@ -49,7 +49,7 @@ def test_workers_are_refused_where_none_train_together(tiny_bert_folder, reviews
         fit_with_ray(classifier, reviews.texts, reviews.labels, workers=3)
 
 
-def test_documents_without_a_sentence_and_encoders_without_a_name_are_refused(
+def test_empty_documents_and_encoders_without_a_name_are_refused(
     tiny_bert_folder, reviews, encoder
 ):
     with pytest.raises(EmptyDocumentError) as caught:

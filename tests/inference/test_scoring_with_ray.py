@@ -25,10 +25,8 @@ def one_ray():
         yield
 
 
-def test_a_folder_of_parts_holds_the_rows_of_one_process_in_their_order(
-    model, table, expected, tmp_path
-):
-    written = predict_with_ray(model, [table], tmp_path / "out", skip_empty=True)
+def test_a_folder_of_parts_holds_the_rows_of_one_process_in_order(hotel, table, expected, tmp_path):
+    written = predict_with_ray(hotel, [table], tmp_path / "out", skip_empty=True)
     assert written.n_rows == len(expected)
     assert written.n_unfamiliar == sum(row["unfamiliar"] > 0.5 for row in expected)
     assert rows_in(tmp_path / "out") == expected
@@ -42,19 +40,19 @@ def test_more_workers_than_there_are_processors_are_refused(tiny_bert_folder, re
 
 
 @pytest.mark.slow
-def test_one_file_or_an_address_is_written_where_one_is_asked_for(model, table, expected, tmp_path):
-    predict_with_ray(model, [f"{table}/*.parquet"], tmp_path / "out.parquet", skip_empty=True)
+def test_one_file_or_an_address_is_written_where_asked_for(hotel, table, expected, tmp_path):
+    predict_with_ray(hotel, [f"{table}/*.parquet"], tmp_path / "out.parquet", skip_empty=True)
     assert rows_of(pq.read_table(tmp_path / "out.parquet")) == expected
     assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
-    predict_with_ray(model, [table.as_uri()], (tmp_path / "out").as_uri(), skip_empty=True)
+    predict_with_ray(hotel, [table.as_uri()], (tmp_path / "out").as_uri(), skip_empty=True)
     assert rows_in(tmp_path / "out") == expected
     assert (tmp_path / "out" / "_SUCCESS").is_file()
 
 
 @pytest.mark.slow
-def test_an_empty_document_is_named_by_its_file_and_row(model, table, tmp_path):
+def test_an_empty_document_is_named_by_its_file_and_row(hotel, table, tmp_path):
     with pytest.raises(InputError, match=r"b\.parquet: .*row (0, 97, 194|291, 388, 485)"):
-        predict_with_ray(model, [table / "b.parquet"], tmp_path / "out")
+        predict_with_ray(hotel, [table / "b.parquet"], tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 

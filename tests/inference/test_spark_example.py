@@ -20,7 +20,7 @@ pytestmark = [
 
 
 @pytest.mark.slow
-def test_spark_in_local_mode_scores_as_one_process(model, tmp_path):
+def test_spark_in_local_mode_scores_as_one_process(hotel, tmp_path):
     table = write_reviews(tmp_path / "reviews.parquet", range(300))
     environment = {
         **os.environ,
@@ -32,7 +32,7 @@ def test_spark_in_local_mode_scores_as_one_process(model, tmp_path):
     options = ["--text", "review", "--skip-empty"]
     # Of its own process, because a JVM lasts as long as the one that started it.
     run = subprocess.run(
-        [sys.executable, _EXAMPLE, model, table, tmp_path / "out", *options],
+        [sys.executable, _EXAMPLE, hotel, table, tmp_path / "out", *options],
         env=environment,
         cwd=tmp_path,
         capture_output=True,
@@ -41,4 +41,4 @@ def test_spark_in_local_mode_scores_as_one_process(model, tmp_path):
     )
     assert run.returncode == 0, run.stderr[-2000:]
     scored = sorted(rows_in(tmp_path / "out"), key=lambda row: str(row["number"]).zfill(6))
-    assert scored == scored_here(model, [table])
+    assert scored == scored_here(hotel, [table])

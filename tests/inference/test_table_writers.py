@@ -84,16 +84,3 @@ def test_an_excel_file_holds_text_as_text():
     assert header == ("text", "n")
     assert rows[:3] == [("=1+1", 1), ("#N/A", None), ("a\ufffdb", None)]
     assert rows[3][0] == "x" * 32_766 + "…"
-
-
-@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet", ".xlsx"])
-def test_columns_that_can_be_written_are_let_through(ending):
-    kinds = [
-        pa.uuid(),
-        pa.fixed_shape_tensor(pa.float32(), [2, 2]),
-        pa.dictionary(pa.int8(), pa.string()),
-        pa.map_(pa.string(), pa.float64()),
-        pa.timestamp("us", "Foo/Bar"),
-        pa.list_(pa.float32(), 2),
-    ]
-    check_columns(pa.schema([(str(kind), kind) for kind in kinds]), ending)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from protorynet.encoders import load_encoder
-from protorynet.inference.ray_cluster import Attempts, SentenceEncoder, worker_pool
+from protorynet.inference.ray_cluster import SentenceEncoder, worker_pool
 from protorynet.inference.ray_prediction import ship_model
 from protorynet.ray_training import KnownEncoder
 
@@ -23,9 +23,7 @@ BLOCK = pa.table({"row": [0, 1], "text": ["The room was clean.", "Awful."]})
         ({"device": "no-such-device"}, "no-such-device"),
     ],
 )
-def test_a_worker_that_cannot_encode_as_the_command_does_says_so(
-    tiny_bert_folder, options, message
-):
+def test_a_worker_that_cannot_encode_as_the_command_says_so(tiny_bert_folder, options, message):
     answer = SentenceEncoder(str(tiny_bert_folder), **options)(BLOCK)
     assert all(message in error for error in answer["error"].to_pylist())
 
@@ -49,12 +47,6 @@ def test_no_file_outside_of_the_model_is_sent(tmp_path):
     ray = cast(ModuleType, SimpleNamespace(put=lambda content: content))
     shipped = ship_model(ray, model, encoder=None, runtime="torch", is_here=False)
     assert shipped.content == {"config.json": b"{}"}
-
-
-def test_work_that_ends_every_worker_is_given_up():
-    attempts = Attempts()
-    assert [attempts.begin(3) for _ in range(6)] == [True] * 5 + [False]
-    assert attempts.begin(4)
 
 
 @pytest.mark.parametrize(("device", "gpus", "size"), [("cpu", 0, 8), ("auto", 1, 2)])

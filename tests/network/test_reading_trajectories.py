@@ -13,7 +13,6 @@ from protorynet.network import (
     Reader,
     match_sentences,
     network as network_module,
-    pad_documents,
     probabilities,
     read_matches,
 )
@@ -71,26 +70,6 @@ def slow_lstm(reader: Reader, steps: Tensor) -> list[list[float]]:
     return logits
 
 
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=8))
-def test_pad_documents_lays_each_document_in_a_row_and_fills_with_zeros(lengths):
-    steps = random_tensor(sum(lengths), 3).requires_grad_()
-    padded = pad_documents(steps, torch.tensor(lengths), max(lengths))
-    assert padded.shape == (len(lengths), max(lengths), 3)
-    start = 0
-    for document, length in enumerate(lengths):
-        assert torch.equal(padded[document, :length], steps[start : start + length])
-        assert not padded[document, length:].any()
-        start += length
-    padded.sum().backward()
-    assert torch.equal(steps.grad, torch.ones_like(steps))
-
-
-@torch.no_grad()
-def test_the_reader_is_an_lstm_with_a_linear_head():
-    reader, steps = make_reader(), random_tensor(4, K)
-    torch.testing.assert_close(reader(steps[None])[0], torch.tensor(slow_lstm(reader, steps)))
-
-
 def test_steps_are_one_hot_similarities_or_one_where_ids_alone_count():
     network = make_network(random_tensor(K, DIMENSION), members=1, selection="straight_through")
     distances = torch.tensor([[1.0, 0.5, 2.0, 3.0, 4.0]] * 2)
@@ -109,7 +88,7 @@ def slow_distance(a: Tensor, b: Tensor, metric: str) -> float:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("at_once", [50, 2**22])
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1, 1), (3, 1, 6, 2, 1), (7,)])
-def test_every_sentence_is_matched_to_the_nearest_members_of_two_prototypes(
+def test_sentences_are_matched_to_the_nearest_members_of_two_prototypes(
     metric, at_once, sizes, monkeypatch
 ):
     monkeypatch.setattr(network_module, "_DISTANCES_PER_BLOCK", at_once)
@@ -187,12 +166,3 @@ def test_reading_many_documents_equals_reading_each_alone(lengths, most, task):
         np.testing.assert_allclose(prediction.running[start : start + length], alone, atol=1e-5)
         np.testing.assert_allclose(prediction.probabilities[document], alone[-1], atol=1e-5)
         start += length
-
-
-def test_reading_ignores_dropout_and_leaves_the_reader_in_its_mode():
-    reader, trajectory = make_reader(layers=2, dropout=0.9), random_trajectory([3, 4])
-    reader.train()
-    first = read_matches(reader, trajectory, "multiclass").probabilities
-    second = read_matches(reader, trajectory, "multiclass").probabilities
-    np.testing.assert_array_equal(first, second)
-    assert reader.training

@@ -1,9 +1,7 @@
 """Projection of prototypes onto real sentences, against brute force."""
 
-import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from protorynet.prototypes import cluster_means, project, projection
@@ -39,18 +37,6 @@ def test_projection_gives_each_prototype_its_nearest_free_sentence(metric, seed)
     prototypes, sentences = random_tensor(7, 3, seed=seed), random_tensor(9, 3, seed=seed + 100)
     projected = project(prototypes, sentences, distance=metric)
     assert projected.tolist() == slow_projection(prototypes, sentences, metric)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.integers(0, 1000), st.integers(1, 12), st.integers(0, 12))
-def test_no_sentence_is_given_to_two_prototypes(seed, k, more):
-    # Whole numbers, so that ties and equal vectors are common.
-    random = np.random.default_rng(seed)
-    prototypes = torch.from_numpy(random.integers(3, size=(k, 2)).astype(np.float32))
-    sentences = torch.from_numpy(random.integers(3, size=(k + more, 2)).astype(np.float32))
-    projected = project(prototypes, sentences).tolist()
-    assert len(set(projected)) == k
-    assert min(projected) >= 0
 
 
 def test_blocks_give_what_all_sentences_at_once_give(monkeypatch):

@@ -1,7 +1,5 @@
 """What is known of prototypes, how it is handed out, and how many of them are kept."""
 
-import itertools
-import json
 import math
 from dataclasses import replace
 
@@ -14,7 +12,6 @@ from protorynet.prototypes import (
     Prototypes,
     PruningPoint,
     choose_size,
-    sizes_to_try,
 )
 
 _CURVES = st.lists(
@@ -43,15 +40,6 @@ def test_prototypes_are_ranked_by_the_score_of_a_class(prototypes):
     assert prototypes.ranked() == prototypes.ranked("good")
 
 
-def test_json_has_the_keys_that_other_programs_read(prototypes):
-    values = json.loads(json.dumps(prototypes.to_dict()))
-    assert set(values) == {"prototypes"}
-    keys = ["id", "sentence", "row", "usage", "scores", "class_rate", "name", "words", "members"]
-    for entry in values["prototypes"]:
-        assert list(entry) == keys
-        assert set(entry["scores"]) == set(entry["class_rate"]) == {"bad", "good"}
-
-
 def test_members_are_counted_through_all_prototypes_and_must_agree(prototypes):
     members = (Member(7, "Great!", 2, 0.2, (0.25, 0.75)), Member(8, "Super!", 5, 0.1, (1.0, 0.0)))
     family = replace(prototypes[1], members=members)
@@ -73,14 +61,6 @@ def test_the_table_has_a_row_per_prototype(prototypes):
     table = prototypes.to_pandas()
     assert table["id"].tolist() == [2, 1, 3]
     assert table["score good"].tolist() == [0.4, 0.9, 0.4]
-
-
-@given(st.integers(1, 500), st.integers(2, 100))
-def test_sizes_to_try_fall_from_the_most_allowed(live, most):
-    sizes = sizes_to_try(live, most)
-    assert sizes[0] == min(live, most)
-    assert all(more > fewer for more, fewer in itertools.pairwise(sizes))
-    assert sizes[-1] == min(2, live)
 
 
 @given(_CURVES, st.integers(2, 40), st.floats(0, 0.2))

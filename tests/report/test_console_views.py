@@ -68,9 +68,7 @@ def test_the_words_that_matter_are_named_and_marked(rationale, good_review):
     assert "The words named are those" in text
 
 
-def test_several_classes_show_the_strongest_and_the_leader_and_labels_stand_together(
-    person, several_labels
-):
+def test_several_classes_show_the_strongest_and_labels_stand_together(person, several_labels):
     text = flat(printed(print_explanation, person))
     assert re.search(r"Animal 0\.92 █+·+ so far Person 55%", text)
     assert "Verdict: Person, Animal\n" in printed(print_explanation, several_labels)
@@ -88,7 +86,7 @@ def test_hostile_sentences_show_literally_and_do_not_steer_the_terminal(hostile_
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_prototypes_are_listed_by_falling_score_class_after_class(
+def test_prototypes_are_listed_by_class_and_falling_score(
     movie_prototypes, place_prototypes, width
 ):
     several = printed(print_prototypes, place_prototypes, width=width)
@@ -103,9 +101,7 @@ def test_prototypes_are_listed_by_falling_score_class_after_class(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_family_is_shown_by_its_headline_or_name_words_agreement_and_members(
-    movie_families, width
-):
+def test_a_family_is_shown_by_headline_or_name_words_and_members(movie_families, width):
     text = flat(printed(print_prototypes, movie_families, width=width))
     assert "5 sentences that differ words: best, <i>film</i> · A masterpiece." in text
     assert "· What a joy!" in text

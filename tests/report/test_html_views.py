@@ -50,9 +50,7 @@ def pages(tmp_path, story, request, movie_prototypes):
     return {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
 
 
-def test_every_page_is_well_formed_needs_nothing_else_and_links_to_each_text(
-    pages, tmp_path, movie_prototypes
-):
+def test_every_page_is_well_formed_and_links_to_each_text(pages, tmp_path, movie_prototypes):
     for page in pages.values():
         check_page(page)
     assert len(pages["long"].encode()) < 1_000_000
@@ -106,9 +104,7 @@ def test_every_view_names_the_member_its_prototype_and_what_is_unfamiliar(pages,
         assert "My aunt &lt;b&gt;took&lt;/b&gt; me." in view
 
 
-def test_a_fragment_shows_every_sentence_as_it_is_with_its_figures_and_the_verdict(
-    good_review, tied, hostile_review
-):
+def test_a_fragment_shows_sentences_figures_and_the_verdict(good_review, tied, hostile_review):
     fragment = explanation_fragment(hostile_review)
     assert "<script" not in fragment
     assert hostile_review.sentences[0].text in unescape(fragment)

@@ -156,7 +156,7 @@ def test_few_documents_and_extreme_answers_make_a_report(make, clf, unseen_revie
         assert "nan" not in re.findall(r'"([^" ]+)"', page)
 
 
-def test_families_are_cards_whose_members_are_few_on_a_page_that_grows_too_large(
+def test_families_are_cards_of_few_members_on_a_large_page(
     make, clf, reviews, unseen_reviews, monkeypatch
 ):
     texts = [f"{text} {_EVIL}" for text in reviews.texts]
@@ -176,7 +176,7 @@ def test_families_are_cards_whose_members_are_few_on_a_page_that_grows_too_large
     assert f"Show 3 of {size} sentences" in read(written(report))
 
 
-def test_several_labels_and_vectors_make_a_report(make, clf, reviews, quick):
+def test_several_labels_and_vectors_make_a_report(make, clf, reviews, of_vectors):
     labels = [
         ("long", label) if len(text) > 70 else (label,)
         for text, label in zip(reviews.texts, reviews.labels, strict=True)
@@ -184,19 +184,13 @@ def test_several_labels_and_vectors_make_a_report(make, clf, reviews, quick):
     page = written(make(clone(clf).fit(reviews.texts, labels), reviews.texts[:20], labels[:20]))
     assert "which of the labels “bad”, “good” and “long” it has" in read(page)
     assert "Confusion matrix" not in page
-    random = np.random.default_rng(0)
-    sequences = [random.normal(size=(3, 4)).astype(np.float32) + i % 2 for i in range(40)]
-    classes = [i % 2 for i in range(40)]
-    given = ProtoryNetClassifier("precomputed", settings=quick, device="cpu")
-    given.fit(sequences, classes)
+    given, sequences, classes = of_vectors
     seen = read(written(make(given, sequences, classes, (sequences, classes))))
     assert "It was given vectors in place of texts" in seen
     assert "Short and long texts" not in seen
 
 
-def test_an_edited_model_shows_its_edits_its_own_automata_and_its_retraining(
-    clf, report, unseen_reviews
-):
+def test_an_edited_model_shows_edits_automata_and_retraining(clf, report, unseen_reviews):
     first, second = clf.prototypes_.ids[:2].tolist()
     edits = Edits.of(drop=[first], rename={second: "<b>name</b>"})
     model = clf.model_.edited(edits, np.zeros((0, len(clf.model_.centring.mean)), np.float32))

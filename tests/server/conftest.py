@@ -10,15 +10,6 @@ from server_scene import serving, write_table
 
 
 @pytest.fixture(scope="session")
-def hotel(tiny_bert_folder, reviews, quick, tmp_path_factory):
-    """A model directory that tests only read."""
-    folder = tmp_path_factory.mktemp("served") / "hotel"
-    classifier = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu")
-    classifier.fit(reviews.texts, reviews.labels).save(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
 def classifier(hotel):
     """The same model, used directly."""
     return ProtoryNetClassifier.load(hotel, device="cpu", cache=False)

@@ -68,9 +68,7 @@ def test_a_large_request_is_computed_alone(patient):
     assert _batches(patient)[0] > 1
 
 
-def test_more_requests_than_may_wait_are_asked_to_come_again_and_slow_ones_are_given_up(
-    hotel, monkeypatch
-):
+def test_too_many_requests_are_asked_to_come_again_and_slow_ones_given_up(hotel, monkeypatch):
     def dawdle(served: Any, questions: Any, **limits: int) -> list[Any]:
         time.sleep(0.6)
         return answer_together(served, questions, **limits)

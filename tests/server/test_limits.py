@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from protorynet.server import Limits
 from server_scene import HOTEL, Running, error_code, serving
@@ -54,12 +53,6 @@ def test_what_is_no_json_object_is_refused(small, content):
     response = _post(small, content)
     assert response.status_code in (400, 422)
     assert error_code(response)
-
-
-@settings(max_examples=60)
-@given(st.binary(max_size=200) | st.text(max_size=60).map(lambda text: json.dumps(text).encode()))
-def test_no_body_makes_the_server_fail(small, content):
-    assert _post(small, content).status_code in (400, 422)
 
 
 def test_what_was_sent_is_not_repeated(small):

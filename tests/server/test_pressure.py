@@ -32,9 +32,7 @@ def connect(server: Running) -> socket.socket:
     return socket.create_connection((host, int(port)), timeout=30)
 
 
-def test_idle_and_half_open_connections_are_closed_and_others_answered(
-    hotel, monkeypatch, many_files
-):
+def test_idle_and_half_open_connections_are_closed_and_others_live(hotel, monkeypatch, many_files):
     monkeypatch.setattr("protorynet.server.app._IDLE_SECONDS", 5)
     with serving(hotel) as server, contextlib.ExitStack() as stack:
         opened = [stack.enter_context(connect(server)) for _ in range(N_CONNECTIONS)]

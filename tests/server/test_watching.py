@@ -40,9 +40,7 @@ def test_a_request_is_logged_as_a_line_of_json(server, log):
     assert line["ms"] > 0
 
 
-def test_errors_are_logged_with_their_place_but_neither_texts_nor_keys_are(
-    hotel, tmp_path, log, monkeypatch
-):
+def test_errors_are_logged_with_their_place_but_no_text_or_key(hotel, tmp_path, log, monkeypatch):
     path = tmp_path / "keys.json"
     secret, _ = KeyFile(path).create("predict")
     with serving(hotel, keys=path) as server:

@@ -301,11 +301,3 @@ def test_a_kill_between_publishing_and_forgetting_the_draft_leaves_no_draft(benc
     with serving(own_hotel) as server:
         assert not server.get("/draft").json()["exists"]
         assert server.get("/versions").json()["current"] == 2
-
-
-def test_a_published_version_is_served_after_a_restart(bench, own_hotel):
-    bench.edit(rename={str(bench.ids()[0]): "one"})
-    version = bench.post("/draft/publish").json()["version"]
-    with serving(own_hotel) as server:
-        assert server.get("/versions").json()["current"] == 2
-        assert server.predict(TEXTS).json()["version"] == version

@@ -15,7 +15,7 @@ from protorynet.training import validation_documents
 from server_scene import TEXTS, error_code, running, serving
 
 
-def test_without_splits_the_documents_held_out_in_training_are_held_out_again(
+def test_without_splits_held_out_documents_are_held_out_again(
     own_hotel, reviews, classifier, tmp_path
 ):
     table = _written(tmp_path / "t.csv", zip(reviews.texts, reviews.labels, strict=True))
@@ -34,9 +34,7 @@ def test_without_splits_the_documents_held_out_in_training_are_held_out_again(
         assert bench.wait(bench.post("/draft/retrain").json()["job"])["state"] == "done"
 
 
-def test_every_row_of_a_table_that_the_model_was_not_trained_on_is_measured(
-    own_hotel, unseen_reviews, classifier, tmp_path
-):
+def test_every_row_of_an_unseen_table_is_measured(own_hotel, unseen_reviews, classifier, tmp_path):
     rows = zip(unseen_reviews.texts, unseen_reviews.labels, strict=True)
     with serving(own_hotel, data=_written(tmp_path / "t.csv", rows)) as bench:
         found = bench.computed("/trust").json()
@@ -55,7 +53,7 @@ def test_every_row_of_a_table_that_the_model_was_not_trained_on_is_measured(
         assert bench.computed("/trust").json()["split"] == "held out"
 
 
-def test_a_table_of_known_training_texts_in_another_order_is_said_to_flatter(
+def test_training_texts_in_another_order_are_said_to_flatter(
     tiny_bert_folder, reviews, quick, tmp_path
 ):
     texts = [
@@ -100,7 +98,7 @@ def test_without_training_rows_the_reader_cannot_be_retrained(own_hotel, tmp_pat
         assert bench.computed("/mistakes").json()["n_documents"] == 2
 
 
-def test_a_model_of_several_labels_has_mistakes_and_versions(
+def test_a_model_of_several_labels_is_edited_and_published(
     tiny_bert_folder, reviews, quick, tmp_path
 ):
     pairs = zip(reviews.texts, reviews.labels, strict=True)
@@ -118,9 +116,7 @@ def test_a_model_of_several_labels_has_mistakes_and_versions(
         assert bench.post("/draft/publish").json()["number"] == 2
 
 
-def test_versions_of_a_fine_tuned_model_carry_its_encoder(
-    tiny_bert_folder, reviews, quick, tmp_path
-):
+def test_versions_of_a_tuned_model_carry_its_encoder(tiny_bert_folder, reviews, quick, tmp_path):
     clf = ProtoryNetClassifier(
         str(tiny_bert_folder), settings=quick, encoder_training="full", device="cpu"
     )

@@ -96,23 +96,13 @@ def test_words_tell_what_the_encoder_cannot(by_one_word, quick):
     assert fit(by_one_word, quick, words=False).score(*by_one_word) < 0.8
 
 
-def test_a_model_knows_its_words_wherever_it_is_read(by_one_word, quick, tmp_path):
-    clf = fit(by_one_word, quick)
-    clf.save(tmp_path / "model")
-    loaded = ProtoryNetClassifier.load(tmp_path / "model", encoder=BlindEncoder(), device="cpu")
-    expected = clf.predict_proba(by_one_word[0])
-    assert np.array_equal(loaded.predict_proba(by_one_word[0]), expected)
-
-
 def test_no_words_are_learned_where_they_are_not_asked_for(by_one_word, quick):
     for changes in ({"words": False}, {"encoder_training": "none"}):
         assert fit(by_one_word, quick, **changes).model_.words is None
 
 
-def test_the_floor_is_the_accuracy_of_a_bag_of_words_on_documents_held_out(reviews, encoder, quick):
-    clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
-    clf.fit(reviews.texts, reviews.labels)
-    model = clf.model_
+def test_the_floor_is_the_accuracy_of_a_bag_of_words_on_documents_held_out(fitted, reviews):
+    model = fitted.model_
     targets = model.labels.encode(reviews.labels)
     fraction = model.settings.validation_fraction
     held_out = validation_documents(targets, model.labels, fraction, model.training.seed)

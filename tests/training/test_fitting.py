@@ -13,17 +13,11 @@ from protorynet import ProtoryNetClassifier, Settings
 from protorynet.encoders import load_encoder
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.network import at_last_sentence, pad_documents, pairwise_distance
-from protorynet.training import evenly_chosen, fitting, validation_documents
+from protorynet.training import fitting, validation_documents
 
 
 def make(encoder: Any, settings: Settings, **options: Any) -> ProtoryNetClassifier:
     return ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False, **options)
-
-
-@pytest.fixture(scope="module")
-def fitted(reviews, encoder, quick):
-    """A classifier that tests only ask."""
-    return make(encoder, quick).fit(reviews.texts, reviews.labels)
 
 
 def exactness(clf: ProtoryNetClassifier) -> float:
@@ -80,8 +74,14 @@ def test_the_papers_looser_variant_stays_available(reviews, encoder, single):
     assert exactness(clf.fit(reviews.texts, reviews.labels)) > 1e-3
 
 
-def test_the_pruning_curve_is_kept(reviews, encoder, single):
-    curve = make(encoder, single).fit(reviews.texts, reviews.labels).model_.training.curve
+@pytest.fixture(scope="module")
+def of_sentences(reviews, encoder, single):
+    """A classifier whose prototypes are single sentences, which tests only ask."""
+    return make(encoder, single).fit(reviews.texts, reviews.labels)
+
+
+def test_the_pruning_curve_is_kept(of_sentences, reviews, encoder, single):
+    curve = of_sentences.model_.training.curve
     sizes = [point.n_prototypes for point in curve]
     assert sizes == sorted(sizes, reverse=True)
     assert all(0 <= point.accuracy <= 1 and 0 < point.threshold <= 1 for point in curve)
@@ -97,9 +97,7 @@ def test_a_model_learns_to_tell_good_from_bad(reviews, unseen_reviews, encoder, 
     assert clf.score(unseen_reviews.texts, unseen_reviews.labels) > 0.8
 
 
-def test_the_seed_alone_decides_and_random_numbers_of_the_caller_stay(
-    fitted, reviews, encoder, quick
-):
+def test_the_seed_alone_decides_and_the_callers_random_state_stays(fitted, reviews, encoder, quick):
     torch.manual_seed(1)
     np.random.seed(1)  # noqa: NPY002
     states = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
@@ -115,9 +113,7 @@ def test_the_seed_alone_decides_and_random_numbers_of_the_caller_stay(
 
 
 @pytest.mark.parametrize("members", [1, 50])
-def test_full_training_is_exact_repeatable_and_leaves_the_users_encoder_alone(
-    reviews, tiny_bert_folder, quick, members
-):
+def test_full_training_is_exact_repeatable_and_on_a_copy(reviews, tiny_bert_folder, quick, members):
     mine = load_encoder(tiny_bert_folder, device="cpu")
     before = {name: value.clone() for name, value in mine.network.state_dict().items()}
     fingerprint = mine.fingerprint
@@ -168,13 +164,13 @@ def test_documents_that_are_all_alike_give_a_model_of_one_prototype(encoder, qui
     assert clf.explain("The room was fine.").sentences[0].runner_up is None
 
 
-def test_the_training_record_tells_how_the_model_came_to_be(fitted, reviews, encoder, single):
+def test_the_training_record_tells_how_the_model_came_to_be(fitted, of_sentences):
     record = fitted.model_.training
     assert (record.seed, record.n_documents) == (0, 60)
     assert record.class_frequencies == pytest.approx((0.5, 0.5))
     steps = {"evidence", "members", "families", "reader", "score", "automata"}
     assert set(record.seconds) == steps
-    record = make(encoder, single).fit(reviews.texts, reviews.labels).model_.training
+    record = of_sentences.model_.training
     steps = {"initialise", "train", "project", "prune", "retrain", "score", "automata"}
     assert set(record.seconds) == steps
     assert {"protorynet", "torch"} <= set(record.versions)
@@ -212,12 +208,3 @@ def test_the_stored_automaton_is_the_one_learned_from_the_same_documents(fitted,
     assert bad == fitted.automaton("bad", learned, held_out=others)
     with pytest.raises(InputError, match="held_out=… needs X"):
         fitted.automaton("good", held_out=reviews.texts)
-
-
-@pytest.mark.parametrize(("count", "length"), [(20_000, 1), (6_000, 3), (900, 400), (1, 10**6)])
-def test_many_or_long_documents_are_chosen_evenly(count, length):
-    chosen = evenly_chosen(np.full(count, length))
-    assert 1 <= len(chosen) <= 5_000
-    assert len(chosen) == 1 or len(chosen) * length <= 100_000
-    assert chosen[0] == 0
-    assert len(chosen) == 1 or chosen[-1] == count - 1

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save
 from trained_tensors import different_tensors
 
 from protorynet import ProtoryNetClassifier
@@ -122,16 +121,6 @@ def test_a_damaged_checkpoint_is_named(make, reviews, checkpoint, stage):
             make().fit(reviews.texts, reviews.labels, checkpoint=checkpoint, resume=True)
 
 
-def test_a_checkpoint_edited_by_hand_is_refused(tmp_path):
-    checkpoint = Checkpoint(tmp_path, "run")
-    checkpoint.save("train", {"now.weight": torch.zeros(2)}, {"epoch": 1})
-    (file,) = tmp_path.iterdir()
-    for metadata in (None, {}, {"run": "run"}, {"run": "run", "facts": "{"}, {"facts": "{}"}):
-        file.write_bytes(save({"now.weight": torch.zeros(2)}, metadata))
-        with pytest.raises(CheckpointError):
-            checkpoint.load("train")
-
-
 def test_without_resume_an_old_checkpoint_goes_and_the_users_files_stay(make, reviews, checkpoint):
     mine = [checkpoint / "notes.txt", checkpoint / "model.safetensors"]
     for path in mine:
@@ -142,7 +131,7 @@ def test_without_resume_an_old_checkpoint_goes_and_the_users_files_stay(make, re
     assert [path.read_text() for path in mine] == ["keep me"] * 2
 
 
-def test_resuming_a_finished_run_or_none_gives_the_model_of_a_whole_run(
+def test_resuming_a_finished_run_or_none_is_a_whole_run(
     make, reviews, finished, checkpoint, tmp_path
 ):
     for folder in (checkpoint, tmp_path / "new"):

@@ -43,12 +43,12 @@ def fitted(rivals, reviews) -> dict[str, Rival]:
     return {name: clone(rival).fit(reviews.texts, reviews.labels) for name, rival in rivals.items()}
 
 
-def test_a_rival_tells_good_reviews_from_bad(fitted, name, unseen_reviews) -> None:
+def test_a_rival_tells_good_reviews_from_bad(fitted, name, unseen_reviews):
     assert fitted[name].score(unseen_reviews.texts, unseen_reviews.labels) > 0.8
     assert 0.5 < fitted[name].validation_accuracy_ <= 1
 
 
-def test_probabilities_sum_to_one_in_the_order_of_the_classes(fitted, name, unseen_reviews) -> None:
+def test_probabilities_sum_to_one_in_the_order_of_the_classes(fitted, name, unseen_reviews):
     rival, texts = fitted[name], ["  ", *unseen_reviews.texts]  # a blank document gets some too
     probabilities = rival.predict_proba(texts)
     assert probabilities.dtype == np.float32
@@ -58,9 +58,7 @@ def test_probabilities_sum_to_one_in_the_order_of_the_classes(fitted, name, unse
     assert (rival.predict_proba([]).shape, rival.predict([]).shape) == ((0, 2), (0,))
 
 
-def test_only_the_seed_counts_and_the_callers_random_numbers_stay(
-    rivals, fitted, name, reviews
-) -> None:
+def test_only_the_seed_counts_and_the_callers_random_numbers_stay(rivals, fitted, name, reviews):
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
@@ -69,7 +67,7 @@ def test_only_the_seed_counts_and_the_callers_random_numbers_stay(
     assert (again.predict_proba(reviews.texts) == fitted[name].predict_proba(reviews.texts)).all()
 
 
-def test_an_explanation_has_the_prediction_and_says_how(fitted, name, unseen_reviews) -> None:
+def test_an_explanation_has_the_prediction_and_says_how(fitted, name, unseen_reviews):
     rival, text = fitted[name], unseen_reviews.texts[0]
     explanation = rival.explain(text)
     assert explanation.label == rival.predict([text])[0]
@@ -79,7 +77,7 @@ def test_an_explanation_has_the_prediction_and_says_how(fitted, name, unseen_rev
     assert sizes == sorted(sizes, reverse=True) != []
 
 
-def test_a_rival_that_is_not_fitted_says_so(rivals, name) -> None:
+def test_a_rival_that_is_not_fitted_says_so(rivals, name):
     with pytest.raises(NotFittedError, match="not fitted; call fit first") as caught:
         rivals[name].predict(["One."])
     assert isinstance(caught.value, ProtoryNetError)
@@ -95,12 +93,12 @@ def test_a_rival_that_is_not_fitted_says_so(rivals, name) -> None:
         (["One.", "Two."], [0, 0], "only one class"),
     ],
 )
-def test_unusable_documents_are_refused(rivals, name, texts, labels, message) -> None:
+def test_unusable_documents_are_refused(rivals, name, texts, labels, message):
     with pytest.raises(InputError, match=message):
         clone(rivals[name]).fit(texts, labels)
 
 
-def test_several_labels_at_once_are_refused(rivals, name) -> None:
+def test_several_labels_at_once_are_refused(rivals, name):
     if name != "black box":  # which learns several
         with pytest.raises(InputError, match="one class per document"):
             clone(rivals[name]).fit(["A b.", "C d."] * 4, np.array([[1, 0], [1, 1]] * 4))
@@ -122,14 +120,12 @@ def test_several_labels_at_once_are_refused(rivals, name) -> None:
         ("prosenet", "clustering", -1.0, "should be a number between 0 and"),
     ],
 )
-def test_parameters_out_of_range_are_named(
-    rivals, reviews, rival, parameter, value, expected
-) -> None:
+def test_parameters_out_of_range_are_named(rivals, reviews, rival, parameter, value, expected):
     with pytest.raises(InputError, match=f"{parameter}={value!r}.*{expected}"):
         clone(rivals[rival]).set_params(**{parameter: value}).fit(reviews.texts, reviews.labels)
 
 
-def test_a_fit_that_fails_leaves_nothing_half_fitted(reviews) -> None:
+def test_a_fit_that_fails_leaves_nothing_half_fitted(reviews):
     bag = BagOfWordsClassifier().fit(reviews.texts, reviews.labels)
     with pytest.raises(InputError, match="hold no words to count"):
         bag.fit(["!", "?"] * 4, [0, 1] * 4)
@@ -142,7 +138,7 @@ FRUIT = ["Red apples here.", "Green pears here.", "Blue plums here."] * 6
 
 @pytest.mark.parametrize("ngrams", [1, 2])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_weights_of_a_bag_of_words_add_up_to_the_log_odds(reviews, n_classes, ngrams) -> None:
+def test_the_weights_of_a_bag_of_words_add_up_to_the_log_odds(reviews, n_classes, ngrams):
     texts, labels = reviews.texts, reviews.labels
     if n_classes == 3:
         texts, labels = FRUIT, [text.split()[0] for text in FRUIT]

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from hypothesis.extra import numpy as arrays
 
 from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier
@@ -14,7 +13,7 @@ from protorynet_lab.baselines import (
     fit_substitutes,
     substitute_predictions,
 )
-from protorynet_lab.baselines.substitutes import SentenceScores, best_threshold
+from protorynet_lab.baselines.substitutes import best_threshold
 
 Fitted = dict[str, SubstituteClassifier]
 
@@ -47,32 +46,8 @@ def either(request, substitutes, three_classes) -> Fitted:
     return substitutes if request.param == "two classes" else three_classes[0]
 
 
-def documents_of_scores() -> st.SearchStrategy[list[np.ndarray]]:
-    lengths = st.lists(st.integers(1, 15), min_size=1, max_size=6)
-    score = st.floats(0, 1, width=32)
-    return lengths.flatmap(
-        lambda counts: st.tuples(
-            *(arrays.arrays(np.float64, (count, 3), elements=score) for count in counts)
-        ).map(list)
-    )
-
-
-@given(documents_of_scores())
-def test_means_and_panel_are_what_a_loop_over_documents_makes(documents) -> None:
-    slow = []
-    for document in documents:
-        rows = [row.tolist() for row in document[:10]]
-        while len(rows) < 10:
-            rows.append(document.mean(axis=0).tolist())
-        slow.append([value for row in rows for value in row])
-    lengths = np.array([len(document) for document in documents])
-    scores = SentenceScores(np.concatenate(documents), lengths)
-    assert np.allclose(scores.panel, slow)
-    assert np.allclose(scores.means, [document.mean(axis=0) for document in documents])
-
-
 @given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=20))
-def test_no_threshold_is_right_more_often_than_the_best(rows) -> None:
+def test_no_threshold_is_right_more_often_than_the_best(rows):
     values = np.array([value / 8 for value, _ in rows])
     truth = np.array([label for _, label in rows])
 
@@ -83,7 +58,7 @@ def test_no_threshold_is_right_more_often_than_the_best(rows) -> None:
     assert best == max(right((half - 1) / 16) for half in range(19))
 
 
-def test_the_average_follows_from_the_prototypes_shown(either, unseen_reviews) -> None:
+def test_the_average_follows_from_the_prototypes_shown(either, unseen_reviews):
     average = either["average"]
     slow = []
     for explanation in average.classifier_.explain(unseen_reviews.texts):
@@ -98,7 +73,7 @@ def test_the_average_follows_from_the_prototypes_shown(either, unseen_reviews) -
     assert average.predict(unseen_reviews.texts).tolist() == slow
 
 
-def test_all_read_at_once_as_they_do_alone(substitutes, classifier, unseen_reviews) -> None:
+def test_all_read_at_once_as_they_do_alone(substitutes, classifier, unseen_reviews):
     texts = unseen_reviews.texts
     found = substitute_predictions(classifier, substitutes, texts)
     alone = {name: each.predict(texts) for name, each in substitutes.items()}
@@ -108,7 +83,7 @@ def test_all_read_at_once_as_they_do_alone(substitutes, classifier, unseen_revie
 
 
 @pytest.mark.parametrize("name", SUBSTITUTES)
-def test_fitted_alone_a_substitute_is_the_same(substitutes, classifier, reviews, name) -> None:
+def test_fitted_alone_a_substitute_is_the_same(substitutes, classifier, reviews, name):
     alone = SubstituteClassifier(name, classifier=classifier).fit(reviews.texts, reviews.labels)
     expected = substitutes[name].predict_proba(reviews.texts)
     assert (alone.predict_proba(reviews.texts) == expected).all()
@@ -119,9 +94,7 @@ def test_fitted_alone_a_substitute_is_the_same(substitutes, classifier, reviews,
 @pytest.mark.parametrize(
     ("name", "before"), [("logistic_regression", "a constant of "), ("decision_tree", "with ")]
 )
-def test_the_evidence_adds_up_to_log_odds_or_probability(
-    either, unseen_reviews, name, before
-) -> None:
+def test_the_evidence_adds_up_to_log_odds_or_probability(either, unseen_reviews, name, before):
     for text in unseen_reviews.texts[:8]:
         explanation = either[name].explain(text)
         start = float(explanation.how.split(before)[1].split(" ")[0])
@@ -133,13 +106,13 @@ def test_the_evidence_adds_up_to_log_odds_or_probability(
         assert total == pytest.approx(expected, abs=1e-3)
 
 
-def test_an_unknown_substitute_costs_no_training(reviews, quick) -> None:
+def test_an_unknown_substitute_costs_no_training(reviews, quick):
     new = ProtoryNetClassifier("no such encoder", settings=quick)
     with pytest.raises(InputError, match="no substitute 'forest'"):
         SubstituteClassifier("forest", classifier=new).fit(reviews.texts, reviews.labels)
 
 
-def test_the_rules_of_a_tree_speak_of_sentences_and_classes(substitutes, three_classes) -> None:
+def test_the_rules_of_a_tree_speak_of_sentences_and_classes(substitutes, three_classes):
     rules = substitutes["decision_tree"].rules()
     assert "p(good) of sentence" in rules
     assert "class: good" in rules
@@ -148,7 +121,7 @@ def test_the_rules_of_a_tree_speak_of_sentences_and_classes(substitutes, three_c
         substitutes["average"].rules()
 
 
-def test_a_document_without_a_sentence_gets_the_most_frequent_class(three_classes, reviews) -> None:
+def test_a_document_without_a_sentence_gets_the_most_frequent_class(three_classes, reviews):
     substitutes, labels = three_classes
     frequent = max(sorted(set(labels)), key=labels.count)
     for name in SUBSTITUTES:
@@ -158,7 +131,7 @@ def test_a_document_without_a_sentence_gets_the_most_frequent_class(three_classe
         assert substitutes[name].explain(" ").evidence == ()
 
 
-def test_documents_of_other_classes_than_the_models_are_refused(classifier, reviews) -> None:
+def test_documents_of_other_classes_than_the_models_are_refused(classifier, reviews):
     labels = [f"very {label}" for label in reviews.labels]
     with pytest.raises(InputError, match="very bad, very good, those of the model of bad, good"):
         fit_substitutes(classifier, reviews.texts, labels)

@@ -20,7 +20,7 @@ windows = st.integers(4, 20)
 
 
 @given(contents, windows)
-def test_a_document_cut_to_head_and_tail_keeps_both_ends(content, most) -> None:
+def test_a_document_cut_to_head_and_tail_keeps_both_ends(content, most):
     ids = [1, *content, 2]
     (cut,) = cut_document(ids, most, "head+tail", [1, 2])
     assert len(cut) == min(len(ids), most)
@@ -31,7 +31,7 @@ def test_a_document_cut_to_head_and_tail_keeps_both_ends(content, most) -> None:
 
 
 @given(contents, windows)
-def test_the_windows_of_a_document_hold_all_of_it(content, most) -> None:
+def test_the_windows_of_a_document_hold_all_of_it(content, most):
     cut = cut_document([1, *content, 2], most, "windows", [1, 2])
     assert [token for window in cut for token in window[1:-1]] == content
     assert all(window[0] == 1 and window[-1] == 2 and len(window) <= most for window in cut)
@@ -43,15 +43,13 @@ def options(tiny_bert_folder) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("pooling", "long"), [("mean", "windows"), ("cls", "head+tail")])
-def test_long_documents_are_read_either_way(
-    options, reviews, unseen_reviews, pooling, long
-) -> None:
+def test_long_documents_are_read_either_way(options, reviews, unseen_reviews, pooling, long):
     rival = TransformerClassifier(**options, pooling=pooling, long=long, max_tokens=20, epochs=5)
     rival.fit(reviews.texts, reviews.labels)
     assert rival.score(unseen_reviews.texts, unseen_reviews.labels) > 0.7
 
 
-def test_the_logits_of_windows_are_averaged(options, reviews) -> None:
+def test_the_logits_of_windows_are_averaged(options, reviews):
     rival = TransformerClassifier(**options, long="windows", max_tokens=8, epochs=1)
     rival.fit(reviews.texts, reviews.labels)
     # Six tokens and two special ones fill a window, so each of these sentences has its own.
@@ -64,7 +62,7 @@ def test_the_logits_of_windows_are_averaged(options, reviews) -> None:
 @pytest.mark.parametrize("architecture", ["DistilBert", "Roberta"])
 def test_other_architectures_than_bert_are_fine_tuned_too(
     tiny_bert_folder, tmp_path, reviews, unseen_reviews, architecture
-) -> None:
+):
     tokenizer = json.loads((tiny_bert_folder / "tokenizer.json").read_text())
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     config = getattr(transformers, f"{architecture}Config")(
@@ -79,9 +77,7 @@ def test_other_architectures_than_bert_are_fine_tuned_too(
     assert rival.score(unseen_reviews.texts, unseen_reviews.labels) > 0.7
 
 
-def test_neither_neighbours_in_a_batch_nor_the_callers_encoder_are_touched(
-    options, reviews, capsys
-) -> None:
+def test_neither_neighbours_in_a_batch_nor_the_own_encoder_are_touched(options, reviews, capsys):
     mine = load_encoder(options["encoder"], device="cpu")
     fingerprint = mine.fingerprint
     rival = TransformerClassifier(mine, learning_rate=1e-2, epochs=1, device="cpu", verbose=True)
@@ -94,9 +90,7 @@ def test_neither_neighbours_in_a_batch_nor_the_callers_encoder_are_touched(
 
 
 @pytest.mark.parametrize("long", ["head+tail", "windows"])
-def test_documents_are_read_beyond_the_sentences_an_encoder_asks_for(
-    tiny_bert_folder, reviews, long
-) -> None:
+def test_documents_are_read_beyond_an_encoders_window(tiny_bert_folder, reviews, long):
     short_sighted: Any = load_encoder(tiny_bert_folder, device="cpu")
     short_sighted.tokenizer = replace(short_sighted.tokenizer, window=8)
     rival = TransformerClassifier(short_sighted, long=long, epochs=1, device="cpu")
@@ -109,6 +103,6 @@ def test_documents_are_read_beyond_the_sentences_an_encoder_asks_for(
         assert batch.lengths.tolist() == [30, 14]
 
 
-def test_only_a_transformer_can_be_fine_tuned(reviews, encoder) -> None:
+def test_only_a_transformer_can_be_fine_tuned(reviews, encoder):
     with pytest.raises(InputError, match="'hashing' is no transformer"):
         TransformerClassifier(encoder, device="cpu").fit(reviews.texts, reviews.labels)

@@ -10,10 +10,9 @@ from sklearn.base import clone
 
 from protorynet.errors import InputError
 from protorynet_lab.baselines import ProSeNetClassifier, VanillaLSTMClassifier
-from protorynet_lab.baselines.prosenet import ProSeNetwork, diversity_loss
+from protorynet_lab.baselines.prosenet import ProSeNetwork
 from protorynet_lab.baselines.sequence_rivals import SequenceEncoder, WordBatch, read_corpus
 from protorynet_lab.baselines.word_vectors import (
-    Vocabulary,
     read_word_vectors,
     split_words,
 )
@@ -34,30 +33,18 @@ def prosenet(reviews) -> ProSeNetClassifier:
 
 
 @given(st.text(), st.integers(1, 12))
-def test_no_text_gives_more_words_than_asked_for(text, most) -> None:
+def test_no_text_gives_more_words_than_asked_for(text, most):
     words = split_words(text, most)
     assert len(words) <= most
     assert all(word and not word.isspace() for word in words)
 
 
-@given(st.lists(st.sampled_from(["good", "bad", "!", "it's"]), max_size=20))
-def test_short_texts_keep_all_their_words_in_order(words) -> None:
-    assert split_words(" ".join(words).upper(), 20) == words
-
-
-def test_markup_is_no_word_but_a_smaller_sign_is() -> None:
+def test_markup_is_no_word_but_a_smaller_sign_is():
     assert split_words("Bad.<br /><br />3 < 4", 99) == ["bad", ".", "3", "<", "4"]
 
 
-def test_documents_without_any_word_cannot_teach() -> None:
-    with pytest.raises(InputError, match="hold no words"):
-        VanillaLSTMClassifier(**SMALL).fit([" "] * 8, [0, 1] * 4)
-
-
 @pytest.mark.parametrize("form", ["", "4 2\n", "folder"])
-def test_vectors_are_read_from_text_with_and_without_a_header_and_from_a_folder(
-    tmp_path, form
-) -> None:
+def test_vectors_are_read_from_text_with_and_without_a_header_and_from_a_folder(tmp_path, form):
     path = tmp_path if form == "folder" else tmp_path / "glove.txt"
     if form == "folder":
         (path / "words.txt").write_text("the\nother\ngood\n")
@@ -78,20 +65,17 @@ def test_vectors_are_read_from_text_with_and_without_a_header_and_from_a_folder(
         (b"other 1 2\ngood 1\n", "line 2: expected 2 numbers, but found 1"),
         (b"good 1 two\n", "line 1: not all of its fields are numbers"),
         (b"good 1 nan\n", "not all finite"),
-        (b"good 1 1e300\n", "not all finite"),
-        (b"9 99999\ngood 1\n", "line 1: expected a word"),
         (b"x " * 100_000, "longer than"),
         (b"Good 1 2\n", "in capitals"),
         (np.zeros((2, 3), np.float32), "3 words but 2 vectors"),
         (np.zeros(3, np.float32), "should hold a matrix of floats"),
-        (np.zeros((3, 2), np.int64), "should hold a matrix of floats"),
         (np.full((3, 2), np.inf, np.float32), "not finite"),
         (np.array([[{}]] * 3), "not a NumPy array"),
         ("nowhere.txt", r"nowhere\.txt"),
         ("", r"vectors\.npy"),
     ],
 )
-def test_bad_vectors_are_refused_in_one_line(content, complaint, tmp_path) -> None:
+def test_bad_vectors_are_refused_in_one_line(content, complaint, tmp_path):
     path = tmp_path / (content if isinstance(content, str) else "vectors")
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -104,18 +88,7 @@ def test_bad_vectors_are_refused_in_one_line(content, complaint, tmp_path) -> No
     assert "\n" not in str(caught.value)
 
 
-@given(st.binary(max_size=200))
-def test_any_bytes_are_read_or_refused(tmp_path_factory, content) -> None:
-    file = tmp_path_factory.getbasetemp() / "any.txt"
-    file.write_bytes(b"good 1 2\n" + content)
-    try:
-        found = read_word_vectors(file, {"good", "a", "0"})
-    except InputError:
-        return
-    assert all(vector.shape == (2,) for vector in found.values())
-
-
-def test_training_starts_from_the_vectors_given(reviews, tmp_path) -> None:
+def test_training_starts_from_the_vectors_given(reviews, tmp_path):
     file = tmp_path / "glove.txt"
     file.write_text("room 1 2 3\nstaff 4 5 6\n")
     slow = SMALL | {"epochs": 1, "learning_rate": 1e-8}
@@ -127,20 +100,7 @@ def test_training_starts_from_the_vectors_given(reviews, tmp_path) -> None:
     assert torch.allclose(embedding.weight[row], torch.tensor([4.0, 5.0, 6.0]), atol=1e-4)
 
 
-def test_a_document_is_the_mean_of_its_states_in_any_company() -> None:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        encoder = SequenceEncoder(torch.randn(9, 5), 4).eval()
-    documents = ["aaaaaaa", "a", "aaa", "beha", "d"]
-    corpus = Vocabulary(tuple("abcdefgh")).encode(documents, np.zeros((5, 2), np.float32))
-    together = read_corpus(encoder, corpus, torch.device("cpu"))
-    for document, vector in zip(documents, together, strict=True):
-        rows = torch.tensor([["abcdefgh".index(word) + 1 for word in document]])
-        states, _ = encoder.lstm(encoder.embedding(rows))
-        assert torch.allclose(vector, states[0].mean(dim=0), atol=1e-6)
-
-
-def test_a_words_weight_is_what_its_absence_costs(lstm) -> None:
+def test_a_words_weight_is_what_its_absence_costs(lstm):
     text = "the room was dirty . the bed was awful ."
     explanation = lstm.explain(text)
     strongest = explanation.evidence[0]
@@ -157,7 +117,7 @@ def squared(a: torch.Tensor, b: torch.Tensor) -> float:
     return sum((float(x) - float(y)) ** 2 for x, y in zip(a, b, strict=True))
 
 
-def test_the_objective_is_the_weighted_sum_of_its_slow_and_obvious_terms() -> None:
+def test_the_objective_is_the_weighted_sum_of_its_slow_and_obvious_terms():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = ProSeNetwork(
@@ -186,14 +146,7 @@ def test_the_objective_is_the_weighted_sum_of_its_slow_and_obvious_terms() -> No
     assert float(network.loss(batch, weights)) == pytest.approx(float(expected), rel=1e-4)
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_diversity_of_one_prototype_or_of_equal_ones_has_a_finite_gradient(count) -> None:
-    prototypes = torch.zeros(count, 2, requires_grad=True)
-    (diversity_loss(prototypes, 1.0) + prototypes.sum()).backward()
-    assert torch.isfinite(prototypes.grad).all()
-
-
-def test_every_prototype_is_a_training_document_of_its_own(prosenet, reviews) -> None:
+def test_every_prototype_is_a_training_document_of_its_own(prosenet, reviews):
     shown = prosenet.prototypes_
     assert [reviews.labels[item.row] for item in shown] == [item.label for item in shown]
     # What is shown is what is used: a document is at distance 0 of the prototype it is.
@@ -203,13 +156,13 @@ def test_every_prototype_is_a_training_document_of_its_own(prosenet, reviews) ->
     assert torch.allclose(encoded, vectors, atol=1e-3)
 
 
-def test_prototypes_only_speak_for_classes_unless_allowed_otherwise(prosenet, reviews) -> None:
+def test_prototypes_only_speak_for_classes_unless_allowed_otherwise(prosenet, reviews):
     assert all(weight >= 0 for item in prosenet.prototypes_ for weight in item.weights.values())
     free = clone(prosenet).set_params(nonnegative=False).fit(reviews.texts, reviews.labels)
     assert min(weight for item in free.prototypes_ for weight in item.weights.values()) < 0
 
 
-def test_the_evidence_adds_up_to_the_lead_of_the_class(prosenet, reviews) -> None:
+def test_the_evidence_adds_up_to_the_lead_of_the_class(prosenet, reviews):
     explanation = prosenet.explain(reviews.texts[0])
     mine = explanation.probabilities[str(explanation.label)]
     lead = sum(item.weight for item in explanation.evidence)
@@ -217,7 +170,7 @@ def test_the_evidence_adds_up_to_the_lead_of_the_class(prosenet, reviews) -> Non
     assert {item.label for item in explanation.evidence} <= {"good", "bad"}
 
 
-def test_the_number_of_prototypes_is_chosen_on_validation_documents(reviews) -> None:
+def test_the_number_of_prototypes_is_chosen_on_validation_documents(reviews):
     rival = ProSeNetClassifier(**QUICKEST).fit(reviews.texts, reviews.labels)
     accuracies = rival.validation_accuracies_
     assert list(accuracies) == [5, 20, 50]  # of the paper's sizes, those with documents enough

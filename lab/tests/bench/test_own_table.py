@@ -40,9 +40,7 @@ def change(table: Path) -> None:
     rows.to_csv(table, index=False)
 
 
-def test_models_are_compared_in_the_terminal_and_in_files(
-    table, tiny_bert_folder, out, capsys
-) -> None:
+def test_models_are_compared_in_the_terminal_and_in_files(table, tiny_bert_folder, out, capsys):
     encoder = ("--encoders", str(tiny_bert_folder))
     assert bench(table, out, "none,bag-of-words,ceiling-none", *encoder) == 0
     shown = capsys.readouterr()
@@ -66,9 +64,9 @@ def test_models_are_compared_in_the_terminal_and_in_files(
         assert shown_in == [bool(asked_for)] * 3
 
 
-def test_figures_of_other_documents_are_left_out_named_and_come_back_with_them(
+def test_figures_of_other_documents_are_left_out_and_come_back(
     table, tiny_bert_folder, tmp_path, out
-) -> None:
+):
     before = table.read_bytes()
     assert bench(table, out, "none,bag-of-words", "--encoders", str(tiny_bert_folder)) == 0
     change(table)
@@ -87,7 +85,7 @@ def test_figures_of_other_documents_are_left_out_named_and_come_back_with_them(
     assert "ours, frozen" in text(out)
 
 
-def test_figures_of_a_quick_run_give_way_to_those_measured_in_earnest(table, tmp_path, out) -> None:
+def test_figures_of_a_quick_run_give_way_to_those_measured_in_earnest(table, tmp_path, out):
     vectors = tmp_path / "glove.txt"
     vectors.write_text("zebra 0.1\n", encoding="utf-8")
     assert bench(table, out, "lstm", "--vectors", str(vectors), quick=False) == 1
@@ -101,7 +99,7 @@ def test_figures_of_a_quick_run_give_way_to_those_measured_in_earnest(table, tmp
 @pytest.mark.parametrize("name", ["imdb", "Table1", "all"])
 def test_a_table_named_like_something_of_the_papers_keeps_apart_from_it(
     reviews, tmp_path, out, name
-) -> None:
+):
     # Labels that are fractions are compared like any other.
     table = tmp_path / f"{name}.csv"
     stars = [4.5 if label == "good" else 1.5 for label in reviews.labels]
@@ -121,7 +119,7 @@ def test_a_table_named_like_something_of_the_papers_keeps_apart_from_it(
         (["SEVERAL"], "several labels"),
     ],
 )
-def test_a_wrong_command_ends_in_one_line(given, message, table, tmp_path, out, capsys) -> None:
+def test_a_wrong_command_ends_in_one_line(given, message, table, tmp_path, out, capsys):
     several = tmp_path / "several.jsonl"
     rows = [{"text": f"Text {n}.", "label": ["a", "b"][: 1 + n % 2]} for n in range(20)]
     several.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -131,7 +129,7 @@ def test_a_wrong_command_ends_in_one_line(given, message, table, tmp_path, out, 
     assert message in capsys.readouterr().err
 
 
-def test_the_documents_held_out_are_of_every_class_and_always_the_same(table) -> None:
+def test_the_documents_held_out_are_of_every_class_and_always_the_same(table):
     first, second = Source(table, label="stars").read(), Source(table, label="stars").read()
     assert first.digest == second.digest
     assert sorted(first.test.labels or ()) == ["bad"] * 6 + ["good"] * 6
@@ -139,7 +137,7 @@ def test_the_documents_held_out_are_of_every_class_and_always_the_same(table) ->
 
 
 @pytest.mark.parametrize("column", ["split", "Part", "fold"])
-def test_the_split_column_that_is_named_counts_and_no_other(column, reviews, tmp_path) -> None:
+def test_the_split_column_that_is_named_counts_and_no_other(column, reviews, tmp_path):
     path = tmp_path / "table.parquet"
     other = np.where(np.arange(60) < 20, "train", "test")
     named = np.repeat(["train", "valid", "test"], [40, 8, 12])
@@ -151,9 +149,7 @@ def test_the_split_column_that_is_named_counts_and_no_other(column, reviews, tmp
     assert documents.notes[-1].startswith("8 rows with split 'valid' are left out")
 
 
-def test_test_documents_of_a_label_that_nobody_learns_are_left_out_and_named(
-    reviews, tmp_path
-) -> None:
+def test_test_documents_of_a_label_that_nobody_learns_are_left_out_and_named(reviews, tmp_path):
     path = tmp_path / "table.parquet"
     labels = [*reviews.labels[:-2], "mixed", "mixed"]
     parts = np.where(np.arange(60) < 50, "train", "test")
@@ -161,17 +157,3 @@ def test_test_documents_of_a_label_that_nobody_learns_are_left_out_and_named(
     documents = Source(path).read()
     assert len(documents.test) == 8
     assert re.match("2 test documents are left out .*'mixed'", documents.notes[-1])
-
-
-def test_a_quick_run_reads_the_beginnings_of_some_documents_and_is_kept_apart(
-    table, tmp_path
-) -> None:
-    documents = Source(table, label="stars").read(quick=True)
-    assert len(documents.train) == 40
-    assert max(map(len, documents.train.texts)) <= 240
-    path = tmp_path / "small.csv"
-    rows = [f"{word} indeed,{word}" for word in ("good", "bad") for _ in range(12)]
-    path.write_text("text,label\n" + "\n".join(rows), encoding="utf-8")
-    whole, quick = Source(path).read(), Source(path).read(quick=True)
-    assert whole.train.texts == quick.train.texts
-    assert whole.digest != quick.digest

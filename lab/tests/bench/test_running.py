@@ -36,7 +36,7 @@ def jobs(scene: Scene, name: str = "hotel") -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["hotel", "dbpedia"])
-def test_every_model_is_measured_once_on_every_set(measured, name) -> None:
+def test_every_model_is_measured_once_on_every_set(measured, name):
     every = jobs(measured, name)
     plain = [line["model"] for line in every if not line.get("variant") and line["seed"] == 0]
     usual = {model for model in MEASURED if find_model(model).family != "single"}
@@ -46,7 +46,7 @@ def test_every_model_is_measured_once_on_every_set(measured, name) -> None:
 
 
 @pytest.mark.parametrize("model", MEASURED)
-def test_a_record_holds_what_was_measured(measured, model) -> None:
+def test_a_record_holds_what_was_measured(measured, model):
     line = next(line for line in jobs(measured) if line["model"] == model)
     shares = [line[name] for name in ("accuracy", "macro_f1", "validation_accuracy")]
     assert all(0 <= share <= 1 for share in shares)
@@ -66,7 +66,7 @@ def test_a_record_holds_what_was_measured(measured, model) -> None:
         assert line["judge"] == "judge"
 
 
-def test_variants_are_records_of_their_own_and_pruning_never_adds_prototypes(measured) -> None:
+def test_variants_are_records_of_their_own_and_pruning_never_adds_prototypes(measured):
     variants = {line["variant"]: line for line in jobs(measured) if line.get("variant")}
     assert {"n_prototypes=20", "selection=dense", "alpha=0.1 beta=0.0001"} <= set(variants)
     assert not any(line["prototypes"] for line in variants.values())
@@ -76,7 +76,7 @@ def test_variants_are_records_of_their_own_and_pruning_never_adds_prototypes(mea
     assert counts == sorted(counts, reverse=True)
 
 
-def test_the_seeds_of_a_model_are_compared(measured) -> None:
+def test_the_seeds_of_a_model_are_compared(measured):
     compared = [line for line in lines(measured) if line["kind"] == "stability"]
     assert [(line["model"], line["seeds"]) for line in compared] == [("none", [0, 1])]
     assert 0 <= compared[0]["value"] <= 1
@@ -86,22 +86,20 @@ def test_the_seeds_of_a_model_are_compared(measured) -> None:
     assert (agreement.n, results.figure("hotel", "tiny", "full", "seed_agreement")) == (1, None)
 
 
-def test_the_same_prototypes_are_wholly_stable_and_others_not_at_all() -> None:
+def test_the_same_prototypes_are_wholly_stable_and_others_not_at_all():
     first, second = np.eye(4, dtype=np.float32)[:2], np.eye(4, dtype=np.float32)[2:]
     assert match_share(first, first[::-1]) == 1
     assert match_share(first, second) == 0
 
 
-def test_a_second_run_has_nothing_to_do(scene, capsys) -> None:
+def test_a_second_run_has_nothing_to_do(scene, capsys):
     before = lines(scene)
     assert main(words(scene, "all", sets="hotel,dbpedia", models=",".join(MEASURED))) == 0
     assert lines(scene) == before
     assert "0 of 30 jobs to do" in capsys.readouterr().err
 
 
-def test_other_documents_encoders_or_vectors_of_the_same_name_are_measured_again(
-    own, tmp_path, capsys
-) -> None:
+def test_other_data_encoders_or_vectors_of_one_name_are_measured_again(own, tmp_path, capsys):
     changed = replace(own, data=tmp_path / "tables", encoder=tmp_path / "encoder")
     changed.data.mkdir()
     vectors = tmp_path / "glove.txt"
@@ -120,16 +118,14 @@ def test_other_documents_encoders_or_vectors_of_the_same_name_are_measured_again
     assert read_records(own.records / "hotel.jsonl")[0][-1].error is not None
 
 
-def test_a_quick_run_does_not_hide_figures_measured_in_earnest(scene, capsys) -> None:
+def test_a_quick_run_does_not_hide_figures_measured_in_earnest(scene, capsys):
     real = {**JOB, "set": "hotel", "model": "bag-of-words", "seed": 7, "accuracy": 0.9}
     append_record(scene.records / "hotel.jsonl", real)
     assert main(words(scene, models="bag-of-words", seeds="7")) == 2
     assert "measured in earnest" in capsys.readouterr().err
 
 
-def test_a_table_that_cannot_be_read_fails_alone_is_tried_again_and_costs_no_figures(
-    own, tmp_path, capsys
-) -> None:
+def test_a_broken_table_fails_alone_is_tried_again_and_costs_no_figures(own, tmp_path, capsys):
     own = replace(own, data=Path(shutil.copytree(own.data, tmp_path / "tables")))
     (own.data / "broken.parquet").write_bytes(b"no table")
     command = words(own, "table1", models="bag-of-words", sets="broken,hotel")
@@ -146,26 +142,6 @@ def test_a_table_that_cannot_be_read_fails_alone_is_tried_again_and_costs_no_fig
     assert main(command) == 0
     assert "note: hotel cannot be read" in capsys.readouterr().err
     assert lines(own) == before
-
-
-def test_a_model_without_its_encoder_or_vectors_fails_alone(own, tmp_path) -> None:
-    own = replace(own, encoder=tmp_path / "broken")
-    own.encoder.mkdir()
-    vectors = tmp_path / "glove.txt"
-    vectors.write_text("zebra 0.1 0.2\n", encoding="utf-8")
-    models = "transformer,lstm,bag-of-words"
-    assert main(words(own, "table1", models=models, vectors=str(vectors))) == 1
-    errors = {line["model"]: line.get("error") for line in jobs(own)}
-    assert ("broken" in errors["transformer"], "glove.txt" in errors["lstm"]) == (True, True)
-    assert errors["bag-of-words"] is None
-    page = (own.out / "table1.md").read_text(encoding="utf-8")
-    assert "| transformer <sub>weights of broken</sub> | failed " in page
-
-
-def test_a_model_without_a_device_does_without_the_one_asked_for(own, monkeypatch) -> None:
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert main(words(own, "table1", models="bag-of-words", device="cuda")) == 0
-    assert jobs(own)[0]["device"] == "cpu"
 
 
 @pytest.mark.parametrize(
@@ -185,13 +161,13 @@ def test_a_model_without_a_device_does_without_the_one_asked_for(own, monkeypatc
         ("out", __file__, "is a file; give a folder"),
     ],
 )
-def test_bad_options_end_in_one_line_before_any_work(own, option, value, message, capsys) -> None:
+def test_bad_options_end_in_one_line_before_any_work(own, option, value, message, capsys):
     assert main(words(own, **{option: value})) == 2
     assert message in capsys.readouterr().err
     assert not own.records.exists()
 
 
-def test_data_sets_without_a_table_are_left_out_and_named(own, capsys) -> None:
+def test_data_sets_without_a_table_are_left_out_and_named(own, capsys):
     command = words(own, "multiclass", models="bag-of-words")
     at = command.index("--sets")
     assert main(command[:at] + command[at + 2 :]) == 0
@@ -199,13 +175,13 @@ def test_data_sets_without_a_table_are_left_out_and_named(own, capsys) -> None:
     assert "there is no table" in capsys.readouterr().err
 
 
-def test_a_judge_is_never_the_models_own_encoder_by_whatever_name(own, tmp_path) -> None:
+def test_a_judge_is_never_the_models_own_encoder_by_whatever_name(own, tmp_path):
     same = Path(shutil.copytree(own.encoder, tmp_path / "alias"))
     assert main(words(own, models="none", judge=f"{same},{own.judge}")) == 0
     assert jobs(own)[0]["judge"] == "judge"
 
 
-def test_help_names_every_model_and_experiment(capsys) -> None:
+def test_help_names_every_model_and_experiment(capsys):
     assert main(["bench", "--help"]) == 0
     shown = capsys.readouterr().out
     names = [*(each.name for each in (*EXPERIMENTS, *MODELS)), "recipe", "all"]
@@ -213,7 +189,7 @@ def test_help_names_every_model_and_experiment(capsys) -> None:
 
 
 @pytest.mark.parametrize("torn", ['{"kind": "jo', json.dumps({**JOB, "seed": 2})])
-def test_a_torn_line_is_cut_off_and_one_that_lacks_its_end_only_is_kept(torn, tmp_path) -> None:
+def test_a_torn_line_is_cut_off_and_one_that_lacks_its_end_only_is_kept(torn, tmp_path):
     path = tmp_path / "a.jsonl"
     append_record(path, JOB)
     with path.open("a", encoding="utf-8") as file:
@@ -224,7 +200,7 @@ def test_a_torn_line_is_cut_off_and_one_that_lacks_its_end_only_is_kept(torn, tm
     assert path.read_bytes().count(b"\n") == len(seeds)
 
 
-def test_runs_that_write_at_once_spoil_no_line(tmp_path) -> None:
+def test_runs_that_write_at_once_spoil_no_line(tmp_path):
     path = tmp_path / "a.jsonl"
     with ThreadPoolExecutor(8) as runs:
         writes = ({**JOB, "seed": seed, "judge": "x" * 100_000} for seed in range(40))

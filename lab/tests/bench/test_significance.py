@@ -26,19 +26,19 @@ def discordant(only_ours: int, only_theirs: int, both: int = 50) -> tuple[np.nda
 
 
 @given(st.integers(0, 12), st.integers(0, 12))
-def test_few_discordant_documents_are_tested_by_the_binomial(ours, theirs) -> None:
+def test_few_discordant_documents_are_tested_by_the_binomial(ours, theirs):
     expected = binomtest(ours, ours + theirs).pvalue if ours + theirs else 1.0
     assert mcnemar(*discordant(ours, theirs)) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(15, 10), (60, 20), (30, 30), (121, 59), (500, 450)])
-def test_many_discordant_documents_are_tested_by_chi_square(ours, theirs) -> None:
+def test_many_discordant_documents_are_tested_by_chi_square(ours, theirs):
     statistic = max(abs(ours - theirs) - 1, 0) ** 2 / (ours + theirs)
     assert mcnemar(*discordant(ours, theirs)) == pytest.approx(chi2.sf(statistic, 1))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=8))
-def test_several_seeds_are_tested_by_every_change_of_signs(rows) -> None:
+def test_several_seeds_are_tested_by_every_change_of_signs(rows):
     ours = np.array([[number < count for count, _ in rows] for number in range(3)])
     theirs = np.array([[number < count for _, count in rows] for number in range(2)])
     differences = [2 * first - 3 * second for first, second in rows]
@@ -50,7 +50,7 @@ def test_several_seeds_are_tested_by_every_change_of_signs(rows) -> None:
     assert mcnemar(ours, theirs) == pytest.approx(np.mean(reached))
 
 
-def test_the_interval_is_that_of_drawing_documents_one_by_one() -> None:
+def test_the_interval_is_that_of_drawing_documents_one_by_one():
     ours, theirs = discordant(40, 15, both=145)
     found = compare(ours, theirs)
     draw = np.random.default_rng(1)
@@ -70,13 +70,13 @@ def test_the_interval_is_that_of_drawing_documents_one_by_one() -> None:
         (0.9, -0.0001, "0.0 ±0.5"),
     ],
 )
-def test_a_cell_tells_points_spread_and_stars(p_value, difference, cell) -> None:
+def test_a_cell_tells_points_spread_and_stars(p_value, difference, cell):
     found = Comparison(difference, difference - 0.005, difference + 0.005, p_value)
     assert found.cell == cell
 
 
 @given(st.lists(st.floats(0, 1), max_size=8))
-def test_p_values_are_corrected_by_holms_step_down_rule(p_values) -> None:
+def test_p_values_are_corrected_by_holms_step_down_rule(p_values):
     order = sorted(range(len(p_values)), key=lambda number: p_values[number])
     slow, highest = dict.fromkeys(order, 0.0), 0.0
     for rank, number in enumerate(order):
@@ -89,17 +89,8 @@ def test_p_values_are_corrected_by_holms_step_down_rule(p_values) -> None:
 
 
 @given(st.lists(st.booleans(), max_size=200))
-def test_packed_flags_come_back(flags) -> None:
+def test_packed_flags_come_back(flags):
     assert unpack_flags(pack_flags(flags), len(flags)).tolist() == flags
-
-
-@given(st.text(max_size=12), st.integers(0, 70))
-def test_a_text_is_unpacked_only_if_it_is_what_packing_gives(text, n) -> None:
-    try:
-        flags = unpack_flags(text, n)
-    except InputError:
-        return
-    assert pack_flags(flags) == text
 
 
 # Among them base64 of the same byte written another way, and a flag beyond the last.
@@ -107,6 +98,6 @@ def test_a_text_is_unpacked_only_if_it_is_what_packing_gives(text, n) -> None:
     ("text", "n"),
     [("oA==", 100), ("oB==", 3), ("sA==", 3), ("????", 3), ("oA=ü", 3), ("", -1), ("", 10**12)],
 )
-def test_packed_flags_that_are_not_are_refused(text, n) -> None:
+def test_packed_flags_that_are_not_are_refused(text, n):
     with pytest.raises(InputError):
         unpack_flags(text, n)

@@ -38,12 +38,12 @@ def run(capsys) -> Run:
     return run_command
 
 
-def test_all_data_sets_are_listed(run) -> None:
+def test_all_data_sets_are_listed(run):
     listed = run()
     assert all(each.name in listed and each.title in listed for each in DATASETS)
 
 
-def test_the_list_and_one_of_it_are_json_objects(run) -> None:
+def test_the_list_and_one_of_it_are_json_objects(run):
     listed = json.loads(run("--json"))["datasets"]
     assert [each["name"] for each in listed] == [each.name for each in DATASETS]
     keys = {"title", "document", "label", "size", "licence", "home", "files", "hub"}
@@ -52,13 +52,13 @@ def test_the_list_and_one_of_it_are_json_objects(run) -> None:
 
 
 @pytest.mark.parametrize("words", [("imdb",), ("about", "imdb")])
-def test_a_name_tells_all_about_one(run, words) -> None:
+def test_a_name_tells_all_about_one(run, words):
     told = run(*words)
     assert "aclImdb_v1.tar.gz" in told
     assert "datasets prepare imdb --hub" in " ".join(told.split())
 
 
-def test_prepare_writes_what_fit_reads(run, hotel, tmp_path) -> None:
+def test_prepare_writes_what_fit_reads(run, hotel, tmp_path):
     command = ("prepare", "hotel", "--from", hotel, "-o", tmp_path / "hotel.parquet")
     assert "Wrote 20 of 60 documents" in run(*command)
     assert len(read_table(tmp_path / "hotel.parquet", split="train")) == 16
@@ -66,7 +66,7 @@ def test_prepare_writes_what_fit_reads(run, hotel, tmp_path) -> None:
     assert counts == {"train": {"0": 8, "1": 8}, "test": {"0": 2, "1": 2}}
 
 
-def test_the_same_seed_writes_the_same_file(run, hotel, tmp_path) -> None:
+def test_the_same_seed_writes_the_same_file(run, hotel, tmp_path):
     files = [tmp_path / f"{number}.parquet" for number in range(3)]
     for file, seed in zip(files, (5, 5, 6), strict=True):
         run("prepare", "hotel", "--from", hotel, "-o", file, "--seed", seed)
@@ -87,7 +87,7 @@ def test_the_same_seed_writes_the_same_file(run, hotel, tmp_path) -> None:
 )
 def test_prepare_refuses_what_cannot_be_read_or_written(
     run, hotel, monkeypatch, name, options, output, complaint
-) -> None:
+):
     monkeypatch.chdir(hotel.parent)
     Path("folder.parquet").mkdir()
     Path("old.parquet").write_bytes(b"old")

@@ -16,7 +16,7 @@ from protorynet_lab.datasets import archive_members, prepare_dataset
 quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def test_names_that_point_outside_are_only_names(tmp_path) -> None:
+def test_names_that_point_outside_are_only_names(tmp_path):
     inner = {f"../../{name}": content for name, content in imdb_files().items()}
     inner["/etc/train/pos/1_9.txt"] = b"An absolute name."
     source = pack(tmp_path / "evil.tar.gz", inner)
@@ -25,7 +25,7 @@ def test_names_that_point_outside_are_only_names(tmp_path) -> None:
     assert set(tmp_path.parent.rglob("*")) == before
 
 
-def test_links_and_devices_are_passed_over(tmp_path) -> None:
+def test_links_and_devices_are_passed_over(tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("A secret.")
     source = pack(tmp_path / "links.tar", imdb_files())
@@ -41,9 +41,7 @@ def test_links_and_devices_are_passed_over(tmp_path) -> None:
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
 @pytest.mark.parametrize("name", ["short.tar", "short.tar.gz", "short.zip"])
-def test_an_archive_cut_short_is_refused_and_not_taken_for_a_small_one(
-    tmp_path, name, share
-) -> None:
+def test_an_archive_cut_short_is_refused_and_not_taken_for_a_small_one(tmp_path, name, share):
     source = tmp_path / name
     whole = pack(source, imdb_files(20)).read_bytes().rstrip(b"\0")
     source.write_bytes(whole[: int(share * len(whole))])
@@ -55,7 +53,7 @@ def test_an_archive_cut_short_is_refused_and_not_taken_for_a_small_one(
     ("name", "at", "message"),
     [("a.tar", 4 * 1024 + 5, "damaged or missing header"), ("a.tgz", -6, "CRC check failed")],
 )
-def test_one_wrong_bit_in_a_header_or_a_checksum_is_noticed(tmp_path, name, at, message) -> None:
+def test_one_wrong_bit_in_a_header_or_a_checksum_is_noticed(tmp_path, name, at, message):
     source = pack(tmp_path / name, imdb_files())
     content = bytearray(source.read_bytes())
     content[at] ^= 1
@@ -68,7 +66,7 @@ def test_one_wrong_bit_in_a_header_or_a_checksum_is_noticed(tmp_path, name, at, 
 @given(
     st.binary(max_size=300), st.sampled_from(["a.tar", "a.tgz", "a.zip", "a.csv.gz", "a.parquet"])
 )
-def test_any_bytes_of_any_ending_are_refused_in_one_line(tmp_path, content, name) -> None:
+def test_any_bytes_of_any_ending_are_refused_in_one_line(tmp_path, content, name):
     source = tmp_path / name
     source.write_bytes(content)
     with pytest.raises(TableError) as refused:
@@ -78,7 +76,7 @@ def test_any_bytes_of_any_ending_are_refused_in_one_line(tmp_path, content, name
 
 @quick
 @given(st.data())
-def test_a_damaged_archive_is_read_or_refused(tmp_path, data) -> None:
+def test_a_damaged_archive_is_read_or_refused(tmp_path, data):
     name = data.draw(st.sampled_from(["a.tar", "a.tgz", "a.zip"]))
     content = bytearray(pack(tmp_path / name, imdb_files(1)).read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):
@@ -88,7 +86,7 @@ def test_a_damaged_archive_is_read_or_refused(tmp_path, data) -> None:
         prepare_dataset("imdb", tmp_path / name)
 
 
-def test_an_encrypted_zip_is_refused(tmp_path) -> None:
+def test_an_encrypted_zip_is_refused(tmp_path):
     source = pack(tmp_path / "a.zip", {"train/pos/1_9.txt": b"Good."})
     content = bytearray(source.read_bytes())
     for signature, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
@@ -103,9 +101,7 @@ def test_an_encrypted_zip_is_refused(tmp_path) -> None:
     [("MOST_BYTES", 100, "unpacks to more than"), ("MOST_MEMBERS", 4, "more than 4 files")],
 )
 @pytest.mark.parametrize("name", ["a.tar.gz", "a.zip", "a"])
-def test_more_than_any_archive_holds_is_refused(
-    tmp_path, monkeypatch, name, limit, value, message
-) -> None:
+def test_more_than_any_archive_holds_is_refused(tmp_path, monkeypatch, name, limit, value, message):
     monkeypatch.setattr(archive_members, limit, value)
     with pytest.raises(TableError, match=message):
         prepare_dataset("imdb", pack(tmp_path / name, imdb_files()))
@@ -130,20 +126,18 @@ JSON_LINE = b'{"stars": 5, "text": "Good."}\n'
         ("imdb", "train-0.parquet", b"PAR1 but not PAR1", r"train-0\.parquet cannot be read as"),
     ],
 )
-def test_a_file_that_is_endless_broken_or_of_something_else_is_refused(
-    tmp_path, dataset, name, content, message
-) -> None:
+def test_an_endless_broken_or_other_file_is_refused(tmp_path, dataset, name, content, message):
     folder = pack(tmp_path / "folder", {name: content})
     with pytest.raises(TableError, match=message):
         prepare_dataset(dataset, folder if dataset == "imdb" else folder / name)
 
 
-def test_a_path_that_is_not_there_is_named(tmp_path) -> None:
+def test_a_path_that_is_not_there_is_named(tmp_path):
     with pytest.raises(TableError, match=r"there is no file or folder .*aclImdb_v1"):
         prepare_dataset("imdb", tmp_path / "aclImdb_v1.tar.gz")
 
 
-def test_a_header_of_megabytes_is_refused(tmp_path) -> None:
+def test_a_header_of_megabytes_is_refused(tmp_path):
     header = tarfile.TarInfo("././@PaxHeader")
     header.type, header.size = tarfile.XHDTYPE, 2**33
     source = tmp_path / "a.tar"
@@ -152,7 +146,7 @@ def test_a_header_of_megabytes_is_refused(tmp_path) -> None:
         prepare_dataset("imdb", source)
 
 
-def test_a_zip_whose_sizes_lie_is_refused(tmp_path) -> None:
+def test_a_zip_whose_sizes_lie_is_refused(tmp_path):
     source = pack(tmp_path / "a.zip", {"aclImdb/train/pos/1_9.txt": b"Good. " * 100})
     with zipfile.ZipFile(source) as archive:
         size = archive.infolist()[0].file_size

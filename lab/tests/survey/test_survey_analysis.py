@@ -41,12 +41,12 @@ UNITS = st.lists(st.lists(st.integers(1, 5), max_size=6), max_size=8)
         (FOUR_OBSERVERS, "interval", 0.849),
     ],
 )
-def test_alpha_gives_the_published_figures(units, level, published) -> None:
+def test_alpha_gives_the_published_figures(units, level, published):
     assert krippendorff_alpha(units, level) == pytest.approx(published, abs=5e-4)
 
 
 @given(UNITS, st.sampled_from(["nominal", "interval"]))
-def test_alpha_is_one_less_observed_over_expected_disagreement(units, level) -> None:
+def test_alpha_is_one_less_observed_over_expected_disagreement(units, level):
     def distance(a: int, b: int) -> float:
         return float(a != b) if level == "nominal" else float((a - b) ** 2)
 
@@ -97,7 +97,7 @@ def given_answers() -> list[Response]:
     return made + responses(99, "a", "1111", kind="non-technical", ease=5, seconds=30.0)
 
 
-def test_a_mean_is_of_the_participants_own_means_with_its_error_and_chance(given_answers) -> None:
+def test_a_mean_is_of_the_participants_own_means_with_its_error_and_chance(given_answers):
     found = analyse(given_answers).mean("agreement", "a", "technical")
     assert found is not None
     assert (found.n, found.mean, found.chance) == (4, 0.75, 0.25)
@@ -105,7 +105,7 @@ def test_a_mean_is_of_the_participants_own_means_with_its_error_and_chance(given
     assert found.error == pytest.approx(math.sqrt(0.125 / 3 / 4))
 
 
-def test_welchs_test_gives_the_figures_of_its_formula(given_answers) -> None:
+def test_welchs_test_gives_the_figures_of_its_formula(given_answers):
     tests = {(c.measure, c.within): c for c in analyse(given_answers).comparisons}
     test, variance = tests["agreement", "technical"], 0.125 / 3 / 4
     assert test.difference == 0.5
@@ -125,7 +125,7 @@ def test_welchs_test_gives_the_figures_of_its_formula(given_answers) -> None:
     ],
     ids=["unfinished", "quick", "never shown"],
 )
-def test_some_people_are_left_out_and_counted(given_answers, more, left_out) -> None:
+def test_some_people_are_left_out_and_counted(given_answers, more, left_out):
     found = analyse([*given_answers, *responses(50, "a", "2", **more)])
     assert (found.n_people, found.n_analysed, found.left_out[left_out]) == (10, 9, 1)
     assert found.means == analyse(given_answers).means
@@ -135,7 +135,7 @@ def test_some_people_are_left_out_and_counted(given_answers, more, left_out) -> 
     assert analyse([*given_answers, *quick], least_seconds=0).n_analysed == 10
 
 
-def test_automatic_participants_are_never_people(given_answers) -> None:
+def test_automatic_participants_are_never_people(given_answers):
     machine = responses(50, "a", "2222", kind="automatic", judge="minilm")
     people = analyse(given_answers)
     assert analyse([*given_answers, *machine]) == people
@@ -147,7 +147,7 @@ def test_automatic_participants_are_never_people(given_answers) -> None:
     assert replace(found, n_automatic=0, means=without) == people
 
 
-def test_questions_tell_on_which_answer_people_agree_and_keep_their_order(given_answers) -> None:
+def test_questions_tell_on_which_answer_people_agree_and_keep_their_order(given_answers):
     found = analyse(given_answers, models=["b", "a"])
     assert found.models == ("b", "a")
     assert [each.question for each in found.questions][3:5] == ["b/match/4", "a/match/1"]
@@ -157,7 +157,7 @@ def test_questions_tell_on_which_answer_people_agree_and_keep_their_order(given_
     assert [each.question for each in eleven][-2:] == ["a/match/10", "a/match/11"]
 
 
-def test_the_figures_of_the_paper_are_drawn_and_always_the_same(given_answers) -> None:
+def test_the_figures_of_the_paper_are_drawn_and_always_the_same(given_answers):
     everything = [
         *given_answers,
         *responses(1, "a", "11", task="diagnosis"),
@@ -174,7 +174,7 @@ def test_the_figures_of_the_paper_are_drawn_and_always_the_same(given_answers) -
 
 
 @pytest.mark.parametrize("name", [EVIL, "_under", "$a$ \\frac", "中文🙂", "\x00\ud800"])
-def test_any_name_of_a_model_stays_harmless_and_is_shown(given_answers, tmp_path, name) -> None:
+def test_any_name_of_a_model_stays_harmless_and_is_shown(given_answers, tmp_path, name):
     named = [replace(each, model=name, question=f"{name}/1") for each in given_answers]
     for chart in analysis_charts(analyse(named)).values():
         words = "".join(ElementTree.fromstring(chart).itertext())
@@ -186,7 +186,7 @@ def test_any_name_of_a_model_stays_harmless_and_is_shown(given_answers, tmp_path
         assert "<img" not in page
 
 
-def test_the_table_marks_automatic_answers_and_holds_no_formulas(given_answers) -> None:
+def test_the_table_marks_automatic_answers_and_holds_no_formulas(given_answers):
     machine = responses(50, "=cmd()", "1", kind="automatic", judge="minilm")
     rows = list(csv.DictReader(io.StringIO(responses_csv([*given_answers, *machine]))))
     assert {row["automatic"] for row in rows[:-1]} == {""}

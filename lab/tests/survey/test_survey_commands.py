@@ -64,14 +64,14 @@ def run(capsys) -> Run:
     return run_command
 
 
-def test_a_survey_is_made_about_each_model_and_the_test_split(folder) -> None:
+def test_a_survey_is_made_about_each_model_and_the_test_split(folder):
     made = read_survey(folder / "survey.json")
     assert [model.name for model in made.models] == ["k6", "other"]
     assert all(len(model.of("match")) == 4 for model in made.models)
     assert all(question.row > 0 for question in made)
 
 
-def test_a_survey_can_go_straight_into_a_database(folder, tmp_path, run) -> None:
+def test_a_survey_can_go_straight_into_a_database(folder, tmp_path, run):
     url = f"sqlite:///{tmp_path / 'all.sqlite'}"
     table = folder / "reviews.csv"
     made = json.loads(run("create", folder / "k6", "--data", table, "--database", url, "--json"))
@@ -81,7 +81,7 @@ def test_a_survey_can_go_straight_into_a_database(folder, tmp_path, run) -> None
         run("invite", "nothing", "--database", url)
 
 
-def test_serving_prints_the_same_link_again_and_keeps_what_is_answered(file, run) -> None:
+def test_serving_prints_the_same_link_again_and_keeps_what_is_answered(file, run):
     links = []
     for _ in range(2):
         server = Process(str(file), "--address", "https://survey.example.org/")
@@ -101,7 +101,7 @@ def test_serving_prints_the_same_link_again_and_keeps_what_is_answered(file, run
     assert (len(people), {row["finished"] for row in rows}) == (2, {"1"})
 
 
-def test_a_dry_run_is_marked_and_left_out_of_the_analysis(file, run, encoder) -> None:
+def test_a_dry_run_is_marked_and_left_out_of_the_analysis(file, run, encoder):
     made = read_survey(file)
     with closing(Storage(file.with_suffix(".sqlite"))) as storage:
         storage.keep_survey(made)
@@ -135,7 +135,7 @@ def test_a_dry_run_is_marked_and_left_out_of_the_analysis(file, run, encoder) ->
         (["create", "k6", "--data", "reviews.csv", "-o", "FILE"], "exists already"),
     ],
 )
-def test_wrong_usage_is_told_in_one_line(run, words, message, file, tiny_bert_folder) -> None:
+def test_wrong_usage_is_told_in_one_line(run, words, message, file, tiny_bert_folder):
     with pytest.raises(InputError, match=message) as refused:
         run(*({"FILE": file, "ENCODER": tiny_bert_folder}.get(word, word) for word in words))
     assert "\n" not in str(refused.value)

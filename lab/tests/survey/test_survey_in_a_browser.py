@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from survey_scene import Process, small_survey
 
-from chromium import needs_browser
+from chromium import grave_violations, needs_browser, watch
 from protorynet_lab.survey import Storage, write_survey
 
 pytestmark = needs_browser
@@ -23,14 +23,13 @@ class Person:
             viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
         )
         self.page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self._check_address(request.url))
+        self._said, self._asked = watch(self.page)
 
-    def _check_address(self, url: str) -> None:
-        if not url.startswith(("http://127.0.0.1:", "data:")):
-            self.complaints.append(url)
+    @property
+    def complaints(self) -> list[str]:
+        """What the browser complained of, and what was asked for elsewhere."""
+        own = ("http://127.0.0.1:", "data:")
+        return self._said + [url for url in self._asked if not url.startswith(own)]
 
     def start(self, link: str, *, is_technical: bool) -> None:
         self.page.goto(link)
@@ -57,17 +56,12 @@ class Person:
         return chosen
 
     def check_access(self) -> None:
-        from axe_playwright_python.sync_playwright import Axe
-
-        found = Axe().run(self.page).response["violations"]
-        assert [each for each in found if each["impact"] in ("serious", "critical")] == []
+        assert grave_violations(self.page) == []
         root = "document.documentElement"
         assert self.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
 
 
-def test_two_people_finish_through_a_closed_window_and_a_killed_server(
-    browser, tmp_path, database, survey
-) -> None:
+def test_two_people_finish_though_a_window_and_a_server_die(browser, tmp_path, database, survey):
     write_survey(survey, tmp_path / "survey.json")
     words = [str(tmp_path / "survey.json"), "--database", database]
     server = Process(*words)
@@ -115,7 +109,7 @@ def served(tmp_path_factory) -> Iterator[Process]:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_every_page_is_open_to_everyone(browser, served, width, scheme) -> None:
+def test_every_page_is_open_to_everyone(browser, served, width, scheme):
     someone = Person(browser, width=width, scheme=scheme)
     someone.page.goto(served.link)
     someone.check_access()
@@ -131,11 +125,12 @@ def test_every_page_is_open_to_everyone(browser, served, width, scheme) -> None:
     someone.context.close()
 
 
-def test_a_survey_can_be_taken_by_keyboard(browser, served) -> None:
+def test_a_survey_can_be_taken_by_keyboard(browser, served):
     someone = Person(browser)
     someone.page.goto(served.link)
     for number, keys in enumerate(("Tab Space Enter", "Tab Space Tab Space Enter"), 1):
         for key in keys.split():
             someone.page.keyboard.press(key)
         someone.page.wait_for_url(f"**/take/*/{number}")
+    assert someone.complaints == []
     someone.context.close()

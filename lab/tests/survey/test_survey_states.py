@@ -74,7 +74,7 @@ TestTakenSurvey = TakenSurvey.TestCase
 
 
 @pytest.mark.parametrize("fault", [OSError, KeyboardInterrupt, Killed])
-def test_a_fault_at_any_statement_leaves_an_answer_whole_or_not_given(fault, tmp_path) -> None:
+def test_a_fault_at_any_statement_leaves_an_answer_whole_or_not_given(fault, tmp_path):
     survived = 0
     for number in range(100):
         path = tmp_path / f"{number}.sqlite"

@@ -14,21 +14,9 @@ import pytest
 from sqlalchemy import inspect, text
 from survey_scene import small_survey
 
-from protorynet.errors import InputError, ProtoryNetError
+from protorynet.errors import InputError
 from protorynet_lab.survey import Storage, new_token, survey_json
 from protorynet_lab.survey.survey_database import open_engine
-
-
-def test_an_answer_is_there_after_the_database_is_opened_again(database, survey) -> None:
-    token = new_token()
-    with closing(Storage(database)) as first:
-        first.keep_survey(survey)
-        someone = first.enter(survey, token, "technical")
-        first.answer(someone, f"{someone.model}/match/1", "7", 4, n_steps=5)
-    with closing(Storage(database)) as second:
-        found = second.participant(token)
-        assert found == someone
-        assert second.answers_of(found)[f"{someone.model}/match/1"].choice == "7"
 
 
 def do_at_once(act: Callable[[int], Any], times: int) -> list[Any]:
@@ -42,7 +30,7 @@ def do_at_once(act: Callable[[int], Any], times: int) -> list[Any]:
         return list(threads.map(wait_and_act, range(times)))
 
 
-def test_an_answer_sent_many_times_is_stored_once(storage, survey) -> None:
+def test_an_answer_sent_many_times_is_stored_once(storage, survey):
     someone = storage.enter(survey, new_token(), "technical")
 
     def send(number: int) -> bool:
@@ -54,13 +42,13 @@ def test_an_answer_sent_many_times_is_stored_once(storage, survey) -> None:
     assert storage.answers_of(someone)["k15/match/1"].choice == str(stored.index(True))
 
 
-def test_people_who_begin_at_once_are_spread_evenly_over_the_models(storage, survey) -> None:
+def test_people_who_begin_at_once_are_spread_evenly_over_the_models(storage, survey):
     entered = do_at_once(lambda _: storage.enter(survey, new_token(), "technical"), 8)
     assert sorted(someone.number for someone in entered) == list(range(8))
     assert Counter(someone.model for someone in entered) == {"k15": 4, "k100": 4}
 
 
-def test_time_runs_from_the_first_showing_to_the_answer(storage, survey, monkeypatch) -> None:
+def test_time_runs_from_the_first_showing_to_the_answer(storage, survey, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr("protorynet_lab.survey.survey_storage.time.time", lambda: now[0])
     someone = storage.enter(survey, new_token(), "technical", model="k15")
@@ -74,21 +62,21 @@ def test_time_runs_from_the_first_showing_to_the_answer(storage, survey, monkeyp
     assert storage.n_participants(survey.id) == {"begun": 1, "finished": 1}
 
 
-def test_a_survey_that_someone_has_begun_cannot_be_changed(storage, survey) -> None:
+def test_a_survey_that_someone_has_begun_cannot_be_changed(storage, survey):
     storage.keep_survey(replace(survey, title="Changed before anyone came"))
     storage.enter(survey, new_token(), "technical")
     with pytest.raises(InputError, match="after people began"):
         storage.keep_survey(survey)
 
 
-def test_an_invitation_is_found_by_its_token_only_and_the_first_stays(storage, survey) -> None:
+def test_an_invitation_is_found_by_its_token_only_and_the_first_stays(storage, survey):
     made = storage.first_invitation(survey.id)
     assert storage.invite(survey.id) != made
     assert storage.invitation(made.token) == storage.first_invitation(survey.id) == made
     assert storage.invitation(new_token()) is None
 
 
-def test_personal_tokens_are_not_stored(light_storage, survey, tmp_path) -> None:
+def test_personal_tokens_are_not_stored(light_storage, survey, tmp_path):
     token = new_token()
     light_storage.enter(survey, token, "technical")
     light_storage.close()
@@ -96,7 +84,7 @@ def test_personal_tokens_are_not_stored(light_storage, survey, tmp_path) -> None
         assert token not in "\n".join(connection.iterdump())
 
 
-def test_surveys_of_one_database_do_not_mix(storage, survey) -> None:
+def test_surveys_of_one_database_do_not_mix(storage, survey):
     other = small_survey("k15", seed=5)
     storage.keep_survey(other)
     for each in (survey, other):
@@ -106,7 +94,7 @@ def test_surveys_of_one_database_do_not_mix(storage, survey) -> None:
     assert len(storage.responses(other.id)) == 1
 
 
-def test_a_database_of_revision_1_keeps_its_answers(database, survey) -> None:
+def test_a_database_of_revision_1_keeps_its_answers(database, survey):
     engine = open_engine(database, revision="0001")
     columns = {column["name"] for column in inspect(engine).get_columns("views")}
     assert columns == {"participant_id", "step", "shown_at"}
@@ -129,12 +117,13 @@ def test_a_database_of_revision_1_keeps_its_answers(database, survey) -> None:
     ]
 
 
-def test_two_servers_may_start_at_once(database) -> None:
+def test_two_servers_may_start_at_once(database):
     for opened in do_at_once(lambda _: Storage(database), 6):
-        opened.close()
+        with closing(opened):
+            assert opened.survey_ids() == []
 
 
-def test_a_database_of_a_newer_version_is_left_alone(database) -> None:
+def test_a_database_of_a_newer_version_is_left_alone(database):
     engine = open_engine(database)
     with engine.execution_options(writes=True).begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -165,9 +154,7 @@ def run_sql(path: Path, *statements: str) -> None:
         (lambda path: [path.unlink(), run_sql(path, "VACUUM")], "missing, empty or another"),
     ],
 )
-def test_a_database_that_lost_something_is_refused_in_one_line(
-    spoil, message, light_storage, tmp_path
-) -> None:
+def test_a_database_that_lost_something_is_refused(spoil, message, light_storage, tmp_path):
     path = tmp_path / "survey.sqlite"
     light_storage.close()
     kept = path.read_bytes()
@@ -179,14 +166,7 @@ def test_a_database_that_lost_something_is_refused_in_one_line(
     Storage(path).close()
 
 
-def test_a_table_lost_while_serving_is_told_in_one_line(light_storage, survey, tmp_path) -> None:
-    run_sql(tmp_path / "survey.sqlite", "DROP TABLE answers")
-    with pytest.raises(ProtoryNetError, match="no such table: answers") as refused:
-        light_storage.responses(survey.id)
-    assert "\n" not in str(refused.value)
-
-
-def test_a_copy_of_the_old_database_is_kept_when_its_tables_change(tmp_path) -> None:
+def test_a_copy_of_the_old_database_is_kept_when_its_tables_change(tmp_path):
     path = tmp_path / "survey.sqlite"
     open_engine(path, revision="0001").dispose()
     for _ in range(2):
@@ -209,9 +189,7 @@ def test_a_copy_of_the_old_database_is_kept_when_its_tables_change(tmp_path) -> 
         ("postgresql://me:secret@127.0.0.1:1/x", "cannot be used"),
     ],
 )
-def test_a_database_that_cannot_be_used_is_told_without_the_password(
-    url, message, tmp_path, monkeypatch
-) -> None:
+def test_a_database_that_cannot_be_used_hides_the_password(url, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.sqlite").write_text("no database, but long enough to be read as one " * 100)
     with pytest.raises(InputError, match=message) as refused:
