@@ -1,6 +1,5 @@
 from .audit_views import (
     audit_fragment as audit_fragment,
-    finding_title as finding_title,
     print_audit as print_audit,
 )
 from .automaton_drawing import automaton_svg as automaton_svg

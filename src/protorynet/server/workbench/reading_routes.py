@@ -17,7 +17,6 @@ from protorynet.files import read_limited, write_atomically
 from protorynet.inference import TorchBackend
 from protorynet.model import Model
 from protorynet.prototypes import Member, Prototype
-from protorynet.report import finding_title
 from protorynet.server.api_shapes import ApiError
 from protorynet.server.background import Progress, run_in_pool
 from protorynet.server.config import own_table, workbench_folder
@@ -263,7 +262,7 @@ def _keep_trust(
         audited = audit_model(model, train, documents, floor=floor)
         audit = audited.to_dict()
         for found, finding in zip(audit["findings"], audited.findings, strict=True):
-            found["title"] = finding_title(finding)
+            found["title"] = finding.title
     view = {
         **evaluation.to_dict(),
         "version": version,
