@@ -29,7 +29,6 @@ from .explanation import (
     DecidingPattern as DecidingPattern,
     Explanation as Explanation,
     ModelFacts as ModelFacts,
-    Rationale as Rationale,
     SentenceExplanation as SentenceExplanation,
     WordEffect as WordEffect,
     explain_documents as explain_documents,

@@ -20,7 +20,7 @@ from protorynet.report.explanation_picture import write_view
 from protorynet.report.trajectory_drawing import trajectory_svg
 
 if TYPE_CHECKING:
-    from protorynet.explain import Evaluation, Explanation, Rationale
+    from protorynet.explain import Evaluation, Explanation
     from protorynet.model import Model
     from protorynet.prototypes import Prototypes
 
@@ -58,11 +58,6 @@ def explanation_page(explanations: Sequence[Explanation], path: Path) -> None:
 def evaluation_fragment(evaluation: Evaluation) -> str:
     """Return the figures of an evaluation as static HTML for a notebook."""
     return render("evaluation_fragment.html", evaluation=evaluation)
-
-
-def rationale_fragment(rationale: Rationale) -> str:
-    """Return a sentence and a prototype with the words marked that make them alike."""
-    return render("rationale_fragment.html", rationale=rationale)
 
 
 def prototypes_fragment(prototypes: Prototypes) -> str:
