@@ -20,9 +20,12 @@ from .evaluation import (
 from .examples import (
     LabelledDocuments as LabelledDocuments,
     Mistake as Mistake,
+    Slice as Slice,
     confident_mistakes as confident_mistakes,
     documents_at as documents_at,
     explain_mistakes as explain_mistakes,
+    find_slices as find_slices,
+    has_word as has_word,
 )
 from .explanation import (
     AutomatonReading as AutomatonReading,
@@ -58,4 +61,3 @@ from .robustness import (
     parse_perturbations as parse_perturbations,
     perturb as perturb,
 )
-from .slices import Slice as Slice, find_slices as find_slices, has_word as has_word
