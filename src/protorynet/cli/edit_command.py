@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from shlex import quote
@@ -16,7 +17,7 @@ from protorynet.errors import InputError
 
 if TYPE_CHECKING:
     from protorynet.model import Model
-    from protorynet.prototypes import EditEntry, EditLog
+    from protorynet.prototypes import EditEntry
 
 _PAIRS = ("--replace", "--rename", "--move", "--add")
 _BETWEEN = "\0"  # which no word of a command line can hold
@@ -110,7 +111,7 @@ def edit(
     if as_json:
         print_json(_summarise(output or model, classifier.model_, entry))
     else:
-        _print_summary(output or model, classifier.model_, entry)
+        _print_edits(output or model, classifier.model_, [entry])
 
 
 def _parse_ids(given: str, option: str) -> list[int]:
@@ -148,12 +149,7 @@ def _show_log(model: Path, *, as_json: bool) -> None:
         entries = [entry.to_dict() for entry in log.entries]
         print_json({"edits": entries, "undoable": len(log.states)})
         return
-    if not log.entries:
-        _print("No edits so far.")
-    for entry in log.entries:
-        _print(f"{entry.number}. {entry.when}{f', undone {entry.undone}' * bool(entry.undone)}")
-        _print_entry(entry, found)
-    _print_what_next(model, log)
+    _print_edits(model, found, log.entries, is_log=True)
 
 
 def _summarise(saved: Path, model: Model, entry: EditEntry) -> dict[str, Any]:
@@ -166,57 +162,16 @@ def _summarise(saved: Path, model: Model, entry: EditEntry) -> dict[str, Any]:
     }
 
 
-def _print_summary(saved: Path, model: Model, entry: EditEntry) -> None:
-    _print(f"Edit {entry.number}{' is undone' * bool(entry.undone)}:")
-    _print_entry(entry, model)
-    record = entry.retraining
-    if record and not entry.undone and record.data_sha256 != model.training.data_sha256:
-        _print(
-            "These are not the documents that the model was trained on: it may have learned from "
-            "some that are held out here."
-        )
-    _print(f"The model has {len(model.prototypes)} prototypes.")
-    _print_what_next(saved, model.edits)
-
-
-def _print_entry(entry: EditEntry, model: Model) -> None:
-    record = entry.retraining
-    # The reader of families learns for a fixed time, and is kept if it got better.
-    decided = "when to stop" if max(model.network.sizes) == 1 else "which reader to keep"
-    for change in entry.changes:
-        _print(str(change), indent=2)
-    if record:
-        for number, shares in record.moved.items():
-            _print(f"What was matched to {number} is now at {_list_shares(shares)}.", indent=2)
-        _print(
-            f"Accuracy {record.accuracy_before:.1%} before, {record.accuracy_edited:.1%} edited, "
-            f"{record.accuracy_after:.1%} with the reader retrained ({record.seconds:.1f} s), on "
-            f"{record.n_held_out:,} held-out documents, which also decided {decided}.",
-            indent=2,
-        )
-
-
-def _list_shares(shares: dict[str, float]) -> str:
-    shown = [f"{number} ({share:.0%})" for number, share in list(shares.items())[:3]]
-    return ", ".join(shown) + (f" and {len(shares) - 3} more" if len(shares) > 3 else "")
-
-
-def _print_what_next(saved: Path, log: EditLog) -> None:
-    command = f"protorynet edit {quote(str(saved))}"
-    if log.reader_is_behind:
-        _print(
-            "The reader has not been retrained, and usage and class rates are those from before "
-            f"the edit. Retrain with: {command} --retrain DATA"
-        )
-    if log.states:
-        _print(f"Undo edit {log.states[-1].number} with: {command} --undo")
-
-
-def _print(line: str, *, indent: int = 0) -> None:
+def _print_edits(
+    saved: Path, model: Model, entries: Sequence[EditEntry], *, is_log: bool = False
+) -> None:
+    """Print what edits did, and what to do next."""
     from rich.text import Text
 
-    from protorynet.report import printable
+    from protorynet.report import printable, render
 
-    console = result_console()
-    text = Text(" " * indent + printable(line, console.encoding))
-    console.print(text, soft_wrap=True)
+    console, command = result_console(), f"protorynet edit {quote(str(saved))}"
+    written = render("edits.txt", model=model, entries=entries, is_log=is_log, command=command)
+    for line in written.strip("\n").split("\n"):
+        indent = " " * (len(line) - len(line.lstrip(" ")))
+        console.print(Text(indent + printable(line, console.encoding)), soft_wrap=True)
