@@ -211,8 +211,9 @@ def _refuse_lengths(lengths: NDArray[np.int64], max_sentences: int) -> ApiError 
         given, remedy = ("text holds", "Shorten it.")
         if len(lengths) > 1:
             given, remedy = ("texts hold", "Send fewer texts at a time.")
-        facts = {"given": given, "count": count, "most": max_sentences, "remedy": remedy}
-        return refusal("too_many_sentences", **facts)
+        return refusal(
+            "too_many_sentences", given=given, count=count, most=max_sentences, remedy=remedy
+        )
     return None
 
 
