@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from protorynet.cli import command_inputs as inputs
-from protorynet.cli.command_inputs import with_options
 from protorynet.cli.output import check_writable, note, print_json, result_console
 from protorynet.errors import InputError, TableError
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
 
 
-@with_options
+@inputs.with_options
 def evaluate(
     model: Path,
     test: Path,
@@ -89,7 +88,7 @@ def _measure_under_noise(
     return measure_robustness(classifier.model_, classifier.read, texts, targets, kinds)
 
 
-@with_options
+@inputs.with_options
 def audit(
     model: Path,
     data: Path | None = None,
@@ -147,7 +146,7 @@ def _read_tables(
     )
 
 
-@with_options
+@inputs.with_options
 def report(
     model: Path,
     test: Path,
@@ -252,7 +251,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@with_options
+@inputs.with_options
 def demo(output: Path = Path("demo"), reviews: int | None = None) -> None:
     """Learn from real movie reviews, and show what was learned.
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from typer.core import TyperCommand
 
 from protorynet.cli import command_inputs as inputs
-from protorynet.cli.command_inputs import with_options
 from protorynet.cli.output import print_json, result_console
 from protorynet.errors import InputError
 
@@ -38,7 +37,7 @@ class EditCommand(TyperCommand):
         return super().parse_args(ctx, joined)
 
 
-@with_options
+@inputs.with_options
 def edit(
     model: Path,
     drop: list[str] | None = None,

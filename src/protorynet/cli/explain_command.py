@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from protorynet.cli import command_inputs as inputs
-from protorynet.cli.command_inputs import with_options
 from protorynet.cli.output import check_writable, note, print_json, result_console
 from protorynet.errors import EmptyDocumentError, InputError
 
@@ -30,7 +29,7 @@ _AT_ONCE = 1_000  # texts whose explanations are held in memory together
 _AT_ONCE_WITH_WORDS = 20  # each of their sentences is encoded again without each of its words
 
 
-@with_options
+@inputs.with_options
 def explain(
     model: Path,
     document: str | None = None,
@@ -66,7 +65,7 @@ def explain(
     _show(explanations, as_json=as_json, as_lines=source is not None, html=html)
 
 
-@with_options
+@inputs.with_options
 def prototypes(
     model: Path, members: bool = False, as_json: bool = False, html: Path | None = None
 ) -> None:
@@ -183,7 +182,7 @@ _MOST_STATES = 20
 _ONE_IN = 5  # texts kept for measuring where the table does not say which
 
 
-@with_options
+@inputs.with_options
 def automaton(
     model: Path,
     label: str,

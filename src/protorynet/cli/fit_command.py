@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from protorynet.cli import command_inputs as inputs
-from protorynet.cli.command_inputs import with_options
 from protorynet.cli.output import WorkFailed, note, print_json, result_console
 from protorynet.errors import InputError
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 _ENCODING = "split and encode"
 
 
-@with_options
+@inputs.with_options
 def fit(
     train: Path,
     output: Path,

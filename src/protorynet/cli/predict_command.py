@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from protorynet.cli import command_inputs as inputs
-from protorynet.cli.command_inputs import with_options
 from protorynet.cli.output import check_writable, note, print_json
 from protorynet.errors import InputError, ModelFormatError
 from protorynet.progress import row_progress
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _STANDARD = "-"
 
 
-@with_options
+@inputs.with_options
 def predict(
     model: Path,
     sources: list[str],
@@ -202,7 +201,7 @@ def _tell_written(written: Written, output: str | None) -> None:
         note(f"wrote {written.n_rows:,} predictions to {output}")
 
 
-@with_options
+@inputs.with_options
 def export(
     model: Path,
     output: Path,
