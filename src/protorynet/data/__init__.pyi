@@ -11,6 +11,7 @@ from .document_tables import (
     read_columns as read_columns,
     read_table as read_table,
 )
+from .excel_files import load_openpyxl as load_openpyxl
 from .splitter import LANGUAGES as LANGUAGES, Rule as Rule, Splitter as Splitter
 from .splitting import (
     OnEmpty as OnEmpty,
@@ -22,5 +23,5 @@ from .splitting import (
     sequence_text as sequence_text,
     split_documents as split_documents,
 )
-from .table_batches import load_openpyxl as load_openpyxl, open_table as open_table
+from .table_batches import open_table as open_table
 from .table_files import find_files as find_files, one_line as one_line

@@ -3,13 +3,11 @@
 import codecs
 import csv
 import io
-import warnings
-import zipfile
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +16,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from protorynet.data.json_lines import (
-    infer_table,
-    is_text,
-    open_json_lines,
-    stream_json_lines,
-)
+from protorynet.data.excel_files import open_excel
+from protorynet.data.json_lines import is_text, open_json_lines, stream_json_lines
 from protorynet.data.table_files import (
     BLOCK_BYTES,
     MOST_COLUMNS,
@@ -40,15 +34,13 @@ from protorynet.data.table_files import (
     read_start,
     table_ending,
 )
-from protorynet.errors import MissingExtraError, TableError
+from protorynet.errors import TableError
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _HEADER_BYTES = 2**20
 _BEFORE_A_BRACE = b"\xef\xbb\xbf \t\r\n"  # blanks, and the mark of UTF-8
 _PARQUET_BUFFER = 2**20
 _PLAIN_BYTES = 8
-_LARGEST_WORKBOOK = 512 * 2**20  # bytes of a workbook when unpacked
-_EXCEL_ROWS = 4_096
 
 
 def open_table(path: Path) -> BatchReader:
@@ -57,7 +49,7 @@ def open_table(path: Path) -> BatchReader:
     if ending == ".parquet":
         return _open_parquet(path)
     if ending == ".xlsx":
-        return _open_excel(path)
+        return open_excel(path)
     if ending not in _DELIMITERS:
         return open_json_lines(path)
     delimiter = _DELIMITERS[ending]
@@ -263,71 +255,6 @@ def _damaged_parquet(path: Path, error: Exception) -> TableError:
         f"{path} cannot be read as Parquet; it may be cut short or of another kind, so write "
         f"it again or mend its ending ({one_line(error)})."
     )
-
-
-def load_openpyxl() -> Any:
-    """Return the library that reads and writes workbooks, or say what to install."""
-    try:
-        import openpyxl
-    except ImportError:
-        raise MissingExtraError("An Excel file", "openpyxl", extra="excel") from None
-    return openpyxl
-
-
-def _open_excel(path: Path) -> BatchReader:
-    """Open the first sheet of a workbook; its first row names the columns."""
-    openpyxl = load_openpyxl()
-    try:
-        with zipfile.ZipFile(path) as packed:
-            size = sum(part.file_size for part in packed.infolist())
-        if size > _LARGEST_WORKBOOK:
-            raise TableError(f"{path} has {size / 1e6:,.0f} MB when unpacked; save it as CSV.")
-        with warnings.catch_warnings():  # of styles and the like, which are not read
-            warnings.simplefilter("ignore")
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-            names, columns = _read_sheet(book.worksheets[0], str(path))
-            book.close()
-    except TableError:
-        raise
-    except Exception as error:  # whatever the library makes of a damaged file
-        raise TableError(
-            f"{path} cannot be read as an Excel file ({one_line(error)}); save it again, or as CSV."
-        ) from None
-    table, mixed = infer_table(dict(zip(names, columns, strict=True)))
-    return BatchReader(str(path), table.schema, partial(_table_batches, table), mixed)
-
-
-def _table_batches(table: pa.Table, skip: int) -> Iterator[pa.RecordBatch]:
-    yield from table.slice(skip).to_batches(max_chunksize=_EXCEL_ROWS)
-
-
-def _read_sheet(sheet: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    sheet.reset_dimensions()  # which some programs write wrong
-    rows = sheet.iter_rows(values_only=True)
-    header = _strip(next(rows, ()))
-    if len(header) > MOST_COLUMNS:
-        raise TableError(f"{name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are read.")
-    if None in header:
-        raise TableError(f"column {header.index(None) + 1} of {name} has no name in the first row.")
-    names = [str(each) for each in header]
-    check_names(names, name)
-    values: list[tuple[Any, ...]] = []
-    n_rows = 0  # without the empty ones at the end
-    for number, row in enumerate(map(_strip, rows), 1):
-        if len(row) > len(names):
-            raise TableError(
-                f"row {number + 1} of {name} has more cells than the {len(names)} columns that the "
-                "first row names."
-            )
-        values.append(row)
-        n_rows = number if row else n_rows
-    columns = list(zip_longest(*values[:n_rows])) if n_rows else []
-    return names, columns + [(None,) * n_rows] * (len(names) - len(columns))
-
-
-def _strip(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a row without the empty cells at its end."""
-    return row[: max((n for n, cell in enumerate(row, 1) if cell is not None), default=0)]
 
 
 def row_bytes(column: pa.Array) -> NDArray[np.int64]:

@@ -1,0 +1,83 @@
+"""Excel workbooks: the first sheet as a table."""
+
+import warnings
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from protorynet.data.json_lines import infer_table
+from protorynet.data.table_files import MOST_COLUMNS, BatchReader, check_names, one_line
+from protorynet.errors import MissingExtraError, TableError
+
+_LARGEST = 512 * 2**20  # bytes of a workbook when unpacked
+_ROWS_AT_ONCE = 4_096
+
+
+def load_openpyxl() -> Any:
+    """Return the library that reads and writes workbooks, or say what to install."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise MissingExtraError("An Excel file", "openpyxl", extra="excel") from None
+    return openpyxl
+
+
+def open_excel(path: Path) -> BatchReader:
+    """Open the first sheet of a workbook; its first row names the columns."""
+    openpyxl = load_openpyxl()
+    try:
+        with zipfile.ZipFile(path) as packed:
+            size = sum(part.file_size for part in packed.infolist())
+        if size > _LARGEST:
+            raise TableError(f"{path} has {size / 1e6:,.0f} MB when unpacked; save it as CSV.")
+        with warnings.catch_warnings():  # of styles and the like, which are not read
+            warnings.simplefilter("ignore")
+            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            names, columns = _read_sheet(book.worksheets[0], str(path))
+            book.close()
+    except TableError:
+        raise
+    except Exception as error:  # whatever the library makes of a damaged file
+        raise TableError(
+            f"{path} cannot be read as an Excel file ({one_line(error)}); save it again, or as CSV."
+        ) from None
+    table, mixed = infer_table(dict(zip(names, columns, strict=True)))
+    return BatchReader(str(path), table.schema, partial(_batches, table), mixed)
+
+
+def _batches(table: pa.Table, skip: int) -> Iterator[pa.RecordBatch]:
+    yield from table.slice(skip).to_batches(max_chunksize=_ROWS_AT_ONCE)
+
+
+def _read_sheet(sheet: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    sheet.reset_dimensions()  # which some programs write wrong
+    rows = sheet.iter_rows(values_only=True)
+    header = _strip(next(rows, ()))
+    if len(header) > MOST_COLUMNS:
+        raise TableError(f"{name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are read.")
+    if None in header:
+        raise TableError(f"column {header.index(None) + 1} of {name} has no name in the first row.")
+    names = [str(each) for each in header]
+    check_names(names, name)
+    values: list[tuple[Any, ...]] = []
+    n_rows = 0  # without the empty ones at the end
+    for number, row in enumerate(map(_strip, rows), 1):
+        if len(row) > len(names):
+            raise TableError(
+                f"row {number + 1} of {name} has more cells than the {len(names)} columns that the "
+                "first row names."
+            )
+        values.append(row)
+        n_rows = number if row else n_rows
+    columns = list(zip_longest(*values[:n_rows])) if n_rows else []
+    return names, columns + [(None,) * n_rows] * (len(names) - len(columns))
+
+
+def _strip(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a row without the empty cells at its end."""
+    return row[: max((n for n, cell in enumerate(row, 1) if cell is not None), default=0)]
