@@ -166,3 +166,8 @@ def test_an_output_whose_name_is_not_utf_8_is_made(tmp_path):
     store = started(output, 1)
     store.deliver(store.folder.finished())
     assert output.read_bytes() == b'"n"\n1\n'
+
+
+def test_a_file_that_vanishes_during_a_run_is_told_by_its_own_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="gone"), PartStore(tmp_path / "o", {}).locked():
+        raise FileNotFoundError("gone")
