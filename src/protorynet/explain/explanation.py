@@ -70,7 +70,7 @@ class SentenceExplanation:
         values = dict(vars(self))
         for name in ("words", "prototype_words"):
             found = values.pop(name)
-            values |= {name: [vars(word) for word in found]} if self.words else {}
+            values |= {name: [dict(vars(word)) for word in found]} if self.words else {}
         return values
 
 
