@@ -6,8 +6,12 @@ from functools import cached_property
 from typing import Any, Self
 
 from protorynet.errors import InputError, ModelFormatError
-from protorynet.records import read_record
+from protorynet.records import plain, read_record
 
+_SHOWN = (
+    "label prototypes fidelity fidelity_train fidelity_held_out fidelity_ids_only n_train "
+    "n_held_out n_states n_transitions start patterns states transitions traffic edges"
+)
 _MOST_STATES_IN_A_FILE = 1_000  # learning gives a few dozen at most
 
 
@@ -19,10 +23,6 @@ class Pattern:
     support: int  # training documents that begin so
     purity: float  # share of these that is given the class
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as `protorynet automaton --json` prints them."""
-        return {**vars(self), "prototypes": list(self.prototypes)}
-
 
 @dataclass(frozen=True)
 class State:
@@ -33,10 +33,6 @@ class State:
     accepting: bool
     visits: int  # of training documents, before or after a sentence
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as `protorynet automaton --json` prints them."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True)
 class Edge:
@@ -46,11 +42,6 @@ class Edge:
     target: int
     prototypes: tuple[int, ...]
     traffic: tuple[int, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as `protorynet automaton --json` prints them."""
-        both = {"prototypes": list(self.prototypes), "traffic": list(self.traffic)}
-        return {**vars(self), **both}
 
 
 @dataclass(frozen=True)
@@ -82,6 +73,11 @@ class Automaton:
         """Fidelity on held-out documents, or on the training documents without any."""
         held_out = self.fidelity_held_out
         return self.fidelity_train if held_out is None else held_out
+
+    @property
+    def n_states(self) -> int:
+        """How many states there are."""
+        return len(self.states)
 
     @property
     def n_transitions(self) -> int:
@@ -131,24 +127,7 @@ class Automaton:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet automaton --json` prints them."""
-        return {
-            "label": self.label,
-            "prototypes": list(self.prototypes),
-            "fidelity": self.fidelity,
-            "fidelity_train": self.fidelity_train,
-            "fidelity_held_out": self.fidelity_held_out,
-            "fidelity_ids_only": self.fidelity_ids_only,
-            "n_train": self.n_train,
-            "n_held_out": self.n_held_out,
-            "n_states": len(self.states),
-            "n_transitions": self.n_transitions,
-            "start": self.start,
-            "patterns": [pattern.to_dict() for pattern in self.patterns],
-            "states": [state.to_dict() for state in self.states],
-            "transitions": [list(values) for values in self.transitions],
-            "traffic": [list(values) for values in self.traffic],
-            "edges": [edge.to_dict() for edge in self.edges],
-        }
+        return {name: plain(getattr(self, name)) for name in _SHOWN.split()}
 
     @classmethod
     def from_dict(cls, values: Any) -> Self:

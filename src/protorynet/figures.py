@@ -1,7 +1,5 @@
 """How right predictions are: the figures of labelled documents, by one name in every view."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Models on the Hugging Face hub: a repository there is a model directory, and its card."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

@@ -34,6 +34,17 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def plain(value: Any) -> Any:
+    """Return records as dictionaries and tuples as lists, however deep they stand, for JSON."""
+    if dataclasses.is_dataclass(value):
+        return {
+            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    return value
+
+
 def digest_values(values: Mapping[str, Any]) -> str:
     """Return the sha256 of values but for their own "sha256", however a file lays them out."""
     kept = {name: value for name, value in values.items() if name != "sha256"}

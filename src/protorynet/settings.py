@@ -252,49 +252,7 @@ class Settings:
         return "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.to_dict().items())
 
 
-_PRESETS: dict[str, dict[str, Any]] = {
-    "default": {},
-    "single": {
-        "members": 1,
-        "selection": "straight_through",
-        "retrain_epochs": 30,
-        "full_anchor": 0.1,
-        "full_epochs": 2,
-    },
-    "paper": {
-        "members": 1,
-        "n_prototypes": 200,
-        "min_prototypes": 2,
-        "max_prototypes": 200,
-        "psi_squared": 10.0,
-        "selection": "paper",
-        "encoder_training": "none",
-        "reader_size": 128,
-        "reader_layers": 2,
-        "reader_dropout": 0.5,
-        "accuracy_loss": "mse",
-        "class_weight": "none",
-        "alpha": 0.1,
-        "beta": 1e-4,
-        "anchor": 0.0,
-        "full_anchor": 0.0,
-        "full_balance": 0.0,
-        "balance": 0.0,
-        "typicality": 0.0,
-        "lone_sentences": 0.0,
-        "ids_only_share": 0.0,
-        "retrain": "reader",
-        "retrain_epochs": 30,
-        "batch_size": 16,
-        "learning_rate": 1e-4,
-        "full_batch_size": 16,
-        "full_epochs": 20,
-        "encoder_learning_rate": 1e-4,
-        "patience": 10,
-        "project_every": 10,
-        "exact": False,
-    },
-}
+_PRESETS = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
 
 
 def preset(name: str) -> Settings:

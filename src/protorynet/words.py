@@ -32,21 +32,11 @@ def find_ngrams(text: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class WordWeights:
-    """A weight of each class for each word or pair of words.
+    """A weight of each class for each word or pair of words."""
 
-    Parameters
-    ----------
-    ngrams
-        The words and pairs, in lower case.
-    steps
-        The weights as whole numbers, (n, C).
-    unit
-        What one step is worth.
-    """
-
-    ngrams: tuple[str, ...]
-    steps: NDArray[np.int16]
-    unit: float
+    ngrams: tuple[str, ...]  # in lower case
+    steps: NDArray[np.int16]  # the weights as whole numbers, (n, C)
+    unit: float  # what one step is worth
 
     @classmethod
     def of(cls, ngrams: Sequence[str], weights: NDArray[np.float32]) -> WordWeights:

@@ -2,6 +2,7 @@
 
 import io
 import re
+import tomllib
 from pathlib import Path
 
 from audit_scene import TEST, TRAIN, audit_of, only
@@ -9,7 +10,7 @@ from rich.console import Console
 
 import protorynet.audit
 from protorynet.audit import Audit, Finding
-from protorynet.report import audit_fragment, audit_views, print_audit
+from protorynet.report import audit_fragment, print_audit
 
 _EVIL = "<script>alert(1)</script>\x1b[31m"
 
@@ -24,10 +25,11 @@ def made(**evidence: object) -> Audit:
     return Audit((Finding("duplicates", "note", f"Look here: {_EVIL}", dict(evidence)),), 1234, 5)
 
 
-def test_every_kind_of_finding_has_a_title_and_no_title_is_without_one():
+def test_every_kind_of_finding_has_its_words_and_none_are_without_one():
     folder = Path(protorynet.audit.__file__).parent
     source = "".join(path.read_text() for path in folder.glob("*.py"))
-    assert set(audit_views._TITLES) == set(re.findall(r'Finding\(\s*"(\w+)"', source))
+    words = tomllib.loads((folder / "findings.toml").read_text())
+    assert set(words) == set(re.findall(r'describe\(\s*"(\w+)"', source))
 
 
 def test_the_terminal_counts_findings_and_names_rows_within_its_width():

@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 from protorynet import ProtoryNetClassifier as Classifier
 from protorynet.data import Splitter
 from protorynet.errors import InputError
-from protorynet.explain import Rationale, explain_matches, explain_words
-from protorynet.explain.rationale import leave_out, word_spans
+from protorynet.explain import explain_matches, explain_words
+from protorynet.explain.rationale import Rationale, leave_out, word_spans
 
 SENTENCE = "The room was clean, but the breakfast was awful."
 
@@ -44,7 +44,6 @@ def explain_match(model: Any, encode: Any, sentence: str, member_id: int) -> Rat
 def test_an_effect_is_the_similarity_with_the_word_minus_without_in_either_sentence(clf, encoder):
     member = clf.prototypes_[-1].members[-1]
     why = explain_match(clf.model_, encoder.encode, SENTENCE, member.id)
-    assert why.headline == clf.prototypes_[-1].sentence
     whole = similarity(clf, encoder, SENTENCE, member.sentence)
     assert why.similarity == pytest.approx(whole, abs=1e-5)
     sides = ((why.words, SENTENCE, member.sentence),)
@@ -64,7 +63,7 @@ def test_many_matches_are_encoded_in_one_call_and_each_text_once(clf, encoder):
     assert len(texts) == len(set(texts))
     assert found[0] == found[3]
     alone = explain_match(clf.model_, encoder.encode, SENTENCE, second)
-    assert found[1].to_dict() == alone.to_dict()
+    assert found[1] == alone
     assert explain_matches(clf.model_, counting.encode, []) == []
     assert len(counting.calls) == 1
 
@@ -97,17 +96,18 @@ def test_a_word_left_out_leaves_no_gap_and_the_only_word_nothing_alike(clf, enco
     assert "" not in counting.calls[1]
 
 
-@pytest.mark.parametrize(
-    ("text", "member", "message"),
-    [
-        (SENTENCE, 9999, "no member 9999; the ids are "),
-        ("", 1, "expected a text with words"),
-        ("  \n", 1, "expected a text with words"),
-    ],
-)
-def test_an_unknown_member_or_a_text_without_words_is_refused(clf, encoder, text, member, message):
-    with pytest.raises(InputError, match=message):
-        explain_matches(clf.model_, encoder.encode, [(text, member)])
+def test_explanations_carry_the_words_of_their_matches(clf, encoder, unseen_reviews):
+    plain = clf.explain(unseen_reviews.texts[:3])
+    for before, after in zip(plain, explain_words(clf.model_, encoder, plain), strict=True):
+        assert after.has_words
+        assert not before.has_words
+        for step in after.sentences:
+            why = explain_match(clf.model_, encoder.encode, step.text, step.member)
+            assert step.similarity == pytest.approx(why.similarity, abs=1e-6)
+            assert [word.text for word in step.words] == [word.text for word in why.words]
+            assert [word.effect for word in step.prototype_words] == pytest.approx(
+                [word.effect for word in why.prototype_words], abs=1e-6
+            )
 
 
 def test_json_has_words_only_where_they_were_asked_for(clf, encoder):

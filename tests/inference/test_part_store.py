@@ -1,5 +1,6 @@
 """Finished parts of an output: kept, told apart, delivered, and written by one run at a time."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,20 @@ def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path):
     store.remove()
     with pytest.raises(InputError, match="not seen here; write to a folder that all machines"):
         store.folder.write(part(0), [batch(1)])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are bytes on POSIX alone")
+def test_an_output_whose_name_is_not_utf_8_is_made(tmp_path):
+    output = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv"))
+    try:
+        output.touch()
+    except OSError:
+        pytest.skip("the file system takes no such name")
+    store = started(output, 1)
+    store.deliver(store.folder.finished())
+    assert output.read_bytes() == b'"n"\n1\n'
+
+
+def test_a_file_that_vanishes_during_a_run_is_told_by_its_own_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="gone"), PartStore(tmp_path / "o", {}).locked():
+        raise FileNotFoundError("gone")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from protorynet.errors import InputError, TableError
-from protorynet.inference.ray_inputs import (
+from protorynet.inference.ray_prediction import (
     TableFile,
     cut_slices,
     find_parquet,

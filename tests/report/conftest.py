@@ -9,7 +9,6 @@ from protorynet.explain import (
     Evaluation,
     Explanation,
     Measure,
-    Rationale,
     SentenceExplanation,
     WordEffect,
 )
@@ -181,16 +180,6 @@ def tied(good_review):
 def hostile_review():
     """Markup of every kind, control characters, an emoji, right-to-left text and a surrogate."""
     return explain_review([(text, 3, 0.9, 0.8) for text in _HOSTILE_TEXTS])
-
-
-@pytest.fixture
-def rationale():
-    """Markup and an escape code, and words that matter much, little and not at all."""
-    words = (WordEffect("great", 6, 11, 0.25), WordEffect("film", 12, 16, 0.1))
-    against = WordEffect("A", 0, 1, -1)
-    faint = WordEffect("film", 8, 12, 0.004)
-    sentence, prototype = "A  [b]great\nfilm</b>!", "What a \x1bfilm."
-    return Rationale(sentence, 7, prototype, 0.8, (*words, against), (faint,))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from protorynet.figures import ClassFigures
-from protorynet.report import print_evaluation, print_explanation, print_prototypes, print_rationale
+from protorynet.report import print_evaluation, print_explanation, print_prototypes
 
 WIDTHS = [60, 80, 120]
 EXPLANATIONS = ["good_review", "person", "hostile_review", "several_labels"]
@@ -55,17 +55,11 @@ def test_the_verdict_comes_last_in_what_an_explanation_prints(bad_review, tied):
     assert str(tied).splitlines() == [line.rstrip() for line in lines]
 
 
-def test_the_words_that_matter_are_named_and_marked(rationale, good_review):
-    assert printed(print_rationale, rationale).splitlines() == [
-        "A [b]great film</b>!",
-        "like prototype 7: What a �film. (similarity 0.80)",
-        "words: great +0.25, film +0.10; in the prototype: none stands out",
-    ]
-    assert "\x1b[1;4mgreat\x1b[0m" in printed(print_rationale, rationale, **TERMINAL)
-    step = replace(good_review.sentences[0], words=rationale.words)
-    text = flat(printed(print_explanation, replace(good_review, sentences=(step,))))
-    assert "words: great +0.25, film +0.10; in the prototype: none stands out score 0.48" in text
+def test_the_words_that_matter_are_named_and_marked(worded):
+    text = flat(printed(print_explanation, worded))
+    assert "words: finest +0.20, films +0.07; in the prototype: best" in text
     assert "The words named are those" in text
+    assert "\x1b[1;4mfinest\x1b[0m" in printed(print_explanation, worded, **TERMINAL)
 
 
 def test_several_classes_show_the_strongest_and_labels_stand_together(person, several_labels):

@@ -8,7 +8,7 @@ import pytest
 from html_outline import Outline, check_page
 
 from protorynet.errors import InputError
-from protorynet.explain import AutomatonReading, DecidingPattern, Explanation, Rationale, WordEffect
+from protorynet.explain import AutomatonReading, DecidingPattern, Explanation, WordEffect
 from protorynet.report import (
     ModelStory,
     explanation_fragment,
@@ -16,7 +16,6 @@ from protorynet.report import (
     model_page,
     prototypes_fragment,
     prototypes_page,
-    rationale_fragment,
 )
 
 
@@ -145,12 +144,17 @@ def test_words_are_marked_by_how_much_they_matter_and_escaped(good_review, worde
     sentence, prototype = "<b>Bad</b> & 'so'", "</p><script>"
     words = (WordEffect("Bad</b> & 'so'", 3, len(sentence), 0.1),)
     others = (WordEffect(prototype, 0, len(prototype), 0.1),)
-    hostile = Rationale(sentence, 3, prototype, 0.5, words, others)
-    fragment = rationale_fragment(hostile)
+    hostile = replace(
+        worded.sentences[-1],
+        text=sentence,
+        prototype_sentence=prototype,
+        words=words,
+        prototype_words=others,
+    )
+    fragment = explanation_fragment(replace(worded, sentences=(hostile,)))
     Outline(fragment)
     assert "<b>Bad" not in fragment
     assert marks(fragment)[1] == ("3", "&lt;/p&gt;&lt;script&gt;")
-    assert hostile._repr_html_() == fragment
 
 
 PATTERN = DecidingPattern("good", (7, 4), ("I love <b>it</b>.", "Great food."), 1212, 0.97)

@@ -14,7 +14,7 @@ from protorynet.audit.audit_corpus import (
     in_documents,
     shingles,
 )
-from protorynet.audit.findings import Finding, Severity, counted, quote, share_of
+from protorynet.audit.findings import Finding, Severity, describe, quote
 
 _EXAMPLES = 50
 _SERIOUS_SHARE, _MANY_DUPLICATES = 0.01, 0.05
@@ -52,47 +52,25 @@ def _shared_texts(corpus: AuditCorpus) -> list[Finding]:
             for number in dict.fromkeys(corpus.same_document[shared].tolist())
         ][:_EXAMPLES],
     }
-    message = (
-        f"{counted(count, 'test text')} ({share_of(count, whole)} of the test data) also "
-        f"{'stand' if count > 1 else 'stands'} in the training data, so the model has seen "
-        f"{'them' if count > 1 else 'it'} with the answer. Remove "
-        f"{'them' if count > 1 else 'it'} from one of the two before quoting any accuracy."
-    )
-    serious = count / whole >= _SERIOUS_SHARE
-    return [Finding("shared_texts", "serious" if serious else "warning", message, evidence)]
+    severity: Severity = "serious" if count / whole >= _SERIOUS_SHARE else "warning"
+    return [describe("shared_texts", severity, evidence, whole=whole)]
 
 
 def _near_shared_texts(corpus: AuditCorpus, pairs: list[NearCopy]) -> list[Finding]:
     if not pairs:
         return []
     count, whole = len(pairs), int(corpus.is_test.sum())
-    message = (
-        f"{counted(count, 'test text')} ({share_of(count, whole)} of the test data) "
-        f"{'hold' if count > 1 else 'holds'} most of a training text word for word, or the other "
-        "way round: copies with changes, longer or shorter versions, or a long passage put into "
-        f"both. Look at the pair{'s' if count > 1 else ''}; where they are copies, remove one "
-        "before quoting any accuracy."
-    )
     severity: Severity = "warning" if count / whole >= _SERIOUS_SHARE else "note"
-    return [Finding("near_shared_texts", severity, message, _near_evidence(corpus, pairs))]
+    evidence = _near_evidence(corpus, pairs)
+    return [describe("near_shared_texts", severity, evidence, whole=whole)]
 
 
 def _shared_forms(corpus: AuditCorpus, pairs: list[NearCopy]) -> list[Finding]:
     """Report test texts that differ from several others by what was filled in."""
     if not pairs:
         return []
-    count, whole = len(pairs), int(corpus.is_test.sum())
-    evidence = _near_evidence(corpus, pairs)
-    others = evidence["accuracy_on_the_others"]
-    compared = "" if others is None else f", and on {share_of(others, 1)} of the others"
-    message = (
-        f"{counted(count, 'test text')} ({share_of(count, whole)} of the test data) "
-        f"{'follow' if count > 1 else 'follows'} a form that several texts share, some of them in "
-        "training: most of the words are the same. The model is right on "
-        f"{share_of(evidence['accuracy_on_these'], 1)} of {'them' if count > 1 else 'such'}"
-        f"{compared}. If new texts will not follow the same forms, expect the latter."
-    )
-    return [Finding("shared_forms", "note", message, evidence)]
+    whole = int(corpus.is_test.sum())
+    return [describe("shared_forms", "note", _near_evidence(corpus, pairs), whole=whole)]
 
 
 def _near_evidence(corpus: AuditCorpus, pairs: list[NearCopy]) -> dict[str, Any]:
@@ -127,25 +105,14 @@ def _duplicates(corpus: AuditCorpus, *, is_test: bool) -> list[Finding]:
     surplus, whole = int((counts - 1).sum()), int(chosen.sum())
     if not surplus:
         return []
-    split = "test" if is_test else "training"
-    harm = (
-        "Each counts several times in every figure."
-        if is_test
-        else "The model learns them by heart, and its validation accuracy looks better than it is."
-    )
-    message = (
-        f"{counted(surplus, f'{split} text')} ({share_of(surplus, whole)}) "
-        f"{'repeat' if surplus > 1 else 'repeats'} another text of the same split. {harm} "
-        "Keep one of each."
-    )
     most = numbers[np.argsort(-counts, kind="stable")][: min(10, int((counts > 1).sum()))]
     evidence = {
         "split": "test" if is_test else "train",
         "n_surplus": surplus,
         "examples": [_describe_copies(corpus, int(number)) for number in most],
     }
-    many = surplus / whole >= _MANY_DUPLICATES
-    return [Finding("duplicates", "warning" if many else "note", message, evidence)]
+    severity: Severity = "warning" if surplus / whole >= _MANY_DUPLICATES else "note"
+    return [describe("duplicates", severity, evidence, whole=whole)]
 
 
 def _conflicting_labels(corpus: AuditCorpus) -> list[Finding]:
@@ -155,15 +122,10 @@ def _conflicting_labels(corpus: AuditCorpus) -> list[Finding]:
     conflicting = numbers[counts > 1]
     if not len(conflicting):
         return []
-    message = (
-        f"{counted(len(conflicting), 'text')} "
-        f"{'stand' if len(conflicting) > 1 else 'stands'} in the data several times with different "
-        "labels, so at least one label is wrong. Decide which, or drop the text."
-    )
     examples = [_describe_copies(corpus, int(number)) for number in conflicting[:_EXAMPLES]]
     evidence = {"n_texts": len(conflicting), "examples": examples}
     serious = len(conflicting) / len(corpus.texts) >= _SERIOUS_SHARE
-    return [Finding("conflicting_labels", "serious" if serious else "warning", message, evidence)]
+    return [describe("conflicting_labels", "serious" if serious else "warning", evidence)]
 
 
 def _describe_copies(corpus: AuditCorpus, number: int) -> dict[str, Any]:

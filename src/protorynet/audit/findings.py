@@ -1,11 +1,17 @@
 """What an audit finds: findings, each a plain sentence with its evidence."""
 
+import tomllib
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
+
+from jinja2 import Environment, StrictUndefined
 
 Severity = Literal["note", "warning", "serious"]
 
 _QUOTED_CHARACTERS = 120
+_WORDS = tomllib.loads(Path(__file__).with_name("findings.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,11 @@ class Finding:
     severity: Severity
     message: str  # plain sentences: what was found, why it matters and what to do
     evidence: dict[str, Any]  # the figures; "examples" name sentences, rows (from 0), prototypes
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return str(_WORDS[self.kind]["title"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet audit --json` prints them."""
@@ -42,6 +53,20 @@ class Audit:
         from protorynet.report import audit_fragment
 
         return audit_fragment(self)
+
+
+def describe(kind: str, severity: Severity, evidence: dict[str, Any], **facts: Any) -> Finding:
+    """Return a finding in the words of findings.toml, which tell the evidence and other facts."""
+    message = _template(kind).render(evidence, evidence=evidence, **facts)
+    return Finding(kind, severity, message, evidence)
+
+
+@cache
+def _template(kind: str) -> Any:
+    words = Environment(undefined=StrictUndefined)  # noqa: S701 - no HTML
+    words.globals |= {"counted": counted, "quote": quote, "share_of": share_of}
+    words.globals["thousands"] = "{:,}".format
+    return words.from_string(_WORDS[kind]["message"])
 
 
 def share_of(part: float, whole: float) -> str:

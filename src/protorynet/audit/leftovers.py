@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.audit.audit_corpus import PASSAGE_WORDS, AuditCorpus
-from protorynet.audit.findings import Finding, Severity, counted, quote, share_of
+from protorynet.audit.findings import Finding, Severity, describe, quote
 
 _EVIDENCE_FOLDS, _EVIDENCE_SENTENCES = 3, 30_000
 _EVIDENCE_WORD = r"\w+|[?!]"
@@ -195,16 +195,6 @@ def _describe_artefact(
     prototype = prototypes[int(np.bincount(corpus.reading.prototypes[sentences]).argmax())]
     member = prototypes.members[int(np.bincount(corpus.reading.members[sentences]).argmax())]
     changed, tested = _count_changes_without(corpus, sentences)
-    effect = f"Taken out, it changes {changed:,} of {counted(tested, 'test prediction')}. "
-    where = ", nearly always as the last sentence" if at_end > 0.9 else ""
-    message = (
-        f'The sentence "{quote(sentence, 60)}" stands in {counted(found.n_documents, "document")} '
-        f"({share_of(found.n_documents, whole)}){where}. {share_of(found.rate, 1)} of these are "
-        f'labelled "{name}", against {share_of(base, 1)} of all, though its words say little. '
-        "It looks like a leftover of how the texts were collected, and gives the answer away to "
-        f"whatever is trained on them. {effect if tested else ''}Remove it from all texts and "
-        "train again."
-    )
     evidence: dict[str, Any] = {
         "sentence": quote(sentence),
         "n_documents": found.n_documents,
@@ -220,8 +210,8 @@ def _describe_artefact(
         "n_test_predictions_changed_without_it": changed,
         "examples": [_show_in_context(corpus, int(at)) for at in sentences[:3]],
     }
-    serious = found.n_documents / whole >= _MANY_DOCUMENTS
-    return Finding("artefact_sentence", "serious" if serious else "warning", message, evidence)
+    severity: Severity = "serious" if found.n_documents / whole >= _MANY_DOCUMENTS else "warning"
+    return describe("artefact_sentence", severity, evidence, whole=whole)
 
 
 def _describe_rare_artefacts(corpus: AuditCorpus, rare: list[_Repeated]) -> list[Finding]:
@@ -229,12 +219,6 @@ def _describe_rare_artefacts(corpus: AuditCorpus, rare: list[_Repeated]) -> list
         return []
     names = corpus.model.labels.names
     listed = ", ".join(f'"{quote(corpus.sentences[found.sentence], 30)}"' for found in rare[:5])
-    message = (
-        f"{counted(len(rare), 'short sentence')} ({listed}{', …' if len(rare) > 5 else ''}) "
-        f"{'tell' if len(rare) > 1 else 'tells'} the class more surely than the words in "
-        f"{'them' if len(rare) > 1 else 'it'} do elsewhere: ratings, perhaps, or leftovers of how "
-        "the texts were collected. If they will not be there when the model is used, remove them."
-    )
     examples = [
         {
             "text": quote(corpus.sentences[found.sentence]),
@@ -245,7 +229,7 @@ def _describe_rare_artefacts(corpus: AuditCorpus, rare: list[_Repeated]) -> list
         for found in rare[:20]
     ]
     evidence = {"n_sentences": len(rare), "examples": examples}
-    return [Finding("telling_sentences", "note", message, evidence)]
+    return [describe("telling_sentences", "note", evidence, listed=listed)]
 
 
 def _show_in_context(corpus: AuditCorpus, sentence: int) -> dict[str, Any]:
@@ -290,19 +274,13 @@ def fixed_sentences(corpus: AuditCorpus) -> list[Finding]:
 
 
 def _describe_fixed(sentence: str, edge: str, count: int, whole: int) -> Finding:
-    message = (
-        f'The sentence "{quote(sentence, 60)}" is the {edge} of {counted(count, "document")} '
-        f"({share_of(count, whole)}) and stands hardly anywhere else: a remark of where the texts "
-        "come from, it seems, and not the authors' own. It hardly tells the class, but takes a "
-        "step of each explanation: remove it from all texts."
-    )
     evidence = {
         "sentence": quote(sentence),
         "place": edge,
         "n_documents": count,
         "share_of_documents": count / whole,
     }
-    return Finding("fixed_sentence", "note", message, evidence)
+    return describe("fixed_sentence", "note", evidence, whole=whole)
 
 
 def copied_passages(corpus: AuditCorpus) -> list[Finding]:
@@ -312,12 +290,6 @@ def copied_passages(corpus: AuditCorpus) -> list[Finding]:
     whole = len(corpus.texts)
     if count < _LEAST_DOCUMENTS or count / whole < _NOTABLE_SHARE:
         return []
-    message = (
-        f"{counted(count, 'document')} ({share_of(count, whole)}) share whole passages of "
-        f"{PASSAGE_WORDS} words or more with at least two others: replies, signatures, forms or "
-        "templates. If the authors did not write them, or if they will not be there when the model "
-        "is used, remove them from the texts and train again."
-    )
     evidence = {
         "n_documents": count,
         "share_of_documents": count / whole,
@@ -333,7 +305,7 @@ def copied_passages(corpus: AuditCorpus) -> list[Finding]:
             for sentence, times in corpus.most_copied(np.flatnonzero(copied), 10)
         ],
     }
-    return [Finding("copied_passages", "warning", message, evidence)]
+    return [describe("copied_passages", "warning", evidence, whole=whole, n_words=PASSAGE_WORDS)]
 
 
 def sign_findings(corpus: AuditCorpus) -> list[Finding]:
@@ -348,30 +320,18 @@ def _unclean_texts(corpus: AuditCorpus) -> list[Finding]:
         return []
     frequent_first = sorted(found, key=lambda name: -len(found[name]))
     shares = {name: len(found[name]) / len(corpus.texts) for name in frequent_first}
-    listed = "; ".join(f"{name} in {share_of(share, 1)}" for name, share in shares.items())
     held = [
         position
         for position, item in enumerate(corpus.model.prototypes)
         if any(re.search(_UNWRITTEN[name], m.sentence) for name in shares for m in item.members)
     ]
-    several = len(held) > 1
-    shown = (
-        f" Prototype{'s' if several else ''} {corpus.list_ids(held)} "
-        f"{'show' if several else 'shows'} some."
-        if held
-        else ""
-    )
-    message = (
-        f"The documents hold what no author wrote: {listed}. The model reads such signs like "
-        f"words.{shown} Clean the texts and train again; where that cannot be, prepare new texts "
-        "in the very same way."
-    )
     evidence: dict[str, Any] = {
         "shares_of_documents": shares,
         "prototypes": sorted(corpus.model.prototypes[position].id for position in held),
         "examples": [_show_sign(corpus, name, *hit) for name in shares for hit in found[name][:2]],
     }
-    return [Finding("unclean_texts", "warning" if held else "note", message, evidence)]
+    severity: Severity = "warning" if held else "note"
+    return [describe("unclean_texts", severity, evidence, ids=corpus.list_ids(held))]
 
 
 def _other_preparation(corpus: AuditCorpus) -> list[Finding]:
@@ -389,21 +349,11 @@ def _other_preparation(corpus: AuditCorpus) -> list[Finding]:
     other = [name for name in sorted(gaps, key=lambda name: -gaps[name]) if gaps[name] >= _OTHER]
     if not other:
         return []
-    listed = "; ".join(
-        f"{name} in {share_of(train, 1)} of the training and {share_of(test, 1)} of the test "
-        "documents"
-        for name in other
-        for train, test in [shares[name]]
-    )
-    message = (
-        f"Training and test data were not prepared in the same way: there are {listed}. What the "
-        "model meets in the test is then not what it was trained on. Prepare both alike."
-    )
     evidence = {
         "shares": {name: dict(zip(("train", "test"), shares[name], strict=True)) for name in other}
     }
     severity: Severity = "warning" if gaps[other[0]] >= _QUITE_OTHER else "note"
-    return [Finding("other_preparation", severity, message, evidence)]
+    return [describe("other_preparation", severity, evidence)]
 
 
 def _find_sign(corpus: AuditCorpus, name: str) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.audit.audit_corpus import AuditCorpus
-from protorynet.audit.findings import Finding, Severity, counted, quote, share_of
+from protorynet.audit.findings import Finding, Severity, describe, quote
 from protorynet.data import split_documents
 from protorynet.explain import SURE, leave_one_out_effects
 
@@ -48,21 +48,10 @@ def _above_the_floor(corpus: AuditCorpus, floor: float | None) -> list[Finding]:
     if figures.n_documents < _ENOUGH_DOCUMENTS:
         return []
     evidence = {"accuracy": accuracy, "majority_baseline": baseline, "bag_of_words": floor}
-    right = f"The model is right for {share_of(accuracy, 1)} of the test documents"
     if baseline is not None and accuracy <= baseline:
-        message = (
-            f"{right}; always answering with their most frequent class is right for "
-            f"{share_of(baseline, 1)}. It is of no use as it is: look at the labels, and train on "
-            "more documents or let rare classes count more (--class-weight balanced)."
-        )
-        return [Finding("no_better_than_majority", "serious", message, evidence)]
+        return [describe("no_better_than_majority", "serious", evidence)]
     if floor is not None and accuracy < floor - _CLEARLY_BELOW:
-        message = (
-            f"{right}, a bag of words (TF-IDF and logistic regression) of the same training "
-            f"documents for {share_of(floor, 1)}. Words alone tell more than the model found: try "
-            "another encoder or training the encoder itself (--encoder-training full)."
-        )
-        return [Finding("below_bag_of_words", "warning", message, evidence)]
+        return [describe("below_bag_of_words", "warning", evidence)]
     return []
 
 
@@ -83,19 +72,13 @@ def _label_suspects(corpus: AuditCorpus) -> list[Finding]:
     suspects = suspects[np.argsort(-against[suspects, label[suspects]], kind="stable")]
     count, whole = len(suspects), len(corpus.texts)
     many = count / whole >= _MANY_SUSPECTS
-    doubt = "So many make the model suspect rather than the labels. " if many else ""
-    message = (
-        f"{counted(count, 'document')} ({share_of(count, whole)}) may have a wrong label: sentence "
-        f"after sentence the model says otherwise, and is at least {share_of(SURE, 1)} sure in "
-        f"the end. {doubt}Read the listed ones, and mend the labels that are wrong; where the "
-        "label is right, the sentence named shows what misled the model."
-    )
     evidence = {
         "n_documents": count,
         "n_test_documents": int(corpus.is_test[suspects].sum()),
         "examples": _describe_suspects(corpus, np.sort(suspects[:_SHOWN_SUSPECTS]), label),
     }
-    return [Finding("label_suspects", "warning" if many else "note", message, evidence)]
+    facts = {"whole": whole, "many": many, "sure": SURE}
+    return [describe("label_suspects", "warning" if many else "note", evidence, **facts)]
 
 
 def _describe_suspects(
@@ -138,29 +121,13 @@ def _classes_in_test(corpus: AuditCorpus) -> list[Finding]:
     findings = []
     for name, count, times in zip(names, there.tolist(), given.tolist(), strict=True):
         if not count:
-            message = (
-                f'No test document has the class "{quote(name, 40)}", so nothing is known of how '
-                "well the model finds it. Add documents of it to the test data."
-            )
-            findings.append(Finding("class_not_in_test", "warning", message, {"class": name}))
+            findings.append(describe("class_not_in_test", "warning", {"class": name}))
         elif not times:
-            message = (
-                f'The class "{quote(name, 40)}" is never predicted, though '
-                f"{counted(count, 'test document')} {'have' if count > 1 else 'has'} it. The "
-                "model is of no use for it: train with more documents of it, or leave it out."
-            )
             severity: Severity = "serious" if count >= _ENOUGH_OF_A_CLASS else "warning"
             evidence = {"class": name, "n_test_documents": count}
-            findings.append(Finding("class_never_predicted", severity, message, evidence))
-    for each in corpus.test_figures.rarely_found[:_SHOWN_RARE]:
-        message = (
-            f'The class "{quote(each.name, 40)}" is rarely found: recall is '
-            f"{share_of(each.n_both, each.n_true)} ({each.n_both:,} of {each.n_true:,} test "
-            "documents), far below the accuracy. Train with more documents of it, or let it count "
-            "more (--class-weight balanced)."
-        )
-        findings.append(Finding("low_recall", "warning", message, each.to_dict()))
-    return findings
+            findings.append(describe("class_never_predicted", severity, evidence))
+    rare = corpus.test_figures.rarely_found[:_SHOWN_RARE]
+    return findings + [describe("low_recall", "warning", each.to_dict()) for each in rare]
 
 
 def _order_not_used(corpus: AuditCorpus, seed: int) -> list[Finding]:
@@ -176,11 +143,6 @@ def _order_not_used(corpus: AuditCorpus, seed: int) -> list[Finding]:
     changed = int((shuffled != corpus.predicted[chosen]).any(axis=1).sum())
     if changed / count >= _UNMOVED:
         return []
-    message = (
-        f"The order of the sentences is not used: shuffling them changes {changed:,} of "
-        f"{counted(count, 'test prediction')}. Read a trajectory as a list of reasons; that one "
-        "comes before another means nothing to this model."
-    )
     right = (shuffled == corpus.truth[chosen]).all(axis=1)
     evidence = {
         "n_documents": count,
@@ -188,7 +150,7 @@ def _order_not_used(corpus: AuditCorpus, seed: int) -> list[Finding]:
         "accuracy": float(corpus.right[chosen].mean()),
         "shuffled_accuracy": float(right.mean()),
     }
-    return [Finding("order_not_used", "note", message, evidence)]
+    return [describe("order_not_used", "note", evidence)]
 
 
 def _misplaced_certainty(corpus: AuditCorpus) -> list[Finding]:
@@ -204,20 +166,10 @@ def _misplaced_certainty(corpus: AuditCorpus) -> list[Finding]:
     else:
         sure = float(probabilities.max(axis=1).mean())
         right = float(corpus.right[corpus.is_test].mean())
-    gap = sure - right
-    if abs(gap) < max(_CERTAINTY_GAP, 3 * np.sqrt(max(right * (1 - right), 1e-4) / count)):
+    if abs(sure - right) < max(_CERTAINTY_GAP, 3 * np.sqrt(max(right * (1 - right), 1e-4) / count)):
         return []
-    how, advice = (
-        ("too sure of itself", "Do not read its percentages as chances")
-        if gap > 0
-        else ("surer than it says", "Its percentages are lower than the chances")
-    )
-    message = (
-        f"The model is {how}: it gives its test predictions {share_of(sure, 1)} on average, and "
-        f"{share_of(right, 1)} of them are right. {advice}; choose thresholds on labelled data."
-    )
     evidence = {"mean_certainty": sure, "share_right": right, "n_documents": count}
-    return [Finding("misplaced_certainty", "warning", message, evidence)]
+    return [describe("misplaced_certainty", "warning", evidence)]
 
 
 def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
@@ -237,20 +189,6 @@ def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
     many = share >= (_MANY_UNFAMILIAR if familiar else _MANY_FAR)
     if not many and strange.sum() < max(_STRANGE_DOCUMENTS, _MANY_STRANGE * len(strange)):
         return []
-    how, usual = (", or farther out,", "held-out") if familiar else ("", "training")
-    least = 1 - (_UNFAMILIAR if familiar else _FAR)
-    documents = (
-        f" {counted(int(strange.sum()), 'test document')} ({share_of(strange.mean(), 1)}) "
-        f"{'consists' if strange.sum() == 1 else 'consist'} mostly of such."
-        if strange.any()
-        else ""
-    )
-    message = (
-        f"{share_of(share, 1)} of the test sentences are less like any prototype{how} than "
-        f"{share_of(least, 1)} of the {usual} sentences are: "
-        f"{'the' if many else 'some'} test data do not look like the training data.{documents} "
-        "Read the examples; if such texts are to be classified, train on some."
-    )
     far = far[np.argsort(similarities[far], kind="stable")]
     _, first = np.unique(corpus.same_sentence[far], return_index=True)
     evidence = {
@@ -269,7 +207,13 @@ def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
     }
     severity: Severity = "serious" if share >= _MOST_FAR else "warning"
     severity = severity if many else "note"
-    return [Finding("unfamiliar_sentences", severity, message, evidence)]
+    facts = {
+        "is_known": familiar > 0,
+        "least": 1 - (_UNFAMILIAR if familiar else _FAR),
+        "many": many,
+        "share_of_documents": float(strange.mean()),
+    }
+    return [describe("unfamiliar_sentences", severity, evidence, **facts)]
 
 
 def worded_shift_findings(corpus: AuditCorpus) -> list[Finding]:
@@ -284,14 +228,9 @@ def empty_documents(corpus: AuditCorpus) -> list[Finding]:
         if not empty:
             continue
         whole = empty + int((corpus.is_test == is_test).sum())
-        split = "test" if is_test else "training"
-        message = (
-            f"{counted(empty, f'{split} document')} ({share_of(empty, whole)}) hold no sentence. "
-            "The model can only guess their class by its frequency; find out why they are empty."
-        )
         evidence = {"split": "test" if is_test else "train", "n_documents": empty}
         severity: Severity = "warning" if empty / whole >= _MANY_EMPTY else "note"
-        findings.append(Finding("empty_documents", severity, message, evidence))
+        findings.append(describe("empty_documents", severity, evidence, whole=whole))
     return findings
 
 
@@ -313,12 +252,6 @@ def _unknown_words(corpus: AuditCorpus) -> list[Finding]:
     share, usual = float(unknown[in_test].mean()), float(held_out[in_part].mean())
     if share < max(_MANY_UNKNOWN, _MORE_UNKNOWN * usual):
         return []
-    message = (
-        f"{share_of(share, 1)} of the words in the test data never occur in the training data "
-        f"({share_of(usual, 1)} would be usual): another subject, another language, or texts "
-        "prepared in another way. Read the examples, and train on texts like those to be "
-        "classified."
-    )
     counts = np.bincount(words.owners, weights=unknown & in_test, minlength=len(is_test))
     worst = np.argsort(-counts / np.maximum(words.lengths, 1), kind="stable")[:5]
     evidence = {
@@ -326,7 +259,7 @@ def _unknown_words(corpus: AuditCorpus) -> list[Finding]:
         "usual_share": usual,
         "examples": [corpus.example(int(document)) for document in worst],
     }
-    return [Finding("unknown_words", "warning", message, evidence)]
+    return [describe("unknown_words", "warning", evidence)]
 
 
 def _other_length(corpus: AuditCorpus) -> list[Finding]:
@@ -336,13 +269,8 @@ def _other_length(corpus: AuditCorpus) -> list[Finding]:
     train, test = (float(np.median(lengths[is_test == split])) for split in (False, True))
     if max(train, test) < _OTHER_LENGTH * max(min(train, test), 1):
         return []
-    message = (
-        f"Half of the test documents have more than {test:.0f} words, half of the training "
-        f"documents more than {train:.0f}. A model knows documents of the length it was trained "
-        "on: test on documents like those it is made for."
-    )
     evidence = {"median_words_train": train, "median_words_test": test}
-    return [Finding("other_length", "warning", message, evidence)]
+    return [describe("other_length", "warning", evidence)]
 
 
 def _cut_sentences(corpus: AuditCorpus) -> list[Finding]:
@@ -361,10 +289,5 @@ def _cut_sentences(corpus: AuditCorpus) -> list[Finding]:
     if share < _MANY_CUT:
         return []
     most = np.argsort(-cut, kind="stable")[:5]
-    message = (
-        f"{share_of(share, 1)} of the pieces read as sentences are parts of longer ones, cut "
-        "because the encoder reads only so much at once: lists, tables, or texts without full "
-        "stops. Look at the examples; line breaks in the texts help."
-    )
     examples = [{**corpus.example(int(chosen[at])), "pieces": int(cut[at])} for at in most]
-    return [Finding("cut_sentences", "note", message, {"share": share, "examples": examples})]
+    return [describe("cut_sentences", "note", {"share": share, "examples": examples})]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.audit.audit_corpus import PASSAGE_WORDS, AuditCorpus, read_words
-from protorynet.audit.findings import Finding, Severity, counted, quote, share_of
+from protorynet.audit.findings import Finding, Severity, describe, quote, share_of
 from protorynet.audit.leftovers import WordEvidence
 
 _ENOUGH_SENTENCES = 20  # fewer say too little of a prototype
@@ -74,18 +74,8 @@ def _boilerplate(corpus: AuditCorpus) -> list[Finding]:
     }
     formulas = [example["share_of_formulas"] for example in examples]
     low, high = share_of(min(formulas), 1), share_of(max(formulas), 1)
-    one = len(ordered) == 1
-    message = (
-        f"{counted(len(ordered), 'prototype')} ({corpus.list_ids(ordered)}) "
-        f"{'gathers' if one else 'gather'} boilerplate: "
-        f"{low if low == high else f'{low} to {high}'} of the words of the sentences "
-        f"most like {'it' if one else 'them'} stand word for word in three documents or more, "
-        f"against {share_of(usual[0], 1)} of all words. Such are replies, signatures, forms and "
-        f"templates. {'It takes' if one else 'Together they take'} {share_of(taken, 1)} of all "
-        "sentences. If the authors did not write it, or if it will not be there when the model is "
-        "used, remove it from the documents and train again."
-    )
-    return [Finding("boilerplate_prototypes", "warning", message, evidence)]
+    facts = {"n": len(ordered), "ids": corpus.list_ids(ordered), "low": low, "high": high}
+    return [describe("boilerplate_prototypes", "warning", evidence, **facts)]
 
 
 def _copied_shares(corpus: AuditCorpus, sentences: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -110,22 +100,15 @@ def _one_text(corpus: AuditCorpus) -> list[Finding]:
         if counts[most] < max(_ENOUGH_SENTENCES, _SAME_TEXT * len(sentences)):
             continue
         text = corpus.sentences[sentences[first[most]]]
-        prototype = corpus.model.prototypes[position]
-        one, other = read_words([text, prototype.sentence]).keys()
-        misleads = "" if one == other else "What is shown is not what it means to the model. "
-        message = (
-            f'Prototype {prototype.id}, "{quote(prototype.sentence, 60)}", stands above all for '
-            f"one repeated text: {share_of(counts[most], len(sentences))} of its sentences read "
-            f'"{quote(text, 60)}". {misleads}'
-            "If that text is a leftover, remove it from all documents and train again."
-        )
+        one, other = read_words([text, corpus.model.prototypes[position].sentence]).keys()
         evidence = {
             "text": quote(text),
             "n_sentences": int(counts[most]),
             "share_of_its_sentences": float(counts[most] / len(sentences)),
             "examples": [prototype_evidence(corpus, position)],
         }
-        findings.append(Finding("repeated_text_prototype", "warning", message, evidence))
+        facts = {"n_all": len(sentences), "misleads": one != other}
+        findings.append(describe("repeated_text_prototype", "warning", evidence, **facts))
     return findings
 
 
@@ -140,22 +123,15 @@ def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
         expected = float(evidence.rates(label, near).mean())
         if expected - base[label] >= _SAYS_NOTHING:
             continue
-        prototype, name = corpus.model.prototypes[position], corpus.model.labels.names[label]
-        message = (
-            f'Prototype {prototype.id}, "{quote(prototype.sentence, 60)}", is found almost only '
-            f'in documents labelled "{name}" ({share_of(rates[label], 1)}), though its words say '
-            "nothing about it. Something other than the content may give the label away: look at "
-            "its sentences, and drop the prototype or clean the texts."
-        )
         sentences = [quote(corpus.sentences[sentence]) for sentence in near[:5]]
         figures = {
-            "class": name,
+            "class": corpus.model.labels.names[label],
             "class_rate": float(rates[label]),
             "usual_class_rate": float(base[label]),
             "class_rate_expected_from_its_words": expected,
             "examples": [{**prototype_evidence(corpus, position), "sentences": sentences}],
         }
-        findings.append(Finding("pure_prototype", "warning", message, figures))
+        findings.append(describe("pure_prototype", "warning", figures))
     return findings
 
 
@@ -167,15 +143,10 @@ def _foreign(corpus: AuditCorpus) -> list[Finding]:
     # Prototypes may have been edited by hand; not most of them.
     if 2 * foreign <= len(members):
         return []
-    what = "prototype" if len(members) == len(items) else "member"
-    message = (
-        f"{foreign} of the {counted(len(members), what)} are not sentences of the training "
-        "documents given. These are not the documents that the model was made from, so what is "
-        "said here of training does not hold: give the right ones."
-    )
     missing = [position for position, item in enumerate(items) if item.sentence not in known]
     evidence = {"examples": [prototype_evidence(corpus, position) for position in missing[:5]]}
-    return [Finding("other_training_data", "serious", message, evidence)]
+    facts = {"n": foreign, "n_members": len(members), "has_families": len(members) > len(items)}
+    return [describe("other_training_data", "serious", evidence, **facts)]
 
 
 def _nearest(corpus: AuditCorpus, position: int, count: int) -> NDArray[np.int64]:
@@ -206,12 +177,7 @@ def _classes_without_prototype(corpus: AuditCorpus) -> list[Finding]:
     if not names:
         return []
     listed = ", ".join(f'"{quote(name, 40)}"' for name in names[:10])
-    message = (
-        f"No prototype speaks for {'the class' if len(names) == 1 else 'the classes'} {listed}, "
-        "so a document of it cannot be explained by what it is like. Train with more prototypes "
-        "(--prototypes, --max-prototypes), or with more documents of it."
-    )
-    return [Finding("class_without_prototype", "warning", message, {"classes": names})]
+    return [describe("class_without_prototype", "warning", {"classes": names}, listed=listed)]
 
 
 def _few_prototypes(corpus: AuditCorpus) -> list[Finding]:
@@ -222,17 +188,12 @@ def _few_prototypes(corpus: AuditCorpus) -> list[Finding]:
     taken = float(shares[: len(first)].sum())
     if len(shares) < 3 or (len(first) == 2 and taken < _TWO_TAKE):
         return []
-    message = (
-        f"{share_of(taken, 1)} of all sentences are matched to "
-        f"{counted(len(first), 'prototype')} ({corpus.list_ids(first)}), so most explanations "
-        "say little more than yes or no. Train with a higher weight on balance, or with more "
-        "prototypes."
-    )
     evidence = {
         "share_of_sentences": taken,
         "examples": [prototype_evidence(corpus, position) for position in first],
     }
-    return [Finding("few_prototypes_take_most", "warning", message, evidence)]
+    ids = corpus.list_ids(first)
+    return [describe("few_prototypes_take_most", "warning", evidence, ids=ids)]
 
 
 def _unused_prototypes(corpus: AuditCorpus) -> list[Finding]:
@@ -240,13 +201,9 @@ def _unused_prototypes(corpus: AuditCorpus) -> list[Finding]:
     unused = np.flatnonzero(~used).tolist()
     if not unused:
         return []
-    message = (
-        f"{counted(len(unused), 'prototype')} ({corpus.list_ids(unused)}) "
-        f"{'is' if len(unused) == 1 else 'are'} like no sentence of either split most. "
-        "Nothing is lost without; drop them or train again."
-    )
     evidence = {"examples": [prototype_evidence(corpus, position) for position in unused[:20]]}
-    return [Finding("unused_prototypes", "note", message, evidence)]
+    facts = {"n": len(unused), "ids": corpus.list_ids(unused)}
+    return [describe("unused_prototypes", "note", evidence, **facts)]
 
 
 def _score_calibration(corpus: AuditCorpus) -> list[Finding]:
@@ -262,17 +219,12 @@ def _score_calibration(corpus: AuditCorpus) -> list[Finding]:
     correlation = float(np.corrcoef(observed.ravel(), scores.ravel())[0, 1])
     if correlation >= _POOR_CALIBRATION:
         return []
-    message = (
-        "The prototypes' scores do not follow the classes of the documents they are found in "
-        f"(correlation {correlation:.2f}; 1 would be perfect), so a score shown beside a sentence "
-        "is no reason. Trust the trajectory as a whole only, or train again."
-    )
     worst = np.argsort(-np.abs(observed - scores).max(axis=1), kind="stable")[:5]
     evidence = {
         "correlation": correlation,
         "examples": [prototype_evidence(corpus, positions[at]) for at in worst],
     }
-    return [Finding("poor_score_calibration", "warning", message, evidence)]
+    return [describe("poor_score_calibration", "warning", evidence)]
 
 
 def _scores(corpus: AuditCorpus) -> NDArray[np.float64]:
@@ -318,12 +270,6 @@ def member_findings(corpus: AuditCorpus, telling: set[int]) -> list[Finding]:
         if counts[reason]
     )
     families = sorted({int(owners[at]) for at in reasons})
-    message = (
-        f"{counted(len(reasons), 'member')} of {counted(len(families), 'prototype')} "
-        f"({corpus.list_ids(families)}) should not stand for other sentences: {listed}. "
-        f"{share_of(share, 1)} of all sentences are matched to them. Clean the texts and train "
-        "again, or drop the members (protorynet edit MODEL --drop-member ID)."
-    )
     examples = [
         {
             "prototype": prototypes[owners[at]].id,
@@ -337,7 +283,9 @@ def member_findings(corpus: AuditCorpus, telling: set[int]) -> list[Finding]:
     ]
     severity: Severity = "warning" if share >= _NOTABLE_SHARE else "note"
     evidence = {"n_members": dict(counts), "share_of_sentences": share, "examples": examples}
-    return [Finding("artefact_members", severity, message, evidence)]
+    facts = {"n": len(reasons), "n_families": len(families), "listed": listed}
+    facts["ids"] = corpus.list_ids(families)
+    return [describe("artefact_members", severity, evidence, **facts)]
 
 
 def _find_reasons(corpus: AuditCorpus, telling: set[int]) -> dict[int, str]:

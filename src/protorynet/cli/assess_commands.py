@@ -7,9 +7,7 @@ import shlex
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import typer
+from typing import TYPE_CHECKING, Literal
 
 from protorynet.cli import command_inputs as inputs
 from protorynet.cli.output import check_writable, note, print_json, result_console
@@ -21,41 +19,22 @@ if TYPE_CHECKING:
     from protorynet.explain import Robustness
 
 _PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
-_tables_option = inputs.option_in("The tables")
 
 
+@inputs.with_options
 def evaluate(
-    model: inputs.ModelFolder,
-    test: inputs.TestTable,
-    text: inputs.TextColumn = None,
-    label: inputs.LabelColumn = None,
-    split: inputs.SplitName = None,
-    skip_empty: inputs.SkipEmpty = False,
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Encoder that judges whether sentences and prototypes are alike; by default one "
-            "that the model was not made with.",
-        ),
-    ] = None,
-    perturb: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KINDS",
-            help="Also measure the model under noise: any of typos,case,punctuation,synonyms.",
-        ),
-    ] = None,
-    train: Annotated[
-        Path | None,
-        inputs.table_option(
-            metavar="FILE",
-            help="Table that the model was made from: a bag of words of it is measured beside.",
-        ),
-    ] = None,
-    encoder: inputs.EncoderElsewhere = None,
-    verbose: inputs.Verbose = False,
-    as_json: inputs.AsJson = False,
+    model: Path,
+    test: Path,
+    text: str | None = None,
+    label: str | None = None,
+    split: str | None = None,
+    skip_empty: bool = False,
+    judge: str | None = None,
+    perturb: str | None = None,
+    train: Path | None = None,
+    encoder: str | None = None,
+    verbose: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Measure a model: its accuracy, and how faithful its explanations are.
 
@@ -109,33 +88,16 @@ def _measure_under_noise(
     return measure_robustness(classifier.model_, classifier.read, texts, targets, kinds)
 
 
+@inputs.with_options
 def audit(
-    model: inputs.ModelFolder,
-    data: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DATA",
-            help="Table whose column 'split' says 'train' or 'test'; or give --train and --test.",
-        ),
-    ] = None,
-    train: Annotated[
-        Path | None,
-        _tables_option(
-            metavar="FILE",
-            help="Table that the model was made from; its rows with split 'train' if it has such.",
-        ),
-    ] = None,
-    test: Annotated[
-        Path | None,
-        _tables_option(
-            metavar="FILE",
-            help="Table of other labelled texts; its rows with split 'test' if it has such.",
-        ),
-    ] = None,
-    text: inputs.TextColumn = None,
-    label: inputs.LabelColumn = None,
-    encoder: inputs.EncoderElsewhere = None,
-    as_json: inputs.AsJson = False,
+    model: Path,
+    data: Path | None = None,
+    train: Path | None = None,
+    test: Path | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    encoder: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Say what a careful colleague would, before a model is trusted.
 
@@ -184,34 +146,19 @@ def _read_tables(
     )
 
 
+@inputs.with_options
 def report(
-    model: inputs.ModelFolder,
-    test: inputs.TestTable,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="File to write.")
-    ] = Path("report.html"),
-    train: Annotated[
-        Path | None,
-        inputs.table_option(
-            metavar="FILE",
-            help="Table that the model was made from, for the audit; by default the rows of TEST "
-            "with split 'train', if it has such.",
-        ),
-    ] = None,
-    text: inputs.TextColumn = None,
-    label: inputs.LabelColumn = None,
-    split: inputs.SplitName = None,
-    skip_empty: inputs.SkipEmpty = False,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Headline of the report.")
-    ] = None,
-    layout: Annotated[
-        Literal["html", "md"] | None,
-        typer.Option(
-            "--format", help="A page, or Markdown; by default what the ending of FILE says."
-        ),
-    ] = None,
-    encoder: inputs.EncoderElsewhere = None,
+    model: Path,
+    test: Path,
+    output: Path = Path("report.html"),
+    train: Path | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    split: str | None = None,
+    skip_empty: bool = False,
+    title: str | None = None,
+    layout: Literal["html", "md"] | None = None,
+    encoder: str | None = None,
 ) -> None:
     """Write all there is to know about a model as one page that needs nothing else.
 
@@ -304,17 +251,8 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def demo(
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the results go.")
-    ] = Path("demo"),
-    reviews: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=20, help="Reviews to learn from; fewer are quicker, but say less."
-        ),
-    ] = None,
-) -> None:
+@inputs.with_options
+def demo(output: Path = Path("demo"), reviews: int | None = None) -> None:
     """Learn from real movie reviews, and show what was learned.
 
     Prints the accuracy on reviews never seen, the prototypes and three trajectories, and leaves a

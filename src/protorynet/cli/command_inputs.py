@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -19,83 +19,40 @@ if TYPE_CHECKING:
     from protorynet.data import Table
 
 
-def option_in(panel: str) -> Callable[..., Any]:
-    """Return `typer.Option` for options that the help shows together under a heading."""
-    return partial(typer.Option, rich_help_panel=panel)
+_OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+_Command = TypeVar("_Command", bound=Callable[..., None])
 
 
-table_option = option_in("The table")
-output_option = option_in("Output")
+def _describe(name: str, hint: Any, how: dict[str, Any]) -> Any:
+    """Return what Typer should know of a parameter; a flag has no second name that negates it."""
+    more = dict(how)
+    if more.pop("argument", False):
+        return typer.Argument(**more)
+    flag = [f"--{name.replace('_', '-')}"] if hint is bool else []
+    names, panel = more.pop("names", flag), more.pop("panel", None)
+    return typer.Option(*names, rich_help_panel=panel, **more)
 
-ModelFolder = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="Model directory, as made by `fit`.")
-]
-ModelOrExport = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MODEL", help="Model directory, as made by `fit`, or a folder made by `export`."
-    ),
-]
-TestTable = Annotated[
-    Path, typer.Argument(metavar="TEST", help="Table of labelled texts not used in training.")
-]
-TextColumn = Annotated[
-    str | None,
-    table_option(
-        "--text",
-        metavar="COLUMN",
-        help="Column of texts. Guessed if not given, and the guess is printed.",
-    ),
-]
-LabelColumn = Annotated[
-    str | None,
-    table_option(
-        "--label",
-        metavar="COLUMN",
-        help="Column of labels. Guessed if not given, and the guess is printed.",
-    ),
-]
-SplitName = Annotated[
-    str | None,
-    table_option(
-        "--split", metavar="NAME", help="Read only the rows whose column 'split' says so."
-    ),
-]
-SkipEmpty = Annotated[
-    bool,
-    table_option(
-        "--skip-empty",
-        help="Leave out rows without text, and say how many, instead of refusing the table.",
-    ),
-]
-EncoderElsewhere = Annotated[
-    str | None,
-    typer.Option(
-        "--encoder",
-        metavar="NAME",
-        help="Name or folder of the model's encoder, where it lies elsewhere than in training.",
-    ),
-]
-RuntimeName = Annotated[
-    Literal["torch", "onnx"],
-    typer.Option(
-        "--runtime",
-        help="What computes. onnx needs a model made by `protorynet export`, which runs in ONNX "
-        "Runtime, without torch, in any case.",
-    ),
-]
-AsJson = Annotated[
-    bool, output_option("--json", help="Print JSON on standard output, and nothing else there.")
-]
-Verbose = Annotated[
-    bool, output_option("--verbose", help="Print every class, every confusion and every measure.")
-]
-AsHtml = Annotated[
-    Path | None,
-    output_option(
-        "--html", metavar="FILE", help="Write a self-contained page that any browser shows."
-    ),
-]
+
+def with_options(command: _Command) -> _Command:
+    """Give the parameters of a command the names and the help that options.toml has for them."""
+    known = _OPTIONS["shared"] | _OPTIONS.get(command.__name__, {})
+    for name, hint in get_type_hints(command).items():
+        if name != "return":
+            described = _describe(name, hint, known[name])
+            command.__annotations__[name] = Annotated[hint, described]
+    return command
+
+
+def _shared(name: str, hint: Any = str) -> Any:
+    return _describe(name, hint, _OPTIONS["shared"][name])
+
+
+# For the commands of the laboratory.
+TextColumn = Annotated[str | None, _shared("text")]
+LabelColumn = Annotated[str | None, _shared("label")]
+SplitName = Annotated[str | None, _shared("split")]
+EncoderElsewhere = Annotated[str | None, _shared("encoder")]
+AsJson = Annotated[bool, _shared("as_json", bool)]
 
 
 def parse_names(option: str, given: Iterable[str]) -> dict[str, str]:

@@ -78,18 +78,14 @@ def _add_placeholder(app: typer.Typer, name: str, text: str) -> None:
         raise MissingExtraError(f"`protorynet {name}`", "protorynet-lab", extra="lab")
 
 
-_READ = "Look inside a model"
-app.command(rich_help_panel="Start here")(demo)
-app.command(rich_help_panel="Make and use a model")(fit)
-app.command(rich_help_panel="Make and use a model")(predict)
-app.command(rich_help_panel="Make and use a model")(evaluate)
-app.command(rich_help_panel="Make and use a model")(serve)
-app.command(rich_help_panel="Make and use a model")(export)
-app.command(rich_help_panel=_READ)(explain)
-app.command(rich_help_panel=_READ)(prototypes)
-app.command(rich_help_panel=_READ)(automaton)
-app.command(rich_help_panel=_READ)(audit)
-app.command(rich_help_panel=_READ)(report)
+_COMMANDS = {
+    "Start here": (demo,),
+    "Make and use a model": (fit, predict, evaluate, serve, export),
+    "Look inside a model": (explain, prototypes, automaton, audit, report),
+}
+for _panel, _commands in _COMMANDS.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_panel)(_command)
 _add_laboratory(app)
 app.command(cls=EditCommand, rich_help_panel="Upkeep")(edit)
 app.command(rich_help_panel="Upkeep")(cache)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from typer.core import TyperCommand
 
 from protorynet.cli import command_inputs as inputs
@@ -16,9 +16,8 @@ from protorynet.errors import InputError
 
 if TYPE_CHECKING:
     from protorynet.model import Model
-    from protorynet.prototypes import EditEntry, EditLog
+    from protorynet.prototypes import EditEntry
 
-_edit_option = inputs.option_in("Edits")
 _PAIRS = ("--replace", "--rename", "--move", "--add")
 _BETWEEN = "\0"  # which no word of a command line can hold
 
@@ -38,76 +37,26 @@ class EditCommand(TyperCommand):
         return super().parse_args(ctx, joined)
 
 
+@inputs.with_options
 def edit(
-    model: inputs.ModelFolder,
-    drop: Annotated[
-        list[str] | None,
-        _edit_option(
-            metavar="ID",
-            help="Remove a prototype; what was matched to it goes to the nearest that remain.",
-        ),
-    ] = None,
-    merge: Annotated[
-        list[str] | None,
-        _edit_option(metavar="ID,ID", help="Let the sentences of the others join the first."),
-    ] = None,
-    replace: Annotated[
-        list[str] | None,
-        _edit_option(
-            metavar="ID SENTENCE", help="Put any sentence in place of a prototype's only one."
-        ),
-    ] = None,
-    rename: Annotated[
-        list[str] | None,
-        _edit_option(metavar="ID NAME", help="Give it a name to show; '' takes the name away."),
-    ] = None,
-    move: Annotated[
-        list[str] | None,
-        _edit_option(metavar="MEMBER ID", help="Move a sentence to another prototype."),
-    ] = None,
-    split_off: Annotated[
-        list[str] | None,
-        _edit_option(
-            metavar="MEMBER,MEMBER", help="Make sentences a prototype of their own, with a new id."
-        ),
-    ] = None,
-    drop_member: Annotated[
-        list[str] | None,
-        _edit_option(metavar="MEMBER", help="Remove a sentence from its prototype."),
-    ] = None,
-    add: Annotated[
-        list[str] | None,
-        _edit_option(metavar="ID SENTENCE", help="Add any sentence to those of a prototype."),
-    ] = None,
-    undo: Annotated[
-        bool,
-        _edit_option(
-            "--undo", help="Undo the last edit, exactly. The last ten can be undone, one by one."
-        ),
-    ] = False,
-    retrain: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DATA",
-            help="Table of labelled texts, best those of the training: the reader learns from "
-            "them, and accuracy before and after is measured on some that are held out.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="OTHER_MODEL",
-            help="Model directory to make; by default MODEL itself is changed.",
-        ),
-    ] = None,
-    text: inputs.TextColumn = None,
-    label: inputs.LabelColumn = None,
-    split: inputs.SplitName = None,
-    skip_empty: inputs.SkipEmpty = False,
-    encoder: inputs.EncoderElsewhere = None,
-    as_json: inputs.AsJson = False,
+    model: Path,
+    drop: list[str] | None = None,
+    merge: list[str] | None = None,
+    replace: list[str] | None = None,
+    rename: list[str] | None = None,
+    move: list[str] | None = None,
+    split_off: list[str] | None = None,
+    drop_member: list[str] | None = None,
+    add: list[str] | None = None,
+    undo: bool = False,
+    retrain: Path | None = None,
+    output: Path | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    split: str | None = None,
+    skip_empty: bool = False,
+    encoder: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Edit a model's prototypes by hand, or list the edits made so far.
 
@@ -157,19 +106,11 @@ def edit(
     else:
         with inputs.naming_rows(table):
             entry = classifier.edit(table.texts, table.labels, **edits)
-    saved, edited = output or model, classifier.model_
-    classifier.save(saved)
+    classifier.save(output or model)
     if as_json:
-        summary = {
-            "model": str(saved),
-            "edit": entry.to_dict(),
-            "n_prototypes": len(edited.prototypes),
-            "reader_is_behind": edited.edits.reader_is_behind,
-            "undoable": len(edited.edits.states),
-        }
-        print_json(summary)
+        print_json(_summarise(output or model, classifier.model_, entry))
     else:
-        _print_summary(saved, edited, entry)
+        _print_edits(output or model, classifier.model_, [entry])
 
 
 def _parse_ids(given: str, option: str) -> list[int]:
@@ -207,65 +148,29 @@ def _show_log(model: Path, *, as_json: bool) -> None:
         entries = [entry.to_dict() for entry in log.entries]
         print_json({"edits": entries, "undoable": len(log.states)})
         return
-    if not log.entries:
-        _print("No edits so far.")
-    for entry in log.entries:
-        _print(f"{entry.number}. {entry.when}{f', undone {entry.undone}' * bool(entry.undone)}")
-        _print_entry(entry, found)
-    _print_what_next(model, log)
+    _print_edits(model, found, log.entries, is_log=True)
 
 
-def _print_summary(saved: Path, model: Model, entry: EditEntry) -> None:
-    _print(f"Edit {entry.number}{' is undone' * bool(entry.undone)}:")
-    _print_entry(entry, model)
-    record = entry.retraining
-    if record and not entry.undone and record.data_sha256 != model.training.data_sha256:
-        _print(
-            "These are not the documents that the model was trained on: it may have learned from "
-            "some that are held out here."
-        )
-    _print(f"The model has {len(model.prototypes)} prototypes.")
-    _print_what_next(saved, model.edits)
+def _summarise(saved: Path, model: Model, entry: EditEntry) -> dict[str, Any]:
+    return {
+        "model": str(saved),
+        "edit": entry.to_dict(),
+        "n_prototypes": len(model.prototypes),
+        "reader_is_behind": model.edits.reader_is_behind,
+        "undoable": len(model.edits.states),
+    }
 
 
-def _print_entry(entry: EditEntry, model: Model) -> None:
-    record = entry.retraining
-    # The reader of families learns for a fixed time, and is kept if it got better.
-    decided = "when to stop" if max(model.network.sizes) == 1 else "which reader to keep"
-    for change in entry.changes:
-        _print(str(change), indent=2)
-    if record:
-        for number, shares in record.moved.items():
-            _print(f"What was matched to {number} is now at {_list_shares(shares)}.", indent=2)
-        _print(
-            f"Accuracy {record.accuracy_before:.1%} before, {record.accuracy_edited:.1%} edited, "
-            f"{record.accuracy_after:.1%} with the reader retrained ({record.seconds:.1f} s), on "
-            f"{record.n_held_out:,} held-out documents, which also decided {decided}.",
-            indent=2,
-        )
-
-
-def _list_shares(shares: dict[str, float]) -> str:
-    shown = [f"{number} ({share:.0%})" for number, share in list(shares.items())[:3]]
-    return ", ".join(shown) + (f" and {len(shares) - 3} more" if len(shares) > 3 else "")
-
-
-def _print_what_next(saved: Path, log: EditLog) -> None:
-    command = f"protorynet edit {quote(str(saved))}"
-    if log.reader_is_behind:
-        _print(
-            "The reader has not been retrained, and usage and class rates are those from before "
-            f"the edit. Retrain with: {command} --retrain DATA"
-        )
-    if log.states:
-        _print(f"Undo edit {log.states[-1].number} with: {command} --undo")
-
-
-def _print(line: str, *, indent: int = 0) -> None:
+def _print_edits(
+    saved: Path, model: Model, entries: Sequence[EditEntry], *, is_log: bool = False
+) -> None:
+    """Print what edits did, and what to do next."""
     from rich.text import Text
 
-    from protorynet.report import printable
+    from protorynet.report import printable, render
 
-    console = result_console()
-    text = Text(" " * indent + printable(line, console.encoding))
-    console.print(text, soft_wrap=True)
+    console, command = result_console(), f"protorynet edit {quote(str(saved))}"
+    written = render("edits.txt", model=model, entries=entries, is_log=is_log, command=command)
+    for line in written.strip("\n").split("\n"):
+        indent = " " * (len(line) - len(line.lstrip(" ")))
+        console.print(Text(indent + printable(line, console.encoding)), soft_wrap=True)

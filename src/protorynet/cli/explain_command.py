@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from protorynet.cli import command_inputs as inputs
 from protorynet.cli.output import check_writable, note, print_json, result_console
@@ -31,38 +29,20 @@ _AT_ONCE = 1_000  # texts whose explanations are held in memory together
 _AT_ONCE_WITH_WORDS = 20  # each of their sentences is encoded again without each of its words
 
 
+@inputs.with_options
 def explain(
-    model: inputs.ModelOrExport,
-    document: Annotated[
-        str | None,
-        typer.Argument(metavar="TEXT", help="Text to explain; '-' or a pipe reads standard input."),
-    ] = None,
-    source: Annotated[
-        Path | None,
-        typer.Option("--input", metavar="FILE", help="Table of texts to explain instead of TEXT."),
-    ] = None,
-    text: inputs.TextColumn = None,
-    split: inputs.SplitName = None,
-    skip_empty: inputs.SkipEmpty = False,
-    limit: Annotated[
-        int | None,
-        inputs.table_option(
-            metavar="N",
-            min=1,
-            help=f"Explain only the first N texts of the table; by default {_SHOWN}, or all with "
-            "--json.",
-        ),
-    ] = None,
-    words: Annotated[
-        bool,
-        typer.Option(
-            "--words", help="Also show which words make each sentence like its prototype (slower)."
-        ),
-    ] = False,
-    encoder: inputs.EncoderElsewhere = None,
-    runtime: inputs.RuntimeName = "torch",
-    as_json: inputs.AsJson = False,
-    html: inputs.AsHtml = None,
+    model: Path,
+    document: str | None = None,
+    source: Path | None = None,
+    text: str | None = None,
+    split: str | None = None,
+    skip_empty: bool = False,
+    limit: int | None = None,
+    words: bool = False,
+    encoder: str | None = None,
+    runtime: Literal["torch", "onnx"] = "torch",
+    as_json: bool = False,
+    html: Path | None = None,
 ) -> None:
     """Explain predictions: each sentence, its prototype, and the probability so far.
 
@@ -85,13 +65,9 @@ def explain(
     _show(explanations, as_json=as_json, as_lines=source is not None, html=html)
 
 
+@inputs.with_options
 def prototypes(
-    model: inputs.ModelFolder,
-    members: Annotated[
-        bool, typer.Option("--members", help="Show all sentences of each prototype.")
-    ] = False,
-    as_json: inputs.AsJson = False,
-    html: inputs.AsHtml = None,
+    model: Path, members: bool = False, as_json: bool = False, html: Path | None = None
 ) -> None:
     """List a model's prototypes: the training sentences that it compares everything with.
 
@@ -206,36 +182,18 @@ _MOST_STATES = 20
 _ONE_IN = 5  # texts kept for measuring where the table does not say which
 
 
+@inputs.with_options
 def automaton(
-    model: inputs.ModelFolder,
-    label: Annotated[str, typer.Option("--label", metavar="CLASS", help="The class to explain.")],
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="Learn it again from a table of texts; its labels are not read.",
-        ),
-    ] = None,
-    text: inputs.TextColumn = None,
-    split: Annotated[
-        str | None,
-        inputs.table_option(
-            "--split", metavar="NAME", help="Measure on the rows whose column 'split' says so."
-        ),
-    ] = None,
-    skip_empty: inputs.SkipEmpty = False,
-    states: Annotated[
-        int | None,
-        typer.Option(
-            "--states", metavar="N", min=1, max=32, help="Most states, with --data; by default 20."
-        ),
-    ] = None,
-    encoder: inputs.EncoderElsewhere = None,
-    as_json: inputs.AsJson = False,
-    svg: Annotated[
-        Path | None, inputs.output_option("--svg", metavar="FILE", help="Write a picture.")
-    ] = None,
+    model: Path,
+    label: str,
+    data: Path | None = None,
+    text: str | None = None,
+    split: str | None = None,
+    skip_empty: bool = False,
+    states: int | None = None,
+    encoder: str | None = None,
+    as_json: bool = False,
+    svg: Path | None = None,
 ) -> None:
     """Summarise what a model does for one class: a small automaton over prototypes.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -19,108 +21,35 @@ if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
 
 _ENCODING = "split and encode"
-_model_option = inputs.option_in("The model")
-_run_option = inputs.option_in("The run")
-_large_option = inputs.option_in("Large data")
 
 
+@inputs.with_options
 def fit(
-    train: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TRAIN", help="Table: .csv, .tsv, .jsonl (also .gz), .parquet or .xlsx."
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="MODEL", help="Model directory to make.")
-    ],
-    text: inputs.TextColumn = None,
-    label: inputs.LabelColumn = None,
-    split: inputs.SplitName = None,
-    skip_empty: inputs.SkipEmpty = False,
-    names: Annotated[
-        str | None,
-        inputs.table_option(
-            metavar="LABEL=NAME,…", help="What to call labels, such as 0=negative,1=positive."
-        ),
-    ] = None,
-    encoder: Annotated[
-        str,
-        _model_option(
-            metavar="NAME",
-            help="'minilm', which comes along, or the name or folder of any "
-            "sentence-transformers model; ':bf16', ':int8' or ':static' after it are faster, and "
-            "'auto' takes the form of minilm that suits the machine (`protorynet encoders`).",
-        ),
-    ] = "minilm",
-    settings: Annotated[
-        str,
-        _model_option(
-            metavar="PRESET|FILE", help="'default', 'paper', or a TOML or JSON file of settings."
-        ),
-    ] = "default",
-    prototypes: Annotated[
-        int | None, _model_option(metavar="K", help="Prototypes to begin with, before pruning.")
-    ] = None,
-    max_prototypes: Annotated[
-        int | None,
-        _model_option(metavar="K", help="Most prototypes that pruning may leave; 20 by default."),
-    ] = None,
-    encoder_training: Annotated[
-        Literal["none", "adapter", "full"] | None,
-        _model_option(
-            help="The encoder as it is, with a small adapter on top (default), or trained itself."
-        ),
-    ] = None,
-    class_weight: Annotated[
-        Literal["auto", "balanced", "none"] | None,
-        _model_option(
-            help="What documents of rare classes count: more if the class is very rare (auto, the "
-            "default), so much that all classes count alike, or no more than others."
-        ),
-    ] = None,
-    splitter: Annotated[
-        Literal["sentencex", "lines", "paper"],
-        _model_option(
-            help="How to find sentences: a real splitter, which joins wrapped lines; the same with "
-            "every line on its own; or the paper's rule."
-        ),
-    ] = "sentencex",
-    language: Annotated[
-        str, _model_option(metavar="CODE", help="The texts' language, as in 'de', for splitting.")
-    ] = "en",
-    seed: Annotated[int, _run_option(metavar="N", help="The same seed gives the same model.")] = 0,
-    device: Annotated[str, _run_option(metavar="DEVICE", help="'auto', 'cpu' or 'cuda'.")] = "auto",
-    no_cache: Annotated[
-        bool, _run_option("--no-cache", help="Keep no embeddings on disk.")
-    ] = False,
-    resume: Annotated[bool, _run_option("--resume", help="Resume a run that was stopped.")] = False,
-    force: Annotated[bool, _run_option("--force", help="Replace a model that exists.")] = False,
-    engine: Annotated[
-        Literal["local", "ray"],
-        _large_option(
-            help="This process alone, or Ray: its workers train the encoder together "
-            "(--encoder-training full) or else encode the texts, and the rest is done here."
-        ),
-    ] = "local",
-    address: Annotated[
-        str | None,
-        _large_option(
-            metavar="HOST:PORT",
-            help="The Ray cluster; MODEL should then lie where all its machines can write. "
-            "Without it, Ray starts on this machine.",
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        _large_option(
-            metavar="N",
-            help="Processes that train the encoder together; by default one per GPU or, without "
-            "any, one per machine.",
-        ),
-    ] = None,
-    verbose: inputs.Verbose = False,
-    as_json: inputs.AsJson = False,
+    train: Path,
+    output: Path,
+    text: str | None = None,
+    label: str | None = None,
+    split: str | None = None,
+    skip_empty: bool = False,
+    names: str | None = None,
+    encoder: str = "minilm",
+    settings: str = "default",
+    prototypes: int | None = None,
+    max_prototypes: int | None = None,
+    encoder_training: Literal["none", "adapter", "full"] | None = None,
+    class_weight: Literal["auto", "balanced", "none"] | None = None,
+    splitter: Literal["sentencex", "lines", "paper"] = "sentencex",
+    language: str = "en",
+    seed: int = 0,
+    device: str = "auto",
+    no_cache: bool = False,
+    resume: bool = False,
+    force: bool = False,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    verbose: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Train a model on a table of labelled texts.
 
@@ -135,11 +64,8 @@ def fit(
     inputs.check_new(output, replace=force)
     inputs.check_model_output(output)
     checkpoint = output.with_name(output.name + ".checkpoint")
-    if resume and not checkpoint.exists():
-        note(f"there is no {checkpoint} to resume from; starting from the beginning")
-    elif checkpoint.exists() and not resume:
-        note(f"starting again: {checkpoint} of an earlier run is not used (--resume would)")
-    try:
+    _note_start(checkpoint, resume=resume)
+    with _saying_what_is_kept(checkpoint, output):
         begin = time.perf_counter()
         table = inputs.read_documents(
             train, text=text, label=label, split=split, prefer_split="train", skip_empty=skip_empty
@@ -179,29 +105,12 @@ def fit(
         # Prototypes name the rows of the file, of which only some may have been read.
         classifier.model_ = replace(model, prototypes=model.prototypes.with_rows(table.rows))
         classifier.save(output)
-    except KeyboardInterrupt:
-        note(f"stopped. Resume with the same command and --resume.{_say_what_is_kept(checkpoint)}")
-        raise typer.Exit(130) from None
-    except OSError as error:
-        reason = f"{error.strerror or error}: {error.filename or output}"
-        raise WorkFailed(
-            f"the model was not saved ({reason}).{_say_what_is_kept(checkpoint)}"
-        ) from error
     from protorynet.training import clear_checkpoint
 
     clear_checkpoint(checkpoint)
     inputs.note_left_out(classifier.n_skipped_)
     if as_json:
-        record = classifier.model_.training
-        summary = {
-            "model": str(output),
-            "validation_accuracy": record.validation_accuracy,
-            "bag_of_words_accuracy": record.bag_of_words_accuracy,
-            "n_prototypes": len(classifier.prototypes_),
-            "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
-            "validation": record.figures.to_dict() if record.figures else None,
-        }
-        print_json(summary)
+        print_json(_summarise(output, classifier, seconds))
     else:
         _print_summary(output, train, classifier, seconds, verbose=verbose)
 
@@ -225,8 +134,42 @@ def _chosen_encoder(encoder: str, training: str, device: str) -> str:
     return choice.name
 
 
-def _say_what_is_kept(checkpoint: Path) -> str:
-    return f" The epochs done are kept in {checkpoint}." if checkpoint.exists() else ""
+def _note_start(checkpoint: Path, *, resume: bool) -> None:
+    if resume and not checkpoint.exists():
+        note(f"there is no {checkpoint} to resume from; starting from the beginning")
+    elif checkpoint.exists() and not resume:
+        note(f"starting again: {checkpoint} of an earlier run is not used (--resume would)")
+
+
+@contextmanager
+def _saying_what_is_kept(checkpoint: Path, output: Path) -> Iterator[None]:
+    """Say, when training is stopped or the model cannot be saved, how to go on."""
+
+    def kept() -> str:
+        return f" The epochs done are kept in {checkpoint}." if checkpoint.exists() else ""
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(f"stopped. Resume with the same command and --resume.{kept()}")
+        raise typer.Exit(130) from None
+    except OSError as error:
+        reason = f"{error.strerror or error}: {error.filename or output}"
+        raise WorkFailed(f"the model was not saved ({reason}).{kept()}") from error
+
+
+def _summarise(
+    output: Path, classifier: ProtoryNetClassifier, seconds: dict[str, float]
+) -> dict[str, Any]:
+    record = classifier.model_.training
+    return {
+        "model": str(output),
+        "validation_accuracy": record.validation_accuracy,
+        "bag_of_words_accuracy": record.bag_of_words_accuracy,
+        "n_prototypes": len(classifier.prototypes_),
+        "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
+        "validation": record.figures.to_dict() if record.figures else None,
+    }
 
 
 def _print_summary(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -18,63 +18,24 @@ if TYPE_CHECKING:
     from protorynet.data import TableStream
     from protorynet.inference import Comparison, Predictor, Written
 
-_large_option = inputs.option_in("Large tables")
 _STANDARD = "-"
 
 
+@inputs.with_options
 def predict(
-    model: inputs.ModelOrExport,
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT",
-            help="Tables of texts: CSV, TSV, JSONL (each also .gz), Parquet or Excel; a folder of "
-            "Parquet files; a pattern in quotes, such as 'data/\\*.parquet'; or - for standard "
-            "input.",
-        ),
-    ],
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="OUTPUT",
-            help="Table to write: .csv, .tsv, .jsonl, .parquet or .xlsx, or - for standard output. "
-            "Without it, predictions alone are printed as CSV.",
-        ),
-    ] = None,
-    kind: Annotated[
-        Literal["csv", "tsv", "jsonl", "parquet"] | None,
-        inputs.table_option(
-            "--format",
-            help="Format of standard input and output. Without it, input that begins with a brace "
-            "is JSONL and other input CSV; output is CSV.",
-        ),
-    ] = None,
-    text: inputs.TextColumn = None,
-    split: inputs.SplitName = None,
-    skip_empty: inputs.SkipEmpty = False,
-    encoder: inputs.EncoderElsewhere = None,
-    resume: Annotated[
-        bool,
-        _large_option(
-            "--resume",
-            help="Resume a run that was stopped or killed: add it to the same command. No row "
-            "is lost or written twice.",
-        ),
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an OUTPUT that exists.")] = False,
-    runtime: inputs.RuntimeName = "torch",
-    engine: Annotated[
-        Literal["local", "ray"],
-        _large_option(help="This machine alone, or a Ray cluster (Parquet only)."),
-    ] = "local",
-    address: Annotated[
-        str | None,
-        _large_option(
-            metavar="HOST:PORT", help="The Ray cluster. Without it, Ray starts on this machine."
-        ),
-    ] = None,
+    model: Path,
+    sources: list[str],
+    output: str | None = None,
+    kind: Literal["csv", "tsv", "jsonl", "parquet"] | None = None,
+    text: str | None = None,
+    split: str | None = None,
+    skip_empty: bool = False,
+    encoder: str | None = None,
+    resume: bool = False,
+    force: bool = False,
+    runtime: Literal["torch", "onnx"] = "torch",
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
 ) -> None:
     """Predict the labels of tables of texts, however large.
 
@@ -240,41 +201,18 @@ def _tell_written(written: Written, output: str | None) -> None:
         note(f"wrote {written.n_rows:,} predictions to {output}")
 
 
+@inputs.with_options
 def export(
-    model: inputs.ModelFolder,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FOLDER",
-            help="Folder to write; an earlier export there is replaced.",
-        ),
-    ],
-    kind: Annotated[
-        Literal["onnx"], typer.Option("--format", metavar="FORMAT", help="Only onnx, so far.")
-    ] = "onnx",
-    precision: Annotated[
-        Literal["float32", "int8"],
-        typer.Option(
-            metavar="KIND",
-            help="float32 gives the model's own probabilities; int8 is smaller and faster, and "
-            "its probabilities differ somewhat.",
-        ),
-    ] = "float32",
-    check: Annotated[
-        Path | None,
-        inputs.table_option(
-            metavar="TABLE",
-            help="Labelled table on which the model and its export are compared as well; only its "
-            "rows with split 'test', where it has such.",
-        ),
-    ] = None,
-    text: inputs.TextColumn = None,
-    label: inputs.LabelColumn = None,
-    split: inputs.SplitName = None,
-    encoder: inputs.EncoderElsewhere = None,
-    as_json: inputs.AsJson = False,
+    model: Path,
+    output: Path,
+    kind: Literal["onnx"] = "onnx",
+    precision: Literal["float32", "int8"] = "float32",
+    check: Path | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    split: str | None = None,
+    encoder: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Export a model to ONNX, for predictions and explanations without torch.
 

@@ -1,85 +1,30 @@
 """`protorynet serve` and `keys`: models over HTTP, and who may use them."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from protorynet.cli.command_inputs import AsJson
+from protorynet.cli.command_inputs import with_options
 from protorynet.cli.output import note, print_json, result_console
 from protorynet.errors import InputError, MissingExtraError
 
-_ACCESS = "Who may use it"
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
 
 keys = typer.Typer(help="Make, list and revoke the API keys of a server.", no_args_is_help=True)
 
-KeysFile = Annotated[Path, typer.Argument(metavar="FILE", help="File of keys.")]
 
-
+@with_options
 def serve(
-    models: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="MODEL…", help="Model directories, each served under its folder's name."
-        ),
-    ] = None,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--name", metavar="NAME=PATH", help="Serve a model directory under another name."
-        ),
-    ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; any but this machine's own needs --keys.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; 0 takes a free one.")] = 8000,
-    keys_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--keys",
-            metavar="FILE",
-            help="File of API keys, as made by `protorynet keys create`; without one, everybody "
-            "on this machine may do everything.",
-            rich_help_panel=_ACCESS,
-        ),
-    ] = None,
-    insecure: Annotated[
-        bool,
-        typer.Option(
-            "--insecure",
-            help="Let whoever reaches --host do everything, without keys.",
-            rich_help_panel=_ACCESS,
-        ),
-    ] = False,
-    rate: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Most requests in a minute with one key.",
-            rich_help_panel=_ACCESS,
-        ),
-    ] = 6_000,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            metavar="TABLE",
-            help="Table of labelled texts, to look at documents and mistakes and to retrain on; by "
-            "default MODEL.workbench/texts.csv, where there is one.",
-        ),
-    ] = None,
-    database: Annotated[
-        str | None,
-        typer.Option(
-            "--database",
-            metavar="URL",
-            help="Serve the surveys kept in a database, such as surveys.db (SQLite) or "
-            "postgresql://user@host/name.",
-        ),
-    ] = None,
-    device: Annotated[str, typer.Option(help="'auto', 'cpu' or 'cuda'.")] = "auto",
+    models: list[Path] | None = None,
+    name: list[str] | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    keys_file: Path | None = None,
+    insecure: bool = False,
+    rate: int = 6_000,
+    data: Path | None = None,
+    database: str | None = None,
+    device: str = "auto",
 ) -> None:
     """Serve models to programs (REST) and people (pages), on this machine by default.
 
@@ -125,17 +70,8 @@ def serve(
 
 
 @keys.command("create")
-def create_key(
-    file: KeysFile,
-    scope: Annotated[
-        str,
-        typer.Option(
-            help="What it allows: 'predict', 'edit' (and predict), or 'admin' (everything)."
-        ),
-    ],
-    name: Annotated[str, typer.Option(help="Whose it is.")] = "",
-    as_json: AsJson = False,
-) -> None:
+@with_options
+def create_key(file: Path, scope: str, name: str = "", as_json: bool = False) -> None:
     """Make a key and print it, once: only its digest is kept in the file.
 
     **Example:** `protorynet keys create --scope predict --name alice keys.json`
@@ -154,7 +90,8 @@ def create_key(
 
 
 @keys.command("list")
-def list_keys(file: KeysFile, as_json: AsJson = False) -> None:
+@with_options
+def list_keys(file: Path, as_json: bool = False) -> None:
     """List the keys of a file: ids, names, scopes and when they were made."""
     from rich.table import Table
     from rich.text import Text
@@ -176,9 +113,8 @@ def list_keys(file: KeysFile, as_json: AsJson = False) -> None:
 
 
 @keys.command("revoke")
-def revoke_key(
-    file: KeysFile, key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id.")]
-) -> None:
+@with_options
+def revoke_key(file: Path, key_id: str) -> None:
     """Revoke a key; servers that use the file refuse it from then on."""
     from protorynet.server import KeyFile
 

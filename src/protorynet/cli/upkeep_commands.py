@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from protorynet.cli.command_inputs import AsJson
+from protorynet.cli.command_inputs import with_options
 from protorynet.cli.output import print_json, result_console
 
 if TYPE_CHECKING:
     from protorynet.encoders import EncoderChoice, ListedEncoder
 
 
-def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all embeddings kept.")] = False,
-) -> None:
+@with_options
+def cache(clear: bool = False) -> None:
     """Show where embeddings are kept and how much room they take.
 
     No sentence is encoded twice by the same encoder, so a second run is quick. The place and the
@@ -40,12 +37,8 @@ def cache(
     console.print(f"Limit   {decimal(kept.limit_bytes)}")
 
 
-def encoders(
-    device: Annotated[
-        str, typer.Option(metavar="DEVICE", help="'auto', 'cpu' or 'cuda'.")
-    ] = "auto",
-    as_json: AsJson = False,
-) -> None:
+@with_options
+def encoders(device: str = "auto", as_json: bool = False) -> None:
     """List the sentence encoders of this machine, and measure how fast each is on it now.
 
     minilm comes along, in float32 and in faster forms; others are found in the folders that the

@@ -3,8 +3,6 @@
 Sentences are found in the text without it; every character there knows its place in the original.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from html import unescape

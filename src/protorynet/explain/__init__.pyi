@@ -20,16 +20,18 @@ from .evaluation import (
 from .examples import (
     LabelledDocuments as LabelledDocuments,
     Mistake as Mistake,
+    Slice as Slice,
     confident_mistakes as confident_mistakes,
     documents_at as documents_at,
     explain_mistakes as explain_mistakes,
+    find_slices as find_slices,
+    has_word as has_word,
 )
 from .explanation import (
     AutomatonReading as AutomatonReading,
     DecidingPattern as DecidingPattern,
     Explanation as Explanation,
     ModelFacts as ModelFacts,
-    Rationale as Rationale,
     SentenceExplanation as SentenceExplanation,
     WordEffect as WordEffect,
     explain_documents as explain_documents,
@@ -59,4 +61,3 @@ from .robustness import (
     parse_perturbations as parse_perturbations,
     perturb as perturb,
 )
-from .slices import Slice as Slice, find_slices as find_slices, has_word as has_word

@@ -19,6 +19,7 @@ from protorynet.data import Sentences, Splitter
 from protorynet.labels import LabelCode
 from protorynet.prototypes import Prototypes
 from protorynet.reading import Reading
+from protorynet.records import plain
 from protorynet.words import WordWeights
 
 if TYPE_CHECKING:
@@ -40,37 +41,6 @@ class WordEffect:
     start: int
     end: int
     effect: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as `protorynet explain --words --json` prints them."""
-        return dict(vars(self))
-
-
-@dataclass(frozen=True)
-class Rationale:
-    """Why the model finds a sentence like a prototype, word by word, in reading order."""
-
-    sentence: str
-    prototype: int
-    prototype_sentence: str  # that of the member compared
-    similarity: float
-    words: tuple[WordEffect, ...]
-    prototype_words: tuple[WordEffect, ...]
-    headline: str = ""  # what the prototype is called
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {**vars(self), **_plain_words(self)}
-
-    def _repr_html_(self) -> str:
-        from protorynet.report import rationale_fragment
-
-        return rationale_fragment(self)
-
-    def __str__(self) -> str:
-        from protorynet.report import print_rationale, printed
-
-        return printed(print_rationale, self)
 
 
 @dataclass(frozen=True)
@@ -97,17 +67,11 @@ class SentenceExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet explain --json` prints them."""
-        values = {**vars(self), **_plain_words(self)}
-        if not self.words:
-            del values["words"], values["prototype_words"]
+        values = dict(vars(self))
+        for name in ("words", "prototype_words"):
+            found = values.pop(name)
+            values |= {name: [dict(vars(word)) for word in found]} if self.words else {}
         return values
-
-
-def _plain_words(pair: Rationale | SentenceExplanation) -> dict[str, Any]:
-    return {
-        "words": [word.to_dict() for word in pair.words],
-        "prototype_words": [word.to_dict() for word in pair.prototype_words],
-    }
 
 
 @dataclass(frozen=True)
@@ -122,8 +86,7 @@ class DecidingPattern:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet explain --json` prints them."""
-        both = {"prototypes": list(self.prototypes), "sentences": list(self.sentences)}
-        return {**vars(self), **both}
+        return dict(plain(self))
 
 
 @dataclass(frozen=True)

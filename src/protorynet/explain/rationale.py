@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from protorynet.data import paper_reading
 from protorynet.encoders import Encoder
 from protorynet.errors import InputError
-from protorynet.explain.explanation import Explanation, Rationale, WordEffect
+from protorynet.explain.explanation import Explanation, WordEffect
 from protorynet.explain.likeness import Encode
 from protorynet.model import Model
 from protorynet.network import pairwise_distance, similarity
@@ -36,6 +37,14 @@ _JOINERS = "\u200c\u200d"  # hold the parts of an emoji, or of a Persian word, t
 _MOST_WORDS = 40  # of one text; the words of a longer one are left out in groups
 
 
+class Rationale(NamedTuple):
+    """How alike a sentence and a member are, and what the words of both do for that."""
+
+    similarity: float
+    words: tuple[WordEffect, ...]
+    prototype_words: tuple[WordEffect, ...]
+
+
 def explain_matches(
     model: Model, encode: Encode, matches: Sequence[tuple[str, int]]
 ) -> list[Rationale]:
@@ -46,23 +55,18 @@ def explain_matches(
     not add up, since words that say the same can each be spared. All texts go through the encoder
     in one call, each distinct one once.
     """
-    members, sizes = model.prototypes.members, model.prototypes.sizes
+    members = model.prototypes.members
     positions = {member.id: position for position, member in enumerate(members)}
-    families = [item for item, n in zip(model.prototypes, sizes, strict=True) for _ in range(n)]
-    for sentence, member_id in matches:
-        _check(model, sentence, member_id, positions)
     pairs = [(sentence, positions[number]) for sentence, number in matches]
     texts = [text for one, other in pairs for text in (one, members[other].sentence)]
     space = _Space(model, encode, texts)
     found = []
     for sentence, position in pairs:
-        item, like = families[position], members[position].sentence
         likeness, words = space.effects(sentence, model.network.members[position])
         # The paper's variant shows sentences that are only near its prototypes, so the effects
         # of their words are measured from the sentence shown.
-        _, others = space.effects(like, space.point(sentence))
-        headline = item.name or item.sentence
-        found.append(Rationale(sentence, item.id, like, likeness, words, others, headline))
+        _, others = space.effects(members[position].sentence, space.point(sentence))
+        found.append(Rationale(likeness, words, others))
     return found
 
 
@@ -131,17 +135,6 @@ class _Space:
 def _read(model: Model, text: str) -> str:
     """Return what the encoder reads of a text."""
     return paper_reading(text) if model.splitter.rule == "paper" else text
-
-
-def _check(model: Model, sentence: str, member_id: int, positions: dict[int, int]) -> None:
-    if not isinstance(sentence, str) or not _read(model, sentence).strip():
-        raise InputError(f"the sentence to explain is {sentence!r}; expected a text with words.")
-    if member_id not in positions:
-        known = ", ".join(str(number) for number in sorted(positions)[:8])
-        raise InputError(
-            f"the model's prototypes have no member {member_id!r}; the ids are {known}"
-            f"{', …' if len(positions) > 8 else ''}."
-        )
 
 
 def word_spans(text: str, most: int) -> list[Span]:

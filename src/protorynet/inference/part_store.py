@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -344,35 +345,38 @@ def _hold_lock(path: Path, output: str | Path) -> Iterator[None]:
     A process gives its locks back however it ends, `kill -9` included. Where the system or the
     file system knows no locks, none is held.
     """
-    try:
-        import fcntl
-    except ImportError:  # Windows
+    if sys.platform == "win32":
         yield
         return
+    for _ in range(_LOCK_ATTEMPTS):
+        file = _take_lock(path, output)
+        if file is not None:
+            with file:
+                yield
+            return
+    raise _in_use(output)
 
-    def is_taken(file: BinaryIO) -> bool:
+
+def _take_lock(path: Path, output: str | Path) -> BinaryIO | None:
+    """Return the file, locked; None where a run that ended just now has removed it."""
+    import fcntl
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError), contextlib.ExitStack() as stack:
+        file = stack.enter_context(path.open("ab"))
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
+        except OSError as error:
+            if isinstance(error, BlockingIOError):
+                raise _in_use(output) from None
+        if os.path.samestat(path.stat(), os.fstat(file.fileno())):
+            stack.pop_all()
+            return file
+    return None
 
-    for _ in range(_LOCK_ATTEMPTS):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.ExitStack() as stack:
-            try:
-                file = stack.enter_context(path.open("ab"))
-            except FileNotFoundError:
-                continue  # a run that ended just now has removed the folder
-            if is_taken(file):
-                break
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(path.stat(), os.fstat(file.fileno())):
-                    yield
-                    return
-    raise CheckpointError(
+
+def _in_use(output: str | Path) -> CheckpointError:
+    return CheckpointError(
         f"another run is writing {output} at this moment; wait for its end, or choose another name "
         "for the output."
     )

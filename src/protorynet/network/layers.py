@@ -21,14 +21,7 @@ class Centring(nn.Module):
 
     Embeddings of text go to unit length, since their length says nothing and their raw cosines
     lie in a narrow band. Vectors given by the user keep their relative lengths and are divided by
-    the corpus's root mean square length.
-
-    Parameters
-    ----------
-    mean
-        Mean vector of the training sentences, (d,).
-    scale
-        Root mean square length of the centred training vectors; 0 asks for unit length.
+    `scale`, the corpus's root mean square length; 0 asks for unit length.
     """
 
     mean: Tensor
@@ -77,13 +70,6 @@ class Evidence(nn.Module):
     they are known, from what the sentence's words tell. Its square root
     (so that distances are those of Hellinger) joins the embedding, which stays as it is: two
     sentences are near where they say alike and tell alike of the label.
-
-    Parameters
-    ----------
-    dimension, hidden, n_classes
-        Sizes of the embedding, of the hidden layer and of the output.
-    task
-        One class per document, or several.
     """
 
     weight: Tensor
@@ -223,14 +209,8 @@ def select(
 class Reader(nn.Module):
     """Read a trajectory sentence by sentence and give class logits after each.
 
-    Parameters
-    ----------
-    n_prototypes
-        Width of a step: one entry per prototype, all but the active one zero.
-    n_classes
-        Number of outputs.
-    hidden, layers, dropout
-        Size of the LSTM, its number of layers, and the dropout between them and before the head.
+    A step has one entry per prototype, all but the active one zero. Dropout is between the layers
+    of the LSTM and before the head.
     """
 
     def __init__(

@@ -1,7 +1,9 @@
 """Which training sentences may become prototypes: complete, readable ones, each only once."""
 
 import re
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,57 +40,20 @@ _TOKEN = re.compile(r"'?[^\W_]+(?:'[^\W_]+)?|,")
 _CONTRACTION = re.compile(r"'(?:ve|re|m|ll|d)\b|(?:(?<=\bit)|(?<=here)|(?<=\bhe)|(?<=\bshe))'s")
 
 
-def _words(*lines: str) -> frozenset[str]:
-    return frozenset(" ".join(lines).split())
-
-
-# A sentence that begins or ends like this hangs on the one before it.
-_DANGLING_STARTS = _words(
-    "and but or nor so because which also then plus however therefore though yet thus besides",
-    "otherwise instead still again anyway especially furthermore moreover finally lastly next",
-    "except even first second later well yes no yeah yep sure ok okay oh wow hey hi hello not",
-    "neither either whatever what why how who where let let's please just as until another other",
-    "both only very none maybe perhaps hopefully that's same und aber oder denn weil et mais ou",
-    "car donc pero porque ma però mas maar want och men eller og ale или и но а",
-)
+_LISTED = tomllib.loads(Path(__file__).with_name("sentence_words.toml").read_text(encoding="utf-8"))
+_WORDS = {kind: frozenset(words.split()) for kind, words in _LISTED.items()}
+_AUXILIARIES, _DETERMINERS = _WORDS["auxiliaries"], _WORDS["determiners"]
+_SUBJECTS, _RELATIVES = _WORDS["subjects"], _WORDS["relatives"]
+_SUBORDINATORS = _RELATIVES | _WORDS["subordinators"]
+_CLAUSE_BEGINS = _SUBORDINATORS | {",", "and", "but", "so", "or"}
+_NO_VERBS = _SUBJECTS | _DETERMINERS | {"it", "this", "you", "there"}
+_NO_VERB_AFTER = _AUXILIARIES | _DETERMINERS | {"to", "of"}
+_PAST = re.compile("[a-z]{3,}ed$")
 _DANGLING_OPENINGS = re.compile(
     "(?:after (?:all|that)|at least|for (?:example|instance)|in (?:addition|fact)"
     "|of course|on the other hand|on top of|once again|this time)\\b"
     "|但|而且|所以|因为|しかし|そして|でも|だから"
 )
-_DANGLING_ENDS = _words(
-    "this that these those so then too either though however anyway else do did does is was are",
-    "were one ones him them and or but the a of to",
-)
-# Frequent words of English, and of languages that share its letters.
-_ENGLISH = _words("the of and to it this that with for my you our are have not they there at we")
-_FOREIGN = _words(
-    "der das und ist nicht ein eine war le la les un une et est el los y en una di e o um uma het",
-    "een van det att som och je do na",
-)
-_CARELESS = _words("im ive dont didnt doesnt isnt wasnt cant couldnt wont wouldnt thats youre u")
-_AUXILIARIES = _words(
-    "am is are was were be been has have had do does did can could will would should may might",
-    "must cannot 've 're 'm 'll 'd 's",
-)
-_VERBS = _words(
-    "appear become begin bring come contain cost deserve drag end enjoy fail fall feel find get",
-    "give go happen hate help hope include keep know lack lead leave look love make mean miss need",
-    "offer play provide put recommend run say see seem serve show smell sound start stay take talk",
-    "tell think try turn use want watch work check ate became began bought brought came drove felt",
-    "found gave got heard kept knew left lost made met paid ran said saw sent spent stood stunk",
-    "thought told took went woke wrote close",
-)
-_PAST = re.compile("[a-z]{3,}ed$")
-_SUBJECTS, _RELATIVES = _words("i we they he she"), _words("who which that")
-_SUBORDINATORS = _RELATIVES | _words(
-    "whom whose where when while if because since although though unless whether what how why until"
-)
-_CLAUSE_BEGINS = _SUBORDINATORS | _words(", and but so or")
-_DETERMINERS = _words("a an the my our your his her its their")
-_NO_VERBS = _SUBJECTS | _DETERMINERS | _words("it this you there")
-_NO_VERB_AFTER = _AUXILIARIES | _DETERMINERS | _words("to of")
-_ADVERBS = _words("ever never always also just only still already really not overall even")
 
 
 def is_readable(sentence: str) -> bool:
@@ -122,9 +87,11 @@ def is_complete(sentence: str) -> bool:
     if any(fault.search(text) for fault in (_UNFIT, _STAMMER, _FALSE_END)):
         return False
     words = _TOKEN.findall(_CONTRACTION.sub(r" \g<0>", text.replace("’", "'").lower()))
-    if words[0] in _DANGLING_STARTS or _DANGLING_OPENINGS.match(text.lower()):
+    if words[0] in _WORDS["dangling_starts"] or _DANGLING_OPENINGS.match(text.lower()):
         return False
-    english, foreign = (len(some.intersection(words)) for some in (_ENGLISH, _FOREIGN))
+    english, foreign = (
+        len(some.intersection(words)) for some in (_WORDS["english"], _WORDS["foreign"])
+    )
     is_english = english > foreign if english or foreign else text.isascii()
     return not is_english or (" i " not in text and _states_something(words))
 
@@ -166,9 +133,13 @@ def _has_the_form_of_a_statement(text: str) -> bool:
 def _states_something(words: Sequence[str]) -> bool:
     if words[0] in ("thank", "thanks"):
         return "for" in words
-    if words[-1] in _DANGLING_ENDS or _points_back(words) or not _CARELESS.isdisjoint(words):
+    if (
+        words[-1] in _WORDS["dangling_ends"]
+        or _points_back(words)
+        or not _WORDS["careless"].isdisjoint(words)
+    ):
         return False
-    words = [word for word in words if word not in _ADVERBS]
+    words = [word for word in words if word not in _WORDS["adverbs"]]
     # A verb comes first in commands and in sentences without their subject.
     return bool(words) and not _is_verb(words[0]) and _has_main_verb(words)
 
@@ -184,7 +155,7 @@ def _points_back(words: Sequence[str]) -> bool:
 def _is_verb(word: str) -> bool:
     if word in _AUXILIARIES or word.endswith("n't") or _PAST.match(word):
         return True
-    return word in _VERBS or word.removesuffix("s") in _VERBS
+    return word in _WORDS["verbs"] or word.removesuffix("s") in _WORDS["verbs"]
 
 
 def _has_main_verb(words: Sequence[str]) -> bool:

@@ -1,6 +1,5 @@
 from .audit_views import (
     audit_fragment as audit_fragment,
-    finding_title as finding_title,
     print_audit as print_audit,
 )
 from .automaton_drawing import automaton_svg as automaton_svg
@@ -9,7 +8,6 @@ from .console_views import (
     print_automaton as print_automaton,
     print_explanation as print_explanation,
     print_prototypes as print_prototypes,
-    print_rationale as print_rationale,
     print_robustness as print_robustness,
     printed as printed,
 )
@@ -45,7 +43,6 @@ from .html_pages import (
     model_page as model_page,
     prototypes_fragment as prototypes_fragment,
     prototypes_page as prototypes_page,
-    rationale_fragment as rationale_fragment,
     render as render,
 )
 from .trajectory_drawing import trajectory_svg as trajectory_svg

@@ -44,13 +44,11 @@ if TYPE_CHECKING:
     from protorynet.explain import (
         DecidingPattern,
         Explanation,
-        Rationale,
         Robustness,
         SentenceExplanation,
         WordEffect,
     )
     from protorynet.prototypes import Prototype, Prototypes
-    from protorynet.report.conventions import Match
 
 _WIDEST = 100  # longer lines are tiring to read, however wide the terminal is
 _NARROW = 76  # below, a table would leave too little room for the sentences
@@ -91,14 +89,6 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
     console.print()
     _print_verdict(explanation, scale, console)
     _print_decider(explanation, console)
-
-
-def print_rationale(rationale: Rationale, console: Console) -> None:
-    """Print a sentence and a prototype with the words marked that make them alike."""
-    print_hanging(console, "", _mark(rationale.sentence, rationale.words, rationale, console))
-    print_hanging(console, "", _liken(rationale, console))
-    _print_headline(rationale, "", console)
-    _print_words(rationale, "", console)
 
 
 def print_prototypes(prototypes: Prototypes, console: Console, *, members: bool = False) -> None:
@@ -220,7 +210,11 @@ def _bar(reading: ShownClass, scale: Scale, width: int, console: Console) -> Tex
 
 
 def _mark(
-    text: str, words: Sequence[WordEffect], match: Match, console: Console, style: str = ""
+    text: str,
+    words: Sequence[WordEffect],
+    match: SentenceExplanation,
+    console: Console,
+    style: str = "",
 ) -> Text:
     """Return a sentence on one line, its marked words underlined, the strong ones bold."""
     line = Text(style=style)
@@ -233,7 +227,11 @@ def _mark(
 
 
 def _liken(
-    match: Match, console: Console, style: str = "", runner_up: str = "", lead: str = "like"
+    match: SentenceExplanation,
+    console: Console,
+    style: str = "",
+    runner_up: str = "",
+    lead: str = "like",
 ) -> Text:
     """Return the prototype, or the member of it, that a sentence is like."""
     lead += ": " if is_member(match) else f" prototype {match.prototype}: "
@@ -243,7 +241,7 @@ def _liken(
     return like.append(f" (similarity {match.similarity:.2f}{runner_up})", style="dim")
 
 
-def _print_headline(match: Match, indent: str, console: Console) -> None:
+def _print_headline(match: SentenceExplanation, indent: str, console: Console) -> None:
     """Print the prototype that a member belongs to on one line."""
     if is_member(match):
         told = printable(f"prototype {match.prototype}: {match.headline}", console.encoding)
@@ -251,7 +249,7 @@ def _print_headline(match: Match, indent: str, console: Console) -> None:
         print_hanging(console, indent, Text(told, style="dim"))
 
 
-def _print_words(match: Match, indent: str, console: Console) -> None:
+def _print_words(match: SentenceExplanation, indent: str, console: Console) -> None:
     """Print the strongest words of both sentences with their effects, for pipes and the blind."""
 
     def name_words(words: Sequence[WordEffect]) -> str:

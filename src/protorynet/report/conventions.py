@@ -6,14 +6,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from protorynet.explain import Explanation, Rationale, SentenceExplanation, WordEffect
+    from protorynet.explain import Explanation, SentenceExplanation, WordEffect
     from protorynet.figures import ClassFigures, Figures
     from protorynet.prototypes import Member, Prototype, Prototypes
-
-    Match: TypeAlias = Rationale | SentenceExplanation
 
 READER_IS_BEHIND = (
     "Prototypes were edited by hand after the reader was last trained, so it decides with "
@@ -245,7 +243,7 @@ def read_verdict(explanation: Explanation, scale: Scale) -> ShownClass:
     return replace(reading, hue=0 if explanation.label == scale.pole else 1)
 
 
-def is_member(match: Match) -> bool:
+def is_member(match: SentenceExplanation) -> bool:
     """Say whether a sentence is matched to another one than its prototype is called by."""
     return match.headline not in ("", match.prototype_sentence)
 
@@ -300,7 +298,7 @@ class Piece(NamedTuple):
     effect: float
 
 
-def mark_words(text: str, words: Sequence[WordEffect], match: Match) -> list[Piece]:
+def mark_words(text: str, words: Sequence[WordEffect], match: SentenceExplanation) -> list[Piece]:
     """Cut a sentence into marked words and what lies between.
 
     Marks mean the same in both sentences of a match: the strongest word of the two sets the scale.
@@ -314,12 +312,14 @@ def mark_words(text: str, words: Sequence[WordEffect], match: Match) -> list[Pie
     return [*pieces, Piece(text[end:], 0, 0.0)]
 
 
-def strongest_words(words: Sequence[WordEffect], match: Match, most: int = 3) -> list[WordEffect]:
+def strongest_words(
+    words: Sequence[WordEffect], match: SentenceExplanation, most: int = 3
+) -> list[WordEffect]:
     """Return the marked words by falling effect, the earlier first where equal."""
     chosen = [word for word in words if _strength(word, match)]
     return sorted(chosen, key=lambda word: -word.effect)[:most]
 
 
-def _strength(word: WordEffect, match: Match) -> int:
+def _strength(word: WordEffect, match: SentenceExplanation) -> int:
     top = max(other.effect for other in (*match.words, *match.prototype_words))
     return sum(word.effect >= share * top for share in _MARKED_SHARES) * (top >= _SMALLEST_EFFECT)

@@ -20,7 +20,7 @@ from protorynet.report.explanation_picture import write_view
 from protorynet.report.trajectory_drawing import trajectory_svg
 
 if TYPE_CHECKING:
-    from protorynet.explain import Evaluation, Explanation, Rationale
+    from protorynet.explain import Evaluation, Explanation
     from protorynet.model import Model
     from protorynet.prototypes import Prototypes
 
@@ -58,11 +58,6 @@ def explanation_page(explanations: Sequence[Explanation], path: Path) -> None:
 def evaluation_fragment(evaluation: Evaluation) -> str:
     """Return the figures of an evaluation as static HTML for a notebook."""
     return render("evaluation_fragment.html", evaluation=evaluation)
-
-
-def rationale_fragment(rationale: Rationale) -> str:
-    """Return a sentence and a prototype with the words marked that make them alike."""
-    return render("rationale_fragment.html", rationale=rationale)
 
 
 def prototypes_fragment(prototypes: Prototypes) -> str:
@@ -106,26 +101,11 @@ def _environment(suffix: str) -> Environment:
         finalize={".md": _escape_markdown, ".txt": None}.get(suffix, _keep_writable),
     )
     environment.globals.update(
-        behind=conventions.READER_IS_BEHIND,
-        choose_classes=conventions.choose_classes,
-        deciding=conventions.find_decider,
-        grouped=conventions.group_by_class,
-        has_families=conventions.has_families,
-        hues=conventions.HUES,
-        is_member=conventions.is_member,
-        list_figures=conventions.list_figures,
-        marked=conventions.mark_words,
-        pick_members=conventions.pick_members,
-        ranked=conventions.rank_prototypes,
-        scale_of_explanation=conventions.scale_of_explanation,
-        scale_of_prototypes=conventions.scale_of_prototypes,
-        # Every text in the picture was escaped when it was drawn.
-        trajectory=lambda explanation, width, height: Markup(  # noqa: S704
-            trajectory_svg(explanation, width=width, height=height)
-        ),
-        unfamiliar=conventions.UNFAMILIAR,
-        verdict_reading=conventions.read_verdict,
-        warn_unfamiliar=conventions.warn_unfamiliar,
+        {name: value for name, value in vars(conventions).items() if not name.startswith("_")}
+    )
+    # Every text in the picture was escaped when it was drawn.
+    environment.globals["trajectory"] = lambda explanation, width, height: Markup(  # noqa: S704
+        trajectory_svg(explanation, width=width, height=height)
     )
     environment.tests["is_member"] = conventions.is_member
     environment.filters.update(

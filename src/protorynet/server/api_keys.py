@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from protorynet.errors import InputError
 from protorynet.files import alone_in, read_limited, write_atomically
 from protorynet.records import read_record
-from protorynet.server.api_shapes import ApiError
+from protorynet.server.api_shapes import refusal
 
 Scope = Literal["predict", "edit", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -164,11 +164,7 @@ def check_scope(request: Request, scope: Scope) -> None:
         return
     key = known_key(keys, request.headers)
     if not key.allows(scope):
-        raise ApiError(
-            403,
-            "scope_too_small",
-            f"this needs a key of scope {scope!r}, but yours has {key.scope!r}.",
-        )
+        raise refusal("scope_too_small", scope=scope, own=key.scope)
 
 
 def known_key(keys: KeyFile, headers: Headers) -> Key:
@@ -181,17 +177,10 @@ def known_key(keys: KeyFile, headers: Headers) -> Key:
             # The message names the file, which is for whoever runs the server.
             _LOG.error("keys cannot be read", extra={"reason": str(error)})
             keys.is_told = True
-        raise ApiError(
-            503, "keys_unreadable", "the server cannot read its keys, so nobody may enter."
-        ) from None
+        raise refusal("keys_unreadable") from None
     if key is None:
         given = "the key given is not known" if secret else "there is no key"
-        raise ApiError(
-            401,
-            "key_needed",
-            f"{given}; send a valid one as 'Authorization: Bearer KEY'.",
-            headers={"WWW-Authenticate": "Bearer"},
-        )
+        raise refusal("key_needed", given=given)
     return key
 
 

@@ -14,7 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, Field
 
 from protorynet.server.api_keys import declared_scope, public, require
-from protorynet.server.api_shapes import ERROR_ANSWERS, ApiError
+from protorynet.server.api_shapes import ERROR_ANSWERS, refusal
 
 _TEMPLATES = resources.files("protorynet.server") / "templates"
 _STATIC = Path(__file__).parent / "static"
@@ -44,7 +44,7 @@ async def readyz(request: Request) -> HealthView:
     """Say whether the server answers requests: 503 while it starts or stops, or cannot."""
     state = request.app.state
     if not state.ready or not all(batcher.works for batcher in state.batchers.values()):
-        raise ApiError(503, "not_ready", "the server is starting or stopping, or is broken.")
+        raise refusal("not_ready")
     return HealthView(status="ready")
 
 
@@ -94,7 +94,7 @@ def page_routes() -> APIRouter:
 
     def give(name: str, cache: str) -> Response:
         if name not in files:
-            raise ApiError(404, "not_found", "there is nothing here; see / and /docs.")
+            raise refusal("not_found")
         return FileResponse(files[name], headers={"Cache-Control": cache})
 
     @pages.get("/", dependencies=_public)

@@ -3,9 +3,11 @@
 import csv
 import io
 import json
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -18,6 +20,11 @@ from protorynet.errors import InputError
 
 _LONGEST_NAME = 60
 _MOST_FIELDS, _MOST_ENTRIES = 50, 1_000
+_WORDS = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
+_HEADERS: dict[str, dict[str, str]] = _WORDS.pop("headers")
+_REFUSALS = {
+    code: (int(status), words) for status, own in _WORDS.items() for code, words in own.items()
+}
 _FORMULA_SIGNS = frozenset("=+-@＝＋－＠")  # East Asian spreadsheets take the wide ones too
 
 
@@ -36,6 +43,12 @@ class ApiError(HTTPException):
 
     def __str__(self) -> str:
         return str(self.detail)
+
+
+def refusal(code: str, *, headers: Mapping[str, str] | None = None, **facts: Any) -> ApiError:
+    """Return the error of a code, with the status and the words that refusals.toml has for it."""
+    status, words = _REFUSALS[code]
+    return ApiError(status, code, words.format(**facts), headers=headers or _HEADERS.get(code))
 
 
 class ErrorDetail(BaseModel):

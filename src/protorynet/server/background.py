@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from protorynet.errors import ProtoryNetError
 from protorynet.server.api_keys import Scope, check_scope, require
-from protorynet.server.api_shapes import ApiError
+from protorynet.server.api_shapes import ApiError, refusal
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class WorkPool:
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function on a thread; 429 if too many wait, 503 if it takes too long."""
         if self._waiting >= self._max_waiting:
-            raise too_busy(self._waiting)
+            raise refusal("too_busy", waiting=self._waiting)
         self._waiting += 1
         future = self._threads.submit(function, *args, **kwargs)
         loop = asyncio.get_running_loop()
@@ -53,7 +53,7 @@ class WorkPool:
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
         except TimeoutError:
-            raise too_slow(self._seconds) from None
+            raise refusal("timeout", seconds=self._seconds) from None
 
     def close(self) -> None:
         """Let what runs come to its end, and drop what has not begun."""
@@ -69,27 +69,6 @@ async def run_in_pool(
     """Call a function on a thread of the app's pool."""
     pool: WorkPool = app.state.pool
     return await pool.run(function, *args, **kwargs)
-
-
-def too_busy(waiting: int) -> ApiError:
-    """Return the error for one request more than may wait."""
-    return ApiError(
-        429,
-        "too_busy",
-        f"{waiting} requests are waiting already, and no more may. Try again in a second.",
-        headers={"Retry-After": "1"},
-    )
-
-
-def too_slow(seconds: float) -> ApiError:
-    """Return the error for a request whose time is over."""
-    return ApiError(
-        503,
-        "timeout",
-        f"the work was not done within {seconds:g} seconds. Send less at a time, or try again "
-        "when the server is less busy.",
-        headers={"Retry-After": "5"},
-    )
 
 
 class _JobStopped(BaseException):
@@ -137,12 +116,7 @@ class Jobs:
         with self._lock:
             waiting = sum(not other.ended for other in self._jobs.values())
             if waiting >= self._max_jobs:
-                raise ApiError(
-                    429,
-                    "too_many_jobs",
-                    f"{waiting} jobs are waiting or running, and no more may. Try again later.",
-                    headers={"Retry-After": "30"},
-                )
+                raise refusal("too_many_jobs", waiting=waiting)
             ended = [other.id for other in self._jobs.values() if other.ended]
             for job_id in ended[: max(0, len(ended) - _ENDED_JOBS_KEPT)]:
                 del self._jobs[job_id]
@@ -154,7 +128,7 @@ class Jobs:
         """Return a job by its id, or refuse with 404."""
         job = self._jobs.get(job_id)
         if job is None:
-            raise ApiError(404, "unknown_job", "there is no job of this id, or it is long over.")
+            raise refusal("unknown_job")
         return job
 
     def close(self) -> None:

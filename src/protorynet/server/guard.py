@@ -21,7 +21,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from protorynet.server.api_keys import Key, KeyFile, known_key
-from protorynet.server.api_shapes import ApiError, error_response
+from protorynet.server.api_shapes import ApiError, error_response, refusal
 from protorynet.server.config import Limits, is_loopback
 
 _LOG = logging.getLogger("protorynet.server")
@@ -157,12 +157,7 @@ class Guard:
             extra = {"request_id": exchange.id, "route": _route(scope)} | origin(error)
             _LOG.error("request failed", extra=extra)
             if not exchange.status:
-                unexpected = ApiError(
-                    500,
-                    "unexpected",
-                    f"something unexpected went wrong. Tell whoever runs the server the request "
-                    f"id {exchange.id}.",
-                )
+                unexpected = refusal("unexpected", request=exchange.id)
                 await error_response(unexpected)(scope, receive, sending)
         finally:
             self._record(scope, exchange)
@@ -172,18 +167,14 @@ class Guard:
         path: str = scope["path"]
         host = _parse_url(f"//{headers.get('host', '')}", lambda parts: parts.hostname or "")
         if self.keys is None and not self.insecure and not is_loopback(host):
-            raise ApiError(
-                400,
-                "unknown_host",
-                "this server answers on loopback names only, such as localhost or 127.0.0.1.",
-            )
+            raise refusal("unknown_host")
         if scope["method"] not in _SAFE_METHODS and _is_foreign(headers):
-            raise ApiError(403, "foreign_origin", "pages of other sites may not send this.")
+            raise refusal("foreign_origin")
         if self.keys is not None and path.startswith("/v1/"):
             self._count(known_key(self.keys, headers))
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._most_bytes(path):
-            raise _too_large(self._most_bytes(path))
+            raise refusal("body_too_large", most=self._most_bytes(path))
 
     def _count(self, key: Key) -> None:
         """Refuse a request too many: a key has a minute's worth, which fills up as time goes."""
@@ -191,12 +182,8 @@ class Guard:
         left, then = self._left.get(key.id, (float(most), now))
         left = min(most, left + (now - then) * most / 60)
         if left < 1:
-            raise ApiError(
-                429,
-                "too_many_requests",
-                f"with one key at most {most:,} requests may be sent in a minute. Wait a moment.",
-                headers={"Retry-After": str(math.ceil((1 - left) * 60 / most))},
-            )
+            wait = {"Retry-After": str(math.ceil((1 - left) * 60 / most))}
+            raise refusal("too_many_requests", most=most, headers=wait)
         self._left[key.id] = (left - 1, now)
 
     def _most_bytes(self, path: str) -> int:
@@ -215,15 +202,11 @@ class Guard:
             try:
                 message = await asyncio.wait_for(receive(), max(left, 0.01))
             except TimeoutError:
-                raise ApiError(
-                    408,
-                    "slow_body",
-                    f"the body did not arrive within {self.limits.seconds:g} seconds.",
-                ) from None
+                raise refusal("slow_body", seconds=self.limits.seconds) from None
             exchange.bytes_in += len(message.get("body", b""))
             is_read = not message.get("more_body", False)
             if exchange.bytes_in > most:
-                raise _too_large(most)
+                raise refusal("body_too_large", most=most)
             return message
 
         return limited
@@ -281,12 +264,3 @@ def _parse_url(address: str, part: Callable[..., str]) -> str:
         return part(urlsplit(address))
     except ValueError:
         return ""
-
-
-def _too_large(most: int) -> ApiError:
-    return ApiError(
-        413,
-        "body_too_large",
-        f"the body is larger than the {most:,} bytes allowed. Send less at a time.",
-        headers={"Connection": "close"},
-    )

@@ -1,5 +1,6 @@
 """The routes of models: what they say of texts, and what they are."""
 
+import json
 import math
 from pathlib import Path as FilePath
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from protorynet.errors import EncoderError, InputError, ModelFormatError
 from protorynet.prototypes import Prototype
 from protorynet.report import model_card
 from protorynet.server.api_keys import require
-from protorynet.server.api_shapes import ApiError, Body, Text
+from protorynet.server.api_shapes import Body, Text, refusal
 from protorynet.server.background import run_in_pool
 from protorynet.server.config import Limits
 from protorynet.server.served_models import ServedModel, ask, refuse_texts
@@ -20,47 +21,7 @@ from protorynet.server.served_models import ServedModel, ask, refuse_texts
 Name = Annotated[str, Path(description="The model's name.", max_length=64, examples=["hotel"])]
 _Texts = Annotated[list[Text], FailFast()]
 _MODEL, _VERSION = Field(examples=["hotel"]), Field(examples=["3f0c9a52b71e"])
-_PROBABILITIES = {"negative": 0.02, "positive": 0.98}
-_TEXTS = ["The room was lovely. We will come again!", "Dirty, and nobody cared."]
-_SENTENCE = {
-    "text": "The room was lovely.",
-    "start": 0,
-    "end": 20,
-    "prototype": 12,
-    "prototype_sentence": "Our room was beautiful and clean.",
-    "similarity": 0.81,
-    "runner_up": 3,
-    "runner_up_similarity": 0.44,
-    "runner_up_sentence": "The pool is great.",
-    "member": 471,
-    "headline": "The room was very nice.",
-    "unfamiliar": False,
-    "scores": {"negative": 0.04, "positive": 0.96},
-    "running": {"negative": 0.05, "positive": 0.95},
-    "effect": 0.31,
-}
-_EXPLANATION: dict[str, Any] = {"label": "positive", "probabilities": _PROBABILITIES}
-_EXPLANATION |= {"sentences": [_SENTENCE], "automaton": None, "pattern": None}
-_MEMBER = {
-    "id": 471,
-    "sentence": "Our room was beautiful and clean.",
-    "row": 840,
-    "usage": 0.004,
-    "class_rate": [0.08, 0.92],
-}
-_PROTOTYPE = {
-    "id": 12,
-    "sentence": "The room was very nice.",
-    "row": 212,
-    "usage": 0.07,
-    "scores": {"negative": 0.04, "positive": 0.96},
-    "class_rate": {"negative": 0.11, "positive": 0.89},
-    "name": None,
-    "words": ["room", "clean", "comfortable"],
-    "members": [_MEMBER],
-    "n_members": 44,
-    "spread": 0.06,
-}
+_EXAMPLES = json.loads((FilePath(__file__).parent / "templates" / "examples.json").read_bytes())
 MEMBERS_SHOWN = 4
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
@@ -70,7 +31,7 @@ _predict, _admin = [Depends(require("predict"))], [Depends(require("admin"))]
 class PredictBody(Body):
     """Texts to classify."""
 
-    texts: _Texts = Field(min_length=1, examples=[_TEXTS])
+    texts: _Texts = Field(min_length=1, examples=[_EXAMPLES["texts"]])
 
 
 class ExplainBody(PredictBody):
@@ -91,7 +52,7 @@ class PredictionView(BaseModel):
         description="The predicted class; several, joined by ', ', if the model gives several.",
         examples=["positive"],
     )
-    probabilities: dict[str, float] = Field(examples=[_PROBABILITIES])
+    probabilities: dict[str, float] = Field(examples=[_EXAMPLES["explanation"]["probabilities"]])
     trajectory: list[int] = Field(
         description="Ids of the prototypes that the sentences are matched to, in reading order.",
         examples=[[12, 3]],
@@ -111,7 +72,7 @@ class ExplainView(BaseModel):
 
     model: str = _MODEL
     version: str = _VERSION
-    explanations: list[dict[str, Any]] = Field(examples=[[_EXPLANATION]])
+    explanations: list[dict[str, Any]] = Field(examples=[[_EXAMPLES["explanation"]]])
 
 
 class PrototypesView(BaseModel):
@@ -121,7 +82,7 @@ class PrototypesView(BaseModel):
     stands in the order of the model's classes, and `spread` tells how far these rates lie apart.
     """
 
-    prototypes: list[dict[str, Any]] = Field(examples=[[_PROTOTYPE]])
+    prototypes: list[dict[str, Any]] = Field(examples=[[_EXAMPLES["prototype"]]])
 
 
 class ModelView(BaseModel):
@@ -218,16 +179,9 @@ async def automaton(
     model = served.classifier.model_
     if label not in model.labels.names:
         known = ", ".join(map(repr, model.labels.names))
-        raise ApiError(
-            404, "unknown_class", f"the model has no such class; its classes are {known}."
-        )
+        raise refusal("unknown_class", known=known)
     if not model.automata:
-        raise ApiError(
-            404,
-            "no_automaton",
-            "the model holds no automata: it was edited without training the reader again, or "
-            "made before automata were kept. Train the reader again.",
-        )
+        raise refusal("no_automaton")
     return model.automata[model.labels.names.index(label)].to_dict()
 
 
@@ -247,9 +201,7 @@ async def reload(name: Name, request: Request) -> ModelView:
         await run_in_pool(request.app, state.store.replace, name)
     except (EncoderError, InputError, ModelFormatError) as error:
         reason = str(error).replace(str(folder), folder.name)
-        raise ApiError(
-            409, "not_reloaded", f"the version being served stays, because {reason}"
-        ) from None
+        raise refusal("not_reloaded", reason=reason) from None
     state.metrics.reloads.labels(name).inc()
     return _view_model(name, request)
 
@@ -263,30 +215,17 @@ def view_prototype(item: Prototype, members: int = MEMBERS_SHOWN) -> dict[str, A
 
 def _check_texts(texts: list[str], limits: Limits) -> None:
     if len(texts) > limits.max_texts:
-        raise ApiError(
-            413,
-            "too_many_texts",
-            f"{len(texts):,} texts were given; at most {limits.max_texts:,} are allowed in one "
-            "request. Send fewer at a time.",
-        )
+        raise refusal("too_many_texts", given=len(texts), most=limits.max_texts)
     for number, text in enumerate(texts):
         if len(text) > limits.max_characters:
-            raise ApiError(
-                413,
-                "text_too_long",
-                f"text {number} (counted from 0) has {len(text):,} characters; at most "
-                f"{limits.max_characters:,} are allowed. Cut it.",
+            raise refusal(
+                "text_too_long", number=number, length=len(text), most=limits.max_characters
             )
 
 
 def _explain_words(served: ServedModel, texts: list[str], limits: Limits) -> list[dict[str, Any]]:
     if (given := sum(map(len, texts))) > limits.max_characters_with_words:
-        raise ApiError(
-            413,
-            "too_long_for_words",
-            f"the texts have {given:,} characters together; with `words`, at most "
-            f"{limits.max_characters_with_words:,} are allowed. Send one sentence at a time.",
-        )
+        raise refusal("too_long_for_words", given=given, most=limits.max_characters_with_words)
     classifier = served.classifier
     refused = refuse_texts(classifier.predictor, texts, limits.max_sentences_with_words)
     if refused is not None:

@@ -22,8 +22,7 @@ from protorynet.encoders import Embeddings
 from protorynet.errors import InputError, ModelFormatError
 from protorynet.model import PRECOMPUTED
 from protorynet.reading import Reading
-from protorynet.server.api_shapes import ApiError
-from protorynet.server.background import too_busy, too_slow
+from protorynet.server.api_shapes import ApiError, refusal
 from protorynet.server.config import Limits
 from protorynet.server.guard import Metrics, origin
 
@@ -73,11 +72,7 @@ class ModelStore:
         served = self._served.get(name)
         if served is None:
             # What was asked for is not repeated: it may be anything.
-            raise ApiError(
-                404,
-                "unknown_model",
-                f"there is no model of this name; served are {', '.join(self.names())}.",
-            )
+            raise refusal("unknown_model", names=", ".join(self.names()))
         return served
 
     def replace(
@@ -209,23 +204,15 @@ def refuse_texts(predictor: Predictor, texts: Sequence[str], max_sentences: int)
 
 def _refuse_lengths(lengths: NDArray[np.int64], max_sentences: int) -> ApiError | None:
     if (empty := np.flatnonzero(lengths == 0)).size:
+        numbers = ", ".join(map(str, empty[:_NUMBERS_SHOWN]))
         more = ", …" if len(empty) > _NUMBERS_SHOWN else ""
-        return ApiError(
-            422,
-            "empty_text",
-            f"{len(empty)} of the texts hold no sentence: number "
-            f"{', '.join(map(str, empty[:_NUMBERS_SHOWN]))}{more} (counted from 0). "
-            "Leave them out.",
-        )
+        return refusal("empty_text", n=len(empty), numbers=numbers + more)
     if (count := int(lengths.sum())) > max_sentences:
         given, remedy = ("text holds", "Shorten it.")
         if len(lengths) > 1:
             given, remedy = ("texts hold", "Send fewer texts at a time.")
-        return ApiError(
-            413,
-            "too_many_sentences",
-            f"the {given} {count:,} sentences; at most {max_sentences:,} are allowed in one "
-            f"request. {remedy}",
+        return refusal(
+            "too_many_sentences", given=given, count=count, most=max_sentences, remedy=remedy
         )
     return None
 
@@ -274,13 +261,13 @@ class Batcher:
     async def ask(self, kind: Kind, texts: Sequence[str]) -> Answer:
         """Wait for the answer, but no longer than allowed."""
         if self._waiting.qsize() >= self.limits.max_waiting:
-            raise too_busy(self._waiting.qsize())
+            raise refusal("too_busy", waiting=self._waiting.qsize())
         question = Question(kind, texts, asyncio.get_running_loop().create_future())
         self._waiting.put_nowait(question)
         try:
             return await asyncio.wait_for(question.answer, self.limits.seconds)
         except TimeoutError:
-            raise too_slow(self.limits.seconds) from None
+            raise refusal("timeout", seconds=self.limits.seconds) from None
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()

@@ -154,9 +154,9 @@ def _weigh(documents: Any, rarity: NDArray[np.float32]) -> Any:
 
 
 def _lengths(vectors: Any) -> NDArray[np.float32]:
-    lengths = np.sqrt(vectors.multiply(vectors).sum(axis=1)).A1
+    lengths: NDArray[np.float32] = np.sqrt(vectors.multiply(vectors).sum(axis=1)).A1
     lengths[lengths == 0] = 1
-    return lengths.astype(np.float32)
+    return lengths
 
 
 def _keep_strongest(weights: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -33,7 +33,7 @@ from protorynet.prototypes import (
 from protorynet.reading import Reading
 from protorynet.settings import Settings
 from protorynet.training.algorithm import Trained, match_corpus, train_protorynet
-from protorynet.training.bag_of_words import learn_words, learn_bag
+from protorynet.training.bag_of_words import learn_bag, learn_words
 from protorynet.training.batches import Corpus
 from protorynet.training.epochs import Checkpoint, Run, clear_checkpoint
 from protorynet.training.evidence import draw_folds

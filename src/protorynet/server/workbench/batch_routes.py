@@ -22,7 +22,7 @@ from protorynet.explain import ModelFacts, Neighbour, nearest_sentences
 from protorynet.files import write_atomically
 from protorynet.inference import Predictor, check_columns, column_texts, values, writer_for
 from protorynet.reading import Reading
-from protorynet.server.api_shapes import ApiError, csv_download
+from protorynet.server.api_shapes import ApiError, csv_download, refusal
 from protorynet.server.background import Progress
 from protorynet.server.workbench.batch_store import (
     Batch,
@@ -89,7 +89,7 @@ def batch_begin(
     elif file is not None and upload is None:
         path = _receive(desk, file)[1]
     else:
-        raise ApiError(422, "one_table", "send either `file` or `upload`, the id from a preview.")
+        raise refusal("one_table")
     served, folder = desk.served, desk.batches
     predictor = served.classifier.predictor  # it keeps nothing of what clients send in its cache
     about = {"text": text, "group": group or None, "time": time or None, "version": served.version}

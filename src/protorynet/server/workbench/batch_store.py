@@ -18,7 +18,7 @@ from protorynet.errors import InputError, TableError
 from protorynet.files import read_limited, write_atomically
 from protorynet.inference import values
 from protorynet.records import read_record
-from protorynet.server.api_shapes import ApiError
+from protorynet.server.api_shapes import refusal
 from protorynet.server.background import Job
 from protorynet.server.workbench.desk_folders import moment
 
@@ -86,7 +86,7 @@ class BatchFolder:
         folder = self._uploads / upload_id
         files = sorted(folder.glob("table.*")) if _ID.fullmatch(upload_id) else []
         if not files:
-            raise _unknown_upload()
+            raise refusal("unknown_upload")
         return files[0]
 
     def filename(self, upload: Path) -> str:
@@ -108,7 +108,7 @@ class BatchFolder:
             upload.rename(table)
         except FileNotFoundError:  # two requests made use of it at the same time
             table.parent.rmdir()
-            raise _unknown_upload() from None
+            raise refusal("unknown_upload") from None
         self.forget_upload(upload)
         batch = Batch(id=batch_id, filename=filename, created=moment(), **about)
         self.write(batch)
@@ -127,14 +127,10 @@ class BatchFolder:
                 raise ValueError("no id")
             found = read_record(Batch, json.loads(self.path(batch_id, "batch.json").read_bytes()))
         except (OSError, ValueError, TypeError, RecursionError):
-            raise ApiError(
-                404, "unknown_batch", "there is no such batch, or it is over; send it again."
-            ) from None
+            raise refusal("unknown_batch") from None
         if is_done and found.n_documents is None:
             state = self.view(found)["state"]
-            raise ApiError(
-                409, "batch_not_done", f"the batch is {state}; it has no results to give."
-            )
+            raise refusal("batch_not_done", state=state)
         return found
 
     def write(self, batch: Batch) -> None:
@@ -154,7 +150,7 @@ class BatchFolder:
         self.read(batch_id)
         job = self._jobs.get(batch_id)
         if job is not None and not job.ended:
-            raise ApiError(409, "batch_running", "the batch is being computed. Wait for its end.")
+            raise refusal("batch_running")
         shutil.rmtree(self.path(batch_id), ignore_errors=True)
 
     def view(self, batch: Batch) -> dict[str, Any]:
@@ -174,15 +170,11 @@ class BatchFolder:
         """Return the overview of a batch that is done."""
         batch = self.read(batch_id, is_done=True)
         if by != "all" and getattr(batch, by) is None:
-            raise ApiError(
-                409,
-                f"no_{by}",
-                f"the batch was sent without a column for {by}. Send it again and name one.",
-            )
+            raise refusal(f"no_{by}")
         try:
             content = read_limited(self.path(batch_id, f"overview-{by}.json"), _LARGEST_OVERVIEW)
         except OSError:
-            raise ApiError(409, "too_large", "the overview is too large to show.") from None
+            raise refusal("too_large") from None
         overview: dict[str, Any] = json.loads(content)
         return overview
 
@@ -191,10 +183,6 @@ def _clean_name(filename: str) -> str:
     """Return a client's name of a file without folders and control characters."""
     name = re.split(r"[/\\]", filename)[-1]
     return "".join(char for char in name if char.isprintable())[:120] or "table"
-
-
-def _unknown_upload() -> ApiError:
-    return ApiError(404, "unknown_upload", "there is no such upload, or it is over; send it again.")
 
 
 def _make_folder(parent: Path, name: str) -> tuple[str, Path]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from protorynet.errors import InputError
 from protorynet.labels import LabelCode
 from protorynet.server.api_keys import require
-from protorynet.server.api_shapes import ApiError, ErrorView
+from protorynet.server.api_shapes import ApiError, ErrorView, refusal
 from protorynet.server.background import Computed, Job, JobView, Progress, run_in_pool
 from protorynet.server.config import ServerConfig, workbench_folder
 from protorynet.server.model_routes import Name
@@ -79,18 +79,13 @@ class Workbench:
         """Return the table that the server was started with, read once, or refuse with 409."""
         path = self._config.data
         if path is None:
-            raise ApiError(
-                409,
-                "no_data",
-                "this needs labelled texts, but the server was started without any. Start it with "
-                "`protorynet serve MODEL --data TABLE`, a CSV, TSV, JSONL or Parquet file.",
-            )
+            raise refusal("no_data")
         with self._lock:
             if self._table is None:
                 try:
                     self._table = read_data(path)
                 except InputError as error:
-                    raise ApiError(409, "data_unusable", f"--data: {error}") from None
+                    raise refusal("data_unusable", why="", error=error) from None
             return self._table
 
     def desk(self, name: str) -> Desk:
@@ -131,9 +126,8 @@ class Desk:
             try:
                 labels.encode(table.labels)
             except InputError as error:
-                raise ApiError(
-                    409, "data_unusable", f"--data does not fit this model: {error}"
-                ) from None
+                why = " does not fit this model"
+                raise refusal("data_unusable", why=why, error=error) from None
             self._fitting = labels
         return table
 
@@ -182,12 +176,8 @@ def writing(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ApiError(
-            507,
-            "not_written",
-            f"{what} could not be written: {error.strerror or type(error).__name__}. Whoever runs "
-            "the server should make room, or let it write beside the model directory.",
-        ) from None
+        reason = error.strerror or type(error).__name__
+        raise refusal("not_written", what=what, reason=reason) from None
 
 
 async def explain_text(desk: Desk, name: str, text: str) -> dict[str, Any] | None:

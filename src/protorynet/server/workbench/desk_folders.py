@@ -37,7 +37,7 @@ from protorynet.files import read_limited, write_atomically
 from protorynet.model import Model
 from protorynet.prototypes import EditEntry
 from protorynet.records import read_record
-from protorynet.server.api_shapes import ApiError
+from protorynet.server.api_shapes import refusal
 from protorynet.server.served_models import folder_version
 from protorynet.storage import is_model_directory, load_model, save_model
 
@@ -64,9 +64,7 @@ def _read_json(kind: type[_Record], path: Path) -> _Record | None:
         return None
     except OSError as error:
         # Not the same as missing: what is there would be written over.
-        raise ApiError(
-            503, "disk_unreadable", f"{path.name} cannot be read: {error.strerror}. Try again."
-        ) from None
+        raise refusal("disk_unreadable", name=path.name, reason=error.strerror) from None
 
 
 @dataclass(frozen=True)
@@ -106,12 +104,7 @@ class VersionFolder:
         try:
             base = folder_version(self._model)
         except ModelFormatError:
-            raise ApiError(
-                409,
-                "model_gone",
-                "the model directory cannot be read any more, so its versions are not known. "
-                "Whoever runs the server should put it back.",
-            ) from None
+            raise refusal("model_gone") from None
         ledger = _read_json(Ledger, self._file)
         if ledger is None or ledger.base != base:
             return Ledger(base)
@@ -268,12 +261,7 @@ class Marks:
                     connection.execute(_MARKS_TABLE)
                     yield connection
         except sqlite3.Error:
-            raise ApiError(
-                507,
-                "marks_unusable",
-                f"{self._path.name} cannot be read or written; it may be damaged, or the disk "
-                "full. Whoever runs the server should look at it, or move it away.",
-            ) from None
+            raise refusal("marks_unusable", name=self._path.name) from None
 
 
 def _hash_text(text: str) -> str:

@@ -19,7 +19,7 @@ from protorynet.model import Model
 from protorynet.progress import progress_told
 from protorynet.prototypes import EditEntry, Edits
 from protorynet.reading import Reading
-from protorynet.server.api_shapes import ApiError, Body, Text
+from protorynet.server.api_shapes import Body, Text, refusal
 from protorynet.server.background import Progress
 from protorynet.server.served_models import ServedModel, folder_version
 from protorynet.server.workbench.desk import (
@@ -132,12 +132,7 @@ def draft_edits(desk: AtDesk, body: EditsBody) -> dict[str, Any]:
     with desk.lock:
         found = _open_draft(desk)
         if body.revision not in (None, found.revision):
-            raise ApiError(
-                409,
-                "draft_changed",
-                f"the draft is at revision {found.revision}, not {body.revision}: somebody edited "
-                "it meanwhile. Load it again.",
-            )
+            raise refusal("draft_changed", present=found.revision, seen=body.revision)
         return _keep(desk, found, edit_model(found.model, edits, desk.served.classifier.encoder_))
 
 
@@ -148,7 +143,7 @@ def draft_undo(desk: AtDesk) -> dict[str, Any]:
     with desk.lock:
         found = _open_draft(desk)
         if not found.can_undo:
-            raise ApiError(409, "nothing_to_undo", "the draft has no edit that can be undone.")
+            raise refusal("nothing_to_undo")
         return _keep(desk, found, found.model.undone())
 
 
@@ -157,11 +152,7 @@ def draft_undo(desk: AtDesk) -> dict[str, Any]:
 def draft_retrain(desk: AtDesk) -> JSONResponse:
     """Train the reader of the draft again, on the training documents of the table."""
     if not len(desk.table().training):
-        raise ApiError(
-            409,
-            "no_training_rows",
-            "no row of --data has split 'train', so there is nothing to train the reader on.",
-        )
+        raise refusal("no_training_rows")
     with desk.lock:
         found = _open_draft(desk)
         desk.retraining = desk.app.state.jobs.start(
@@ -177,7 +168,7 @@ def draft_comparison(desk: AtDesk) -> JSONResponse:
     desk.table()
     found, served = present_draft(desk), desk.served
     if found is None:
-        raise ApiError(404, "no_draft", "there is no draft to compare. Make an edit first.")
+        raise refusal("no_draft")
 
     def work(progress: Progress) -> dict[str, Any]:
         split, documents = desk.prepared(served, progress).of_split("validation", "test")
@@ -195,17 +186,10 @@ def draft_publish(desk: AtDesk, body: PublishBody | None = None) -> dict[str, An
     with desk.lock:
         found = _open_draft(desk)
         if all(entry.undone is not None for entry in found.entries):
-            raise ApiError(
-                409, "nothing_to_publish", "the draft has no edits. Edit or retrain it first."
-            )
+            raise refusal("nothing_to_publish")
         served, ledger = desk.served, desk.versions.read()
         if served.version not in (ledger.base, *(each.version for each in ledger.versions)):
-            raise ApiError(
-                409,
-                "model_changed",
-                "the model directory has changed on disk since the server read it. Restore "
-                "version 1 to serve what it holds now, or start the server again.",
-            )
+            raise refusal("model_changed")
         number = desk.versions.next_number()
         path = desk.versions.path(number)
         with writing("the new version"):
@@ -254,17 +238,13 @@ def version_restore(desk: AtDesk, number: Annotated[int, Path(ge=1, le=10**9)]) 
         ledger = desk.versions.read()
         known = [1, *(each.number for each in ledger.versions)]
         if number not in known:
-            raise ApiError(
-                404,
-                "unknown_version",
-                f"there is no such version; there are {', '.join(map(str, known))}.",
-            )
+            raise refusal("unknown_version", numbers=", ".join(map(str, known)))
         try:
             for name in desk.names:
                 desk.store.replace(name, desk.versions.path(number))
         except (EncoderError, InputError, ModelFormatError) as error:
             message = str(error).replace(f"{desk.home.parent}/", "")
-            raise ApiError(409, "version_damaged", f"it cannot be served: {message}") from None
+            raise refusal("version_damaged", message=message) from None
         with writing("the choice of the version"):
             desk.versions.write(replace(ledger, current=number))
         return _view_versions(desk)
@@ -277,11 +257,7 @@ def present_draft(desk: Desk) -> Draft | None:
         try:
             found = desk.drafts.read(device=str(served.classifier.model_.device))
         except ModelFormatError:
-            raise ApiError(
-                409,
-                "draft_damaged",
-                "the draft on disk is damaged. Discard it (DELETE /draft) and begin again.",
-            ) from None
+            raise refusal("draft_damaged") from None
         if found is None or found.base_version == served.version:
             return found
         # Killed after it was published and before it was removed.
@@ -298,23 +274,13 @@ def _open_draft(desk: Desk) -> Draft:
     if found is None:
         return Draft.begin(served.version, served.classifier.model_)
     if found.base_version != served.version:
-        raise ApiError(
-            409,
-            "draft_stale",
-            "another version of the model is served since the draft was begun. Discard the draft "
-            "(DELETE /draft), or restore the version it was begun from.",
-        )
+        raise refusal("draft_stale")
     return found
 
 
 def _refuse_if_busy(desk: Desk) -> None:
     if desk.retraining is not None and not desk.retraining.ended:
-        raise ApiError(
-            409,
-            "draft_busy",
-            "the reader of the draft is being trained. Wait until that has ended.",
-            headers={"Retry-After": "5"},
-        )
+        raise refusal("draft_busy")
 
 
 def _keep(desk: Desk, found: Draft, model: Model) -> dict[str, Any]:

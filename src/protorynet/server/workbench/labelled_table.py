@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from protorynet.data import Label, read_columns, read_table
 from protorynet.errors import TableError
 from protorynet.explain import LabelledDocuments, documents_at
-from protorynet.server.api_shapes import ApiError
+from protorynet.server.api_shapes import refusal
 from protorynet.server.background import Progress
 from protorynet.training import digest_data, validation_documents
 
@@ -60,7 +60,7 @@ class DataTable:
     def find(self, row: int) -> int:
         """Return where the document of a row stands among those read, or refuse with 404."""
         if row not in self._positions:
-            raise ApiError(404, "unknown_row", "the table has no document in this row.")
+            raise refusal("unknown_row")
         return self._positions[row]
 
     def view(self, position: int) -> dict[str, object]:
@@ -167,7 +167,7 @@ class Prepared:
         name = next((name for name in (*preferred, HELD_OUT) if name in self.splits), HELD_OUT)
         positions = np.array([n for n, split in enumerate(self.splits) if split == name], np.int64)
         if not len(positions):
-            raise ApiError(409, "no_held_out_rows", "--data has no validation or test documents.")
+            raise refusal("no_held_out_rows")
         return name, documents_at(self.held_out, positions)
 
     def to_measure(self) -> tuple[str, LabelledDocuments]:

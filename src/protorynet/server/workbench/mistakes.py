@@ -24,7 +24,7 @@ from protorynet.inference import TorchBackend
 from protorynet.model import Model
 from protorynet.prototypes import Prototype
 from protorynet.reading import Reading
-from protorynet.server.api_shapes import ApiError, Body, Text, csv_download
+from protorynet.server.api_shapes import Body, Text, csv_download, refusal
 from protorynet.server.background import Progress, run_in_pool
 from protorynet.server.model_routes import Name
 from protorynet.server.workbench.desk import (
@@ -165,7 +165,7 @@ async def mistake(name: Name, desk: AtDesk, row: _Row) -> JSONResponse:
         for item in desk.marks.add_to(_find_mistakes(desk).items):
             if item["row"] == row:
                 return item
-        raise ApiError(404, "no_mistake", "the document of this row is no mistake.")
+        raise refusal("no_mistake")
 
     found = await run_in_pool(desk.app, look)
     reasons = await explain_text(desk, name, found["text"])

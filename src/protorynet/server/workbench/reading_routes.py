@@ -17,8 +17,7 @@ from protorynet.files import read_limited, write_atomically
 from protorynet.inference import TorchBackend
 from protorynet.model import Model
 from protorynet.prototypes import Member, Prototype
-from protorynet.report import finding_title
-from protorynet.server.api_shapes import ApiError
+from protorynet.server.api_shapes import refusal
 from protorynet.server.background import Progress, run_in_pool
 from protorynet.server.config import own_table, workbench_folder
 from protorynet.server.model_routes import MEMBERS_SHOWN, Name, view_prototype
@@ -170,7 +169,7 @@ def nearest(
     shown: Prototype | Member = model.prototypes[position]
     if member is not None:
         own = model.prototypes[position].members
-        shown = own[_find(own, member, "member of this prototype")]
+        shown = own[_find(own, member, "member")]
         position = _find(model.prototypes.members, member)
 
     def look(progress: Progress) -> tuple[tuple[Neighbour, ...], ...]:
@@ -263,7 +262,7 @@ def _keep_trust(
         audited = audit_model(model, train, documents, floor=floor)
         audit = audited.to_dict()
         for found, finding in zip(audit["findings"], audited.findings, strict=True):
-            found["title"] = finding_title(finding)
+            found["title"] = finding.title
     view = {
         **evaluation.to_dict(),
         "version": version,
@@ -279,12 +278,11 @@ def _keep_trust(
     return view
 
 
-def _find(items: Iterable[Prototype | Member], number: int, what: str = "prototype") -> int:
+def _find(items: Iterable[Prototype | Member], number: int, kind: str = "prototype") -> int:
     for position, item in enumerate(items):
         if item.id == number:
             return position
-    code = f"unknown_{what.split()[0]}"
-    raise ApiError(404, code, f"there is no {what} of this id.")
+    raise refusal(f"unknown_{kind}")
 
 
 def _rank_by_meaning(model: Model) -> list[int]:
@@ -314,12 +312,7 @@ def _sort_prototypes(
         "sentence": lambda item: (item.sentence.casefold(), item.id),
     }
     if label or kind not in keys:
-        raise ApiError(
-            422,
-            "bad_sort",
-            "sort should be usage, id, name, sentence, score:CLASS or rate:CLASS, with - before "
-            "it to turn it round.",
-        )
+        raise refusal("bad_sort")
     return sorted(items, key=keys[kind], reverse=reverse)
 
 
