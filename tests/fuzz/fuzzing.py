@@ -1,7 +1,8 @@
 """Every parser of untrusted bytes, fed with mutations of what it should read.
 
-``python tests/fuzz/fuzzing.py --minutes 10 [TARGET …]`` goes on for so long with each target, with
-mutations drawn at random; ``--atheris TARGET``, where that is installed, looks for new paths.
+``python tests/fuzz/fuzzing.py --minutes 10 [TARGET …]`` goes on for so long with each target, each in a
+process of its own: guided by coverage where atheris is installed, else with mutations drawn at random.
+It prints how many inputs there were, the longest one's time and the most memory.
 An input may be read or refused with one of our errors. Any other error, an input that takes over
 five seconds, or a gigabyte of memory is a bug: it is kept in ``corpus``, whose files, well-formed
 and nasty, are where mutations begin, and are replayed by the test suite.
@@ -12,6 +13,7 @@ import asyncio
 import gzip
 import hashlib
 import json
+import multiprocessing
 import os
 import random
 import resource
@@ -24,6 +26,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,8 @@ FILES = {
     "embedding_cache": [".keys.npy", ".vectors.npy"],
 }
 """Of several files, the first byte of an input says which one the rest is."""
+COUNTED = multiprocessing.RawArray("d", 2)
+"""Inputs so far and the seconds of the longest: in memory that the parent process reads."""
 _LARGE = [b"", b"[" * 100_000, b'{"a":' * 50_000, bytes(4_096), b"a" * 70_000 + b",b"]
 _LARGE.append(gzip.compress(b"text,label\n" + b"a,1\n" * 200_000))
 
@@ -218,9 +223,10 @@ def replay(target: str) -> int:
 
 def feed(target: str, data: bytes) -> None:
     """Give one input to a target; an AssertionError, which keeps the input, where that is a bug."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     with _limited():
         problem = _run(target, data)
+    COUNTED[:] = [COUNTED[0] + 1, max(COUNTED[1], time.process_time() - began)]
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     if grown > MOST_MEMORY_KB:
         problem = f"{grown:,} kB of memory"
@@ -281,17 +287,16 @@ def mutate(data: bytes, others: list[bytes], draw: random.Random) -> bytes:
     return bytes(result[: 2**20])
 
 
-def fuzz(target: str, seconds: float, seed: int = 0) -> int:
-    """Feed mutations for so many seconds; return how many."""
-    draw, pool, count = random.Random(seed), seeds(target), replay(target)
+def fuzz(target: str, seconds: float, seed: int = 0) -> None:
+    """Feed mutations drawn at random for so many seconds."""
+    draw, pool = random.Random(seed), seeds(target)
+    replay(target)
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         feed(target, mutate(draw.choice(pool), pool, draw))
-        count += 1
-    return count
 
 
-def fuzz_by_coverage(target: str, seconds: float) -> None:
+def fuzz_by_coverage(target: str, seconds: float, seed: int = 0) -> None:
     """The same with atheris, which ends the process."""
     import atheris
 
@@ -301,7 +306,7 @@ def fuzz_by_coverage(target: str, seconds: float) -> None:
     with atheris.instrument_imports(include=["protorynet", "protorynet_lab"]):
         replay(target)
     limits = [f"-max_total_time={seconds:.0f}", f"-timeout={12 * SECONDS_PER_INPUT}"]
-    command = [sys.argv[0], *limits, "-rss_limit_mb=0", "-print_final_stats=1", folder]
+    command = [sys.argv[0], *limits, f"-seed={seed}", "-rss_limit_mb=0", "-verbosity=0", folder]
     atheris.Setup(command, lambda data: feed(target, data))
     atheris.Fuzz()
 
@@ -311,11 +316,18 @@ if __name__ == "__main__":
     parser.add_argument("targets", nargs="*", metavar="TARGET", default=list(TARGETS))
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--atheris", action="store_true")
     given = parser.parse_args()
     for name in given.targets:
-        if given.atheris:
-            fuzz_by_coverage(name, given.minutes * 60)
-        count = fuzz(name, given.minutes * 60, given.seed)
-        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(f"{name}: {count:,} inputs in {given.minutes:g} minutes, {used:,} MB", flush=True)
+        COUNTED[:] = [0, 0]
+        how = fuzz_by_coverage if find_spec("atheris") else fuzz
+        task = name, given.minutes * 60, given.seed
+        process = multiprocessing.get_context("fork").Process(target=how, args=task)
+        process.start()
+        _, status, used = os.wait4(process.pid or 0, 0)
+        print(
+            f"{name}: {COUNTED[0]:,.0f} inputs in {given.minutes:g} minutes ({how.__name__}), "
+            f"longest {COUNTED[1]:.2f} s, most memory {used.ru_maxrss // 1024:,} MB",
+            flush=True,
+        )
+        if status:
+            sys.exit(f"{name} failed; the input is kept in {CORPUS / name}")

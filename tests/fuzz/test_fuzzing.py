@@ -13,4 +13,4 @@ def test_nasty_inputs_are_read_or_refused_in_one_line(target):
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_ten_seconds_of_mutations_find_nothing(target):
-    print(f"\n{target}: {fuzz(target, 10):,} inputs")
+    fuzz(target, 10)
