@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import gzip
 import hashlib
+import io
 import json
 import multiprocessing
 import os
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import time
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -38,7 +40,7 @@ SECONDS_PER_INPUT, MOST_MEMORY_KB = 5, 2**20
 FILES = {
     "model_directory": ["config.json", "model.safetensors", "prototypes.json", "automata.json"],
     "encoder_folder": ["modules", "config", "pooling", "options", "tokenizer"],
-    "tables": ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.csv.gz", "t.xlsx"],
+    "tables": ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.csv.gz", "t.xlsx", "sheet.xml"],
     "request_bodies": ["predict", "explain", "edits", "mark", "publish"],
     "settings_file": ["s.toml", "s.json"],
     "embedding_cache": [".keys.npy", ".vectors.npy"],
@@ -48,6 +50,8 @@ COUNTED = multiprocessing.RawArray("d", 2)
 """Inputs so far and the seconds of the longest: in memory that the parent process reads."""
 _LARGE = [b"", b"[" * 100_000, b'{"a":' * 50_000, bytes(4_096), b"a" * 70_000 + b",b"]
 _LARGE.append(gzip.compress(b"text,label\n" + b"a,1\n" * 200_000))
+_LARGE.append(b"<p a=" + b" " * 50_000)
+_SHEET = "xl/worksheets/sheet1.xml"
 
 
 def _split(target: str, data: bytes) -> tuple[str, bytes]:
@@ -106,12 +110,29 @@ def encoder_folder(folder: Path, data: bytes) -> None:
 
 
 def tables(folder: Path, data: bytes) -> None:
-    """A table in each format."""
+    """A table in each format, or the sheet of a workbook that is whole otherwise."""
     from protorynet import read_table
 
     name, content = _split("tables", data)
+    if name == "sheet.xml":
+        name, content = "t.xlsx", _pack_sheet(content)
     (folder / name).write_bytes(content)
     read_table(folder / name)
+
+
+def _pack_sheet(sheet: bytes) -> bytes:
+    whole, packed = io.BytesIO((CORPUS / "tables" / "xlsx").read_bytes()[1:]), io.BytesIO()
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(packed, "w") as target:
+        for name in source.namelist():
+            target.writestr(name, sheet if name == _SHEET else source.read(name))
+    return packed.getvalue()
+
+
+def documents(folder: Path, data: bytes) -> None:
+    """A text, split into sentences."""
+    from protorynet.data import split_documents
+
+    split_documents([data.decode("utf-8", "replace")], on_empty="skip")
 
 
 def request_bodies(folder: Path, data: bytes) -> None:
@@ -198,7 +219,7 @@ TARGETS: dict[str, Callable[[Path, bytes], None]] = {
     each.__name__: each
     for each in (
         *(model_directory, export_folder, encoder_folder, tables, request_bodies, key_file),
-        *(survey_file, settings_file, embedding_cache),
+        *(survey_file, settings_file, embedding_cache, documents),
     )
 }
 

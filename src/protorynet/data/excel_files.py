@@ -15,6 +15,9 @@ from protorynet.data.table_files import MOST_COLUMNS, BatchReader, check_names, 
 from protorynet.errors import MissingExtraError, TableError
 
 _LARGEST = 512 * 2**20  # bytes of a workbook when unpacked
+_MOST_UNPACKED, _SMALL = 100, 2**20  # times its size, as real ones never are; or so many bytes
+_MOST_ROWS = 2**20  # as in Excel
+_MOST_CELLS = 20_000_000  # empty ones included: a few bytes can stand for a thousand of those
 _ROWS_AT_ONCE = 4_096
 
 
@@ -33,7 +36,7 @@ def open_excel(path: Path) -> BatchReader:
     try:
         with zipfile.ZipFile(path) as packed:
             size = sum(part.file_size for part in packed.infolist())
-        if size > _LARGEST:
+        if size > min(_LARGEST, _SMALL + _MOST_UNPACKED * path.stat().st_size):
             raise TableError(f"{path} has {size / 1e6:,.0f} MB when unpacked; save it as CSV.")
         with warnings.catch_warnings():  # of styles and the like, which are not read
             warnings.simplefilter("ignore")
@@ -65,8 +68,15 @@ def _read_sheet(sheet: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]
     names = [str(each) for each in header]
     check_names(names, name)
     values: list[tuple[Any, ...]] = []
-    n_rows = 0  # without the empty ones at the end
-    for number, row in enumerate(map(_strip, rows), 1):
+    n_rows = n_cells = 0  # rows without the empty ones at the end
+    for number, cells in enumerate(rows, 1):
+        n_cells += len(cells)
+        if number > _MOST_ROWS or n_cells > _MOST_CELLS:
+            raise TableError(
+                f"{name} has more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells; save it as "
+                "CSV."
+            )
+        row = _strip(cells)
         if len(row) > len(names):
             raise TableError(
                 f"row {number + 1} of {name} has more cells than the {len(names)} columns that the "
@@ -80,4 +90,6 @@ def _read_sheet(sheet: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]
 
 def _strip(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a row without the empty cells at its end."""
+    if not row or row[-1] is not None:
+        return row
     return row[: max((n for n, cell in enumerate(row, 1) if cell is not None), default=0)]
