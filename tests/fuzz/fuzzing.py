@@ -245,12 +245,11 @@ def replay(target: str) -> int:
 def feed(target: str, data: bytes) -> None:
     """Give one input to a target; an AssertionError, which keeps the input, where that is a bug."""
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    with _limited():
+    with _limited() as interruptions:
         problem = _run(target, data)
-    seconds = time.process_time() - began
-    COUNTED[:] = [COUNTED[0] + 1, max(COUNTED[1], seconds)]
-    if seconds > SECONDS_PER_INPUT:  # whatever was made of the interruption
-        problem = f"it took {seconds:.1f} seconds"
+    COUNTED[:] = [COUNTED[0] + 1, max(COUNTED[1], time.process_time() - began)]
+    if interruptions:  # whatever the target made of them
+        problem = f"it took over {SECONDS_PER_INPUT} seconds"
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     if grown > MOST_MEMORY_KB:
         problem = f"{grown:,} kB of memory"
@@ -281,15 +280,18 @@ def _run(target: str, data: bytes) -> str:
 
 
 @contextmanager
-def _limited() -> Iterator[None]:
+def _limited() -> Iterator[list[TimeoutError]]:
+    interruptions: list[TimeoutError] = []
+
     def stop(*_: object) -> None:
-        raise TimeoutError
+        interruptions.append(TimeoutError())
+        raise interruptions[-1]
 
     # By the processor's time, for the machine may be busy with other things.
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_INPUT)
     try:
-        yield
+        yield interruptions
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
