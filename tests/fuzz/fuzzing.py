@@ -38,7 +38,8 @@ CORPUS = Path(__file__).parent / "corpus"
 MODEL = Path(__file__).parents[1] / "golden" / "v2" / "texts" / "model"
 SECONDS_PER_INPUT, MOST_MEMORY_KB = 5, 2**20
 FILES = {
-    "model_directory": ["config.json", "model.safetensors", "prototypes.json", "automata.json"],
+    "model_directory": ["config.json", "model.safetensors", "prototypes.json", "automata.json"]
+    + ["words.json"],
     "encoder_folder": ["modules", "config", "pooling", "options", "tokenizer"],
     "tables": ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.csv.gz", "t.xlsx", "sheet.xml"],
     "request_bodies": ["predict", "explain", "edits", "mark", "publish"],
@@ -87,6 +88,7 @@ def _forge(folder: Path, config: str, name: str, content: bytes) -> None:
         values = json.loads((folder / config).read_bytes())
         if name != config:
             values["sha256"][name] = hashlib.sha256(content).hexdigest()
+            values["words"] = int(name == "words.json")
         values["sha256"][config] = digest_values(values)
         (folder / config).write_text(json.dumps(values))
 
@@ -228,7 +230,8 @@ def seeds(target: str) -> list[bytes]:
     """Return the inputs to begin from: well-formed, nasty, and what was a bug once."""
     own = [path.read_bytes() for path in sorted((CORPUS / target).glob("*"))]
     if target == "model_directory":
-        own += [bytes([at]) + (MODEL / name).read_bytes() for at, name in enumerate(FILES[target])]
+        files = [MODEL / name for name in FILES[target]]
+        own += [bytes([at]) + file.read_bytes() for at, file in enumerate(files) if file.exists()]
     nasty = [*_LARGE, *(path.read_bytes() for path in sorted((CORPUS / "any").glob("*")))]
     which = [bytes([number]) for number in range(len(FILES.get(target, ())))] or [b""]
     return own + [first + each for first in which for each in nasty]
