@@ -38,8 +38,9 @@ CORPUS = Path(__file__).parent / "corpus"
 MODEL = Path(__file__).parents[1] / "golden" / "v2" / "texts" / "model"
 SECONDS_PER_INPUT, MOST_MEMORY_KB = 5, 2**20
 FILES = {
-    "model_directory": ["config.json", "model.safetensors", "prototypes.json", "automata.json"]
-    + ["words.json"],
+    "model_directory": [
+        *("config.json", "model.safetensors", "prototypes.json", "automata.json", "words.json")
+    ],
     "encoder_folder": ["modules", "config", "pooling", "options", "tokenizer"],
     "tables": ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.csv.gz", "t.xlsx", "sheet.xml"],
     "request_bodies": ["predict", "explain", "edits", "mark", "publish"],
