@@ -209,8 +209,9 @@ def _write_ahead(cursor: Any) -> None:
     while True:
         try:
             cursor.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
+        except sqlite3.OperationalError as error:
+            is_locked = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_locked or time.monotonic() > deadline:
                 raise
             time.sleep(LOCK_RETRY_SECONDS)
         else:
