@@ -186,7 +186,7 @@ def striking(striker: Striker) -> Iterator[Striker]:
     finally:
         _active.clear()
         os.fsync = _fsync
-        if striker.kind == "power cut" and striker._is_dead:
+        if striker.kind == "power cut":  # at the end, too, if not before
             striker.lose_what_was_not_flushed()
 
 
@@ -221,10 +221,11 @@ def strike_everywhere(
     assert old != new
     tried = 0
     for kind in kinds:
-        for at in range(tried % every, len(counted.seen), every):
+        operations = [*counted.seen, *(["the end"] if kind == "power cut" else [])]
+        for at in {*range(tried % every, len(operations), every), len(operations) - 1}:
             _copy(template, folder)
             _strike(scenario, Striker(folder, kind, at, really=really))
-            where = f"{kind} at operation {at}: {counted.seen[at]}"
+            where = f"{kind} at operation {at}: {operations[at]}"
             assert scenario.state(folder) in (old, new), where
             assert (folder / "thesis.txt").read_text() == "mine", where
             assert (folder / ".hidden").is_dir(), where
