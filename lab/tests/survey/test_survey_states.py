@@ -1,4 +1,4 @@
-"""A survey in any order of what people do, and with a fault at every statement and file operation."""
+"""A survey in any order of events, and with a fault at every statement and file operation."""
 
 import shutil
 import sqlite3
