@@ -370,9 +370,9 @@ def _parse_words(values: list[str | None]) -> list[Any]:
     if all(word.lower() in ("true", "false") for word in present):
         return [None if word is None else word.strip().lower() == "true" for word in words]
     if all(_WHOLE.fullmatch(word) for word in present):
-        return [None if word is None else int(word) for word in words]
+        return [None if word is None else int(word.strip()) for word in words]
     if all(_NUMBER.fullmatch(word) and any(map(str.isdigit, word)) for word in present):
-        return [None if word is None else float(word) for word in words]
+        return [None if word is None else float(word.strip()) for word in words]
     return list(words)
 
 
