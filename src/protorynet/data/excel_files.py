@@ -34,15 +34,15 @@ def open_excel(path: Path) -> BatchReader:
     """Open the first sheet of a workbook; its first row names the columns."""
     openpyxl = load_openpyxl()
     try:
-        with zipfile.ZipFile(path) as packed:
-            size = sum(part.file_size for part in packed.infolist())
-        if size > min(_LARGEST, _SMALL + _MOST_UNPACKED * path.stat().st_size):
-            raise TableError(f"{path} has {size / 1e6:,.0f} MB when unpacked; save it as CSV.")
-        with warnings.catch_warnings():  # of styles and the like, which are not read
-            warnings.simplefilter("ignore")
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        # Opened here, because the library leaves a damaged file open.
+        with path.open("rb") as file, warnings.catch_warnings():
+            with zipfile.ZipFile(file) as packed:
+                size = sum(part.file_size for part in packed.infolist())
+            if size > min(_LARGEST, _SMALL + _MOST_UNPACKED * path.stat().st_size):
+                raise TableError(f"{path} has {size / 1e6:,.0f} MB when unpacked; save it as CSV.")
+            warnings.simplefilter("ignore")  # of styles and the like, which are not read
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             names, columns = _read_sheet(book.worksheets[0], str(path))
-            book.close()
     except TableError:
         raise
     except Exception as error:  # whatever the library makes of a damaged file
