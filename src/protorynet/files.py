@@ -107,7 +107,7 @@ def replaced_directory(path: Path) -> Iterator[Path]:
         yield fresh
         for each in fresh.rglob("*"):
             if each.is_file():
-                _sync(each)
+                sync_file(each)
         move_directory(fresh, path)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -147,7 +147,8 @@ def _exchange(first: Path, second: Path) -> bool:
     return bool(rename(at_present, names[0], at_present, names[1], exchange) == 0)
 
 
-def _sync(file: Path) -> None:
+def sync_file(file: Path) -> None:
+    """Wait until a file's content is on disk, so that a power cut does not lose it."""
     handle = os.open(file, os.O_RDWR)
     try:
         os.fsync(handle)

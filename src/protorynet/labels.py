@@ -28,6 +28,15 @@ class LabelCode:
     task: Task
     called: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for name in self.names:
+            try:
+                name.encode()
+            except UnicodeEncodeError:  # of which no file could be written after training
+                raise InputError(
+                    f"the class {name[:80]!a} holds half a Unicode character; write it anew."
+                ) from None
+
     @property
     def names(self) -> tuple[str, ...]:
         """The classes as people read them."""

@@ -88,7 +88,7 @@ class WordWeights:
         weights = np.array(values["weights"])
         if weights.shape != (len(ngrams), n_classes) or weights.dtype.kind != "i":
             raise ValueError(f"weights of shape {weights.shape} and type {weights.dtype}")
-        if np.abs(weights).max(initial=0) > _LARGEST:
+        if (weights != weights.astype(np.int16)).any():
             raise ValueError("a weight has more than 16 bits")
         return cls(tuple(ngrams), weights.astype(np.int16), unit)
 

@@ -1,6 +1,7 @@
 import contextlib
 import gzip
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -94,7 +95,8 @@ def test_an_excel_sheet_that_is_no_table_is_refused(tmp_path, rows, message):
 
 def test_an_excel_file_that_is_damaged_or_a_bomb_is_refused(tmp_path, monkeypatch):
     path = write_sheet(tmp_path / "t.xlsx", ("text", "label"), ("Good.", 1))
-    monkeypatch.setattr("protorynet.data.excel_files._LARGEST", 100)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("bomb", bytes(2**22))
     with pytest.raises(TableError, match="when unpacked; save it as CSV"):
         read_table(path)
     path.write_bytes(path.read_bytes()[:-40])

@@ -1,7 +1,8 @@
 """Every parser of untrusted bytes, fed with mutations of what it should read.
 
-``python tests/fuzz/fuzzing.py --minutes 10 [TARGET …]`` goes on for so long with each target, with
-mutations drawn at random; ``--atheris TARGET``, where that is installed, looks for new paths.
+``python tests/fuzz/fuzzing.py --minutes 10 [TARGET …]`` goes on for so long with each target, each
+in a process of its own: guided by coverage where atheris is installed, else with mutations drawn at
+random. It prints how many inputs there were, the longest one's time and the most memory.
 An input may be read or refused with one of our errors. Any other error, an input that takes over
 five seconds, or a gigabyte of memory is a bug: it is kept in ``corpus``, whose files, well-formed
 and nasty, are where mutations begin, and are replayed by the test suite.
@@ -11,7 +12,9 @@ import argparse
 import asyncio
 import gzip
 import hashlib
+import io
 import json
+import multiprocessing
 import os
 import random
 import resource
@@ -21,9 +24,11 @@ import sys
 import tempfile
 import time
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +38,22 @@ CORPUS = Path(__file__).parent / "corpus"
 MODEL = Path(__file__).parents[1] / "golden" / "v2" / "texts" / "model"
 SECONDS_PER_INPUT, MOST_MEMORY_KB = 5, 2**20
 FILES = {
-    "model_directory": ["config.json", "model.safetensors", "prototypes.json", "automata.json"],
+    "model_directory": [
+        *("config.json", "model.safetensors", "prototypes.json", "automata.json", "words.json")
+    ],
     "encoder_folder": ["modules", "config", "pooling", "options", "tokenizer"],
-    "tables": ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.csv.gz", "t.xlsx"],
+    "tables": ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.csv.gz", "t.xlsx", "sheet.xml"],
     "request_bodies": ["predict", "explain", "edits", "mark", "publish"],
     "settings_file": ["s.toml", "s.json"],
     "embedding_cache": [".keys.npy", ".vectors.npy"],
 }
 """Of several files, the first byte of an input says which one the rest is."""
+COUNTED = multiprocessing.RawArray("d", 2)
+"""Inputs so far and the seconds of the longest: in memory that the parent process reads."""
 _LARGE = [b"", b"[" * 100_000, b'{"a":' * 50_000, bytes(4_096), b"a" * 70_000 + b",b"]
 _LARGE.append(gzip.compress(b"text,label\n" + b"a,1\n" * 200_000))
+_LARGE.append(b"<p a=" + b" " * 50_000)
+_SHEET = "xl/worksheets/sheet1.xml"
 
 
 def _split(target: str, data: bytes) -> tuple[str, bytes]:
@@ -78,6 +89,7 @@ def _forge(folder: Path, config: str, name: str, content: bytes) -> None:
         values = json.loads((folder / config).read_bytes())
         if name != config:
             values["sha256"][name] = hashlib.sha256(content).hexdigest()
+            values["words"] = int(name == "words.json")
         values["sha256"][config] = digest_values(values)
         (folder / config).write_text(json.dumps(values))
 
@@ -101,12 +113,29 @@ def encoder_folder(folder: Path, data: bytes) -> None:
 
 
 def tables(folder: Path, data: bytes) -> None:
-    """A table in each format."""
+    """A table in each format, or the sheet of a workbook that is whole otherwise."""
     from protorynet import read_table
 
     name, content = _split("tables", data)
+    if name == "sheet.xml":
+        name, content = "t.xlsx", _pack_sheet(content)
     (folder / name).write_bytes(content)
     read_table(folder / name)
+
+
+def _pack_sheet(sheet: bytes) -> bytes:
+    whole, packed = io.BytesIO((CORPUS / "tables" / "xlsx").read_bytes()[1:]), io.BytesIO()
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(packed, "w") as target:
+        for name in source.namelist():
+            target.writestr(name, sheet if name == _SHEET else source.read(name))
+    return packed.getvalue()
+
+
+def documents(folder: Path, data: bytes) -> None:
+    """A text, split into sentences."""
+    from protorynet.data import split_documents
+
+    split_documents([data.decode("utf-8", "replace")], on_empty="skip")
 
 
 def request_bodies(folder: Path, data: bytes) -> None:
@@ -193,7 +222,7 @@ TARGETS: dict[str, Callable[[Path, bytes], None]] = {
     each.__name__: each
     for each in (
         *(model_directory, export_folder, encoder_folder, tables, request_bodies, key_file),
-        *(survey_file, settings_file, embedding_cache),
+        *(survey_file, settings_file, embedding_cache, documents),
     )
 }
 
@@ -202,7 +231,8 @@ def seeds(target: str) -> list[bytes]:
     """Return the inputs to begin from: well-formed, nasty, and what was a bug once."""
     own = [path.read_bytes() for path in sorted((CORPUS / target).glob("*"))]
     if target == "model_directory":
-        own += [bytes([at]) + (MODEL / name).read_bytes() for at, name in enumerate(FILES[target])]
+        files = [MODEL / name for name in FILES[target]]
+        own += [bytes([at]) + file.read_bytes() for at, file in enumerate(files) if file.exists()]
     nasty = [*_LARGE, *(path.read_bytes() for path in sorted((CORPUS / "any").glob("*")))]
     which = [bytes([number]) for number in range(len(FILES.get(target, ())))] or [b""]
     return own + [first + each for first in which for each in nasty]
@@ -218,9 +248,12 @@ def replay(target: str) -> int:
 
 def feed(target: str, data: bytes) -> None:
     """Give one input to a target; an AssertionError, which keeps the input, where that is a bug."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with _limited():
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    with _limited() as interruptions:
         problem = _run(target, data)
+    COUNTED[:] = [COUNTED[0] + 1, max(COUNTED[1], time.process_time() - began)]
+    if interruptions:  # whatever the target made of them
+        problem = f"it took over {SECONDS_PER_INPUT} seconds"
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     if grown > MOST_MEMORY_KB:
         problem = f"{grown:,} kB of memory"
@@ -251,15 +284,18 @@ def _run(target: str, data: bytes) -> str:
 
 
 @contextmanager
-def _limited() -> Iterator[None]:
+def _limited() -> Iterator[list[TimeoutError]]:
+    interruptions: list[TimeoutError] = []
+
     def stop(*_: object) -> None:
-        raise TimeoutError(f"it took over {SECONDS_PER_INPUT} seconds")
+        interruptions.append(TimeoutError())
+        raise interruptions[-1]
 
     # By the processor's time, for the machine may be busy with other things.
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_INPUT)
     try:
-        yield
+        yield interruptions
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
@@ -291,7 +327,7 @@ def fuzz(target: str, seconds: float, seed: int = 0, least: int = 0) -> int:
     return count
 
 
-def fuzz_by_coverage(target: str, seconds: float) -> None:
+def fuzz_by_coverage(target: str, seconds: float, seed: int = 0) -> None:
     """The same with atheris, which ends the process."""
     import atheris
 
@@ -301,7 +337,7 @@ def fuzz_by_coverage(target: str, seconds: float) -> None:
     with atheris.instrument_imports(include=["protorynet", "protorynet_lab"]):
         replay(target)
     limits = [f"-max_total_time={seconds:.0f}", f"-timeout={12 * SECONDS_PER_INPUT}"]
-    command = [sys.argv[0], *limits, "-rss_limit_mb=0", "-print_final_stats=1", folder]
+    command = [sys.argv[0], *limits, f"-seed={seed}", "-rss_limit_mb=0", "-verbosity=0", folder]
     atheris.Setup(command, lambda data: feed(target, data))
     atheris.Fuzz()
 
@@ -311,11 +347,18 @@ if __name__ == "__main__":
     parser.add_argument("targets", nargs="*", metavar="TARGET", default=list(TARGETS))
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--atheris", action="store_true")
     given = parser.parse_args()
     for name in given.targets:
-        if given.atheris:
-            fuzz_by_coverage(name, given.minutes * 60)
-        count = fuzz(name, given.minutes * 60, given.seed)
-        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(f"{name}: {count:,} inputs in {given.minutes:g} minutes, {used:,} MB", flush=True)
+        COUNTED[:] = [0, 0]
+        how = fuzz_by_coverage if find_spec("atheris") else fuzz
+        task = name, given.minutes * 60, given.seed
+        process = multiprocessing.get_context("fork").Process(target=how, args=task)
+        process.start()
+        _, status, used = os.wait4(process.pid or 0, 0)
+        print(
+            f"{name}: {COUNTED[0]:,.0f} inputs in {given.minutes:g} minutes ({how.__name__}), "
+            f"longest {COUNTED[1]:.2f} s, most memory {used.ru_maxrss // 1024:,} MB",
+            flush=True,
+        )
+        if status:
+            sys.exit(f"{name} failed; the input is kept in {CORPUS / name}")

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from protorynet.server import KeyFile, Limits, ServerConfig
-from server_scene import HOTEL, TEXTS, Running, error_code, running, serving, spawned
+from server_scene import HOTEL, TEXTS, Running, error_code, running, serving, spawned, wait_until
 
 N_CONNECTIONS = 500
 
@@ -134,3 +134,23 @@ def test_2000_requests_of_40_clients_leave_the_memory_where_it_was(hotel):
         print(f"\n2,000 requests: {dict(answers)}, memory {before:,} kB, then {grown:+,} kB")
         assert answers == {200: 2000}
         assert grown < 20_000
+
+
+@pytest.mark.slow
+def test_requests_under_way_are_answered_or_told_to_come_back_when_the_server_ends(hotel):
+    with spawned(hotel) as (process, server), ThreadPoolExecutor(41) as threads:
+        threads.submit(lambda: process.stderr.read())
+
+        def ask(_: int) -> int:
+            with httpx.Client(base_url=server.url, timeout=120) as client:
+                answer = client.post(f"{HOTEL}/explain", json={"texts": TEXTS * 20})
+            assert answer.status_code == 200 or "retry-after" in answer.headers
+            return answer.status_code
+
+        sent = [threads.submit(ask, number) for number in range(40)]
+        wait_until(lambda: sum(each.done() for each in sent) >= 5, process)
+        process.terminate()
+        answers = Counter(each.result() for each in sent)
+        print(f"\nSIGTERM with requests under way: {dict(answers)}")
+        assert answers.keys() <= {200, 503}
+        process.wait(60)

@@ -47,6 +47,7 @@ def test_logits_are_sums_over_known_words_and_pairs(texts):
         {"unit": True},
         {"weights": [[1, 2]]},
         {"weights": [[1, 2], [3, 40_000]]},
+        {"weights": [[1, 2], [3, -(2**63)]]},
         {"weights": [[1, 2], [3, 0.5]]},
     ],
 )

@@ -51,6 +51,7 @@ def test_models_are_compared_in_the_terminal_and_in_files(table, tiny_bert_folde
     # The page names the command that measures the same again.
     page = text(out)
     assert "--label stars --text review --models none,ceiling-none,bag-of-words" in page
+    assert "| Accuracy under noise | none | typos | case | punctuation | synonyms |" in page
     # It is written again without table or model.
     (out / "my_reviews.md").unlink()
     table.unlink()

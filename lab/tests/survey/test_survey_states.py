@@ -1,6 +1,7 @@
-"""A survey in any order of what people do, and with a fault at every statement."""
+"""A survey in any order of events, and with a fault at every statement and file operation."""
 
 import shutil
+import sqlite3
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -12,9 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from sqlalchemy import event
 from survey_scene import small_survey
 
-from fault_injection import Killed
+from fault_injection import OF_SQLITE, Killed, Scenario, strike_everywhere
 from protorynet.errors import ProtoryNetError
 from protorynet_lab.survey import Storage, new_token
+from protorynet_lab.survey.survey_database import open_engine
 
 SURVEY = small_survey("k15", "k100")
 STEPS = ["match/1", "match/2", "diagnosis/1"]
@@ -106,3 +108,48 @@ def _strike(storage: Storage, at: int, fault: type[BaseException]) -> list[str]:
             raise fault("struck")
 
     return seen
+
+
+def answering() -> Scenario:
+    def prepare(folder: Path) -> None:
+        with closing(Storage(folder / "survey.sqlite")) as storage:
+            storage.keep_survey(SURVEY)
+            storage.enter(SURVEY, "token", "technical", model="k15")
+
+    def act(folder: Path) -> None:
+        with closing(Storage(folder / "survey.sqlite")) as storage:
+            storage.answer(storage.participant("token"), "k15/match/1", "7", 4, n_steps=1)
+
+    def state(folder: Path) -> Any:
+        with closing(Storage(folder / "survey.sqlite")) as storage:
+            given = [each.choice for each in storage.responses(SURVEY.id)]
+            return given, storage.n_participants(SURVEY.id)["finished"]
+
+    return Scenario(prepare, act, state)
+
+
+def upgrading() -> Scenario:
+    def state(folder: Path) -> Any:
+        with closing(sqlite3.connect(folder / "survey.sqlite")) as connection:
+            tables = connection.execute("SELECT name, sql FROM sqlite_master").fetchall()
+            return sorted(tables), connection.execute("SELECT * FROM alembic_version").fetchall()
+
+    return Scenario(
+        lambda folder: open_engine(folder / "survey.sqlite", revision="0001").dispose(),
+        lambda folder: Storage(folder / "survey.sqlite").close(),
+        state,
+    )
+
+
+@pytest.mark.parametrize("scenario", [answering, upgrading])
+def test_a_fault_leaves_a_database_as_it_was_or_as_it_should_be(scenario, tmp_path) -> None:
+    assert strike_everywhere(scenario(), tmp_path, kinds=OF_SQLITE, every=5) >= len(OF_SQLITE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", [answering, upgrading])
+def test_a_fault_at_every_operation_leaves_the_old_database_or_the_new(scenario, tmp_path) -> None:
+    tried = strike_everywhere(scenario(), tmp_path, kinds=OF_SQLITE)
+    shutil.rmtree(tmp_path / "template")
+    killed = strike_everywhere(scenario(), tmp_path, kinds=("kill",), really=True)
+    print(f"\n{scenario.__name__}: {tried} injected faults and {killed} real kills survived")

@@ -32,7 +32,9 @@ _LABEL_NAMES = (
 _MOST_CLASSES = 50
 # "007" and numbers too long for 64 bits are names rather than quantities.
 _WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
-_NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})?(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,2})?")
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?"
+)
 
 
 @dataclass(frozen=True)
@@ -370,9 +372,9 @@ def _parse_words(values: list[str | None]) -> list[Any]:
     if all(word.lower() in ("true", "false") for word in present):
         return [None if word is None else word.strip().lower() == "true" for word in words]
     if all(_WHOLE.fullmatch(word) for word in present):
-        return [None if word is None else int(word) for word in words]
-    if all(_NUMBER.fullmatch(word) and any(map(str.isdigit, word)) for word in present):
-        return [None if word is None else float(word) for word in words]
+        return [None if word is None else int(word.strip()) for word in words]
+    if all(map(_NUMBER.fullmatch, present)):
+        return [None if word is None else float(word.strip()) for word in words]
     return list(words)
 
 

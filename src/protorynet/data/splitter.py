@@ -41,8 +41,8 @@ class Splitter:
     def __post_init__(self) -> None:
         if self.rule not in get_args(Rule):
             listed = ", ".join(map(repr, get_args(Rule)))
-            raise InputError(f"splitter={self.rule!r} is not one of {listed}.")
-        if self.language not in LANGUAGES:
+            raise InputError(f"splitter={str(self.rule)[:40]!r} is not one of {listed}.")
+        if not isinstance(self.language, str) or self.language not in LANGUAGES:
             raise InputError(_unknown_language(self.language))
 
     @classmethod
@@ -58,9 +58,10 @@ class Splitter:
 
 def _unknown_language(language: Any) -> str:
     codes = {name.lower(): code for code, name in LANGUAGES.items()} | {c: c for c in LANGUAGES}
-    near = difflib.get_close_matches(str(language).lower().split("-")[0], codes, n=1)
-    hint = f"; did you mean {codes[near[0]]!r}?" if near else "."
+    given = str(language)[:40]
+    near = difflib.get_close_matches(given.lower().split("-")[0], codes, n=1)
+    hint = f"did you mean {codes[near[0]]!r}? " if near else ""
     return (
-        f"language={language!r} is not one of {', '.join(LANGUAGES)}{hint} 'en' does for others: "
-        "it knows the signs that end a sentence in every script."
+        f"language={given!r} is not one of the {len(LANGUAGES)} that are known, such as 'de'; "
+        f"{hint}'en' does for others: it knows the signs that end a sentence in every script."
     )

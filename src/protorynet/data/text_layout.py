@@ -14,7 +14,8 @@ _BLOCK_TAGS = (
     "section|table|tbody|td|th|thead|title|tr|ul"
 )
 _INLINE_TAGS = "a|abbr|b|big|cite|code|em|font|i|img|q|s|small|span|strike|strong|sub|sup|tt|u"
-_ATTRIBUTES = r"(?:\s+[\w:-]+\s*=[^<>]*)?\s*/?>"
+# Nothing may be matched in two ways: a tag that never ends would take the square of its length.
+_ATTRIBUTES = r"(?:\s+[\w:-]+\s*=[^<>]*|\s*/?)>"
 # A set of characters comes first, for which `re` looks quickly.
 _TOKEN = re.compile(
     r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029<&](?i:"

@@ -56,6 +56,7 @@ from .overview import (
 )
 from .rationale import explain_matches as explain_matches, explain_words as explain_words
 from .robustness import (
+    PERTURBATIONS as PERTURBATIONS,
     Robustness as Robustness,
     measure_robustness as measure_robustness,
     parse_perturbations as parse_perturbations,

@@ -1,12 +1,13 @@
 """Tables 1, 2 and 4 of the paper, and all models on a table of the user's own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from protorynet.errors import InputError
+from protorynet.explain import PERTURBATIONS
 from protorynet_lab.bench.bench_blocks import Block, Cell, Grid, Heading, Prose, make_grid
 from protorynet_lab.bench.bench_experiment import Experiment
 from protorynet_lab.bench.bench_jobs import ModelKind, find_data_set, find_model, paper_figure
@@ -248,11 +249,23 @@ def make_own_experiment(name: str, table: str) -> Experiment:
 def _own_blocks(own: Experiment, results: Results) -> list[Block]:
     title = "Sentence encoder" if len(results.main_encoders) > 1 else ""
     blocks = _blocks_by_encoder(
-        results, own.rows, title, lambda rows, _: [_own_grid(rows, own.name)]
+        results, own.rows, title, lambda rows, _: list(_own_grids(rows, own.name))
     )
     counts = [record.figure("n_test") for group in results.groups for record in group.records]
     n = next((count for count in counts if count), None)
     return [*blocks, Prose(own.text("guide").format(n=n))] if blocks and n else blocks
+
+
+def _own_grids(rows: Sequence[_Row], name: str) -> Iterator[Grid]:
+    yield _own_grid(rows, name)
+    groups = [row.groups[name] for row in rows if name in row.groups]
+    figures = {
+        group.model_title: [group.figure(f"{noise}_noise") for noise in ("none", *PERTURBATIONS)]
+        for group in groups
+    }
+    if any(map(any, figures.values())):
+        cells = [(title, *map(format_figure, some)) for title, some in figures.items()]
+        yield make_grid(("Accuracy under noise", "none", *PERTURBATIONS), cells)
 
 
 def _own_grid(rows: Sequence[_Row], name: str) -> Grid:

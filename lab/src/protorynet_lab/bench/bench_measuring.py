@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -18,6 +18,7 @@ from protorynet.classifier import ProtoryNetClassifier
 from protorynet.data import Table, split_documents
 from protorynet.encoders import EmbeddingCache, Encoder, encode_corpus
 from protorynet.errors import InputError
+from protorynet.explain import PERTURBATIONS, perturb
 from protorynet.model import Model
 from protorynet.prototypes import Edits, is_complete
 from protorynet.training import Labelled, edit_model, retrain_reader
@@ -34,7 +35,7 @@ _FEWEST_PROTOTYPES = 2
 _COUNTERPART_COSINE = 0.6  # from which two sentences of different models count as the same
 _SAMPLED_DOCUMENTS = 1_000
 _KEPT_OF_PROTOTYPES = ("id", "sentence", "usage", "scores", "class_rate", "words")
-_KEPT_MEMBERS, _ASSIGNED_SENTENCES = 5, 2_000
+_KEPT_MEMBERS, _ASSIGNED_SENTENCES, _NOISY_DOCUMENTS = 5, 2_000, 1_000
 _DIGESTED_BYTES = 1 << 20  # of the beginning of a file of word vectors, which may be gigabytes
 
 
@@ -95,6 +96,7 @@ def _measure_protorynet(job: Job, material: Material) -> dict[str, Any]:
     fragments = [not is_complete(member.sentence) for member in members]
     return {
         **_score_predictions(predictions["protorynet"], test),
+        **_score_noise(classifier.predict, test),
         **pruning,
         "fragment_prototypes": float(np.mean(fragments)),
         "prototypes": [
@@ -139,6 +141,7 @@ def _measure_rival(job: Job, material: Material) -> dict[str, Any]:
     prototypes = getattr(rival, "prototypes_", None)
     return {
         **_score_predictions(rival.predict(test.texts), test),
+        **_score_noise(rival.predict, test),
         **({} if prototypes is None else {"n_prototypes": len(prototypes)}),
         "validation_accuracy": rival.validation_accuracy_,
         "seconds": {
@@ -187,6 +190,14 @@ def _score_predictions(predicted: NDArray[Any], test: Table) -> dict[str, Any]:
         "long_accuracy": float(correct[~short].mean()) if not short.all() else None,
         "correct": pack_flags(correct),
     }
+
+
+def _score_noise(predict: Callable[[list[str]], NDArray[Any]], test: Table) -> dict[str, float]:
+    """Return the accuracy under each kind of noise, on documents spread over the test split."""
+    every = -(-len(test) // _NOISY_DOCUMENTS)
+    texts, truth = test.texts[::every], np.array(test.labels)[::every]
+    noisy = {name: [perturb(text, name) for text in texts] for name in ("none", *PERTURBATIONS)}
+    return {f"{name}_noise": float((predict(noisy[name]) == truth).mean()) for name in noisy}
 
 
 def _prune(

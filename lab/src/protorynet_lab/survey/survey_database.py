@@ -1,7 +1,8 @@
 """The survey's database by URL: SQLite by default, PostgreSQL for many participants.
 
 An SQLite file has an identity, which is also noted in ``<file>.id`` beside it, so that a file that
-was removed, emptied or replaced is not taken for a survey that nobody has answered yet.
+was removed, emptied or replaced is not taken for a survey that nobody has answered yet. Of a
+database elsewhere the survey's own moment is noted: see `open_survey`.
 """
 
 import secrets
@@ -11,7 +12,18 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, column, create_engine, event, make_url, table, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    column,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    table,
+    text,
+)
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from protorynet.errors import InputError, ProtoryNetError
@@ -112,6 +124,21 @@ def _noted_identity(file: Path) -> str:
     return noted
 
 
+def check_moment(note: Path, moment: str | None) -> None:
+    """Compare when a survey came into its database with what is noted; note it the first time."""
+    try:
+        noted = read_limited(note, 200).decode("ascii", "replace")
+    except OSError:
+        noted = ""
+    if noted not in ("", moment):
+        raise InputError(
+            "the database lost the survey that held the answers, or is another one. Restore it "
+            f"from a copy; or, to begin without answers, remove {note}."
+        )
+    if moment is not None and not noted:
+        write_atomically(note, moment)
+
+
 def _lost(file: Path) -> InputError:
     return InputError(
         f"{file} is missing, empty or another database than the one that held the answers. Restore "
@@ -135,8 +162,9 @@ def _check_schema(engine: Engine, shown: str) -> None:
 def _upgrade(engine: Engine, revision: str, file: Path | None, noted: str) -> str:
     """Run the revisions that the database lacks, all of them or none; return its identity.
 
-    An SQLite file is copied before, as ``<file>.<revision>.bak``; one of another identity than the
-    noted one is left as it is.
+    What is there is copied before: an SQLite file as ``<file>.<revision>.bak``, the tables of
+    PostgreSQL as ``backup_<revision>_<table>``. A file of another identity than the noted one is
+    left as it is.
     """
     from alembic import command
     from alembic.config import Config
@@ -154,9 +182,12 @@ def _upgrade(engine: Engine, revision: str, file: Path | None, noted: str) -> st
         now = MigrationContext.configure(connection).get_current_revision()
         script = ScriptDirectory.from_config(config)
         try:
-            if file is not None and now not in (None, script.get_current_head()):
+            if now is not None and now != script.get_current_head():
                 script.get_revision(now)  # which must be a known one
-                _back_up(file, file.with_name(f"{file.name}.{now}.bak"))
+                if file is None:
+                    _copy_tables(connection, f"backup_{now}_")
+                else:
+                    _back_up(file, file.with_name(f"{file.name}.{now}.bak"))
             command.upgrade(config, revision)
         except CommandError as error:
             raise InputError(
@@ -179,6 +210,13 @@ def _back_up(file: Path, copy: Path) -> None:
     """Copy a database as others see it, whole or not at all."""
     with closing(sqlite3.connect(file)) as source:
         write_atomically(copy, source.serialize(), is_private=True)
+
+
+def _copy_tables(connection: Connection, prefix: str) -> None:
+    """Copy every table beside itself, in the transaction that changes them."""
+    for name in inspect(connection).get_table_names():
+        if not name.startswith("backup_"):
+            connection.exec_driver_sql(f"CREATE TABLE {prefix}{name} AS TABLE {name}")
 
 
 def _explain(error: SQLAlchemyError) -> str:
@@ -209,8 +247,9 @@ def _write_ahead(cursor: Any) -> None:
     while True:
         try:
             cursor.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
+        except sqlite3.OperationalError as error:
+            is_locked = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_locked or time.monotonic() > deadline:
                 raise
             time.sleep(LOCK_RETRY_SECONDS)
         else:

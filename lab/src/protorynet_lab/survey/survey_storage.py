@@ -1,5 +1,6 @@
 """Surveys, participants and their answers, kept in a database the moment they are given."""
 
+import hashlib
 import time
 from collections.abc import Sequence
 from functools import lru_cache
@@ -22,6 +23,7 @@ from protorynet_lab.survey.participants import (
 from protorynet_lab.survey.questionnaire import Survey, parse_survey, read_survey, survey_json
 from protorynet_lab.survey.survey_database import (
     answers,
+    check_moment,
     invitations,
     open_engine,
     participants,
@@ -66,6 +68,11 @@ class Storage:
         """Return a survey by its id."""
         found = self._fetch(select(surveys.c.content).where(surveys.c.id == name))
         return _parse_cached(found[0].content) if found else None
+
+    def moment(self, name: str) -> str | None:
+        """Return when a survey was stored first; None where it was not."""
+        found = self._fetch(select(surveys.c.created_at).where(surveys.c.id == name))
+        return repr(found[0].created_at) if found else None
 
     def survey_ids(self) -> list[str]:
         """Return the ids of all surveys, the oldest first."""
@@ -241,7 +248,9 @@ class Storage:
 def open_survey(name: str | None, database: str | None) -> tuple[Storage, Survey]:
     """Open a survey's database, by default beside its file; return it with the survey meant.
 
-    The name is the survey's file (.json), or its id in a database that holds several.
+    The name is the survey's file (.json), or its id in a database that holds several. Beside the
+    file it is noted when the survey came into a database elsewhere, so that one that was emptied
+    is not taken for a survey that nobody has answered yet.
     """
     file = Path(name) if name is not None and name.lower().endswith(".json") else None
     given = None if file is None else read_survey(file)
@@ -253,12 +262,24 @@ def open_survey(name: str | None, database: str | None) -> tuple[Storage, Survey
         database = str(file.with_suffix(".sqlite"))
     storage = Storage(database)
     try:
-        if given is not None:
+        if file is None or given is None:
+            return storage, _find_survey(storage, name)
+        if storage.engine.dialect.name == "sqlite":  # a file, which has an identity
             storage.keep_survey(given)
-        return storage, given or _find_survey(storage, name)
+        else:
+            note = _name_note(file, given, storage.engine)
+            check_moment(note, storage.moment(given.id))
+            storage.keep_survey(given)
+            check_moment(note, storage.moment(given.id))
+        return storage, given
     except BaseException:
         storage.close()
         raise
+
+
+def _name_note(file: Path, survey: Survey, engine: Engine) -> Path:
+    where = f"{engine.url.render_as_string(hide_password=True)} {survey.id}"
+    return file.with_name(f"{file.name}.{hashlib.sha256(where.encode()).hexdigest()[:12]}.id")
 
 
 def _find_survey(storage: Storage, name: str | None) -> Survey:

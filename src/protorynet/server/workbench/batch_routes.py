@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from protorynet.errors import InputError
 from protorynet.explain import ModelFacts, Neighbour, nearest_sentences
-from protorynet.files import write_atomically
+from protorynet.files import sync_file, write_atomically
 from protorynet.inference import Predictor, check_columns, column_texts, values, writer_for
 from protorynet.reading import Reading
 from protorynet.server.api_shapes import ApiError, csv_download, refusal
@@ -105,7 +105,7 @@ def batch_begin(
     most = desk.app.state.config.limits.max_characters
     try:
         job = desk.app.state.jobs.start(
-            "batch", lambda progress: _score_batch(folder, batch, predictor, progress, most)
+            "batch", lambda progress: score_batch(folder, batch, predictor, progress, most)
         )
     except ApiError:
         folder.delete(batch.id)
@@ -206,7 +206,7 @@ def _read_rows(path: FilePath) -> Iterator[tuple[Any, ...]]:
             yield from zip(*map(values, rows.columns), strict=True)
 
 
-def _score_batch(
+def score_batch(
     folder: BatchFolder, batch: Batch, predictor: Predictor, progress: Progress, most: int
 ) -> dict[str, Any]:
     """Predict every row of a batch, and keep the results; inside of a job."""
@@ -255,6 +255,7 @@ def _score_table(
     for by in tally.keys:
         overview = json.dumps(tally.view(by), ensure_ascii=False)
         write_atomically(folder.path(batch.id, f"overview-{by}.json"), overview)
+    sync_file(part)
     part.rename(part.with_suffix(".parquet"))
     return n_documents
 
