@@ -37,6 +37,7 @@ _BAD = ["dirty", "awful", "broken", "noisy", "horrible"]
 _NEUTRAL = ["We stayed for {n} nights.", "The hotel has {n} floors.", "It is {n} miles from town."]
 
 
+@pytest.hookimpl(optionalhook=True)  # xdist may be left out
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: many tests wait for processes, servers and browsers."""
     return (os.cpu_count() or 1) + 1

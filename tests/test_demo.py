@@ -65,6 +65,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path, capsys):
         ("I liked it a lot. So did Anna.", True),
         ("I liked it a lot.<br />So did Anna.", False),
         ("I LIKED it a lot.", False),
+        ("I Liked It A Lot.", False),
         ("I liked that crap.", False),
         ("I liked the zorblax.", False),
     ],

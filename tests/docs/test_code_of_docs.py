@@ -78,6 +78,8 @@ def scene(tmp_path_factory):
     fit = ["fit", str(folder / "reviews.csv"), "-o", str(folder / "model")]
     assert main(fit) == 0
     shutil.copytree(folder / "model", folder / "demo" / "model")
+    (folder / "demo" / "model.workbench").mkdir()
+    shutil.copy(folder / "reviews.csv", folder / "demo" / "model.workbench" / "texts.csv")
     assert main(["export", str(folder / "model"), "-o", str(folder / "exported")]) == 0
     return folder
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chromium import grave_violations, needs_browser
+from chromium import violations, needs_browser
 from protorynet import ProtoryNetClassifier
 
 pytest.importorskip("fastapi", reason="needs protorynet[server]")
@@ -178,7 +178,7 @@ def test_every_page_is_open_to_everyone_and_fits_its_window(look, name):
         page.locator(".row-body").first.click()
         page.wait_for_selector(".near li")
     look.settle()
-    assert grave_violations(look.page) == []
+    assert violations(look.page) == []
     root = "document.documentElement"
     assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
 

@@ -230,6 +230,7 @@ export interface Trusted {
   accuracy_interval?: number[];
   majority_baseline?: number | null;
   bag_of_words_accuracy?: number | null;
+  calibration_error?: number | null;
   macro_f1: number;
   n_documents: number;
   n_prototypes: number;

@@ -56,6 +56,7 @@ function Found(props: FoundProps) {
         {found.majority_baseline != null && <div><dt>right by always giving the most frequent answer</dt><dd>{exactPercent(found.majority_baseline)}</dd></div>}
         {found.bag_of_words_accuracy != null && <div><dt>right by counting words, without any reasons</dt><dd>{exactPercent(found.bag_of_words_accuracy)}</dd></div>}
         <div><dt>macro F1: recall and precision in balance, the mean of the classes</dt><dd>{found.macro_f1.toFixed(3)}</dd></div>
+        {found.calibration_error != null && <div><dt>calibration error: how far its certainty is from how often it is right, on average</dt><dd>{found.calibration_error.toFixed(3)}</dd></div>}
         {found.audit && <div class={serious ? "alarming" : ""}><dt>serious {serious === 1 ? "finding" : "findings"} of the audit</dt><dd>{serious}</dd></div>}
       </dl>
       {found.note && <p class="table-note soft">{found.note}</p>}

@@ -29,7 +29,7 @@ export function Confusion({ counts, names, href, chosen }: Props) {
                   const n = counts[i]![j]!;
                   const isChosen = chosen?.truth === truth && chosen.predicted === predicted;
                   return (
-                    <td key={predicted} class={`${i === j ? "hue-0" : "hue-1"} ${isChosen ? "chosen" : ""}`} style={{ "--strength": `${Math.round(60 * (n / total) ** 0.6)}%` }}>
+                    <td key={predicted} class={`${i === j ? "hue-0" : "hue-1"} ${isChosen ? "chosen" : ""}`} style={{ "--strength": `${Math.round(38 * (n / total) ** 0.6)}%` }}>
                       {i === j || !n ? n.toLocaleString("en") : (
                         <a href={href(truth, predicted)} aria-label={`${n} labelled ${truth}, answered ${predicted} (${percent(n / total)}): show them`}>{n.toLocaleString("en")}</a>
                       )}
