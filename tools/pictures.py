@@ -1,6 +1,6 @@
 """Make the pictures of the documentation again, and README's example, from the demo's model.
 
-``make pictures`` runs this after ``make demo``. It needs Chromium; nothing else is fetched or asked.
+``make pictures`` runs this after ``make demo``. It needs Chromium, and fetches nothing.
 """
 
 import argparse

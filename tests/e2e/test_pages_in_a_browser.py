@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chromium import violations, needs_browser
+from chromium import needs_browser, violations
 from protorynet import ProtoryNetClassifier
 from protorynet.explain import LabelledDocuments
 from protorynet.report import (

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chromium import violations, needs_browser
+from chromium import needs_browser, violations
 from protorynet import ProtoryNetClassifier
 
 pytest.importorskip("fastapi", reason="needs protorynet[server]")

@@ -271,11 +271,12 @@ def _check_texts(texts: list[str], limits: Limits) -> None:
         )
     for number, text in enumerate(texts):
         if len(text) > limits.max_characters:
+            which = "the text" if len(texts) == 1 else f"text {number} (counted from 0)"
             raise ApiError(
                 413,
                 "text_too_long",
-                f"text {number} (counted from 0) has {len(text):,} characters; at most "
-                f"{limits.max_characters:,} are allowed. Cut it.",
+                f"{which} has {len(text):,} characters; at most {limits.max_characters:,} are "
+                "allowed. Shorten it.",
             )
 
 
