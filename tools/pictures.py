@@ -107,7 +107,8 @@ def write_example(model: Path) -> None:
     found = EXAMPLE.search(text)
     assert found is not None, "README.md has no example of `protorynet explain`"
     words = [str(model) if word == "demo/model" else word for word in shlex.split(found[1])]
-    printed = run(*words).strip("\n")
+    printed = run(*words)
+    printed = printed[printed.index("\n1  ") + 1 :].rstrip()  # without the legend
     README.write_text(EXAMPLE.sub(lambda _: f"protorynet {found[1]}\n\n{printed}\n", text, count=1))
     print("README.md: its example")
 

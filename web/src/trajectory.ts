@@ -48,9 +48,14 @@ export function frameOf(width: number, height: number, count: number, scale: Sca
   };
 }
 
+// Of more classes, those likeliest at the end have a line: the names of others would lie on one another.
+const MOST_LINES = 6;
+
 /** The lines of the running probabilities, the winner's last, so that it lies on top. */
 export function linesOf(explanation: Explanation, scale: Scale, frame: Frame): Line[] {
-  const names = scale.pole !== null ? [scale.pole] : scale.classes;
+  const chance = (label: string) => explanation.probabilities[label] ?? 0;
+  const likeliest = () => [...scale.classes].sort((a, b) => chance(b) - chance(a)).slice(0, MOST_LINES);
+  const names = scale.pole !== null ? [scale.pole] : likeliest();
   const winner = scale.pole ?? leading(scale, explanation.probabilities).label;
   const drawn = names.map((label) => {
     const values = explanation.sentences.map((step) => step.running[label] ?? 0);

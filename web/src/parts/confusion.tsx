@@ -1,7 +1,7 @@
 /* A confusion matrix: which answer for which label, each cell of mistakes a way to these. */
 import { percent, shorten } from "../wording";
 
-const MOST = 20;
+const MOST = 8; // of classes: a larger matrix is not read but searched
 
 interface Props {
   counts: number[][];
