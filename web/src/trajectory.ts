@@ -62,7 +62,7 @@ export function linesOf(explanation: Explanation, scale: Scale, frame: Frame): L
     return { label, hue: hueOf(scale, label), strong: label === winner, values, path: pathOf(values, frame), labelY: 0 };
   });
   const ends = drawn.map((line) => frame.y(line.values.at(-1) ?? 0));
-  const places = spread(ends, 15, frame.top - 4, frame.bottom + 6);
+  const places = spread(ends, 15, frame.top - 4, frame.bottom - 2);
   drawn.forEach((line, i) => (line.labelY = places[i]!));
   return drawn.sort((a, b) => Number(a.strong) - Number(b.strong));
 }

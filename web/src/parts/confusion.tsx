@@ -50,12 +50,15 @@ function Worst({ counts, names, href }: Props) {
   const pairs = counts.flatMap((row, i) => row.map((n, j) => ({ n, truth: names[i]!, predicted: names[j]!, isWrong: i !== j })));
   const worst = pairs.filter((each) => each.isWrong && each.n).sort((a, b) => b.n - a.n).slice(0, 10);
   return (
-    <ul class="worst">
+    <div>
+      <p class="soft small">The most frequent confusions</p>
+      <ul class="worst">
       {worst.map((each) => (
         <li key={`${each.truth} ${each.predicted}`}>
           <a href={href(each.truth, each.predicted)}>“{shorten(each.truth, 30)}” taken for “{shorten(each.predicted, 30)}”</a> <span class="number">{each.n}</span>
         </li>
       ))}
-    </ul>
+      </ul>
+    </div>
   );
 }
