@@ -188,7 +188,7 @@ def is_presentable(text: str, common: Container[str]) -> bool:
     words = _WORD.findall(text)
     plain = [word for word in words if word.islower()]
     shouts = any(len(word) > 3 and word.isupper() for word in words)
-    known = 3 * len(plain) > 2 * len(words) and all(word in common for word in plain)
+    known = 2 * len(plain) > len(words) and all(word in common for word in plain)
     return known and not shouts and not _UNFIT.search(text)
 
 

@@ -428,6 +428,13 @@ def test_a_mistake_is_blamed_marked_and_exported(editor):
     assert "sarcasm" in row.values()
 
 
+def test_batch_can_be_tried_with_the_texts_of_the_server(visitor):
+    page = visitor.open("batch/hotel")
+    page.get_by_role("button", name="Try texts of this server").click()
+    page.get_by_role("button", name="Read all texts").click()
+    expect(page.locator(".pager")).to_contain_text("of 100 texts")
+
+
 def test_a_table_is_read_at_once_and_shown_by_group_and_time(visitor, unseen_reviews, tmp_path):
     rows = [
         (f"{text} {EVIL}", f"<b>city</b> {number % 3}", f"2026-{number % 6 + 1:02}-01")
