@@ -31,8 +31,6 @@ PAGES = (
     ("workbench.png", "read", 1080),
     ("workbench-prototypes.png", "prototypes", 1080),
     ("workbench-patterns.png", "patterns", 1260),
-    ("workbench-mistakes.png", "mistakes", 1080),
-    ("workbench-trust.png", "trust", 1080),
 )
 
 
