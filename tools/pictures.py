@@ -26,11 +26,11 @@ EXAMPLE = re.compile(r"(?<=^\$ )protorynet (explain .*)\n\n(?:.*\n)*?(?=```$)", 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 PATIENCE = 300_000  # milliseconds: the pages measure what they show when first asked for
 WIDTH = 1200
-# File, page of the workbench, height.
+# File, page of the workbench, what it shows when it is full, height.
 PAGES = (
-    ("workbench.png", "read", 1080),
-    ("workbench-prototypes.png", "prototypes", 1080),
-    ("workbench-patterns.png", "patterns", 1260),
+    ("workbench.png", "read", ".step", 1080),
+    ("workbench-prototypes.png", "prototypes", ".family-title", 1080),
+    ("workbench-patterns.png", "patterns", ".walk li", 1260),
 )
 
 
@@ -43,10 +43,10 @@ def main() -> None:
     report = demo / "report.html"
     run("report", model, table, "-o", report, "--title", "Movie reviews")
     with browsing() as page, serving(model) as address:
-        for name, place, height in PAGES:
+        for name, place, shown, height in PAGES:
             page.set_viewport_size({"width": WIDTH, "height": height})
             page.goto(f"{address}/#/{place}")
-            page.wait_for_selector("main h1")
+            page.wait_for_selector(shown)
             page.wait_for_load_state("networkidle")
             page.wait_for_selector("progress, .quiet-wait", state="detached")
             take(page, DOCS / name)
