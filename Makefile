@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow docs fuzz sbom lock lint types layers format web clean
+.PHONY: help demo test test-slow docs site pictures fuzz sbom lock lint types layers format web clean
 MINUTES ?= 1
 
 help:  ## list the commands
@@ -37,8 +37,14 @@ lock: $(STAMP)  ## write requirements.lock: versions and hashes of all that user
 	$(BIN)/python tools/supply_chain.py lock $(VENV)/report.json > requirements.lock
 
 docs: $(STAMP)  ## run all code of the documentation, and build the site into site/
-	$(BIN)/python -m pytest -m slow tests/docs/test_code_of_docs.py
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python -m pytest -m slow -n auto tests/docs/test_code_of_docs.py
+	$(MAKE) site
+
+site: $(STAMP)  ## run the notebooks, and build the site into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+pictures: demo  ## take the pictures of README and docs again, and README's example (needs Chromium)
+	$(BIN)/python tools/pictures.py
 
 lint: $(STAMP)  ## ruff
 	$(BIN)/ruff check .

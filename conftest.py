@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
 
-@pytest.hookimpl(optionalhook=True)
+@pytest.hookimpl(optionalhook=True)  # xdist may be left out
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: many tests wait for processes, servers and browsers."""
     return (os.cpu_count() or 1) + 1

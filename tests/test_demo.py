@@ -21,7 +21,7 @@ needs_reviews = pytest.mark.skipif(
 @needs_reviews
 def test_the_choice_is_balanced_short_and_never_in_both_parts():
     reviews = installed_reviews()
-    assert len(set(reviews.texts)) == len(reviews.texts) == 24_904
+    assert len(set(reviews.texts)) == len(reviews.texts) == 24_903
     train, test = choose_reviews(reviews)
     assert (len(train.texts), len(test.texts)) == (3_000, 1_000)
     assert not set(train.texts) & set(test.texts)
@@ -29,7 +29,7 @@ def test_the_choice_is_balanced_short_and_never_in_both_parts():
         assert list(chosen.labels).count("positive") == len(chosen.texts) // 2
         assert all(40 <= len(text.split()) <= 120 for text in chosen.texts)
     assert choose_reviews(reviews, 100)[1] == test
-    with pytest.raises(InputError, match="only 3,620 reviews to learn from"):
+    with pytest.raises(InputError, match="only 3,798 reviews to learn from"):
         choose_reviews(reviews, 10_000)
 
 
@@ -65,6 +65,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path, capsys):
         ("I liked it a lot. So did Anna.", True),
         ("I liked it a lot.<br />So did Anna.", False),
         ("I LIKED it a lot.", False),
+        ("I Liked It A Lot.", False),
         ("I liked that crap.", False),
         ("I liked the zorblax.", False),
     ],

@@ -36,6 +36,12 @@ def test_a_class_that_is_found_now_and_then_is_told_and_one_that_is_found_is_not
     assert measured([0.9] * 8 + [0.1] * 92, truth).warnings == []
 
 
+def test_weights_are_advised_for_rare_classes_only():
+    missed = measured([0.9] * 10 + [0.1] * 90, [1] * 50 + [0] * 50)
+    assert missed.warnings[0].startswith('Rarely found: "rare" (10 of 50).')
+    assert "--class-weight" not in missed.warnings[0]
+
+
 def test_a_floor_that_is_not_passed_is_told():
     figures = measured([0.9] * 50 + [0.1] * 50, [1] * 45 + [0] * 55)
     assert replace(figures, bag_of_words_accuracy=0.95).warnings == []

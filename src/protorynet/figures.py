@@ -19,6 +19,7 @@ _SHOWN = (
     "calibration_error n_documents confusion warnings"
 )
 _FOR_RARE_CLASSES = "Give more documents of such, or let them count more (--class-weight balanced)."
+_FOR_OTHER_CLASSES = "Give more documents of such; the confusions tell what they are taken for."
 _FOR_MORE_ACCURACY = "Try --encoder gte-small, --encoder-training full (GPU), or more documents."
 
 
@@ -161,7 +162,9 @@ class Figures:
         kinds = {"Never predicted": self.never_predicted, "Rarely found": self.rarely_found}
         found = [f"{kind}: {_list_classes(own)}." for kind, own in kinds.items() if own]
         if found:
-            found[-1] += f" {_FOR_RARE_CLASSES}"
+            even = self.n_documents / len(self.classes)
+            is_rare = any(each.n_true < even / 2 for own in kinds.values() for each in own)
+            found[-1] += f" {_FOR_RARE_CLASSES if is_rare else _FOR_OTHER_CLASSES}"
         name, baseline = self.most_frequent.name, self.majority_baseline
         if baseline is not None and self.accuracy <= baseline:
             found.append(f'No better than always answering "{name}" ({baseline:.1%}).')

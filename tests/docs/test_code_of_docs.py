@@ -63,6 +63,7 @@ def scene(tmp_path_factory):
     folder = tmp_path_factory.mktemp("docs")
     shutil.copy(ROOT / "docs" / "notebooks" / "hotel_reviews.csv", folder)
     table = pd.read_csv(folder / "hotel_reviews.csv").rename(columns={"sentiment": "stars"})
+    table = table.groupby(["split", "stars"]).head(40)  # enough, and quickly learned from
     table.to_csv(folder / "reviews.csv", index=False)
     unseen = table[table["split"] == "test"].drop(columns="split")
     unseen.to_csv(folder / "more_reviews.csv", index=False)
@@ -78,6 +79,8 @@ def scene(tmp_path_factory):
     fit = ["fit", str(folder / "reviews.csv"), "-o", str(folder / "model")]
     assert main(fit) == 0
     shutil.copytree(folder / "model", folder / "demo" / "model")
+    (folder / "demo" / "model.workbench").mkdir()
+    shutil.copy(folder / "reviews.csv", folder / "demo" / "model.workbench" / "texts.csv")
     assert main(["export", str(folder / "model"), "-o", str(folder / "exported")]) == 0
     return folder
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chromium import grave_violations, needs_browser, watch
+from chromium import needs_browser, violations, watch
 from protorynet import ProtoryNetClassifier
 from protorynet.explain import LabelledDocuments
 from protorynet.report import (
@@ -92,7 +92,7 @@ def test_the_browser_neither_complains_nor_asks_a_host_nor_scrolls_sideways(visi
 
 
 def test_nothing_bars_anyone_from_the_page(visit):
-    assert grave_violations(visit.page) == []
+    assert violations(visit.page) == []
 
 
 def test_the_report_can_be_read_by_keyboard(browser, folder):

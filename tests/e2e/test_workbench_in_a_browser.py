@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chromium import grave_violations, needs_browser, watch
+from chromium import needs_browser, violations, watch
 from protorynet import ProtoryNetClassifier
 
 pytest.importorskip("fastapi", reason="needs protorynet[server]")
@@ -174,7 +174,7 @@ def test_every_page_is_open_to_everyone_and_fits_its_window(look, name):
         page.locator(".row-body").first.click()
         page.wait_for_selector(".near li")
     look.settle()
-    assert grave_violations(look.page) == []
+    assert violations(look.page) == []
     root = "document.documentElement"
     assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
 
@@ -422,6 +422,13 @@ def test_a_mistake_is_blamed_marked_and_exported(editor):
     page.get_by_text("; 1 fit the filter").wait_for()
     (row,) = read_csv(save(page, "Save as CSV"))
     assert "sarcasm" in row.values()
+
+
+def test_batch_can_be_tried_with_the_texts_of_the_server(visitor):
+    page = visitor.open("batch/hotel")
+    page.get_by_role("button", name="Try texts of this server").click()
+    page.get_by_role("button", name="Read all texts").click()
+    expect(page.locator(".pager")).to_contain_text("of 100 texts")
 
 
 def test_a_table_is_read_at_once_and_shown_by_group_and_time(visitor, unseen_reviews, tmp_path):

@@ -222,6 +222,13 @@ export interface Evidence {
   times?: number;
 }
 
+export interface Finding {
+  title: string;
+  severity: string;
+  message: string;
+  evidence: { examples?: Evidence[] };
+}
+
 export interface Trusted {
   split: string;
   /** What figures of these texts mean. */
@@ -230,6 +237,7 @@ export interface Trusted {
   accuracy_interval?: number[];
   majority_baseline?: number | null;
   bag_of_words_accuracy?: number | null;
+  calibration_error?: number | null;
   macro_f1: number;
   n_documents: number;
   n_prototypes: number;
@@ -238,6 +246,6 @@ export interface Trusted {
   verdicts?: { claim: string; answer: "yes" | "mostly" | "no"; measure: string }[];
   warnings?: string[];
   measures: { name: string; value: number | null; meaning: string }[];
-  audit: { n_train: number; n_test: number; findings: { title: string; severity: string; message: string; evidence: { examples?: Evidence[] } }[] } | null;
+  audit: { n_train: number; n_test: number; findings: Finding[] } | null;
   audit_missing: string | null;
 }

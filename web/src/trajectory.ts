@@ -48,16 +48,21 @@ export function frameOf(width: number, height: number, count: number, scale: Sca
   };
 }
 
+// Of more classes, those likeliest at the end have a line: the names of others would lie on one another.
+const MOST_LINES = 6;
+
 /** The lines of the running probabilities, the winner's last, so that it lies on top. */
 export function linesOf(explanation: Explanation, scale: Scale, frame: Frame): Line[] {
-  const names = scale.pole !== null ? [scale.pole] : scale.classes;
+  const chance = (label: string) => explanation.probabilities[label] ?? 0;
+  const likeliest = () => [...scale.classes].sort((a, b) => chance(b) - chance(a)).slice(0, MOST_LINES);
+  const names = scale.pole !== null ? [scale.pole] : likeliest();
   const winner = scale.pole ?? leading(scale, explanation.probabilities).label;
   const drawn = names.map((label) => {
     const values = explanation.sentences.map((step) => step.running[label] ?? 0);
     return { label, hue: hueOf(scale, label), strong: label === winner, values, path: pathOf(values, frame), labelY: 0 };
   });
   const ends = drawn.map((line) => frame.y(line.values.at(-1) ?? 0));
-  const places = spread(ends, 15, frame.top - 4, frame.bottom + 6);
+  const places = spread(ends, 15, frame.top - 4, frame.bottom - 2);
   drawn.forEach((line, i) => (line.labelY = places[i]!));
   return drawn.sort((a, b) => Number(a.strong) - Number(b.strong));
 }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from survey_scene import Process, small_survey
 
-from chromium import grave_violations, needs_browser, watch
+from chromium import needs_browser, violations, watch
 from protorynet_lab.survey import Storage, write_survey
 
 pytestmark = needs_browser
@@ -56,7 +56,7 @@ class Person:
         return chosen
 
     def check_access(self) -> None:
-        assert grave_violations(self.page) == []
+        assert violations(self.page) == []
         root = "document.documentElement"
         assert self.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
 

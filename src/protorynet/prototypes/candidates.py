@@ -22,6 +22,8 @@ _MARKING_WORDS, _BEYOND_CHANCE, _COUNTED_SENTENCES = 5, 2.0, 50_000
 _HEADLINE_WORDS, _TOO_SHORT, _TOO_LONG, _RARE = range(4, 11), 0.1, 0.02, 0.06
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+# Neither numbers nor pieces of "don't" and "I'll".
+_WHOLE_WORD = r"(?<![\w'’])[^\W\d_]{2,}(?![\w'’])"
 _DECORATION = re.compile(r"[\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _OPENING_QUOTES = "\"'“„”«»‘「『¡"
@@ -196,7 +198,11 @@ def marking_words(
     step = -(-len(sentences) // _COUNTED_SENTENCES)
     sentences, groups = sentences[::step], groups[::step]
     vectorizer = CountVectorizer(
-        binary=True, stop_words="english", min_df=min(5, len(sentences)), max_features=20_000
+        binary=True,
+        stop_words="english",
+        min_df=min(5, len(sentences)),
+        max_features=20_000,
+        token_pattern=_WHOLE_WORD,
     )
     try:
         counted = vectorizer.fit_transform(sentences)

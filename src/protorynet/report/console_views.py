@@ -72,16 +72,17 @@ def printed(show: Callable[[Any, Console], None], thing: Any) -> str:
     return page.getvalue().rstrip("\n")
 
 
-def print_explanation(explanation: Explanation, console: Console) -> None:
+def print_explanation(explanation: Explanation, console: Console, *, legend: bool = True) -> None:
     """Print every sentence with its prototype and the running probability, then the verdict."""
     scale = scale_of_explanation(explanation)
     in_families = any(map(is_member, explanation.sentences))
-    legend = _legend(scale, console, in_families=in_families)
-    legend += _WORDS_LEGEND if explanation.has_words else ""
+    words = _legend(scale, console, in_families=in_families)
+    words += _WORDS_LEGEND if explanation.has_words else ""
     if warning := warn_unfamiliar(explanation):
         print_hanging(console, "Warning: ", Text(warning))
         console.print()
-    print_hanging(console, "", Text(legend, style="dim"))
+    if legend:
+        print_hanging(console, "", Text(words, style="dim"))
     indent = len(str(len(explanation.sentences)))
     for number, sentence in enumerate(explanation.sentences, start=1):
         console.print()

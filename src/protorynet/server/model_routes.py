@@ -218,8 +218,9 @@ def _check_texts(texts: list[str], limits: Limits) -> None:
         raise refusal("too_many_texts", given=len(texts), most=limits.max_texts)
     for number, text in enumerate(texts):
         if len(text) > limits.max_characters:
+            which = "the text" if len(texts) == 1 else f"text {number} (counted from 0)"
             raise refusal(
-                "text_too_long", number=number, length=len(text), most=limits.max_characters
+                "text_too_long", which=which, length=len(text), most=limits.max_characters
             )
 
 

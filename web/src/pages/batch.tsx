@@ -1,15 +1,16 @@
 /* Batch: a whole table at once, and what its texts are about. */
 import { useEffect, useState } from "preact/hooks";
-import { ask, fetchFile, isAborted, messageOf, modelPath } from "../api";
+import { ask, fetchFile, isAborted, messageOf, modelPath, query } from "../api";
 import type { PageProps } from "../context";
 import type { BatchView, Preview } from "../desk";
 import { useAction, useAnswer } from "../hooks";
 import { download, Notice, PageHead, Progress, Waiting } from "../parts/common";
 import { OverviewPanel } from "../parts/overview";
-import type { Job } from "../types";
+import type { Job, Page } from "../types";
 import { plural, shorten } from "../wording";
 
 const KINDS = ".csv,.tsv,.jsonl,.ndjson,.parquet";
+const TRIED = 100;
 
 export function Batch(props: PageProps) {
   const [id, setId] = useState(props.place.state.batch ?? null);
@@ -41,12 +42,20 @@ function Upload({ model, ready }: PageProps & { ready: (preview: Preview) => voi
   const { busy, error, act } = useAction();
   const send = (file: File | undefined) => {
     if (!file) return;
-    void act(async () => {
-      const form = new FormData();
-      form.append("file", file);
-      ready(await ask<Preview>(modelPath(model.name, "batches", "preview"), { form }));
-    });
+    void act(async () => ready(await sendTable(file)));
   };
+  const sendTable = (file: File) => {
+    const form = new FormData();
+    form.append("file", file);
+    return ask<Preview>(modelPath(model.name, "batches", "preview"), { form });
+  };
+  // A server that was given texts can show what this page does before anybody has a table.
+  const tryOwn = () =>
+    act(async () => {
+      const found = await ask<Page<{ text: string; label: string }>>(modelPath(model.name, "documents") + query({ whole: "true", size: TRIED }));
+      const lines = found.items.map(({ text, label }) => JSON.stringify({ text, label }));
+      ready(await sendTable(new File([lines.join("\n")], "texts-of-this-server.jsonl")));
+    });
   return (
     <section class="panel" aria-label="Upload a table">
       <label
@@ -59,6 +68,11 @@ function Upload({ model, ready }: PageProps & { ready: (preview: Preview) => voi
         <span class="soft">CSV, TSV, JSON Lines or Parquet, one text per row</span>
         <input type="file" accept={KINDS} disabled={busy} onChange={(event) => send(event.currentTarget.files?.[0])} />
       </label>
+      {model.has_data && (
+        <p class="beside-switch">
+          <span class="soft">No table at hand?</span> <button type="button" disabled={busy} onClick={() => void tryOwn()}>Try texts of this server</button>
+        </p>
+      )}
       {error && <Notice>{error}</Notice>}
     </section>
   );

@@ -10,9 +10,10 @@ import { ClassName, Notice, PageHead, Share, Waiting } from "../parts/common";
 import { hueOf, leading, N_HUES, type Scale } from "../scale";
 import { rememberedAnswer, rememberedText, rememberText } from "../session";
 import type { Automaton, Explanation, Pattern, Prototype } from "../types";
-import { briefly, captionOf, exactPercent, hasFamilies, percent, plural } from "../wording";
+import { briefly, captionOf, exactPercent, hasFamilies, percent, plural, shorten } from "../wording";
 
 const GREY = N_HUES - 1;
+const MOST_BUTTONS = 6;
 
 export function Patterns(props: PageProps) {
   const { model, scale, place, keep } = props;
@@ -36,15 +37,24 @@ export function Patterns(props: PageProps) {
         The model starts undecided. Every sentence moves its belief up or down, by the prototype that the sentence is
         like. Follow a text step by step; then see all that the model does, as one chart.
       </PageHead>
-      <fieldset class="classes">
-        <legend>Answer</legend>
-        {model.classes.map((name) => (
-          <label key={name} class={name === label ? "chosen" : ""}>
-            <input type="radio" name="class" checked={name === label} onChange={() => choose(name)} />
-            <ClassName scale={scale} label={name} />
-          </label>
-        ))}
-      </fieldset>
+      {model.classes.length > MOST_BUTTONS ? (
+        <label class="classes">
+          <span class="soft">Answer</span>
+          <select value={label} onChange={(event) => choose(event.currentTarget.value)}>
+            {model.classes.map((name) => <option key={name} value={name}>{shorten(name, 60)}</option>)}
+          </select>
+        </label>
+      ) : (
+        <fieldset class="classes">
+          <legend>Answer</legend>
+          {model.classes.map((name) => (
+            <label key={name} class={name === label ? "chosen" : ""}>
+              <input type="radio" name="class" checked={name === label} onChange={() => choose(name)} />
+              <ClassName scale={scale} label={name} />
+            </label>
+          ))}
+        </fieldset>
+      )}
       {model.has_automata ? (
         <Waiting asked={chart} label="Fetching the chart…">
           {(automaton) => automaton.label === label && <Chart key={label} {...props} automaton={automaton} names={names} />}

@@ -118,9 +118,12 @@ export function Prototypes(props: PageProps) {
                 {found.stale_figures && <p class="soft small">How often each is used was counted before the changes in the draft.</p>}
                 {found.items.length === 0 && <p class="soft">No prototype holds these words.</p>}
                 {!families && (
-                  <div class="row-heads" aria-hidden="true">
-                    <span /><span>Prototype</span><span>Alone, it says</span><span>Used by</span><span>Its texts</span>
-                  </div>
+                  <>
+                    <h2 class="unseen">All prototypes</h2>
+                    <div class="row-heads" aria-hidden="true">
+                      <span /><span>Prototype</span><span>Alone, it says</span><span>Used by</span><span>Its texts</span>
+                    </div>
+                  </>
                 )}
                 <ul class={families ? "rows families" : "rows"} aria-busy={asked.loading}>
                   {found.items.map((item) => row(item, open === item.id, () => setOpen(open === item.id ? null : item.id)))}

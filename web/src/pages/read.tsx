@@ -42,7 +42,7 @@ export function Read({ model, scale, place, announce }: PageProps) {
         )}
       </div>
       <p class="beside-switch">
-        <button type="button" aria-pressed={other !== null} onClick={() => setOther(other === null ? (examples.texts[1] ?? text) : null)}>
+        <button type="button" aria-pressed={other !== null} onClick={() => setOther(other === null ? (examples.texts.find((each) => each !== text) ?? text) : null)}>
           {other === null ? "Compare with another text" : "Read one text only"}
         </button>
       </p>

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { modelPath } from "../api";
 import type { PageProps } from "../context";
-import type { Evidence, Trusted } from "../desk";
+import type { Evidence, Finding, Trusted } from "../desk";
 import { useAnswer } from "../hooks";
 import { ClassName, Notice, PageHead, Waiting } from "../parts/common";
 import { Confusion } from "../parts/confusion";
@@ -17,6 +17,7 @@ const SEVERITIES: Record<string, { title: string; class: string }> = {
 };
 
 const LISTED = 5;
+const ALIKE = 2; // findings of one kind, before the rest is folded
 
 export function Trust(props: PageProps) {
   const { model } = props;
@@ -56,6 +57,7 @@ function Found(props: FoundProps) {
         {found.majority_baseline != null && <div><dt>right by always giving the most frequent answer</dt><dd>{exactPercent(found.majority_baseline)}</dd></div>}
         {found.bag_of_words_accuracy != null && <div><dt>right by counting words, without any reasons</dt><dd>{exactPercent(found.bag_of_words_accuracy)}</dd></div>}
         <div><dt>macro F1: recall and precision in balance, the mean of the classes</dt><dd>{found.macro_f1.toFixed(3)}</dd></div>
+        {found.calibration_error != null && <div><dt>calibration error: how far its certainty is from how often it is right, on average</dt><dd>{found.calibration_error.toFixed(3)}</dd></div>}
         {found.audit && <div class={serious ? "alarming" : ""}><dt>serious {serious === 1 ? "finding" : "findings"} of the audit</dt><dd>{serious}</dd></div>}
       </dl>
       {found.note && <p class="table-note soft">{found.note}</p>}
@@ -93,15 +95,17 @@ function Found(props: FoundProps) {
         <h2 id="audit-title">Before you use it</h2>
         {found.audit_missing && <p class="soft">{found.audit_missing}</p>}
         {found.audit && findings.length === 0 && <p>The audit of the model and its data found nothing to warn of.</p>}
-        <ul class="findings">
-          {findings.map((each, i) => (
-            <li key={i} class={SEVERITIES[each.severity]?.class ?? "note"}>
-              <p><b>{SEVERITIES[each.severity]?.title ?? each.severity}:</b> {each.title}</p>
-              <p>{each.message}</p>
-              <Listed {...props} examples={each.evidence.examples ?? []} />
-            </li>
-          ))}
-        </ul>
+        {[...Map.groupBy(findings, (each) => each.title).values()].map((alike) => (
+          <>
+            <Findings {...props} findings={alike.slice(0, ALIKE)} />
+            {alike.length > ALIKE && (
+              <details class="alike">
+                <summary>{`${alike.length - ALIKE} more: ${alike[0]!.title.toLowerCase()}`}</summary>
+                <Findings {...props} findings={alike.slice(ALIKE)} />
+              </details>
+            )}
+          </>
+        ))}
       </section>
       <section class="panel" aria-labelledby="measures-title">
         <h2 id="measures-title">Are the reasons real?</h2>
@@ -129,6 +133,20 @@ function Found(props: FoundProps) {
         </details>
       </section>
     </>
+  );
+}
+
+function Findings({ findings, ...props }: FoundProps & { findings: Finding[] }) {
+  return (
+    <ul class="findings">
+      {findings.map((each, i) => (
+        <li key={i} class={SEVERITIES[each.severity]?.class ?? "note"}>
+          <p><b>{SEVERITIES[each.severity]?.title ?? each.severity}:</b> {each.title}</p>
+          <p>{each.message}</p>
+          <Listed {...props} examples={each.evidence.examples ?? []} />
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -1,7 +1,7 @@
 /* A confusion matrix: which answer for which label, each cell of mistakes a way to these. */
 import { percent, shorten } from "../wording";
 
-const MOST = 20;
+const MOST = 8; // of classes: a larger matrix is not read but searched
 
 interface Props {
   counts: number[][];
@@ -29,7 +29,7 @@ export function Confusion({ counts, names, href, chosen }: Props) {
                   const n = counts[i]![j]!;
                   const isChosen = chosen?.truth === truth && chosen.predicted === predicted;
                   return (
-                    <td key={predicted} class={`${i === j ? "hue-0" : "hue-1"} ${isChosen ? "chosen" : ""}`} style={{ "--strength": `${Math.round(60 * (n / total) ** 0.6)}%` }}>
+                    <td key={predicted} class={`${i === j ? "hue-0" : "hue-1"} ${isChosen ? "chosen" : ""}`} style={{ "--strength": `${Math.round(38 * (n / total) ** 0.6)}%` }}>
                       {i === j || !n ? n.toLocaleString("en") : (
                         <a href={href(truth, predicted)} aria-label={`${n} labelled ${truth}, answered ${predicted} (${percent(n / total)}): show them`}>{n.toLocaleString("en")}</a>
                       )}
@@ -50,12 +50,15 @@ function Worst({ counts, names, href }: Props) {
   const pairs = counts.flatMap((row, i) => row.map((n, j) => ({ n, truth: names[i]!, predicted: names[j]!, isWrong: i !== j })));
   const worst = pairs.filter((each) => each.isWrong && each.n).sort((a, b) => b.n - a.n).slice(0, 10);
   return (
-    <ul class="worst">
+    <div>
+      <p class="soft small">The most frequent confusions</p>
+      <ul class="worst">
       {worst.map((each) => (
         <li key={`${each.truth} ${each.predicted}`}>
           <a href={href(each.truth, each.predicted)}>“{shorten(each.truth, 30)}” taken for “{shorten(each.predicted, 30)}”</a> <span class="number">{each.n}</span>
         </li>
       ))}
-    </ul>
+      </ul>
+    </div>
   );
 }

@@ -144,7 +144,7 @@ function ColouredText({ explanation, scale, text, selected, select }: Pick<Props
         {explanation.sentences.map((step, i) => {
           const from = unitOffset(text, step.start);
           const to = unitOffset(text, step.end);
-          const between = text.slice(end, from);
+          const between = text.slice(end, from).replace(/\n{3,}/g, "\n\n");
           end = to;
           return (
             <>

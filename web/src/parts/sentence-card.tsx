@@ -92,7 +92,7 @@ function withoutIt(explanation: Explanation, step: Step): string {
   const now = explanation.probabilities[explanation.label];
   if (now === undefined) return "unknown";
   const then = Math.min(Math.max(now - step.effect, 0), 1);
-  if (Math.abs(step.effect) < 0.005) return `nothing changes: “${explanation.label}” stays at ${percent(now)}`;
+  if (percent(then) === percent(now)) return `hardly anything changes: “${explanation.label}” stays at ${percent(now)}`;
   return `“${explanation.label}” would be at ${percent(then)} instead of ${percent(now)}`;
 }
 

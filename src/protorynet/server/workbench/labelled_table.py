@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 HELD_OUT, ALL_ROWS = "held out", "all rows"
 _LARGEST_FILE = 2 * 2**30
 _MOST_TRAINING, _MOST_HELD_OUT = 20_000, 5_000
-_DOCUMENTS_PER_REPORT = 32
+_DOCUMENTS_PER_REPORT = 128
 _LONGEST_SHOWN = 300
 # Shorter sentences stand in many texts; and a few of many may by chance.
 _TELLING_CHARACTERS, _FEWEST_TELLING, _TELLING_SHARE = 40, 5, 0.05

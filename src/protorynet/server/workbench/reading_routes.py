@@ -66,6 +66,7 @@ def documents(
     paged: Paged,
     search: _Words = "",
     split: Annotated[str | None, Query(max_length=20)] = None,
+    whole: Annotated[bool, Query(description="Give whole texts, not their beginnings.")] = False,
 ) -> dict[str, Any]:
     """List the documents of the table that the server was started with."""
     table = desk.workbench.table()
@@ -77,6 +78,7 @@ def documents(
     page = paged.of(positions)
     page["items"] = [
         {**table.view(n), "n_characters": len(table.texts[n]), "split": table.splits[n]}
+        | ({"text": table.texts[n]} if whole else {})
         for n in page["items"]
     ]
     return {**page, "splits": table.split_counts}
