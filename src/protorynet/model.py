@@ -30,6 +30,7 @@ from protorynet.network import (
 from protorynet.prototypes import EditLog, Edits, Prototypes, PruningPoint, apply_edits
 from protorynet.reading import Reading
 from protorynet.settings import Settings
+from protorynet.threads import one_thread
 from protorynet.words import WordWeights
 
 PRECOMPUTED = "precomputed"
@@ -155,6 +156,7 @@ class Model:
             embedded[block] = embed_vectors(given, self.centring, self.adapter)
         return embedded
 
+    @one_thread()
     def match(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match every sentence to its prototype, and say whether it is unfamiliar."""
         embedded = self.embed(embeddings.vectors)

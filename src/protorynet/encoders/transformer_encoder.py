@@ -38,6 +38,7 @@ from protorynet.encoders.sentence_network import Dense, Normalize, SentenceNetwo
 from protorynet.encoders.sentence_tokenizer import read_tokenizer
 from protorynet.errors import EncoderError, InputError
 from protorynet.files import check_replaceable, replaced_directory
+from protorynet.threads import map_in_threads
 
 # Most tokens of one batch, padding included, and the padding that is cheaper than another batch.
 # On a CPU the time goes with the padded tokens, whatever the size of the batch, and vectors are
@@ -113,12 +114,16 @@ class TransformerEncoder:
         most, spare = CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS
         order, batches = self.tokenizer.batches(tokens, most=most, spare=spare)
         with evaluating(self.network):
-            vectors = [
-                self.network(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device))
-                for ids, mask in batches
-            ]
+            vectors = map_in_threads(self._forward, batches, device=device.type)
         result[order] = torch.cat(vectors).float().cpu().numpy()
         return result
+
+    @torch.inference_mode()
+    def _forward(self, batch: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Tensor:
+        device = next(self.network.parameters()).device
+        ids, mask = (torch.from_numpy(part).to(device) for part in batch)
+        vectors: Tensor = self.network(ids, mask)
+        return vectors
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, special tokens included, cut at the window."""
