@@ -105,7 +105,9 @@ def main() -> None:
     begin = time.perf_counter()
     for text in one:
         ours.predict([text])
-    device = encoder.network.backbone.device if hasattr(encoder, "network") else options.device
+    device = (
+        next(encoder.network.parameters()).device if hasattr(encoder, "network") else options.device
+    )
     on_gpu = torch.device(device).type == "cuda"
     result = {
         "encoder": encoder.name,

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from protorynet.encoders.bert import Bert, load_bert
 from protorynet.encoders.encoder_folder import (
     POOLING_KEYS,
     DenseLayer,
@@ -31,6 +32,7 @@ from protorynet.encoders.encoder_folder import (
     check_config,
     first_line,
     folder_fingerprint,
+    read_json,
     read_layout,
     safetensors_file,
 )
@@ -149,8 +151,11 @@ class TransformerEncoder:
 
     def _write(self, folder: Path) -> None:
         backbone: Any = self.network.backbone
-        with quiet_transformers():
-            backbone.save_pretrained(folder, max_shard_size="1000GB")
+        if isinstance(backbone, Bert):
+            backbone.save_pretrained(folder)
+        else:
+            with quiet_transformers():
+                backbone.save_pretrained(folder, max_shard_size="1000GB")
         for file, content in self._tokenizer_files.items():
             (folder / file).write_bytes(content)
         options = {"max_seq_length": self.window, "do_lower_case": self._layout.lower_case}
@@ -248,27 +253,12 @@ def _offline_hub() -> Iterator[None]:
 
 def _load_network(layout: FolderLayout) -> SentenceNetwork:
     """Return the network in float32 on the CPU, in evaluation mode."""
-    from transformers import AutoConfig, AutoModel
-
     folder = layout.transformer
     # Both are checked here because transformers' own errors would suggest the network and pickles.
     check_config(folder / "config.json")
     safetensors_file(folder)
     try:
-        # A configuration can ask the hub for more in ways that local_files_only does not cover.
-        with quiet_transformers(), _offline_hub():
-            options = {"local_files_only": True, "trust_remote_code": False}
-            config = AutoConfig.from_pretrained(folder, **options)
-            if config.is_encoder_decoder:
-                raise EncoderError(f"{folder} holds an encoder-decoder model: not supported.")
-            backbone, report = AutoModel.from_pretrained(
-                folder,
-                config=config,
-                dtype=torch.float32,
-                use_safetensors=True,
-                output_loading_info=True,
-                **options,
-            )
+        backbone = load_bert(folder, read_json(folder / "config.json")) or _load_any(folder)
     except EncoderError:
         raise
     except Exception as error:
@@ -277,13 +267,7 @@ def _load_network(layout: FolderLayout) -> SentenceNetwork:
             f"the encoder in {folder} cannot be loaded ({first_line(error)}); copy or fetch it "
             "again."
         ) from None
-    missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
-    if missing:
-        raise EncoderError(
-            f"{folder / 'model.safetensors'} lacks {len(missing)} weight(s), such as "
-            f"{missing[0]!r}; copy or fetch it again."
-        )
-    heads = _load_heads(layout, config.hidden_size)
+    heads = _load_heads(layout, backbone.config.hidden_size)
     network = SentenceNetwork(backbone, layout.pooling, heads).eval()
     for name, tensor in network.state_dict().items():
         if not bool(tensor.isfinite().all()):
@@ -292,6 +276,33 @@ def _load_network(layout: FolderLayout) -> SentenceNetwork:
                 "copy or fetch it again."
             )
     return network
+
+
+def _load_any(folder: Path) -> Any:
+    """Return a transformer of any kind."""
+    from transformers import AutoConfig, AutoModel
+
+    # A configuration can ask the hub for more in ways that local_files_only does not cover.
+    with quiet_transformers(), _offline_hub():
+        options = {"local_files_only": True, "trust_remote_code": False}
+        config = AutoConfig.from_pretrained(folder, **options)
+        if config.is_encoder_decoder:
+            raise EncoderError(f"{folder} holds an encoder-decoder model: not supported.")
+        backbone, report = AutoModel.from_pretrained(
+            folder,
+            config=config,
+            dtype=torch.float32,
+            use_safetensors=True,
+            output_loading_info=True,
+            **options,
+        )
+    missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
+    if missing:
+        raise EncoderError(
+            f"{folder / 'model.safetensors'} lacks {len(missing)} weight(s), such as "
+            f"{missing[0]!r}; copy or fetch it again."
+        )
+    return backbone
 
 
 def _load_heads(layout: FolderLayout, hidden_size: int) -> Iterator[nn.Module]:
