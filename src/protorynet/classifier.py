@@ -367,10 +367,23 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         device, cache, verbose
             As for the class.
         """
-        model, loaded = open_model(Path(path), encoder=encoder, device=device)
-        record = model.encoder
+        opened = open_model(Path(path), encoder=encoder, device=device)
+        return cls.of_model(*opened, spec=encoder, device=device, cache=cache, verbose=verbose)
+
+    @classmethod
+    def of_model(
+        cls,
+        model: Model,
+        loaded: Encoder | None,
+        *,
+        spec: str | Path | Encoder | None = None,
+        device: str = "auto",
+        cache: bool = True,
+        verbose: bool = False,
+    ) -> ProtoryNetClassifier:
+        """Return a classifier around a model and its encoder; `spec` is what that was loaded by."""
         self = cls(
-            record.name if encoder is None else encoder,
+            model.encoder.name if spec is None else spec,
             settings=model.settings,
             splitter=model.splitter.rule,
             language=model.splitter.language,
@@ -380,7 +393,7 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
             cache=cache,
             verbose=verbose,
         )
-        self._install(model, loaded, tuned=loaded if record.tuned else None)
+        self._install(model, loaded, tuned=loaded if model.encoder.tuned else None)
         return self
 
     def _install(self, model: Model, encoder: Encoder | None, *, tuned: Any) -> None:

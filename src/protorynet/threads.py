@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, islice
-from typing import TypeVar
+from typing import TypeVar, cast
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -107,6 +107,16 @@ def map_in_threads(
     # Threads that start in here take over that torch computes with one.
     with one_thread(), ThreadPoolExecutor(workers, initializer=_take_one) as pool:
         return list(pool.map(work, chain(first, rest)))
+
+
+def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
+    """Yield items while a thread makes the next one ready."""
+    end: list[_Item] = []
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, items, end)
+        while (item := coming.result()) is not end:
+            coming = reader.submit(next, items, end)
+            yield cast(_Item, item)
 
 
 def _take_one() -> None:

@@ -109,6 +109,11 @@ class Bfloat16Encoder:
         network.backbone.bfloat16().register_forward_hook(_widen)
         self.teacher = teacher
 
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether other work can be done while it encodes."""
+        return self.teacher.is_on_gpu
+
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         """Return one vector per sentence; what lies beyond the window is not read."""
         return self.teacher.encode(sentences)

@@ -45,8 +45,9 @@ from protorynet.threads import map_in_threads
 # Most tokens of one batch, padding included, and the padding that is cheaper than another batch.
 # On a CPU the time goes with the padded tokens, whatever the size of the batch, and vectors are
 # the same to the last bit in any company; a GPU wants few large batches.
-CPU_BATCH_TOKENS = (4_096, None)
+CPU_BATCH_TOKENS = (2_048, None)
 GPU_BATCH_TOKENS = (131_072, 32_768)
+PACKED_TOKENS = 32_768  # of a run without padding, always as many
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 _MARKS = ("config.json", "model.safetensors", "modules.json")
 _OPTIONS = "sentence_bert_config.json"
@@ -106,17 +107,26 @@ class TransformerEncoder:
             self._fingerprints[version] = digest.hexdigest()
         return self._fingerprints[version]
 
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether other work can be done while it encodes."""
+        return next(self.network.parameters()).device.type != "cpu"
+
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         """Return one vector per sentence; what lies beyond the window is not read."""
         tokens = self.tokenize(sentences)
         result = np.empty((len(tokens), self.dimension), dtype=np.float32)
         if not tokens:
             return result
-        device = next(self.network.parameters()).device
-        most, spare = CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS
-        order, batches = self.tokenizer.batches(tokens, most=most, spare=spare)
+        weight = next(self.network.parameters())
         with evaluating(self.network):
-            vectors = map_in_threads(self._forward, batches, device=device.type)
+            if weight.is_cuda and weight.dtype == torch.bfloat16 and self._can_pack():
+                order = np.arange(len(tokens))
+                vectors = [self._forward_packed(run) for run in self._fill_runs(tokens)]
+            else:
+                sizes = GPU_BATCH_TOKENS if self.is_on_gpu else CPU_BATCH_TOKENS
+                order, batches = self.tokenizer.batches(tokens, most=sizes[0], spare=sizes[1])
+                vectors = map_in_threads(self._forward, batches, device=weight.device.type)
         result[order] = torch.cat(vectors).float().cpu().numpy()
         return result
 
@@ -126,6 +136,35 @@ class TransformerEncoder:
         ids, mask = (torch.from_numpy(part).to(device) for part in batch)
         vectors: Tensor = self.network(ids, mask)
         return vectors
+
+    def _can_pack(self) -> bool:
+        return isinstance(self.network.backbone, Bert) and self.window <= PACKED_TOKENS
+
+    def _fill_runs(self, tokens: list[list[int]]) -> Iterator[list[list[int]]]:
+        """Cut texts into runs of at most `PACKED_TOKENS` tokens, none of them empty."""
+        run, room = [], PACKED_TOKENS
+        for ids in (each or [self.pad_token_id] for each in tokens):
+            if len(ids) > room:
+                yield run
+                run, room = [], PACKED_TOKENS
+            run.append(ids)
+            room -= len(ids)
+        yield run
+
+    def _forward_packed(self, texts: list[list[int]]) -> Tensor:
+        """Read texts without padding between them, in bfloat16.
+
+        A run always has as many tokens, so that all products have the same size: the same kernels
+        sum in the same order, and no vector depends on its neighbours.
+        """
+        device = next(self.network.parameters()).device
+        room = PACKED_TOKENS - sum(map(len, texts))
+        filling = [min(self.window, room - at) for at in range(0, room, self.window)]
+        lengths = torch.tensor([*map(len, texts), *filling])
+        flat = np.full(PACKED_TOKENS, self.pad_token_id, dtype=np.int64)
+        flat[: PACKED_TOKENS - room] = np.concatenate(texts)
+        moved = (part.to(device, non_blocking=True) for part in (torch.from_numpy(flat), lengths))
+        return self.network.forward_packed(*moved, self.window)[: len(texts)]
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, special tokens included, cut at the window."""
