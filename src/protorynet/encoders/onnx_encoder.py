@@ -49,7 +49,7 @@ class OnnxEncoder:
         source: Path,
     ) -> None:
         self.name = name
-        self.fingerprint = fingerprint
+        self.fingerprint = self.plain_fingerprint = fingerprint
         self.window = tokenizer.window
         self.tokenizer = tokenizer
         self.source = source
