@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 
 from protorynet import ProtoryNetClassifier, read_table
 from protorynet.data import split_documents
-from protorynet.encoders import load_encoder, split_variant
+from protorynet.encoders import choose_device, load_encoder, split_variant
 from protorynet_lab.baselines import BagOfWordsClassifier, TransformerClassifier
 
 OPENINGS = ["The room", "Our stay", "The breakfast", "The staff", "The pool", "This hotel"]
@@ -106,10 +106,8 @@ def main() -> None:
     begin = time.perf_counter()
     for text in one:
         ours.predict([text])
-    device = (
-        next(encoder.network.parameters()).device if hasattr(encoder, "network") else options.device
-    )
-    on_gpu = torch.device(device).type == "cuda"
+    device = choose_device(options.device)
+    on_gpu = device.type == "cuda"
     result = {
         "encoder": encoder.name,
         "device": torch.cuda.get_device_name(device) if on_gpu else "cpu",
