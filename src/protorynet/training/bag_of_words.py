@@ -1,4 +1,4 @@
-"""Learning what words tell of the label: a bag of words, cut into sentences."""
+"""Learning what words tell of the label: a bag of words, and weights for single sentences."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ class BagOfWords:
     labels: LabelCode
     ngrams: list[str]
     sentences: Any  # 1 + log n of each n-gram in each distinct sentence
-    documents: Any  # the training documents, as vectors of length one
-    usual: NDArray[np.float32]  # of each n-gram in a document of the usual length
-    weights: NDArray[np.float32]
+    rarity: NDArray[np.float32]  # of each n-gram: the second factor of TF-IDF
     accuracy: float  # on the documents held out
 
 
@@ -74,9 +72,8 @@ def learn_bag(
     if not len(kept):
         return None
     rarity = (np.log((1 + len(train)) / (1 + frequency[kept])) + 1).astype(np.float32)
-    bags, lengths = _weigh(documents[:, kept], rarity)
-    weights, bias = _fit(bags, train, labels.task)
-    read = torch.from_numpy(_weigh(held_out[:, kept], rarity)[0] @ weights + bias)
+    weights, bias = _fit(_weigh(documents[:, kept], rarity), train, labels.task)
+    read = torch.from_numpy(_weigh(held_out[:, kept], rarity) @ weights + bias)
     told = probabilities(read, labels.task).numpy()
     every = list(numbers)
     return BagOfWords(
@@ -85,38 +82,55 @@ def learn_bag(
         labels,
         [every[number] for number in kept.tolist()],
         sentences[:, kept],
-        bags,
-        rarity / np.median(lengths),
-        weights,
+        rarity,
         labels.share_equal(told, validation.targets.cpu().numpy()),
     )
 
 
-def cut_into_sentences(bag: BagOfWords, fold: NDArray[np.int64]) -> LearnedWords:
-    """Return what the words of each sentence tell: a part of what they would in a document.
+def learn_words(bag: BagOfWords, fold: NDArray[np.int64]) -> LearnedWords:
+    """Return what the words of each sentence tell of the label.
 
-    `fold` is the part of the training documents that each of them is left out with.
+    The weights are learned for what they are used for: the evidence of a document is the sum over
+    its sentences, by the root of their number. `fold` is the part of the training documents that
+    each of them is left out with.
     """
     train, task, n_sentences = bag.train, bag.labels.task, len(bag.texts)
     targets, index = train.targets.cpu(), train.index.cpu().numpy()
     of_document = train.document_of.cpu().numpy()
+    documents, each = _add_up(bag)
     sums = np.zeros((n_sentences, targets.shape[1]), np.float32)
     for number in range(int(fold.max()) + 1):
         others = fold != number
         some = train.subset(np.flatnonzero(others))
-        weights, _ = _fit(bag.documents[others], some, task)
+        weights, _ = _fit(documents[others], some, task)
         left_out = np.bincount(index[fold[of_document] == number], minlength=n_sentences)
-        sums += left_out[:, None] * (bag.sentences @ _keep_strongest(weights * bag.usual[:, None]))
+        sums += left_out[:, None] * (bag.sentences @ _keep_strongest(weights * each))
     seen = np.bincount(index, minlength=n_sentences)[:, None]
     fair = torch.from_numpy((sums / np.maximum(seen, 1)).astype(np.float32))
     scale, _ = calibrate(fair[index], targets[of_document], task)
-    weights = scale * _keep_strongest(bag.weights * bag.usual[:, None])
+    weights = scale * _keep_strongest(_fit(documents, train, task)[0] * each)
     kept = np.flatnonzero(weights.any(axis=1)).tolist()
     found = WordWeights.of([bag.ngrams[number] for number in kept], weights[kept])
     delivered = torch.from_numpy(found.read(bag.texts))
     fair = torch.where(torch.from_numpy(seen > 0), scale * fair, delivered)
     device = train.index.device
     return LearnedWords(found, delivered.to(device), fair.to(device))
+
+
+def _add_up(bag: BagOfWords) -> tuple[Any, NDArray[np.float32]]:
+    """Return the documents as sums of their sentences, and what an n-gram of one counts in these.
+
+    Every document has length one, as those of the floor have; a sentence counts as much as in a
+    document of the usual length.
+    """
+    train = bag.train
+    where = (train.document_of.cpu().numpy(), train.index.cpu().numpy())
+    ones = np.ones(len(train.index), np.float32)
+    gather = sparse.csr_matrix((ones, where), (len(train), len(bag.texts)))
+    sums = gather @ bag.sentences @ sparse.diags(bag.rarity)
+    lengths = _lengths(sums)
+    usual = np.median(lengths)
+    return (sparse.diags(1 / lengths) @ sums).tocsr(), (bag.rarity / usual)[:, None]
 
 
 def _count_in_documents(sentences: Any, *parts: Corpus) -> list[Any]:
@@ -131,14 +145,18 @@ def _count_in_documents(sentences: Any, *parts: Corpus) -> list[Any]:
     return gathered
 
 
-def _weigh(documents: Any, rarity: NDArray[np.float32]) -> tuple[Any, NDArray[np.float32]]:
-    """Return counts as TF-IDF vectors of length one, and the lengths that they had."""
+def _weigh(documents: Any, rarity: NDArray[np.float32]) -> Any:
+    """Return counts as TF-IDF vectors of length one."""
     weighed = documents.copy()
     weighed.data = 1 + np.log(weighed.data)
     weighed = weighed @ sparse.diags(rarity)
-    lengths = np.sqrt(weighed.multiply(weighed).sum(axis=1)).A1
+    return (sparse.diags(1 / _lengths(weighed)) @ weighed).tocsr()
+
+
+def _lengths(vectors: Any) -> NDArray[np.float32]:
+    lengths = np.sqrt(vectors.multiply(vectors).sum(axis=1)).A1
     lengths[lengths == 0] = 1
-    return (sparse.diags(1 / lengths) @ weighed).tocsr(), lengths
+    return lengths.astype(np.float32)
 
 
 def _keep_strongest(weights: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -58,7 +58,8 @@ _SENTENCES_PER_BLOCK = 65_536
 _GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 32
 # Weights of what a sentence tells of the label beside what it says, to match sentences by.
 _WEIGHTS = (1.0, 1.2, 1.4, 1.7, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.7, 8.0)
-_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.076, 0.07  # most deviation of the probabilities
+_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.076, 0.05  # most deviation of the probabilities
+_SLACK = 1.5  # of the least deviation that any weight gives, where that is larger
 _LEAST_NARROWING = 3.0  # of the deviation by families, where the evidence is weak
 _TONE_WEIGHT = 8.0  # beside the topic, where the depth of a member in its family is measured
 _READER_STEPS, _READER_RATE = 100, 3e-3  # steps of an epoch, of few documents too
@@ -127,7 +128,8 @@ def choose_members(learned: Learned, run: Run) -> Tensor:
 
     They are drawn from the candidates, the same for every seed, so that what is often said has
     many, and tell of the label what they would if they had never been seen. The evidence is given
-    the least weight that matches a sentence to one that tells alike.
+    the least weight that matches a sentence to one that tells alike, or nearly as alike as any
+    weight does.
     """
     source, settings, index = learned.source, run.settings, run.train.index
     wanted = _count_members(run)
@@ -137,14 +139,18 @@ def choose_members(learned: Learned, run: Run) -> Tensor:
     rank = torch.from_numpy(random.permutation(len(source.base))).to(index.device)
     members = candidates[rank[candidates].argsort()[: fewest * _TRIED_PER_MEMBER]]
     sample, some = _draw_sentences(index, random), members[:wanted]
-    # Embeddings as they are have nothing beside them.
-    for weight in (0.0,) if settings.encoder_training == "none" else _WEIGHTS:
+
+    def deviation(weight: float) -> float:
         source.evidence.weight.fill_(weight)
         points = learned.fair_vectors(index, sample)
         matched = _nearest(points, source.embed_all(some), settings.distance)
-        shown = learned.logits[some[matched]]
-        if _deviation(learned.fair[sample], shown, run.labels.task) <= _TONE_OF_MATCH:
-            break
+        return _deviation(learned.fair[sample], learned.logits[some[matched]], run.labels.task)
+
+    # Embeddings as they are have nothing beside them.
+    weights = (0.0,) if settings.encoder_training == "none" else _WEIGHTS
+    # Where there are few members, no weight finds one that tells quite alike.
+    most = max(_TONE_OF_MATCH, _SLACK * deviation(weights[-1]))
+    next(weight for weight in weights if deviation(weight) <= most)
     source.evidence.weight.copy_(agree(source.evidence.weight))
     return agree_on_all(members.sort().values)
 

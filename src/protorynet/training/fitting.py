@@ -33,7 +33,7 @@ from protorynet.prototypes import (
 from protorynet.reading import Reading
 from protorynet.settings import Settings
 from protorynet.training.algorithm import Trained, match_corpus, train_protorynet
-from protorynet.training.bag_of_words import cut_into_sentences, learn_bag
+from protorynet.training.bag_of_words import learn_words, learn_bag
 from protorynet.training.batches import Corpus
 from protorynet.training.epochs import Checkpoint, Run, clear_checkpoint
 from protorynet.training.evidence import draw_folds
@@ -147,7 +147,7 @@ def fit_model(
     bag = learn_bag(texts, run.train, run.validation, labels) if unit_length else None
     fold = draw_folds(run)
     if bag is not None and fold is not None and settings.learns_words:
-        run = replace(run, words=cut_into_sentences(bag, fold))
+        run = replace(run, words=learn_words(bag, fold))
     try:
         trained = train_families(run) if settings.members > 1 else train_protorynet(run)
     except torch.OutOfMemoryError:
