@@ -93,10 +93,12 @@ class Bert(nn.Module):
         else:
             positions = torch.arange(input_ids.shape[1], device=input_ids.device)
             attend = _attend_padded(attention_mask, self.config._attn_implementation)
-        words, places, kinds, norm = self.embeddings.values()
+        tables: Any = self.embeddings
+        words, places, kinds, norm = tables.values()
         kind = kinds.weight[0]  # of sentences that stand alone
         states = self.dropout(norm(words(input_ids) + kind + places(positions)))
-        for layer in self.encoder["layer"]:  # type: ignore[union-attr]
+        layers: Any = self.encoder["layer"]
+        for layer in layers:
             states = layer(states, attend)
         return States(states)
 
@@ -143,7 +145,9 @@ class _Layer(nn.Module):
 
 def _table(count: int, width: int) -> nn.Embedding:
     # Drawing numbers that lie nowhere yet makes torch import its compiler, for seconds.
-    return nn.Embedding.from_pretrained(torch.zeros(count, width), freeze=False)
+    zeros = torch.zeros(count, width)
+    table: nn.Embedding = nn.Embedding.from_pretrained(zeros, freeze=False)  # type: ignore[no-untyped-call]
+    return table
 
 
 def _joined(inner: int, width: int, config: SimpleNamespace) -> nn.ModuleDict:
@@ -194,7 +198,8 @@ def _attend_step_by_step(*parts: Tensor, mask: Tensor | None) -> Tensor:
     scores = query @ key.transpose(2, 3) * query.shape[-1] ** -0.5
     if mask is not None:
         scores = scores + (~mask) * torch.finfo(scores.dtype).min
-    return (scores.softmax(-1) @ value).transpose(1, 2)
+    found: Tensor = scores.softmax(-1) @ value
+    return found.transpose(1, 2)
 
 
 def _attend_packed(packing: Packing) -> _Attend:
