@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 
 from protorynet import ProtoryNetClassifier, read_table
 from protorynet.data import split_documents
-from protorynet.encoders import load_encoder
+from protorynet.encoders import choose_device, load_encoder, split_variant
 from protorynet_lab.baselines import BagOfWordsClassifier, TransformerClassifier
 
 OPENINGS = ["The room", "Our stay", "The breakfast", "The staff", "The pool", "This hotel"]
@@ -85,7 +85,8 @@ def main() -> None:
     encoder = load_encoder(options.encoder, device=options.device)
     settings = {"device": options.device}
     ours = ProtoryNetClassifier(encoder, cache=False, on_empty="skip", **settings).fit(seen, known)
-    whole = TransformerClassifier(encoder=options.encoder, epochs=1, **settings).fit(seen, known)
+    base = split_variant(options.encoder)[0]
+    whole = TransformerClassifier(encoder=base, epochs=1, **settings).fit(seen, known)
     bag = BagOfWordsClassifier().fit(seen, known)
     line = LogisticRegression(max_iter=1000).fit(encoder.encode(seen), known)
     sentences = sorted(set(split_documents(unseen).texts), key=len, reverse=True)
@@ -105,8 +106,8 @@ def main() -> None:
     begin = time.perf_counter()
     for text in one:
         ours.predict([text])
-    device = encoder.network.backbone.device if hasattr(encoder, "network") else options.device
-    on_gpu = torch.device(device).type == "cuda"
+    device = choose_device(options.device)
+    on_gpu = device.type == "cuda"
     result = {
         "encoder": encoder.name,
         "device": torch.cuda.get_device_name(device) if on_gpu else "cpu",

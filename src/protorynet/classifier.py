@@ -36,6 +36,7 @@ from protorynet.prototypes import Prototypes
 from protorynet.reading import Reading
 from protorynet.settings import ClassWeight, EncoderTraining, Settings, load_settings
 from protorynet.storage import save_model
+from protorynet.threads import threads_for_training
 from protorynet.training import (
     EditableMixin,
     Fitted,
@@ -189,22 +190,24 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         )
         filled = sentences.filled
         weights = None if weights is None else weights[filled]
-        fitted = fit_model(
-            Labelled(sentences.without_empty(), embeddings, targets[filled], weights),
-            labels,
-            settings=settings,
-            encoder=EncoderRecord.of(encoder, tuned=tunable is not None),
-            splitter=splitter,
-            seed=self._seed(),
-            unit_length=encoder is not None,
-            tunable=tunable,
-            device=str(choose_device(self.device)),
-            checkpoint=Path(checkpoint) if checkpoint else None,
-            resume=resume,
-            progress=self.verbose,
-        )
-        begin = time.perf_counter()
-        model = self._summarised(fitted)
+        device = str(choose_device(self.device))
+        with threads_for_training(device, full=tunable is not None):
+            fitted = fit_model(
+                Labelled(sentences.without_empty(), embeddings, targets[filled], weights),
+                labels,
+                settings=settings,
+                encoder=EncoderRecord.of(encoder, tuned=tunable is not None),
+                splitter=splitter,
+                seed=self._seed(),
+                unit_length=encoder is not None,
+                tunable=tunable,
+                device=device,
+                checkpoint=Path(checkpoint) if checkpoint else None,
+                resume=resume,
+                progress=self.verbose,
+            )
+            begin = time.perf_counter()
+            model = self._summarised(fitted)
         model.training.seconds["automata"] = time.perf_counter() - begin
         prototypes = model.prototypes.with_rows(np.flatnonzero(filled))
         self._install(replace(model, prototypes=prototypes), encoder, tuned=tunable)
@@ -364,10 +367,23 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         device, cache, verbose
             As for the class.
         """
-        model, loaded = open_model(Path(path), encoder=encoder, device=device)
-        record = model.encoder
+        opened = open_model(Path(path), encoder=encoder, device=device)
+        return cls.of_model(*opened, spec=encoder, device=device, cache=cache, verbose=verbose)
+
+    @classmethod
+    def of_model(
+        cls,
+        model: Model,
+        loaded: Encoder | None,
+        *,
+        spec: str | Path | Encoder | None = None,
+        device: str = "auto",
+        cache: bool = True,
+        verbose: bool = False,
+    ) -> ProtoryNetClassifier:
+        """Return a classifier around a model and its encoder; `spec` is what that was loaded by."""
         self = cls(
-            record.name if encoder is None else encoder,
+            model.encoder.name if spec is None else spec,
             settings=model.settings,
             splitter=model.splitter.rule,
             language=model.splitter.language,
@@ -377,7 +393,7 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
             cache=cache,
             verbose=verbose,
         )
-        self._install(model, loaded, tuned=loaded if record.tuned else None)
+        self._install(model, loaded, tuned=loaded if model.encoder.tuned else None)
         return self
 
     def _install(self, model: Model, encoder: Encoder | None, *, tuned: Any) -> None:

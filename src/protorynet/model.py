@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from protorynet.automaton import Automaton
 from protorynet.data import Splitter
-from protorynet.encoders import Embeddings, Encoder
+from protorynet.encoders import Embeddings, Encoder, is_form_of
 from protorynet.errors import EncoderError, InputError
 from protorynet.figures import Figures
 from protorynet.labels import LabelCode
@@ -30,6 +31,7 @@ from protorynet.network import (
 from protorynet.prototypes import EditLog, Edits, Prototypes, PruningPoint, apply_edits
 from protorynet.reading import Reading
 from protorynet.settings import Settings
+from protorynet.threads import one_thread
 from protorynet.words import WordWeights
 
 PRECOMPUTED = "precomputed"
@@ -54,14 +56,25 @@ class EncoderRecord:
         return cls(encoder.name, encoder.fingerprint, tuned)
 
     def check(self, encoder: Encoder | None) -> None:
-        """Refuse an encoder that gives other vectors than the model's; a tuned one is its own."""
+        """Refuse another encoder than the model's, but not one in another precision.
+
+        A tuned one is its own.
+        """
         given = self.of(encoder).fingerprint
-        if not self.tuned and given != self.fingerprint:
+        if self.tuned or given == self.fingerprint:
+            return
+        if encoder is None or not is_form_of(encoder, self.fingerprint):
             raise EncoderError(
                 f"the model was made with another encoder: {self.name!r} had the fingerprint "
                 f"{self.fingerprint[:12]}…, this one has {given[:12]}…. Give the right one with "
                 "encoder=… (--encoder)."
             )
+        warnings.warn(
+            f"the model was made with {self.name!r} and is read with {encoder.name!r}: a few "
+            "labels in a thousand may differ (docs/performance.md).",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 @dataclass(frozen=True)
@@ -155,6 +168,7 @@ class Model:
             embedded[block] = embed_vectors(given, self.centring, self.adapter)
         return embedded
 
+    @one_thread()
     def match(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match every sentence to its prototype, and say whether it is unfamiliar."""
         embedded = self.embed(embeddings.vectors)

@@ -41,7 +41,6 @@ from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring, Evidence, ProtoryNetwork, Reader
 from protorynet.prototypes import EditEntry, EditLog, PastState, Prototype, Prototypes
 from protorynet.records import DAMAGE, digest_values, json_object, read_record
-from protorynet.report import model_card
 from protorynet.settings import Settings
 from protorynet.words import WordWeights
 
@@ -69,6 +68,8 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
 
     `tuned` is the encoder where training changed it, or the folder of one saved before, to share.
     """
+    from protorynet.report import model_card
+
     check_free(path)
     tensors = {
         f"{part}.{name}": tensor.detach().cpu().contiguous()

@@ -2,6 +2,8 @@ import copy
 import json
 import os
 import shutil
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +38,21 @@ def token_vectors(encoder: TransformerEncoder, sentence: str) -> torch.Tensor:
     with torch.inference_mode():
         hidden: torch.Tensor = backbone(input_ids=ids).last_hidden_state[0]
     return hidden
+
+
+def test_a_bert_is_what_transformers_computes_and_needs_no_import_of_it(tiny_bert):
+    code = (
+        "import sys; from protorynet.encoders import load_encoder\n"
+        "load_encoder(sys.argv[1]).encode(['a b c'])\n"
+        "print({'transformers', 'sklearn', 'scipy', 'pandas', 'sympy'} & set(sys.modules))"
+    )
+    run = [sys.executable, "-c", code, str(tiny_bert)]
+    assert subprocess.run(run, check=True, capture_output=True, text=True).stdout == "set()\n"
+    encoder, ids = tiny(tiny_bert), torch.tensor([[2, 5, 6, 3]])
+    with torch.inference_mode():
+        own = encoder.network.backbone(ids).last_hidden_state
+        theirs = BertModel.from_pretrained(tiny_bert)(ids).last_hidden_state
+    assert torch.equal(own, theirs)
 
 
 @pytest.fixture(scope="module")

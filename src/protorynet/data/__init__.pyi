@@ -18,6 +18,7 @@ from .splitting import (
     Sentences as Sentences,
     TokenCounter as TokenCounter,
     document_list as document_list,
+    join_sentences as join_sentences,
     paper_reading as paper_reading,
     sequence_sentences as sequence_sentences,
     sequence_text as sequence_text,

@@ -153,9 +153,27 @@ def split_documents(
     ]
     if counter is not None:
         spans = _fit_to_window(spans, documents, counter, reading)
-    sentences = _collect(spans, documents, layouts, reading)
-    if on_empty == "error" and (sentences.lengths == 0).any():
-        raise EmptyDocumentError(np.flatnonzero(sentences.lengths == 0).tolist())
+    return _check_filled(_collect(spans, documents, layouts, reading), on_empty)
+
+
+def join_sentences(parts: Sequence[Sentences], *, on_empty: OnEmpty = "skip") -> Sentences:
+    """Return the sentences of documents that were split part by part."""
+    starts = np.cumsum([0, *(part.n_documents for part in parts)])
+    shifted = [part.documents + at for part, at in zip(parts, starts, strict=False)]
+    joined = Sentences(
+        texts=tuple(itertools.chain.from_iterable(part.texts for part in parts)),
+        written=tuple(itertools.chain.from_iterable(part.written for part in parts)),
+        starts=np.concatenate([part.starts for part in parts]),
+        ends=np.concatenate([part.ends for part in parts]),
+        documents=np.concatenate(shifted),
+        n_documents=int(starts[-1]),
+    )
+    return _check_filled(joined, on_empty)
+
+
+def _check_filled(sentences: Sentences, on_empty: OnEmpty) -> Sentences:
+    if on_empty == "error" and not sentences.filled.all():
+        raise EmptyDocumentError(np.flatnonzero(~sentences.filled).tolist())
     return sentences
 
 

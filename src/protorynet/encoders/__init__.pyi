@@ -12,6 +12,7 @@ from .encoder_variants import (
     Bfloat16Encoder as Bfloat16Encoder,
     EncoderChoice as EncoderChoice,
     choose_encoder as choose_encoder,
+    is_form_of as is_form_of,
     split_variant as split_variant,
 )
 from .onnx_encoder import (

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from protorynet.data import TokenCounter
 from protorynet.errors import EncoderError, InputError
 from protorynet.progress import Advance, progress_bar
+from protorynet.threads import count_threads
 
 if TYPE_CHECKING:
     from protorynet.encoders.embedding_cache import EmbeddingCache
 
-# What an interrupt may lose, and the steps in which the bar moves.
+# What an interrupt may lose, and the steps in which the bar moves: enough work for each thread,
+# and for a GPU.
 SENTENCES_PER_SEGMENT = 4_096
-SENTENCES_PER_STEP = 512
+SENTENCES_PER_STEP, SENTENCES_PER_GPU_STEP = 512, 16_384
 
 
 @runtime_checkable
@@ -133,12 +135,15 @@ def _encode_missing(
     # never guessed too short and a lack of memory shows at once.
     order = sorted(range(len(sentences)), key=lambda number: -len(sentences[number]))
     result = np.empty((0, 0), dtype=np.float32)
-    for start in range(0, len(order), SENTENCES_PER_SEGMENT):
-        chunk = order[start : start + SENTENCES_PER_SEGMENT]
+    is_on_gpu = getattr(encoder, "is_on_gpu", False)
+    per_step = SENTENCES_PER_GPU_STEP if is_on_gpu else SENTENCES_PER_STEP * count_threads()
+    per_segment = max(SENTENCES_PER_SEGMENT, per_step)
+    for start in range(0, len(order), per_segment):
+        chunk = order[start : start + per_segment]
         texts = [sentences[number] for number in chunk]
         parts: list[NDArray[np.float32]] = []
-        for step in range(0, len(texts), SENTENCES_PER_STEP):
-            some = texts[step : step + SENTENCES_PER_STEP]
+        for step in range(0, len(texts), per_step):
+            some = texts[step : step + per_step]
             width = parts[0].shape[1] if parts else result.shape[1] or None
             parts.append(_check_answer(encoder, encoder.encode(some), len(some), width))
             advance(len(some))

@@ -88,6 +88,13 @@ def make_variant(teacher: TransformerEncoder, variant: str) -> Encoder:
     return make_static(teacher)
 
 
+def is_form_of(encoder: Encoder, fingerprint: str) -> bool:
+    """Say whether an encoder is the one of a fingerprint, perhaps in another precision."""
+    plain = getattr(encoder, "plain_fingerprint", encoder.fingerprint)
+    forms = (hash_recipe([plain, *recipe]) for recipe in RECIPE_VERSIONS.items())
+    return fingerprint in {plain, *forms}
+
+
 class Bfloat16Encoder:
     """A transformer computed in bfloat16; its token vectors are pooled in float32.
 
@@ -96,6 +103,7 @@ class Bfloat16Encoder:
 
     def __init__(self, teacher: TransformerEncoder, *, name: str) -> None:
         self.name = name
+        self.plain_fingerprint = teacher.fingerprint
         self.fingerprint = _fingerprint(teacher, "bf16")
         self.dimension, self.window = teacher.dimension, teacher.window
         self.source = teacher.source
@@ -108,6 +116,11 @@ class Bfloat16Encoder:
             )
         network.backbone.bfloat16().register_forward_hook(_widen)
         self.teacher = teacher
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether other work can be done while it encodes."""
+        return self.teacher.is_on_gpu
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         """Return one vector per sentence; what lies beyond the window is not read."""
@@ -134,12 +147,14 @@ def _make_int8(teacher: TransformerEncoder, name: str) -> OnnxEncoder:
             "slower here and less exact, for large sums overflow"
         )
     path = _kept_graph(teacher)
-    fingerprint = _fingerprint(teacher, "int8")
+    fingerprint, plain = _fingerprint(teacher, "int8"), teacher.fingerprint
 
     def open_graph(graph: bytes) -> OnnxEncoder:
-        return OnnxEncoder(
+        encoder = OnnxEncoder(
             graph, teacher.tokenizer, name=name, fingerprint=fingerprint, source=path
         )
+        encoder.plain_fingerprint = plain
+        return encoder
 
     if (kept := read_kept(path)) is not None:
         # One that this machine cannot open is made again.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from protorynet.encoders.encoder_folder import first_line
 from protorynet.encoders.sentence_tokenizer import SentenceTokenizer
 from protorynet.errors import EncoderError, MissingExtraError, ModelFormatError
+from protorynet.threads import map_in_threads
 
 if TYPE_CHECKING:
     from onnx import GraphProto
@@ -49,7 +49,7 @@ class OnnxEncoder:
         source: Path,
     ) -> None:
         self.name = name
-        self.fingerprint = fingerprint
+        self.fingerprint = self.plain_fingerprint = fingerprint
         self.window = tokenizer.window
         self.tokenizer = tokenizer
         self.source = source
@@ -70,7 +70,7 @@ class OnnxEncoder:
         if not tokens:
             return np.empty((0, self.dimension), dtype=np.float32)
         order, batches = self.tokenizer.batches(tokens, most=BATCH_TOKENS, spare=None)
-        vectors = np.concatenate([self._run(ids, mask) for ids, mask in batches])
+        vectors = np.concatenate(map_in_threads(self._run, batches))
         result = np.empty_like(vectors)
         result[order] = vectors
         return result
@@ -96,7 +96,8 @@ class OnnxEncoder:
     def __deepcopy__(self, memo: dict[int, Any]) -> OnnxEncoder:
         return self  # nothing in it ever changes, and a session cannot be copied
 
-    def _run(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _run(self, batch: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.float32]:
+        ids, mask = batch
         # A text by itself is summed in another order than one among others, which the last bit of
         # its vector would show.
         twice = [0, 0] if len(ids) == 1 else slice(None)
@@ -124,7 +125,7 @@ def open_session(
         raise ModelFormatError(f"{source} refers to other files; only whole graphs are read.")
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-    options.intra_op_num_threads = _count_threads()
+    options.intra_op_num_threads = 1  # batches are computed side by side
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
     try:
@@ -158,16 +159,6 @@ def run_session(
         raise ModelFormatError(
             f"{source} failed in ONNX Runtime ({first_line(error)}); export the model again."
         ) from None
-
-
-def _count_threads() -> int:
-    """Return how many threads to use: as many as OMP_NUM_THREADS says, or one for each core."""
-    wanted = os.environ.get("OMP_NUM_THREADS", "")
-    if wanted.isascii() and wanted.isdigit() and int(wanted):
-        return int(wanted)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def export_encoder(network: SentenceNetwork, path: Path) -> None:

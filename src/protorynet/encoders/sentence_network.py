@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-_PACKED_ATTENTION = "protorynet_packed"
+from protorynet.encoders.bert import Bert
+
 # Sentences are compared in groups of like length where there is no kernel for uneven ones.
 MOST_PADDING_IN_GROUPS = 0.2
 
@@ -67,17 +67,11 @@ class SentenceNetwork(nn.Module):
         take the place of many small ones. No sentence is empty, and none is longer than `longest`.
         """
         packing = Packing(lengths, longest, len(tokens))
-        if not _can_pack(self.backbone):
+        if not isinstance(self.backbone, Bert):
             inside = torch.arange(int(lengths.max()), device=tokens.device) < lengths[:, None]
             ids = torch.zeros(inside.shape, dtype=tokens.dtype, device=tokens.device)
             return self.forward(ids.masked_scatter(inside, tokens), inside.long())
-        with _packed_attention(self.backbone):
-            output = self.backbone(
-                input_ids=tokens[None],
-                position_ids=packing.positions[None],
-                packing=packing,
-                return_dict=True,
-            )
+        output = self.backbone(tokens[None], packing=packing)
         states = output.last_hidden_state[0].float()
         pooled = torch.cat([_pool_packed(mode, states, packing) for mode in self.pooling], dim=-1)
         result: Tensor = self.heads(pooled)
@@ -155,54 +149,3 @@ def _pool_packed(mode: str, states: Tensor, packing: Packing) -> Tensor:
         root = packing.lengths.sqrt()[:, None]
         return root * _pool_packed("mean", states, packing)
     return torch.segment_reduce(states, mode, lengths=packing.lengths, axis=0, unsafe=True)
-
-
-def _can_pack(backbone: nn.Module) -> bool:
-    """Say whether a transformer can read packed sentences: BERT and its many descendants."""
-    config: Any = backbone.config
-    return bool(config.model_type == "bert" and not config.is_decoder)
-
-
-@contextmanager
-def _packed_attention(backbone: nn.Module) -> Iterator[None]:
-    """Let a transformer attend within packed sentences only, for as long as the context lasts."""
-    from transformers import AttentionInterface
-
-    AttentionInterface.register(_PACKED_ATTENTION, _attend)
-    config: Any = backbone.config
-    usual = config._attn_implementation
-    config._attn_implementation = _PACKED_ATTENTION
-    try:
-        yield
-    finally:
-        config._attn_implementation = usual
-
-
-def _attend(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: None,
-    *,
-    scaling: float,
-    packing: Packing,
-    **_: Any,
-) -> tuple[Tensor, None]:
-    """Attend within sentences; all tensors are (1, heads, tokens, size)."""
-    q, k, v = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
-    if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
-        from torch.nn.attention.varlen import varlen_attn
-
-        bounds, longest = packing.bounds, packing.longest
-        result = varlen_attn(q, k, v, bounds, bounds, longest, longest, scale=scaling)
-        assert isinstance(result, Tensor)
-        return result[None], None
-    result = torch.empty_like(v)
-    for tokens, real in packing.groups:
-        padded = [tensor[tokens].transpose(1, 2) for tensor in (q, k, v)]
-        group = functional.scaled_dot_product_attention(
-            padded[0], padded[1], padded[2], real[:, None, None], scale=scaling
-        )
-        result = result.index_copy(0, tokens[real], group.transpose(1, 2)[real])
-    return result[None], None

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from protorynet.encoders.bert import Bert, load_bert
 from protorynet.encoders.encoder_folder import (
     POOLING_KEYS,
     DenseLayer,
@@ -31,6 +32,7 @@ from protorynet.encoders.encoder_folder import (
     check_config,
     first_line,
     folder_fingerprint,
+    read_json,
     read_layout,
     safetensors_file,
 )
@@ -38,12 +40,14 @@ from protorynet.encoders.sentence_network import Dense, Normalize, SentenceNetwo
 from protorynet.encoders.sentence_tokenizer import read_tokenizer
 from protorynet.errors import EncoderError, InputError
 from protorynet.files import check_replaceable, replaced_directory
+from protorynet.threads import map_in_threads
 
 # Most tokens of one batch, padding included, and the padding that is cheaper than another batch.
 # On a CPU the time goes with the padded tokens, whatever the size of the batch, and vectors are
 # the same to the last bit in any company; a GPU wants few large batches.
-CPU_BATCH_TOKENS = (4_096, None)
+CPU_BATCH_TOKENS = (2_048, None)
 GPU_BATCH_TOKENS = (131_072, 32_768)
+PACKED_TOKENS = 32_768  # of a run without padding, always as many
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 _MARKS = ("config.json", "model.safetensors", "modules.json")
 _OPTIONS = "sentence_bert_config.json"
@@ -103,22 +107,64 @@ class TransformerEncoder:
             self._fingerprints[version] = digest.hexdigest()
         return self._fingerprints[version]
 
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether other work can be done while it encodes."""
+        return next(self.network.parameters()).device.type != "cpu"
+
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         """Return one vector per sentence; what lies beyond the window is not read."""
         tokens = self.tokenize(sentences)
         result = np.empty((len(tokens), self.dimension), dtype=np.float32)
         if not tokens:
             return result
-        device = next(self.network.parameters()).device
-        most, spare = CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS
-        order, batches = self.tokenizer.batches(tokens, most=most, spare=spare)
+        weight = next(self.network.parameters())
         with evaluating(self.network):
-            vectors = [
-                self.network(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device))
-                for ids, mask in batches
-            ]
+            if weight.is_cuda and weight.dtype == torch.bfloat16 and self._can_pack():
+                order = np.arange(len(tokens))
+                vectors = [self._forward_packed(run) for run in self._fill_runs(tokens)]
+            else:
+                sizes = GPU_BATCH_TOKENS if self.is_on_gpu else CPU_BATCH_TOKENS
+                order, batches = self.tokenizer.batches(tokens, most=sizes[0], spare=sizes[1])
+                vectors = map_in_threads(self._forward, batches, device=weight.device.type)
         result[order] = torch.cat(vectors).float().cpu().numpy()
         return result
+
+    @torch.inference_mode()
+    def _forward(self, batch: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Tensor:
+        device = next(self.network.parameters()).device
+        ids, mask = (torch.from_numpy(part).to(device) for part in batch)
+        vectors: Tensor = self.network(ids, mask)
+        return vectors
+
+    def _can_pack(self) -> bool:
+        return isinstance(self.network.backbone, Bert) and self.window <= PACKED_TOKENS
+
+    def _fill_runs(self, tokens: list[list[int]]) -> Iterator[list[list[int]]]:
+        """Cut texts into runs of at most `PACKED_TOKENS` tokens, none of them empty."""
+        run, room = [], PACKED_TOKENS
+        for ids in (each or [self.pad_token_id] for each in tokens):
+            if len(ids) > room:
+                yield run
+                run, room = [], PACKED_TOKENS
+            run.append(ids)
+            room -= len(ids)
+        yield run
+
+    def _forward_packed(self, texts: list[list[int]]) -> Tensor:
+        """Read texts without padding between them, in bfloat16.
+
+        A run always has as many tokens, so that all products have the same size: the same kernels
+        sum in the same order, and no vector depends on its neighbours.
+        """
+        device = next(self.network.parameters()).device
+        room = PACKED_TOKENS - sum(map(len, texts))
+        filling = [min(self.window, room - at) for at in range(0, room, self.window)]
+        lengths = torch.tensor([*map(len, texts), *filling])
+        flat = np.full(PACKED_TOKENS, self.pad_token_id, dtype=np.int64)
+        flat[: PACKED_TOKENS - room] = np.concatenate(texts)
+        moved = (part.to(device, non_blocking=True) for part in (torch.from_numpy(flat), lengths))
+        return self.network.forward_packed(*moved, self.window)[: len(texts)]
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, special tokens included, cut at the window."""
@@ -144,8 +190,11 @@ class TransformerEncoder:
 
     def _write(self, folder: Path) -> None:
         backbone: Any = self.network.backbone
-        with quiet_transformers():
-            backbone.save_pretrained(folder, max_shard_size="1000GB")
+        if isinstance(backbone, Bert):
+            backbone.save_pretrained(folder)
+        else:
+            with quiet_transformers():
+                backbone.save_pretrained(folder, max_shard_size="1000GB")
         for file, content in self._tokenizer_files.items():
             (folder / file).write_bytes(content)
         options = {"max_seq_length": self.window, "do_lower_case": self._layout.lower_case}
@@ -243,27 +292,12 @@ def _offline_hub() -> Iterator[None]:
 
 def _load_network(layout: FolderLayout) -> SentenceNetwork:
     """Return the network in float32 on the CPU, in evaluation mode."""
-    from transformers import AutoConfig, AutoModel
-
     folder = layout.transformer
     # Both are checked here because transformers' own errors would suggest the network and pickles.
     check_config(folder / "config.json")
     safetensors_file(folder)
     try:
-        # A configuration can ask the hub for more in ways that local_files_only does not cover.
-        with quiet_transformers(), _offline_hub():
-            options = {"local_files_only": True, "trust_remote_code": False}
-            config = AutoConfig.from_pretrained(folder, **options)
-            if config.is_encoder_decoder:
-                raise EncoderError(f"{folder} holds an encoder-decoder model: not supported.")
-            backbone, report = AutoModel.from_pretrained(
-                folder,
-                config=config,
-                dtype=torch.float32,
-                use_safetensors=True,
-                output_loading_info=True,
-                **options,
-            )
+        backbone = load_bert(folder, read_json(folder / "config.json")) or _load_any(folder)
     except EncoderError:
         raise
     except Exception as error:
@@ -272,13 +306,7 @@ def _load_network(layout: FolderLayout) -> SentenceNetwork:
             f"the encoder in {folder} cannot be loaded ({first_line(error)}); copy or fetch it "
             "again."
         ) from None
-    missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
-    if missing:
-        raise EncoderError(
-            f"{folder / 'model.safetensors'} lacks {len(missing)} weight(s), such as "
-            f"{missing[0]!r}; copy or fetch it again."
-        )
-    heads = _load_heads(layout, config.hidden_size)
+    heads = _load_heads(layout, backbone.config.hidden_size)
     network = SentenceNetwork(backbone, layout.pooling, heads).eval()
     for name, tensor in network.state_dict().items():
         if not bool(tensor.isfinite().all()):
@@ -287,6 +315,33 @@ def _load_network(layout: FolderLayout) -> SentenceNetwork:
                 "copy or fetch it again."
             )
     return network
+
+
+def _load_any(folder: Path) -> Any:
+    """Return a transformer of any kind."""
+    from transformers import AutoConfig, AutoModel
+
+    # A configuration can ask the hub for more in ways that local_files_only does not cover.
+    with quiet_transformers(), _offline_hub():
+        options = {"local_files_only": True, "trust_remote_code": False}
+        config = AutoConfig.from_pretrained(folder, **options)
+        if config.is_encoder_decoder:
+            raise EncoderError(f"{folder} holds an encoder-decoder model: not supported.")
+        backbone, report = AutoModel.from_pretrained(
+            folder,
+            config=config,
+            dtype=torch.float32,
+            use_safetensors=True,
+            output_loading_info=True,
+            **options,
+        )
+    missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
+    if missing:
+        raise EncoderError(
+            f"{folder / 'model.safetensors'} lacks {len(missing)} weight(s), such as "
+            f"{missing[0]!r}; copy or fetch it again."
+        )
+    return backbone
 
 
 def _load_heads(layout: FolderLayout, hidden_size: int) -> Iterator[nn.Module]:

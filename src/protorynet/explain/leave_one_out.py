@@ -12,6 +12,7 @@ from protorynet.labels import Task
 from protorynet.model import Model
 from protorynet.network import Reader, probabilities
 from protorynet.reading import Reading
+from protorynet.threads import one_thread
 
 _VARIANTS_PER_DOCUMENT = 256
 _VARIANTS_PER_BATCH = 4_096  # what stays in a processor's cache
@@ -27,6 +28,7 @@ class _LeftOut(NamedTuple):
     probabilities: NDArray[np.float32]
 
 
+@one_thread()
 def leave_one_out_effects(
     model: Model, reading: Reading, classes: NDArray[np.int64] | None = None
 ) -> NDArray[np.float32]:

@@ -10,7 +10,6 @@ from itertools import pairwise
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 
 from protorynet.labels import Task
 from protorynet.network import Reader
@@ -451,6 +450,8 @@ def _sum_by_group(
     values: NDArray[np.floating], groups: NDArray[np.int64], count: int
 ) -> NDArray[np.float64]:
     """Return the sums (count, d) of values (n, d) by group."""
+    from scipy import sparse  # which only learning needs
+
     where = (groups, np.arange(len(groups)))
     members = sparse.csr_matrix((np.ones(len(groups)), where), (count, len(groups)))
     return np.asarray(members @ values)

@@ -17,6 +17,7 @@ from .predictor import (
     open_model as open_model,
     open_predictor as open_predictor,
     prediction_names as prediction_names,
+    torch_model as torch_model,
 )
 from .ray_cluster import (
     encode_with_ray as encode_with_ray,

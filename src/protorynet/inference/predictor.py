@@ -19,7 +19,12 @@ from protorynet.errors import EmptyDocumentError, InputError, ModelFormatError, 
 from protorynet.explain import Explanation, ModelFacts, explain_reading
 from protorynet.inference.export_folder import is_exported
 from protorynet.labels import LabelCode
-from protorynet.preparation import encode_sentences, prepare_vectors, split_for
+from protorynet.preparation import (
+    encode_sentences,
+    prepare_documents,
+    prepare_vectors,
+    split_for,
+)
 from protorynet.reading import Reading
 
 if TYPE_CHECKING:
@@ -120,17 +125,28 @@ class Predictor:
         """Split documents and encode their sentences, as the model reads them."""
         if self.encoder is None and not any(isinstance(document, str) for document in documents):
             return prepare_vectors(documents)
-        sentences = self.split(documents, on_empty=on_empty)
-        return sentences, self.encode(sentences)
+        sentences, found = prepare_documents(
+            documents,
+            self._text_encoder(),
+            splitter=self.facts.splitter,
+            on_empty=on_empty,
+            cache=self._cache,
+            progress=self._progress,
+        )
+        return sentences, self._add_words(sentences, found)
 
     def split(self, texts: Sequence[str], *, on_empty: OnEmpty = "skip") -> Sentences:
         """Split texts into sentences that fit the encoder."""
+        encoder = self._text_encoder()
+        return split_for(encoder, texts, splitter=self.facts.splitter, on_empty=on_empty)
+
+    def _text_encoder(self) -> Encoder:
         if self.encoder is None:
             raise InputError(
                 "the model comes without an encoder, so it cannot read texts. Give arrays of its "
                 "vectors, or its encoder with encoder=…."
             )
-        return split_for(self.encoder, texts, splitter=self.facts.splitter, on_empty=on_empty)
+        return self.encoder
 
     def encode(self, sentences: Sentences) -> Embeddings:
         """Encode what `split` returned, or a part of it."""
@@ -138,6 +154,9 @@ class Predictor:
         found = encode_sentences(
             self.encoder, sentences, cache=self._cache, progress=self._progress
         )
+        return self._add_words(sentences, found)
+
+    def _add_words(self, sentences: Sentences, found: Embeddings) -> Embeddings:
         words = self.facts.words
         if words is None or not len(sentences):
             return found

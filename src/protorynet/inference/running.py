@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -16,6 +15,7 @@ from protorynet.inference.part_store import Part, PartStore
 from protorynet.inference.predictor import Predictor
 from protorynet.inference.table_writers import check_columns, writer_for
 from protorynet.progress import Advance
+from protorynet.threads import read_ahead
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def predict_to_file(
     advance(first)
     chunks = stream.chunks(first=first, documents=documents)
     # Standard input may keep a thread waiting, which then could not be stopped.
-    for chunk in chunks if stream.n_rows is None else _read_ahead(chunks):
+    for chunk in chunks if stream.n_rows is None else read_ahead(chunks):
         labelled = _score_chunk(predictor, chunk, stream)
         done.append(_part(predictor, chunk, labelled))
         store.folder.write(done[-1], [labelled])
@@ -134,12 +134,3 @@ def _named(found: list[tuple[str, int]], stream: TableStream) -> InputError:
         f"{len(found)} document(s) hold no sentence: {shown}{', …' if len(found) > 5 else ''} "
         "(counted from 0). Remove them, or skip them with --skip-empty."
     )
-
-
-def _read_ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """Yield chunks while the next one is being read."""
-    with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(next, chunks, None)
-        while (chunk := coming.result()) is not None:
-            coming = reader.submit(next, chunks, None)
-            yield chunk

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -11,9 +12,11 @@ from torch.nn import functional
 
 from protorynet.labels import Task
 from protorynet.settings import Distance, Selection, Settings
+from protorynet.threads import all_threads
 
 # Below this squared distance two vectors count as equal; the square root has no gradient at zero.
 _TINY = 1e-12
+_LARGE_PRODUCT = 2**31  # multiplications that are worth all threads
 
 
 class Centring(nn.Module):
@@ -144,10 +147,11 @@ def pairwise_distance(a: Tensor, b: Tensor, metric: Distance = "euclidean") -> T
     >>> pairwise_distance(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
     tensor([[5.]])
     """
-    if metric == "cosine":
-        return 1 - functional.normalize(a, dim=-1) @ functional.normalize(b, dim=-1).T
-    squared = a.square().sum(-1, keepdim=True) + b.square().sum(-1) - 2 * a @ b.T
-    return squared.clamp_min(_TINY).sqrt()
+    with all_threads() if a.numel() * len(b) > _LARGE_PRODUCT else nullcontext():
+        if metric == "cosine":
+            return 1 - functional.normalize(a, dim=-1) @ functional.normalize(b, dim=-1).T
+        squared = a.square().sum(-1, keepdim=True) + b.square().sum(-1) - 2 * a @ b.T
+        return squared.clamp_min(_TINY).sqrt()
 
 
 def find_unfamiliar(

@@ -20,6 +20,7 @@ from protorynet.network.layers import (
 )
 from protorynet.reading import Reading, group_by_length
 from protorynet.settings import AccuracyLoss, Settings
+from protorynet.threads import map_in_threads
 
 _DISTANCES_PER_BLOCK = 2**20  # of sentences to members, held at once, best in a cache
 _STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at once
@@ -128,12 +129,16 @@ def match_sentences(
     dense = torch.empty((len(embedded), network.n_prototypes if is_dense else 0))
     members, families, settings = network.members, network.families, network.settings
     size = max(1, _DISTANCES_PER_BLOCK // len(members))
-    for start in range(0, len(embedded), size):
+
+    @torch.inference_mode()
+    def match_block(start: int) -> None:
         block = slice(start, start + size)
         two, near = find_nearest_two(embedded[block], members, families, settings)
         matched[block], similarities[block] = two.cpu(), near.cpu()
         if is_dense:
             dense[block] = all_similarities(embedded[block], members, settings).cpu()
+
+    map_in_threads(match_block, range(0, len(embedded), size), device=members.device.type)
     where = index.cpu()
     two = matched[where]
     both = families.cpu()[two]
@@ -160,7 +165,9 @@ def read_matches(reader: Reader, trajectory: Reading, task: Task) -> Reading:
     offsets = trajectory.offsets
     training = reader.training
     reader.eval()
-    for documents in group_by_length(trajectory.lengths, _STEPS_PER_BATCH):
+
+    @torch.inference_mode()
+    def read_some(documents: NDArray[np.int64]) -> None:
         sentences = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in documents])
         lengths = torch.from_numpy(trajectory.lengths[documents]).to(device)
         steps = _steps(trajectory, sentences, width).to(device)
@@ -169,6 +176,9 @@ def read_matches(reader: Reader, trajectory: Reading, task: Task) -> Reading:
         final[documents] = at_last_sentence(outputs, lengths).cpu().numpy()
         inside = torch.arange(outputs.shape[1], device=device)[None] < lengths[:, None]
         running[sentences] = outputs[inside].cpu().numpy()
+
+    groups = group_by_length(trajectory.lengths, _STEPS_PER_BATCH)
+    map_in_threads(read_some, groups, device=device.type)
     reader.train(training)
     return replace(trajectory, probabilities=final, running=running)
 

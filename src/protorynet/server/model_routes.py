@@ -164,7 +164,7 @@ async def prototypes(
 ) -> JSONResponse:
     """List the prototypes that the model reads every text as a sequence of."""
     served: ServedModel = request.app.state.store.get(name)
-    items = served.classifier.prototypes_
+    items = served.model.prototypes
     return JSONResponse({"prototypes": [view_prototype(item, members) for item in items]})
 
 
@@ -176,7 +176,7 @@ async def automaton(
 ) -> dict[str, Any]:
     """Summarise what the model does for one class, as `protorynet automaton --json` prints it."""
     served: ServedModel = request.app.state.store.get(name)
-    model = served.classifier.model_
+    model = served.model
     if label not in model.labels.names:
         known = ", ".join(map(repr, model.labels.names))
         raise refusal("unknown_class", known=known)
@@ -189,7 +189,7 @@ async def automaton(
 async def card(name: Name, request: Request) -> PlainTextResponse:
     """Tell in words, as Markdown, what the model is."""
     served: ServedModel = request.app.state.store.get(name)
-    return PlainTextResponse(model_card(served.classifier.model_), media_type="text/markdown")
+    return PlainTextResponse(model_card(served.model), media_type="text/markdown")
 
 
 @router.post("/{name}/reload", dependencies=_admin)
@@ -227,16 +227,15 @@ def _check_texts(texts: list[str], limits: Limits) -> None:
 def _explain_words(served: ServedModel, texts: list[str], limits: Limits) -> list[dict[str, Any]]:
     if (given := sum(map(len, texts))) > limits.max_characters_with_words:
         raise refusal("too_long_for_words", given=given, most=limits.max_characters_with_words)
-    classifier = served.classifier
-    refused = refuse_texts(classifier.predictor, texts, limits.max_sentences_with_words)
+    refused = refuse_texts(served.predictor, texts, limits.max_sentences_with_words)
     if refused is not None:
         raise refused
-    return [found.to_dict() for found in classifier.explain(texts, words=True)]
+    return [found.to_dict() for found in served.predictor.explain(texts, words=True)]
 
 
 def _view_model(name: str, request: Request) -> ModelView:
     served: ServedModel = request.app.state.store.get(name)
-    model = served.classifier.model_
+    model = served.model
     accuracy, encoder = model.training.validation_accuracy, model.encoder.name
     return ModelView(
         name=name,

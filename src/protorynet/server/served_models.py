@@ -9,6 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import compress, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +21,8 @@ from numpy.typing import NDArray
 from protorynet.data import Sentences
 from protorynet.encoders import Embeddings
 from protorynet.errors import InputError, ModelFormatError
-from protorynet.model import PRECOMPUTED
+from protorynet.inference import Predictor, TorchBackend, open_model, torch_model
+from protorynet.model import PRECOMPUTED, Model
 from protorynet.reading import Reading
 from protorynet.server.api_shapes import ApiError, refusal
 from protorynet.server.config import Limits
@@ -28,7 +30,6 @@ from protorynet.server.guard import Metrics, origin
 
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
-    from protorynet.inference import Predictor
 
 Kind = Literal["predict", "explain"]
 _NUMBERS_SHOWN = 5
@@ -40,15 +41,29 @@ class ServedModel:
     """One version of a model, complete in memory, under the name it is served by.
 
     It never changes: whoever took it from the store may keep using it while the store already
-    gives out the next version. So the classifier, which threads share, is read and never fitted
-    or edited. All versions of a name share the lock, which is held to prepare the next one.
+    gives out the next version. So the predictor and the classifier, which threads share, are
+    read and never fitted or edited. All versions of a name share the lock, which is held to
+    prepare the next one.
     """
 
     name: str
     folder: Path
     version: str
-    classifier: ProtoryNetClassifier
+    predictor: Predictor
     lock: threading.RLock = field(repr=False)
+
+    @property
+    def model(self) -> Model:
+        """The model itself."""
+        return torch_model(self.predictor)
+
+    @cached_property
+    def classifier(self) -> ProtoryNetClassifier:
+        """The same as an estimator, for what trains; no answer waits for scikit-learn's import."""
+        from protorynet.classifier import ProtoryNetClassifier
+
+        device, encoder = str(self.model.device), self.predictor.encoder
+        return ProtoryNetClassifier.of_model(self.model, encoder, device=device, cache=False)
 
 
 class ModelStore:
@@ -80,34 +95,33 @@ class ModelStore:
         name: str,
         folder: Path | None = None,
         *,
-        classifier: ProtoryNetClassifier | None = None,
+        predictor: Predictor | None = None,
     ) -> ServedModel:
         """Put another version in a model's place; requests under way end with the old one.
 
-        Without a folder it is the present one, which may have changed. Without a classifier the
+        Without a folder it is the present one, which may have changed. Without a predictor the
         folder is loaded here, which takes a while, so not on the event loop.
         """
         with self.get(name).lock:
             served = self.get(name)
             folder = served.folder if folder is None else folder
             version = folder_version(folder)
-            classifier = self._load(folder) if classifier is None else classifier
-            fresh = replace(served, folder=folder, version=version, classifier=classifier)
+            predictor = self._load(folder) if predictor is None else predictor
+            fresh = replace(served, folder=folder, version=version, predictor=predictor)
             self._served[name] = fresh
         return fresh
 
-    def _load(self, folder: Path) -> ProtoryNetClassifier:
-        from protorynet.classifier import ProtoryNetClassifier
-
-        # Nothing of what clients send is kept on disk, not even as hashes.
-        classifier = ProtoryNetClassifier.load(folder, device=self._device, cache=False)
-        if classifier.model_.encoder.name == PRECOMPUTED:
+    def _load(self, folder: Path) -> Predictor:
+        model, encoder = open_model(folder, device=self._device)
+        if model.encoder.name == PRECOMPUTED:
             raise InputError(
                 f"{folder} was trained on vectors, but clients send texts, so it cannot be served."
             )
+        # Nothing of what clients send is kept on disk, not even as hashes.
+        predictor = Predictor(TorchBackend(model), encoder, cache=False)
         # The first text is slower than all others; no client should wait for that.
-        classifier.predict(["Ready."])
-        return classifier
+        predictor.predict(["Ready."])
+        return predictor
 
 
 def folder_version(folder: Path) -> str:
@@ -147,7 +161,7 @@ def answer_together(
     served: ServedModel, questions: Sequence[Question], *, max_sentences: int
 ) -> list[Answer | ApiError]:
     """Answer questions with one call of the encoder; one that cannot be answered harms no other."""
-    predictor = served.classifier.predictor
+    predictor = served.predictor
     texts = [text for question in questions for text in question.texts]
     sizes = [len(question.texts) for question in questions]
     sentences = predictor.split(texts)

@@ -22,6 +22,7 @@ from protorynet.model import Model
 from protorynet.network import ProtoryNetwork
 from protorynet.prototypes import EditEntry, Edits, Prototypes, Retraining, marking_words
 from protorynet.reading import Reading
+from protorynet.threads import one_thread
 from protorynet.training.algorithm import match_corpus, score_prototypes, train_reader, validate
 from protorynet.training.batches import Corpus
 from protorynet.training.epochs import Run, Stage
@@ -154,6 +155,7 @@ def _read_sentence(text: str, number: int, splitter: Splitter, encoder: Encoder 
     return found[0]
 
 
+@one_thread()
 def retrain_reader(
     before: Model, edited: Model, documents: Labelled, *, progress: bool = False
 ) -> Fitted:

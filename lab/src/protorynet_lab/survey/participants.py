@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Literal
 
-from protorynet.server import csv_lines
 from protorynet_lab.survey.questionnaire import NONE, TASKS, Lesson, Question, Survey
 
 Kind = Literal["technical", "non-technical", "automatic"]
@@ -164,6 +163,8 @@ def responses_csv(responses: Sequence[Response]) -> str:
     1,technical,,'=k15,match,q,3,3,1,5,2.5,1,1970-01-01T00:00:00+00:00,1
     """
     table = [[read(response) for read in _CSV_COLUMNS.values()] for response in responses]
+    from protorynet.server import csv_lines  # with FastAPI, which other commands do without
+
     return "".join(csv_lines(list(_CSV_COLUMNS), table))
 
 

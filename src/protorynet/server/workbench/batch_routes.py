@@ -91,7 +91,7 @@ def batch_begin(
     else:
         raise refusal("one_table")
     served, folder = desk.served, desk.batches
-    predictor = served.classifier.predictor  # it keeps nothing of what clients send in its cache
+    predictor = served.predictor  # it keeps nothing of what clients send in its cache
     about = {"text": text, "group": group or None, "time": time or None, "version": served.version}
     try:
         table = read_upload(path)

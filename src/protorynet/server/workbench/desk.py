@@ -121,7 +121,7 @@ class Desk:
 
     def table(self) -> DataTable:
         """Return the table of labelled texts, or refuse with 409 where its labels do not fit."""
-        table, labels = self.workbench.table(), self.served.classifier.model_.labels
+        table, labels = self.workbench.table(), self.served.model.labels
         if self._fitting != labels:
             try:
                 labels.encode(table.labels)

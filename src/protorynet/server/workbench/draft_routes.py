@@ -1,6 +1,5 @@
 """The draft: edited, undone, trained, compared with what is served, and published as a version."""
 
-import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path as FilePath
@@ -14,7 +13,7 @@ from pydantic import Field
 from protorynet.errors import EncoderError, InputError, ModelFormatError
 from protorynet.explain import LabelledDocuments
 from protorynet.figures import measure_figures
-from protorynet.inference import TorchBackend
+from protorynet.inference import Predictor, TorchBackend
 from protorynet.model import Model
 from protorynet.progress import progress_told
 from protorynet.prototypes import EditEntry, Edits
@@ -36,7 +35,6 @@ from protorynet.server.workbench.desk import (
 from protorynet.server.workbench.desk_folders import Draft, Version, moment
 from protorynet.server.workbench.labelled_table import quiet_copy, shorten
 from protorynet.storage import save_model
-from protorynet.training import Labelled, edit_model, retrain_reader
 
 _MOST_EDITS = 1_000
 _MOST_CHANGED_SHOWN = 50
@@ -126,6 +124,8 @@ def draft(desk: AtDesk) -> dict[str, Any]:
 @in_pool
 def draft_edits(desk: AtDesk, body: EditsBody) -> dict[str, Any]:
     """Edit prototypes in the draft; the edit is on disk before the answer."""
+    from protorynet.training import edit_model
+
     edits = body.edits()
     if not edits:
         raise InputError("there is nothing to do: name at least one edit.")
@@ -133,7 +133,7 @@ def draft_edits(desk: AtDesk, body: EditsBody) -> dict[str, Any]:
         found = _open_draft(desk)
         if body.revision not in (None, found.revision):
             raise refusal("draft_changed", present=found.revision, seen=body.revision)
-        return _keep(desk, found, edit_model(found.model, edits, desk.served.classifier.encoder_))
+        return _keep(desk, found, edit_model(found.model, edits, desk.served.predictor.encoder))
 
 
 @router.post("/draft/undo", dependencies=EDIT)
@@ -172,7 +172,7 @@ def draft_comparison(desk: AtDesk) -> JSONResponse:
 
     def work(progress: Progress) -> dict[str, Any]:
         split, documents = desk.prepared(served, progress).of_split("validation", "test")
-        return {"split": split, **_compare(served.classifier.model_, found.model, documents)}
+        return {"split": split, **_compare(served.model, found.model, documents)}
 
     state = (served.version, found.id, found.revision)
     return JSONResponse(desk.ask("comparison", state, work))
@@ -199,9 +199,9 @@ def draft_publish(desk: AtDesk, body: PublishBody | None = None) -> dict[str, An
             # From here on it is the version that a restart serves.
             desk.versions.write(replace(ledger, current=number, versions=(*ledger.versions, fresh)))
         for name in desk.names:
-            classifier = copy.copy(desk.store.get(name).classifier)
-            classifier.model_ = found.model
-            desk.store.replace(name, path, classifier=classifier)
+            encoder = desk.store.get(name).predictor.encoder
+            fresh_one = Predictor(TorchBackend(found.model), encoder, cache=False)
+            desk.store.replace(name, path, predictor=fresh_one)
             desk.app.state.metrics.reloads.labels(name).inc()
         desk.drafts.delete()
         return {
@@ -255,7 +255,7 @@ def present_draft(desk: Desk) -> Draft | None:
     with desk.lock:
         served = desk.served
         try:
-            found = desk.drafts.read(device=str(served.classifier.model_.device))
+            found = desk.drafts.read(device=str(served.model.device))
         except ModelFormatError:
             raise refusal("draft_damaged") from None
         if found is None or found.base_version == served.version:
@@ -272,7 +272,7 @@ def _open_draft(desk: Desk) -> Draft:
     _refuse_if_busy(desk)
     found, served = present_draft(desk), desk.served
     if found is None:
-        return Draft.begin(served.version, served.classifier.model_)
+        return Draft.begin(served.version, served.model)
     if found.base_version != served.version:
         raise refusal("draft_stale")
     return found
@@ -291,10 +291,12 @@ def _keep(desk: Desk, found: Draft, model: Model) -> dict[str, Any]:
 
 
 def _encoder_folder(served: ServedModel) -> FilePath | None:
-    return served.folder / "encoder" if served.classifier.model_.encoder.tuned else None
+    return served.folder / "encoder" if served.model.encoder.tuned else None
 
 
 def _retrain(desk: Desk, found: Draft, progress: Progress) -> dict[str, Any]:
+    from protorynet.training import Labelled, edit_model, retrain_reader
+
     served = desk.served
     documents = desk.prepared(served, progress, share=0.5).train
     labelled = Labelled(documents.sentences, documents.embeddings, documents.targets)
@@ -353,7 +355,7 @@ def _measure(model: Model, documents: LabelledDocuments, reading: Reading) -> di
 
 def _view_draft(desk: Desk) -> dict[str, Any]:
     found, served = present_draft(desk), desk.served
-    shown = found or Draft.begin(served.version, served.classifier.model_)
+    shown = found or Draft.begin(served.version, served.model)
     model = shown.model
     job = desk.retraining if desk.retraining and not desk.retraining.ended else None
     return {

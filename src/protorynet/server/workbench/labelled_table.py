@@ -19,7 +19,6 @@ from protorynet.errors import TableError
 from protorynet.explain import LabelledDocuments, documents_at
 from protorynet.server.api_shapes import refusal
 from protorynet.server.background import Progress
-from protorynet.training import digest_data, validation_documents
 
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
@@ -229,6 +228,8 @@ def _hold_out(
     model: Model, table: DataTable, targets: NDArray[np.float32], predictor: Predictor
 ) -> tuple[NDArray[np.int64], list[str]]:
     """Choose from a table without splits as training does; all rows where it is another table."""
+    from protorynet.training import digest_data, validation_documents
+
     sentences = predictor.split(table.texts)
     filled = np.flatnonzero(sentences.filled)
     fraction, seed = model.settings.validation_fraction, model.training.seed

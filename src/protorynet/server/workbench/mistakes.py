@@ -189,7 +189,7 @@ def _find_mistakes(desk: Desk) -> _Found:
     served = desk.served
 
     def look(progress: Progress) -> _Found:
-        prepared, model = desk.prepared(served, progress, share=0.6), served.classifier.model_
+        prepared, model = desk.prepared(served, progress, share=0.6), served.model
         documents, n = prepared.held_out, len(prepared.splits)
         if not n:
             return _Found(served.version, 0, prepared.note, (), _list_choices((), ()), [], None)

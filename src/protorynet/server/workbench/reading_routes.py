@@ -11,7 +11,6 @@ import numpy as np
 from fastapi import Path, Query
 from fastapi.responses import JSONResponse
 
-from protorynet.audit import audit_model
 from protorynet.explain import Evaluation, Neighbour, nearest_sentences
 from protorynet.files import read_limited, write_atomically
 from protorynet.inference import TorchBackend
@@ -117,7 +116,7 @@ def prototypes_page(
         told = f"{item.id} {item.caption} {' '.join(item.words)}"
         if holding or holds_words(told, search):
             found.append((item, holding))
-    changes = _list_changes(desk.served.classifier.model_, edited) if edited else {}
+    changes = _list_changes(desk.served.model, edited) if edited else {}
     shown = {item.id: (holding or list(item.members))[:MEMBERS_SHOWN] for item, holding in found}
     page = paged.of(_sort_prototypes([item for item, _ in found], sort, classes))
     meaning = dict(zip(model.prototypes.ids.tolist(), _rank_by_meaning(model), strict=True))
@@ -245,7 +244,7 @@ def _trust_path(home: FilePath, version: str, table: DataTable) -> FilePath:
 def _look_at(desk: Desk, draft: bool) -> tuple[Draft | None, Model]:
     """Return the draft, if it is asked for and there is one, and the model to look at."""
     edited = present_draft(desk) if draft else None
-    return edited, desk.served.classifier.model_ if edited is None else edited.model
+    return edited, desk.served.model if edited is None else edited.model
 
 
 def _keep_trust(
@@ -261,6 +260,8 @@ def _keep_trust(
     audit = None
     if train is not None:
         floor = evaluation.bag_of_words_accuracy
+        from protorynet.audit import audit_model
+
         audited = audit_model(model, train, documents, floor=floor)
         audit = audited.to_dict()
         for found, finding in zip(audit["findings"], audited.findings, strict=True):
