@@ -142,7 +142,8 @@ class TransformerEncoder:
 
     def _fill_runs(self, tokens: list[list[int]]) -> Iterator[list[list[int]]]:
         """Cut texts into runs of at most `PACKED_TOKENS` tokens, none of them empty."""
-        run, room = [], PACKED_TOKENS
+        run: list[list[int]] = []
+        room = PACKED_TOKENS
         for ids in (each or [self.pad_token_id] for each in tokens):
             if len(ids) > room:
                 yield run
@@ -163,8 +164,9 @@ class TransformerEncoder:
         lengths = torch.tensor([*map(len, texts), *filling])
         flat = np.full(PACKED_TOKENS, self.pad_token_id, dtype=np.int64)
         flat[: PACKED_TOKENS - room] = np.concatenate(texts)
-        moved = (part.to(device, non_blocking=True) for part in (torch.from_numpy(flat), lengths))
-        return self.network.forward_packed(*moved, self.window)[: len(texts)]
+        run = torch.from_numpy(flat).to(device, non_blocking=True)
+        bounds = lengths.to(device, non_blocking=True)
+        return self.network.forward_packed(run, bounds, self.window)[: len(texts)]
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, special tokens included, cut at the window."""
