@@ -259,8 +259,9 @@ def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     count = min(count_families(run.settings.max_prototypes, n_classes), few)
     tones = tone[: len(sample)].cpu().numpy()
     most = _spread(fair, torch.zeros_like(sample), 1, task) / _LEAST_NARROWING
-    sizes = {count // n_topics for n_topics in range(1, max(2, count // 2 + 1))}
-    # Every class needs a tone of its own.
+    # Every class needs a tone of its own; where each can have two, topics stay.
+    fewest = 2 if count // 2 >= 2 * n_classes else 1
+    sizes = {count // n_topics for n_topics in range(fewest, max(2, count // 2) + 1)}
     for n_tones in sorted(size for size in sizes if size >= min(n_classes, count)):
         labels = torch.from_numpy(_cluster(tones, n_tones, n_init=1).labels_).long()
         if _spread(fair, labels.to(base.device), n_tones, task) <= min(most, _TONE_IN_FAMILY):
