@@ -34,7 +34,7 @@ class LabelCode:
                 name.encode()
             except UnicodeEncodeError:  # of which no file could be written after training
                 raise InputError(
-                    f"the class {name[:80]!a} holds half a Unicode character; write it anew."
+                    f"the class {name[:80]!a} holds half a Unicode character; write it again."
                 ) from None
 
     @property
