@@ -152,4 +152,5 @@ def test_a_fault_at_every_operation_leaves_the_old_database_or_the_new(scenario,
     tried = strike_everywhere(scenario(), tmp_path, kinds=OF_SQLITE)
     shutil.rmtree(tmp_path / "template")
     killed = strike_everywhere(scenario(), tmp_path, kinds=("kill",), really=True)
+    assert tried > killed > 0
     print(f"\n{scenario.__name__}: {tried} injected faults and {killed} real kills survived")
