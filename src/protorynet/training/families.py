@@ -150,7 +150,9 @@ def choose_members(learned: Learned, run: Run) -> Tensor:
     weights = (0.0,) if settings.encoder_training == "none" else _WEIGHTS
     # Where there are few members, no weight finds one that tells quite alike.
     most = max(_TONE_OF_MATCH, _SLACK * deviation(weights[-1]))
-    next(weight for weight in weights if deviation(weight) <= most)
+    for weight in weights:  # the last one is never too small
+        if deviation(weight) <= most:
+            break
     source.evidence.weight.copy_(agree(source.evidence.weight))
     return agree_on_all(members.sort().values)
 
