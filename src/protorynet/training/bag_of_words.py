@@ -90,9 +90,8 @@ def learn_bag(
 def learn_words(bag: BagOfWords, fold: NDArray[np.int64]) -> LearnedWords:
     """Return what the words of each sentence tell of the label.
 
-    The weights are learned for what they are used for: the evidence of a document is the sum over
-    its sentences, by the root of their number. `fold` is the part of the training documents that
-    each of them is left out with.
+    The weights are learned for what they are used for: the evidence of a document is a sum over
+    its sentences. `fold` is the part of the training documents that each is left out with.
     """
     train, task, n_sentences = bag.train, bag.labels.task, len(bag.texts)
     targets, index = train.targets.cpu(), train.index.cpu().numpy()
