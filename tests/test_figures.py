@@ -29,6 +29,14 @@ def test_a_class_of_two_percent_that_is_never_predicted_is_told():
     assert no_better == 'No better than always answering "usual" (98.0%).'
 
 
+def test_a_model_that_finds_a_rare_class_is_not_called_useless_by_its_accuracy():
+    figures = measured([0.9] * 7 + [0.1] * 93, [1, 1, 0, 0, 0] + [0] * 95)
+    assert figures.accuracy < figures.majority_baseline == 0.98
+    (told,) = figures.warnings
+    assert told.startswith('No better than always answering "usual" (98.0%).')
+    assert "judge it by recall and precision" in told
+
+
 def test_a_class_that_is_found_now_and_then_is_told_and_one_that_is_found_is_not():
     truth = [1] * 10 + [0] * 90
     seldom = measured([0.9] * 3 + [0.1] * 97, truth)

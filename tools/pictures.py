@@ -6,7 +6,6 @@
 import argparse
 import io
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -18,11 +17,14 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from protorynet import ProtoryNetClassifier
+from protorynet.demo import choose_text
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PROGRAM = [sys.executable, "-m", "protorynet"]
-EXAMPLE = re.compile(r"(?<=^\$ )protorynet (explain .*)\n\n(?:.*\n)*?(?=```$)", re.MULTILINE)
+EXAMPLE = re.compile(r"(?<=^\$ )protorynet explain .*\n\n(?:.*\n)*?(?=```$)", re.MULTILINE)
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 PATIENCE = 300_000  # milliseconds: the pages measure what they show when first asked for
 WIDTH = 1200
@@ -102,12 +104,12 @@ def take(page: Page, path: Path) -> None:
 def write_example(model: Path) -> None:
     """Let README show what its first explanation prints now."""
     text = README.read_text(encoding="utf-8")
-    found = EXAMPLE.search(text)
-    assert found is not None, "README.md has no example of `protorynet explain`"
-    words = [str(model) if word == "demo/model" else word for word in shlex.split(found[1])]
-    printed = run(*words)
+    assert EXAMPLE.search(text), "README.md has no example of `protorynet explain`"
+    tried = choose_text(ProtoryNetClassifier.load(model))
+    printed = run("explain", model, tried)
     printed = printed[printed.index("\n1  ") + 1 :].rstrip()  # without the legend
-    README.write_text(EXAMPLE.sub(lambda _: f"protorynet {found[1]}\n\n{printed}\n", text, count=1))
+    example = f'protorynet explain demo/model "{tried}"\n\n{printed}\n'
+    README.write_text(EXAMPLE.sub(lambda _: example, text, count=1))
     print("README.md: its example")
 
 

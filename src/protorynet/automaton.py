@@ -12,7 +12,6 @@ _SHOWN = (
     "label prototypes fidelity fidelity_train fidelity_held_out fidelity_ids_only n_train "
     "n_held_out n_states n_transitions start patterns states transitions traffic edges"
 )
-_MOST_STATES_IN_A_FILE = 1_000  # learning gives a few dozen at most
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ class Automaton:
     def _check(self) -> None:
         """Refuse parts that are each of the right type but do not belong together."""
         n, known = len(self.states), set(self.prototypes)
-        if not 1 <= n <= _MOST_STATES_IN_A_FILE or not 0 <= self.start < n:
+        if not 0 <= self.start < n:
             raise ValueError(f"it has {n} states, of which {self.start} should be the start")
         if [state.number for state in self.states] != list(range(n)):
             raise ValueError("its states are not numbered from 0 on")

@@ -42,6 +42,13 @@ _UNFIT = re.compile(  # markup, addresses, and what one does not say to stranger
     r"retard|sex|shit|slut|suck|whore)",
     re.IGNORECASE,
 )
+# A fault, then praise that outweighs it: whoever reads these agrees on both and on the whole.
+_TEXTS_TO_TRY = (
+    "The plot is silly. The acting is superb, and the ending made me cry.",
+    "The plot is thin. The acting is wonderful, and I loved every minute of it.",
+    "The story is slow at first. The ending is great, and I loved the music.",
+    "The effects are cheap. The story is touching, and the cast is excellent.",
+)
 
 
 class Reviews(NamedTuple):
@@ -118,7 +125,7 @@ def run_demo(
     write_atomically(folder / MARK, "")
     classifier.save(folder / "model")
     evaluation = classifier.evaluate(test.texts, test.labels, train=(train.texts, train.labels))
-    presentable = _find_examples(classifier, train, test)
+    presentable, to_try = _find_examples(classifier, train, test), choose_text(classifier)
     examples = tuple((caption, best) for caption, (best, *_) in presentable.items())[:3]
     by_turns = chain.from_iterable(zip_longest(*presentable.values()))
     shown = [each.document for each in by_turns if each]
@@ -145,7 +152,7 @@ def run_demo(
         examples=examples,
     )
     model_page(story, folder / "index.html")
-    _print_next_steps(folder, time.perf_counter() - begin, console)
+    _print_next_steps(folder, to_try, time.perf_counter() - begin, console)
     return evaluation
 
 
@@ -170,7 +177,8 @@ def _find_examples(
     for number, each in zip(some, explanations, strict=True):
         truth, is_right = test.labels[number], each.label == test.labels[number]
         said = f"{truth} review, read " + ("correctly" if is_right else f"as {each.label}")
-        is_clean = not any(_UNFIT.search(step.prototype_sentence) for step in each.sentences)
+        shown = (f"{step.prototype_sentence} {step.headline}" for step in each.sentences)
+        is_clean = not any(map(_UNFIT.search, shown))
         if is_clean and (not is_right or _is_of_one_tone(each)):
             found[f"A {said}" if is_right else f"A mistake: a {said}"].append(each)
     return {
@@ -178,6 +186,17 @@ def _find_examples(
         for caption, each in found.items()
         if each
     }
+
+
+def choose_text(classifier: ProtoryNetClassifier) -> str:
+    """Return the text to try first: one that the model reads as people do, most surely."""
+
+    def worth(explanation: Explanation) -> tuple[bool, float]:
+        told = [step.scores["positive"] > 0.5 for step in explanation.sentences]
+        return told == [False, True], explanation.probabilities["positive"]
+
+    best: Explanation = max(classifier.explain(_TEXTS_TO_TRY), key=worth)
+    return best.document
 
 
 def is_presentable(text: str, common: Container[str]) -> bool:
@@ -194,7 +213,7 @@ def is_presentable(text: str, common: Container[str]) -> bool:
 
 def _is_of_one_tone(explanation: Explanation) -> bool:
     """Say whether no sentence is taken for one that speaks plainly against the right answer."""
-    return all(step.scores[explanation.label] >= 0.3 for step in explanation.sentences)
+    return all(step.scores[explanation.label] >= 0.4 for step in explanation.sentences)
 
 
 def _least_alike(explanation: Explanation) -> float:
@@ -223,14 +242,14 @@ def _print_title(title: str, console: Console) -> None:
     console.print()
 
 
-def _print_next_steps(folder: Path, seconds: float, console: Console) -> None:
+def _print_next_steps(folder: Path, text: str, seconds: float, console: Console) -> None:
     from rich.text import Text
 
     _print_title(f"Done in {seconds:.0f} seconds", console)
     model = quote(str(folder / "model"))
     for what, how in (
         ("Open the page", str(folder / "index.html")),
-        ("Try a text", f'protorynet explain {model} "The plot is thin. I loved it anyway!"'),
+        ("Try a text", f'protorynet explain {model} "{text}"'),
         ("See the prototypes", f"protorynet prototypes {model}"),
         ("In the browser", f"protorynet serve {model}"),
         ("Use your own table", "protorynet fit reviews.csv -o model"),

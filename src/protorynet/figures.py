@@ -12,6 +12,7 @@ from protorynet.labels import LabelCode
 _RELIABILITY_BINS = 10
 # A class is rarely found whose recall is below so much of the accuracy, of so many documents.
 _RARELY, _ENOUGH = 0.5, 3
+_FAR_ABOVE_CHANCE = 0.2  # mean recall of a model that tells classes apart
 _MOST_NAMED = 6
 _MOST_COUNTED = 2**53
 _SHOWN = (
@@ -20,6 +21,7 @@ _SHOWN = (
 )
 _FOR_RARE_CLASSES = "Give more documents of such, or let them count more (--class-weight balanced)."
 _FOR_OTHER_CLASSES = "Give more documents of such; the confusions tell what they are taken for."
+_FOR_ONE_LARGE_CLASS = "Yet it tells the classes apart: judge it by recall and precision."
 _FOR_MORE_ACCURACY = "Try --encoder gte-small, --encoder-training full (GPU), or more documents."
 
 
@@ -160,17 +162,28 @@ class Figures:
     def warnings(self) -> list[str]:
         """What the accuracy hides: classes never or rarely found, a floor that is not passed."""
         kinds = {"Never predicted": self.never_predicted, "Rarely found": self.rarely_found}
-        found = [f"{kind}: {_list_classes(own)}." for kind, own in kinds.items() if own]
+        found = [f"{kind}: {list_classes(own)}." for kind, own in kinds.items() if own]
         if found:
-            even = self.n_documents / len(self.classes)
-            is_rare = any(each.n_true < even / 2 for own in kinds.values() for each in own)
-            found[-1] += f" {_FOR_RARE_CLASSES if is_rare else _FOR_OTHER_CLASSES}"
+            found[-1] += f" {self.remedy_for([*self.never_predicted, *self.rarely_found])}"
         name, baseline = self.most_frequent.name, self.majority_baseline
         if baseline is not None and self.accuracy <= baseline:
-            found.append(f'No better than always answering "{name}" ({baseline:.1%}).')
+            seen = f" {_FOR_ONE_LARGE_CLASS}" if self.tells_classes_apart else ""
+            found.append(f'No better than always answering "{name}" ({baseline:.1%}).{seen}')
         if (floor := self.bag_of_words_accuracy or 0) > self.accuracy:
             found.append(f"A bag of words is better ({floor:.1%}). {_FOR_MORE_ACCURACY}")
         return found
+
+    @property
+    def tells_classes_apart(self) -> bool:
+        """Whether classes are found far more often than by the same answer throughout."""
+        there = sum(each.n_true > 0 for each in self.classes)
+        return there > 1 and self.balanced_accuracy >= 1 / there + _FAR_ABOVE_CHANCE
+
+    def remedy_for(self, classes: Sequence[ClassFigures]) -> str:
+        """Return what helps where these classes are not found."""
+        even = self.n_documents / len(self.classes)
+        is_rare = any(each.n_true < even / 2 for each in classes)
+        return _FOR_RARE_CLASSES if is_rare else _FOR_OTHER_CLASSES
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet evaluate --json` prints them."""
@@ -209,7 +222,7 @@ def measure_figures(
         n_right=int((truth == predicted).all(axis=1).sum()),
         classes=tuple(ClassFigures(*each) for each in zip(labels.names, *counts, strict=True)),
         confusion=confusion,
-        reliability=reliability_bins(*_calibrated(labels, probabilities, truth)),
+        reliability=reliability_bins(*_calibration_pairs(labels, probabilities, truth)),
         bag_of_words_accuracy=bag_of_words,
     )
 
@@ -238,7 +251,7 @@ def wilson_interval(count: int, total: int) -> tuple[float, float]:
     return float(ends.low), float(ends.high)
 
 
-def _calibrated(
+def _calibration_pairs(
     labels: LabelCode, probabilities: NDArray[np.float32], truth: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the probabilities that calibration is about, and whether each came true."""
@@ -251,7 +264,8 @@ def _calibrated(
     return said[leading], truth[leading]
 
 
-def _list_classes(classes: Sequence[ClassFigures]) -> str:
+def list_classes(classes: Sequence[ClassFigures]) -> str:
+    """Return the names of classes with how often each was found; of many the first."""
     named = [f'"{each.name}" ({each.n_both:,} of {each.n_true:,})' for each in classes]
     more = len(named) - _MOST_NAMED
     return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

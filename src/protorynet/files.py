@@ -2,11 +2,12 @@
 
 import ctypes
 import errno
+import hashlib
 import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -154,6 +155,31 @@ def sync_file(file: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def hash_folder(folder: Path) -> str:
+    """Return a hash of all files below a folder, hidden ones left out."""
+    digest = hashlib.sha256()
+    for name in list_files(folder):
+        if not any(part.startswith(".") for part in Path(name).parts):
+            with (folder / name).open("rb") as file:
+                inner = hashlib.file_digest(file, "sha256").hexdigest()
+            digest.update(os.fsencode(f"{name} {inner}\n"))
+    return digest.hexdigest()
+
+
+def list_files(folder: Path) -> list[str]:
+    """Return the names of all files below a folder, relative to it and with "/" between."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [path.relative_to(folder).as_posix() for path in paths]
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files below a folder by their names, as `list_files` gives them."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 def _umask() -> int:

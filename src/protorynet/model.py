@@ -138,8 +138,8 @@ class Model:
     @property
     def width(self) -> int:
         """Components of the vectors it reads: those of the encoder, and one per class of words."""
-        told = 0 if self.words is None else self.words.n_classes
-        return len(self.centring.mean) + told
+        n_logits = 0 if self.words is None else self.words.n_classes
+        return len(self.centring.mean) + n_logits
 
     def add_words(self, vectors: NDArray[np.float32], texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the encoder's vectors of texts (n, d) with what words tell, (n, `width`)."""

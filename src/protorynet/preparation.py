@@ -49,7 +49,7 @@ def prepare_documents(
             documents, encoder, splitter=splitter, on_empty=on_empty, cache=cache, progress=progress
         )
     sentences = split_for(encoder, documents, splitter=splitter, on_empty=on_empty)
-    return sentences, encode_sentences(encoder, sentences, cache=cache, progress=progress)
+    return sentences, encode_corpus(encoder, sentences.texts, cache=cache, progress=progress)
 
 
 def _prepare_overlapping(
@@ -83,7 +83,7 @@ def _prepare_overlapping(
             advance(part.n_documents)
     sentences = join_sentences(parts, on_empty=on_empty)
     if not position:
-        return sentences, encode_sentences(encoder, sentences, cache=cache, progress=progress)
+        return sentences, encode_corpus(encoder, sentences.texts, cache=cache, progress=progress)
     index = np.array([position[text] for text in sentences.texts], dtype=np.int64)
     return sentences, Embeddings(np.concatenate(vectors), index)
 
@@ -100,12 +100,3 @@ def split_for(
     """Split texts into sentences that fit an encoder."""
     counter = encoder if isinstance(encoder, WindowedEncoder) else None
     return split_documents(texts, splitter=splitter, counter=counter, on_empty=on_empty)
-
-
-def encode_sentences(
-    encoder: Encoder, sentences: Sentences, *, cache: EmbeddingCache | None, progress: bool
-) -> Embeddings:
-    """Encode sentences; there may be none."""
-    if not len(sentences):
-        return Embeddings(np.zeros((0, 1), np.float32), np.zeros(0, np.int64))
-    return encode_corpus(encoder, sentences.texts, cache=cache, progress=progress)

@@ -19,6 +19,7 @@ from protorynet.classifier import ProtoryNetClassifier
 from protorynet.data import Splitter, document_list, split_documents
 from protorynet.encoders import EmbeddingCache, Encoder, WindowedEncoder, load_encoder
 from protorynet.errors import InputError, ProtoryNetError
+from protorynet.files import list_files, write_files
 from protorynet.inference import (
     encode_with_ray,
     error_of,
@@ -258,10 +259,7 @@ def _install(classifier: ProtoryNetClassifier, outcome: _Outcome) -> ProtoryNetC
     if outcome.error is not None:
         raise error_of(*outcome.error)
     with tempfile.TemporaryDirectory(prefix="protorynet-") as storage:
-        for name, content in outcome.files.items():
-            path = Path(storage, "model", name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        write_files(Path(storage, "model"), outcome.files)
         loaded = ProtoryNetClassifier.load(Path(storage, "model"), device=classifier.device)
     classifier._install(loaded.model_, loaded.encoder_, tuned=loaded._tuned)
     classifier.n_skipped_ = outcome.n_skipped
@@ -314,6 +312,5 @@ def _train(job: dict[str, Any], encoder: Encoder, device: str) -> _Outcome:
     with tempfile.TemporaryDirectory(prefix="protorynet-") as storage:
         folder = Path(storage, "model")
         classifier.save(folder)
-        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-        content = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+        content = {name: (folder / name).read_bytes() for name in list_files(folder)}
     return _Outcome(content, classifier.n_skipped_)

@@ -36,13 +36,7 @@ def finite(value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """Return records as dictionaries and tuples as lists, however deep they stand, for JSON."""
-    if dataclasses.is_dataclass(value):
-        return {
-            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    return value
+    return json.loads(json.dumps(value, default=dataclasses.asdict))
 
 
 def digest_values(values: Mapping[str, Any]) -> str:

@@ -176,7 +176,7 @@ class Settings:
     full_epochs: int = 3
     full_retrain_epochs: int = 4
     full_batch_size: int = 64
-    full_anchor: float = 1.0
+    full_anchor: float = 0.1
     full_balance: float = 0.1
     encoder_learning_rate: float = 7e-5
     project_every: int = 10

@@ -35,7 +35,7 @@ from torch import nn
 from protorynet.automaton import Automaton
 from protorynet.data import Splitter, one_line
 from protorynet.errors import ModelFormatError, SettingsError
-from protorynet.files import check_replaceable, read_limited, replaced_directory
+from protorynet.files import check_replaceable, hash_folder, read_limited, replaced_directory
 from protorynet.labels import LabelCode, read_labels
 from protorynet.model import EncoderRecord, Model, TrainingRecord
 from protorynet.network import Adapter, Centring, Evidence, ProtoryNetwork, Reader
@@ -108,7 +108,7 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
                 shutil.copytree(tuned, fresh / _ENCODER, copy_function=_link)
             else:
                 tuned.save(fresh / _ENCODER)
-            checksums[_ENCODER] = _folder_sha256(fresh / _ENCODER)
+            checksums[_ENCODER] = hash_folder(fresh / _ENCODER)
         (fresh / _CONFIG).write_bytes(_json({**config, "sha256": checksums}))
 
 
@@ -150,7 +150,7 @@ def load_model(path: Path, *, device: str = "cpu") -> tuple[Model, Path | None]:
     for module in _modules(model).values():
         module.to(device)
     folder = path / _ENCODER if model.encoder.tuned else None
-    if folder is not None and _folder_sha256(folder) != checksums.get(_ENCODER):
+    if folder is not None and hash_folder(folder) != checksums.get(_ENCODER):
         raise _changed(folder)
     return model, folder
 
@@ -442,12 +442,3 @@ def _json(values: dict[str, Any]) -> bytes:
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _folder_sha256(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb") as file:
-            inner = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(f"{path.relative_to(folder).as_posix()} {inner}\n".encode())
-    return digest.hexdigest()

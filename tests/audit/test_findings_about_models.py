@@ -14,7 +14,11 @@ from protorynet import ProtoryNetClassifier, Settings
 from protorynet.audit import Finding, audit_model
 from protorynet.audit.audit_corpus import AuditCorpus
 from protorynet.audit.leftovers import WordEvidence
-from protorynet.audit.prediction_findings import prediction_findings, unfamiliar_sentences
+from protorynet.audit.prediction_findings import (
+    label_suspects,
+    prediction_findings,
+    unfamiliar_sentences,
+)
 from protorynet.audit.prototype_findings import meaning_findings, member_findings, usage_findings
 from protorynet.errors import InputError
 from protorynet.prototypes import Prototypes
@@ -141,6 +145,31 @@ def test_a_prototype_of_one_class_is_told_unless_its_words_say_the_class(corpus)
     assert meanings(matched(corpus, np.where(travel, 0, 1 + is_good)), "pure_prototype") == []
 
 
+def test_a_prototype_pure_in_its_training_alone_is_no_leak(corpus):
+    """A model of few texts knows them by heart; of other texts it is often wrong."""
+    travel = np.array([text.startswith("My ") for text in corpus.sentences])
+    is_good = corpus.truth[corpus.documents, 1]
+    wrong = travel & corpus.in_test & (np.cumsum(travel & corpus.in_test) % 4 == 0)
+    prototypes = np.where(travel, is_good != wrong, 2 + is_good)
+    assert (is_good == prototypes)[travel].mean() > 0.91
+    assert meanings(matched(corpus, prototypes), "pure_prototype") == []
+
+
+def test_words_that_double_the_rate_of_a_rare_class_say_something(corpus):
+    travel = np.array([text.startswith("My ") for text in corpus.sentences])
+    rare = np.arange(len(corpus.truth)) % 20 == 0
+    truth = np.stack([~rare, rare], axis=1).astype(corpus.truth.dtype)
+    few = matched(replace(corpus, truth=truth), np.where(travel & rare[corpus.documents], 0, 1))
+
+    class Doubling:
+        def rates(self, label, sentences):
+            return np.full(len(sentences), 2 * truth[:, label].mean())
+
+    for evidence, kinds in ((WordEvidence(few), ["pure_prototype"]), (Doubling(), [])):
+        found = meaning_findings(few, evidence)
+        assert [each.kind for each in found if each.kind == "pure_prototype"] == kinds
+
+
 def one_for_most(corpus: AuditCorpus) -> AuditCorpus:
     prototypes = np.arange(len(corpus.sentences)) % len(corpus.model.prototypes)
     prototypes[: len(prototypes) * 2 // 3] = 1
@@ -176,7 +205,7 @@ def rarely_good(corpus: AuditCorpus) -> AuditCorpus:
 @pytest.mark.parametrize(
     ("change", "kind", "severity", "evidence"),
     [
-        (rarely_good, "low_recall", "warning", {"name": "good", "recall": 0.25}),
+        (rarely_good, "low_recall", "warning", {}),
         (lambda c: predicted(c, 0.1), "no_better_than_majority", "serious", {"accuracy": 0.5}),
         (lambda c: scored(c, [0.9] * len(c.model.prototypes)), *WITHOUT, {"classes": ["bad"]}),
         (one_for_most, "few_prototypes_take_most", "warning", {}),
@@ -191,6 +220,22 @@ def test_what_makes_a_model_unfit_is_found(corpus, change, kind, severity, evide
     (finding,) = figures(change(corpus), kind)
     assert finding.severity == severity
     assert evidence.items() <= finding.evidence.items()
+
+
+def test_classes_rarely_found_are_named_together_with_what_helps(corpus):
+    (finding,) = figures(rarely_good(corpus), "low_recall")
+    (good,) = finding.evidence["classes"]
+    assert (good["name"], good["recall"]) == ("good", 0.25)
+    assert '"good" (' in finding.message
+    assert "class-weight" not in finding.message  # as many texts as the other has
+
+
+def test_a_model_that_finds_a_rare_class_at_the_price_of_accuracy_is_noted(corpus):
+    rare = np.arange(len(corpus.texts)) % 20 == 0
+    few = replace(corpus, truth=np.stack([~rare, rare], axis=1).astype(corpus.truth.dtype))
+    some = predicted(few, np.where(np.arange(len(rare)) % 10 == 0, 0.9, 0.1))
+    (finding,) = figures(some, "no_better_than_majority")
+    assert (finding.severity, "recall and precision" in finding.message) == ("note", True)
 
 
 def test_a_bag_of_words_that_is_better_is_told(corpus):
@@ -224,6 +269,24 @@ def test_a_wrong_label_is_suspected_with_the_sentence_that_weighs_most(corpus):
     assert "make the model suspect" in finding.message
     doubtful = predicted(corpus, np.where(corpus.truth[:, 1], 0.1, 0.9))
     assert not figures(doubtful, "label_suspects") + figures(doubtful, "order_not_used")
+
+
+def test_to_doubt_one_of_many_labels_is_not_to_be_sure_of_another(corpus):
+    third = [0.5, 0.48, 0.02]
+    reading = corpus.reading
+    reading = replace(
+        reading,
+        probabilities=np.tile(np.float32(third), (len(reading.lengths), 1)),
+        running=np.tile(np.float32(third), (len(corpus.documents), 1)),
+    )
+    labels = replace(corpus.model.labels, classes=("bad", "fair", "good"))
+    doubted = replace(
+        corpus,
+        reading=reading,
+        truth=np.tile([False, False, True], (len(corpus.texts), 1)),
+        model=replace(corpus.model, labels=labels),
+    )
+    assert label_suspects(doubted) == []
 
 
 def test_training_data_of_another_model_and_a_class_that_is_not_tested_are_found():

@@ -1,12 +1,16 @@
 """What the tests of commands share: a small table of reviews, and how a command ended."""
 
 import csv
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _GOOD = ["great", "wonderful", "superb", "moving", "brilliant"]
 _BAD = ["awful", "dreadful", "boring", "terrible", "clumsy"]
 _THINGS = ["acting", "story", "music", "photography"]
+START = "import sys; from protorynet.cli import main; sys.exit(main())"
 SETTINGS = """\
 n_prototypes = 8
 min_prototypes = 2
@@ -24,6 +28,17 @@ class Ended:
     code: int
     out: str
     err: str
+
+
+def start(*arguments: object, code: str = START, **how: Any) -> subprocess.Popen[str]:
+    """Start a command in a process of its own."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, text=True, stderr=subprocess.PIPE, **how)
+
+
+def finish(process: subprocess.Popen[str]) -> Ended:
+    out, err = process.communicate(timeout=120)
+    return Ended(process.returncode, out or "", err)
 
 
 def reviews() -> list[tuple[str, str]]:

@@ -15,22 +15,6 @@ def exported(trained, tmp_path_factory):
     return folder
 
 
-def test_the_export_predicts_and_explains_as_the_model(run, trained, exported, table, tmp_path):
-    rows, steps = [], []
-    for folder in (trained, exported):
-        run("predict", folder, table, "-o", tmp_path / "out.jsonl", "--force")
-        lines = (tmp_path / "out.jsonl").read_text().splitlines()
-        rows.append([json.loads(line) for line in lines])
-        how = ("--json", *(["--runtime", "onnx"] if folder == exported else []))
-        explained = run("explain", folder, "The room was clean. But the staff was rude.", *how)
-        steps.append([step["prototype"] for step in json.loads(explained.out)["sentences"]])
-    assert steps[0] == steps[1]
-    for ours, theirs in zip(*rows, strict=True):
-        assert ours["prediction"] == theirs["prediction"]
-        assert ours["trajectory"] == theirs["trajectory"]
-        assert ours["probability"] == pytest.approx(theirs["probability"], abs=1e-5)
-
-
 def test_the_export_tells_how_both_do_on_a_table(run, trained, table, tmp_path):
     ended = run("export", trained, "-o", tmp_path / "m", "--check", table, "--json")
     said = json.loads(ended.out)

@@ -1,6 +1,7 @@
 """`protorynet predict` on tables of many chunks: killed, resumed and piped."""
 
 import csv
+import functools
 import io
 import json
 import os
@@ -10,12 +11,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_scene import Ended, the_error
+from cli_scene import finish, start, the_error
 
 SCORING = Path(__file__).parents[1] / "inference"
 sys.path.insert(0, str(SCORING))
@@ -55,15 +55,7 @@ def slow(tmp_path):
     return exported(tmp_path / "slow", seconds=0.1)
 
 
-def start(*arguments: object, stdin: Any = None) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", STOPPABLE, TOY, *map(str, arguments)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, text=True, stdin=stdin, stdout=pipe, stderr=pipe)
-
-
-def finish(process: subprocess.Popen[str]) -> Ended:
-    out, err = process.communicate(timeout=120)
-    return Ended(process.returncode, out, err)
+start_toy = functools.partial(start, TOY, code=STOPPABLE, stdout=subprocess.PIPE)
 
 
 def wait_for_parts(output: Path, count: int, process: subprocess.Popen[str]) -> None:
@@ -84,13 +76,13 @@ def test_a_run_killed_again_and_again_ends_as_if_undisturbed(run, big, tmp_path,
     arguments = ("predict", model, big / source, "--force", "-o", killed)
     # The last one is often killed while the parts are joined, or when all is done.
     for n_parts in (1, 3, N_PARTS):
-        process = start(*arguments, "--resume")
+        process = start_toy(*arguments, "--resume")
         if not killed.exists():
             wait_for_parts(killed, n_parts, process)
         time.sleep(draw.uniform(0, 0.05))
         process.kill()
         finish(process)
-    assert finish(start(*arguments, "--resume")).code == 0
+    assert finish(start_toy(*arguments, "--resume")).code == 0
     assert run(*arguments[:-1], undisturbed).code == 0
     assert killed.read_bytes() == undisturbed.read_bytes()
     assert not list(tmp_path.glob(".killed*"))
@@ -108,7 +100,7 @@ def test_documents_mostly_unlike_the_training_data_are_counted(run, big, tmp_pat
 @posix_only
 def test_ctrl_c_says_how_to_resume(big, slow, tmp_path):
     output = tmp_path / "out.parquet"
-    process = start("predict", slow, big / "big.parquet", "-o", output)
+    process = start_toy("predict", slow, big / "big.parquet", "-o", output)
     wait_for_parts(output, 1, process)
     process.send_signal(signal.SIGINT)
     ended = finish(process)
@@ -121,7 +113,7 @@ def test_ctrl_c_says_how_to_resume(big, slow, tmp_path):
 @posix_only
 def test_two_runs_do_not_write_the_same_output(fails, big, slow, tmp_path):
     output = tmp_path / "out.parquet"
-    process = start("predict", slow, big / "big.parquet", "-o", output)
+    process = start_toy("predict", slow, big / "big.parquet", "-o", output)
     wait_for_parts(output, 1, process)
     for more in ((), ("--resume",)):
         line = fails("predict", big / "model", big / "big.parquet", "-o", output, *more)
@@ -134,7 +126,7 @@ def test_two_runs_do_not_write_the_same_output(fails, big, slow, tmp_path):
 @posix_only
 def test_ctrl_c_stops_a_run_that_waits_for_standard_input(slow, tmp_path):
     output = tmp_path / "out.jsonl"
-    process = start("predict", slow, "-", "-o", output, stdin=subprocess.PIPE)
+    process = start_toy("predict", slow, "-", "-o", output, stdin=subprocess.PIPE)
     assert process.stdin is not None
     # More than make a chunk, and no end.
     process.stdin.write('{"text": "Room."}\n' * 8_000)

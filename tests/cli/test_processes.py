@@ -3,18 +3,16 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cli_scene import SETTINGS, Ended, reviews, snapshot, the_error, write_csv
+from cli_scene import SETTINGS, START, finish, reviews, snapshot, start, the_error, write_csv
 
 from protorynet import ProtoryNetClassifier
 
 HEAVY = ("torch", "sklearn", "pandas", "pyarrow", "transformers", "numpy")
-START = "import sys; from protorynet.cli import main; sys.exit(main())"
 # A shell may have started the tests with Ctrl-C ignored, which children inherit.
 STOPPABLE = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {START}"
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and limits")
@@ -28,16 +26,6 @@ def small_disk():
     resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, limits[1]))
     yield
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
-def start(*arguments: object, code: str = START, **how: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(command, text=True, stderr=subprocess.PIPE, **how)  # type: ignore[call-overload]
-
-
-def finish(process: subprocess.Popen[str]) -> Ended:
-    out, err = process.communicate(timeout=120)
-    return Ended(process.returncode, out or "", err)
 
 
 def test_help_imports_nothing_heavy():

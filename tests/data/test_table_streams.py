@@ -69,7 +69,6 @@ def test_the_values_of_json_lines_do_not_depend_on_batches(tmp_path_factory, val
     assert together.num_rows == len(values)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("protorynet.data.json_lines._LINES_PER_BATCH", lines)
-        patch.setattr("protorynet.data.json_lines._BYTES_IN_MEMORY", 100)
         assert read(path).equals(together)
 
 

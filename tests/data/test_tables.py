@@ -280,9 +280,27 @@ def test_columns_that_are_named_give_no_notes_and_labels_are_read_on_request():
         ({"a": [1]}, {"labelled": False}, "has no column of texts; its columns are 'a'"),
         (REVIEWS, {"split": "train"}, "no column 'split' that names splits, so 'train'"),
         (SPLIT, {"split": "dev"}, "no split 'dev'; it has 'train', 'test'"),
+        *(
+            ({"text": values, "label": [1, 2]}, {"text": "text"}, "holds .*, not text")
+            for values in ([1, 2], [b"a", b"b"], [b"a", "b"], [["a"], ["b"]], [True, False])
+        ),
+        *(
+            ({"text": ["a", "b"], "label": values}, {}, "expected labels that are text, numbers")
+            for values in ([b"a", b"b"], pd.to_datetime(["2020", "2021"]), [{"a": 1}, {"a": 2}])
+        ),
+        *(
+            ({"text": ["a", "b"], "label": values}, {}, r"1 of 2 rows .* no label .*: row 1 ")
+            for values in (
+                ["x", None],
+                [1, float("nan")],
+                ["x", ""],
+                ["x", " "],
+                [["x"], ["y", None]],
+            )
+        ),
     ],
 )
-def test_columns_that_are_not_there_are_told_with_the_remedy(columns, how, message):
+def test_columns_that_cannot_be_used_are_told_with_the_remedy(columns, how, message):
     with pytest.raises(TableError, match=message):
         read_table(pd.DataFrame(columns), **how)
 
@@ -311,30 +329,6 @@ def test_a_blank_text_is_refused_with_its_row_or_skipped_on_request(blank):
     source = frame(text=["a", "b", blank], label=[1, 2, 1], split=["test", "train", "train"])
     with pytest.raises(TableError, match="row 2 "):
         read_table(source, split="train")
-
-
-@pytest.mark.parametrize(
-    "labels", [["x", None], [1, float("nan")], ["x", ""], ["x", " "], [["x"], ["y", None]]]
-)
-def test_a_missing_label_is_refused_with_its_row(labels):
-    with pytest.raises(TableError, match=r"1 of 2 rows .* no label in column 'label': row 1 "):
-        read_table(frame(text=["a", "b"], label=labels), skip_empty=True)
-
-
-@pytest.mark.parametrize(
-    "values", [[1, 2], [b"a", b"b"], [b"a", "b"], [["a"], ["b"]], [True, False]]
-)
-def test_a_text_column_without_text_is_refused(values):
-    with pytest.raises(TableError, match=r"column 'text' of the DataFrame holds .*, not text"):
-        read_table(frame(text=values, label=[1, 2]), text="text")
-
-
-@pytest.mark.parametrize(
-    "values", [[b"a", b"b"], pd.to_datetime(["2020", "2021"]), [{"a": 1}, {"a": 2}]]
-)
-def test_a_label_column_that_names_no_classes_is_refused(values):
-    with pytest.raises(TableError, match="expected labels that are text, numbers, true/false"):
-        read_table(frame(text=["a", "b"], label=values))
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,6 @@ from typing import Any
 import pytest
 
 
-@pytest.fixture(scope="session", autouse=True)
-def one_thread():
-    """Keep torch's threads from waiting for each other on a busy machine."""
-    import torch
-
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="session")
 def minilm():
     from protorynet.encoders import load_encoder

@@ -109,11 +109,11 @@ def test_a_width_that_changes_is_refused(tmp_path, minilm):
     [
         (np.ones(3), r"sequence 1 has shape \(3,\)"),
         (np.ones((2, 4)), "sequence 1 has 4 components per sentence, but sequence 0 has 3"),
-        (np.ones((0, 3)), "sequence 1 has shape .* empty"),
+        (np.ones((0, 3)), "sequence 1 has shape .* at least one of each"),
         (np.array([[1.0, np.nan, 2.0]]), "sequence 1 holds values that are not finite"),
         (np.array([[1.0, 1e300, 2.0]]), "sequence 1 holds values that are not finite"),
         (np.array([["a", "b", "c"]]), "sequence 1 holds values of type"),
-        ([[1.0, 2.0, 3.0], [4.0]], "sequence 1 is not an array"),
+        ([[1.0, 2.0, 3.0], [4.0]], "sequence 1 holds what is no array"),
     ],
 )
 def test_an_unusable_sequence_is_named(wrong, reason):

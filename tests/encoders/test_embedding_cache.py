@@ -57,8 +57,6 @@ def test_any_fingerprint_has_a_place_of_its_own(fingerprint, tmp_path, monkeypat
 
 def test_only_many_sentences_are_kept_for_all_caches_and_no_text_is_stored(tmp_path):
     first, second = EmbeddingCache(tmp_path), EmbeddingCache(tmp_path)
-    with pytest.raises(InputError, match="for 100 sentences"):
-        first.put(Named(), numbered(0, 100), np.ones((99, 3), np.float32))
     fill(first, 0, 63)
     assert files(tmp_path) == []
     assert not second.get(Named(), numbered(0, 100))[0].any()
@@ -104,23 +102,14 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-def save(value: Any) -> Any:
-    return lambda path: np.save(path, value, allow_pickle=True)
-
-
 @pytest.mark.parametrize(
     ("ending", "damage"),
     [
-        (".keys.npy", lambda path: path.write_bytes(b"")),
         (".keys.npy", truncate),
-        (".keys.npy", flip),
-        (".keys.npy", save(np.ones((100, 2), np.uint64))),
+        (".keys.npy", lambda path: np.save(path, np.ones((100, 2), np.uint64))),
         (".vectors.npy", flip),
         (".vectors.npy", lambda path: np.save(path, np.load(path)[::-1])),
-        (".vectors.npy", truncate),
         (".vectors.npy", Path.unlink),
-        (".vectors.npy", save(np.full((100, 3), np.nan, np.float32))),
-        (".vectors.npy", save(np.array([[Path()]] * 100))),
     ],
 )
 @pytest.mark.filterwarnings("ignore:embeddings cached in")
@@ -237,8 +226,6 @@ def test_the_folder_comes_from_the_environment(variables, folder, monkeypatch, t
     ],
 )
 def test_the_limit_comes_from_the_environment_or_is_refused(text, size, monkeypatch, tmp_path):
-    with pytest.raises(InputError, match="limit_bytes=-1"):
-        EmbeddingCache(tmp_path, limit_bytes=-1)
     monkeypatch.setenv("PROTORYNET_CACHE_LIMIT", text)
     if size is not None:
         assert EmbeddingCache(tmp_path).limit_bytes == size
@@ -267,22 +254,3 @@ def test_clearing_removes_faster_encoders_and_what_was_left_half_written(name, i
     cache = EmbeddingCache(tmp_path)
     assert cache.size() == cache.clear() == (5 if is_ours else 0)
     assert path.exists() is not is_ours
-
-
-@pytest.mark.parametrize("ending", [".vectors.npy", ".keys.tmp"])
-def test_a_folder_cleared_by_another_process_meanwhile_is_made_again(ending, monkeypatch, tmp_path):
-    opened = Path.open
-    cleared = []
-
-    def open_after_clearing(path: Path, *how: Any, **options: Any) -> Any:
-        if path.name.endswith(ending) and not cleared:
-            cleared.append(path)
-            EmbeddingCache(tmp_path).clear()
-        return opened(path, *how, **options)
-
-    cache = EmbeddingCache(tmp_path)
-    fill(cache, 100, 200)
-    monkeypatch.setattr(Path, "open", open_after_clearing)
-    fill(cache, 0, 100)
-    assert cleared
-    assert cache.get(Named(), numbered(0, 100))[0].all()

@@ -100,7 +100,6 @@ def test_a_description_changed_by_hand_is_refused(own):
         (lambda v: v.pop("version"), "'version'"),
         (lambda v: v.update(sha256=None), "sha256"),
         (lambda v: v["sha256"].update({"../../etc/passwd": "0" * 64}), "sha256 should name"),
-        (lambda v: v["sha256"].update({"reader.onnx": "zz"}), "no digest"),
     ],
 )
 def test_values_out_of_place_are_refused(own, change, reason):
@@ -161,15 +160,3 @@ def test_an_encoder_is_not_given_where_the_folder_holds_one(exported, encoder):
     for other in (encoder, "minilm"):
         with pytest.raises(InputError, match="holds its encoder"):
             open_predictor(exported, encoder=other)
-
-
-@pytest.fixture(scope="module")
-def predictor(exported):
-    return open_predictor(exported, cache=False)
-
-
-@pytest.mark.parametrize("texts", [["", "A lovely room.", "<br />"], [], ["", "  "]])
-def test_texts_without_a_sentence_are_told_apart(predictor, texts):
-    scores = predictor.read(texts)
-    assert scores.filled.tolist() == ["room" in text for text in texts]
-    assert scores.probabilities.shape == (sum(scores.filled), 2)

@@ -131,7 +131,7 @@ def test_the_same_model_is_exported_to_the_same_bytes(trained, exported, tmp_pat
 
 
 def test_a_static_encoder_is_exported(tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path):
-    static = StaticEncoder.distil(load_encoder(tiny_bert_folder, device="cpu"), dimension=8)
+    static = StaticEncoder.distil(load_encoder(tiny_bert_folder, device="cpu"))
     classifier = fit(static, reviews, quick)
     export_onnx(classifier.predictor, tmp_path / "m")
     check_same(classifier, tmp_path / "m", [*unseen_reviews.texts, "§"])

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,14 @@ from hypothesis import given, strategies as st
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from protorynet.data import Splitter
 from protorynet.encoders import Embeddings
 from protorynet.errors import InputError
-from protorynet.inference import Exported, OnnxBackend
-from protorynet.inference.exporting import _write_reader
+from protorynet.inference import Backend, Predictor, TorchBackend, export_onnx, open_predictor
 from protorynet.labels import LabelCode
 from protorynet.model import Model
 from protorynet.network import Adapter, Centring, Evidence, ProtoryNetwork, Reader
 from protorynet.prototypes import Member, Prototypes
 from protorynet.settings import Settings
-from protorynet.words import WordWeights
 
 DIMENSION, K = 12, 5
 
@@ -36,7 +32,6 @@ def made(
     scale: float = 0.0,
     k: int = K,
     sizes: tuple[int, ...] = (),
-    words: bool = False,
     **changes: Any,
 ) -> Model:
     """A model with random weights, with evidence where prototypes have `sizes` of several members.
@@ -60,12 +55,14 @@ def made(
             torch.nn.init.normal_(weight, std=0.8)
         vectors = torch.nn.functional.normalize(torch.randn(sum(sizes), width), dim=-1)
     labels = LabelCode(("a", "b", "c"), task)
-    ids = iter(range(100))
+    ids, rates = iter(range(100)), dict.fromkeys(labels.names, 0.0)
     items = tuple(
         replace(
             base.prototypes[0],
             id=number,
-            members=tuple(Member(next(ids), "Room", None, 0.0) for _ in range(size)),
+            scores=rates,
+            class_rate=rates,
+            members=tuple(Member(next(ids), "Room", None, 0.0, (0.0,) * 3) for _ in range(size)),
         )
         for number, size in enumerate(sizes)
     )
@@ -77,35 +74,14 @@ def made(
         prototypes=Prototypes(items, labels.names),
         labels=labels,
         settings=settings,
-        words=WordWeights.of(("room",), np.ones((1, 3), np.float32)) if words else None,
+        words=None,
+        training=replace(base.training, class_frequencies=(0.2, 0.3, 0.5), figures=None),
     )
 
 
-def reader_graph(model: Model) -> bytes:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "reader.onnx"
-        _write_reader(model, path)
-        return path.read_bytes()
-
-
-def opened(model: Model, graph: bytes | None = None) -> OnnxBackend:
-    facts = Exported(
-        version="0",
-        labels=model.labels,
-        prototypes=model.prototypes,
-        splitter=Splitter(),
-        encoder_name="",
-        encoder_fingerprint="",
-        dimension=DIMENSION,
-        encoder=None,
-        class_frequencies=(0.2, 0.3, 0.5),
-        validation_accuracy=1.0,
-        reader_is_behind=False,
-        familiar=model.familiar,
-        sha256={},
-        words=model.words,
-    )
-    return OnnxBackend(facts, graph or reader_graph(model), Path("reader.onnx"))
+def exported(model: Model, folder: Path) -> Backend:
+    export_onnx(Predictor(TorchBackend(model), None, cache=False), folder)
+    return open_predictor(folder, cache=False).backend
 
 
 def documents(width: int = DIMENSION) -> tuple[Embeddings, np.ndarray]:
@@ -121,8 +97,8 @@ def base(trained):
 
 
 @pytest.fixture(scope="module")
-def whole(base):
-    return opened(made(base))
+def whole(base, tmp_path_factory):
+    return exported(made(base), tmp_path_factory.mktemp("whole") / "m")
 
 
 @pytest.mark.parametrize(
@@ -140,19 +116,18 @@ def whole(base):
         {"sizes": (3, 1, 4)},
         {"sizes": (2, 5), "task": "multilabel"},
         {"sizes": (4,)},
-        {"sizes": (3, 1, 4), "words": True},
         {"equal": True},
     ],
     ids=str,
 )
-def test_the_graph_says_what_the_model_says(base, options):
+def test_the_graph_says_what_the_model_says(base, options, tmp_path):
     are_equal = options.pop("equal", False)
     model = replace(made(base, **options), familiar=0.2, reach=3.5)
     if are_equal:  # of two equal prototypes the first is chosen
         model.network.members.data[3] = model.network.members.data[1]
     embeddings, lengths = documents(model.width)
     expected = model.read(model.match(embeddings, lengths))
-    reading = opened(model).read(embeddings, lengths)
+    reading = exported(model, tmp_path / "m").read(embeddings, lengths)
     assert 0 < expected.unfamiliar.mean() < 1
     for name in ("prototypes", "members", "runner_up", "runner_up_members", "unfamiliar"):
         assert np.array_equal(getattr(reading, name), getattr(expected, name))

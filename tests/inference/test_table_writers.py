@@ -12,17 +12,10 @@ from protorynet.errors import InputError
 from protorynet.inference import check_columns, writer_for
 
 FAR = 10**8  # days after 1970, and no year of Python's
-NOT_UTF8 = pa.Array.from_buffers(pa.string(), 1, pa.array([b"caf\xe9"]).buffers())
-UNKNOWN_ZONE = pa.array([1], pa.timestamp("us", "Foo/Bar"))
-TWICE = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])
 STRANGE = {
     "dates in lists": pa.array([[FAR]], pa.list_(pa.date32())),
     "times in records": pa.array([{"a": FAR * 10**10}], pa.struct([("a", pa.timestamp("us"))])),
     "times in maps": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.timestamp("ns"))),
-    "an unknown zone": UNKNOWN_ZONE,
-    "an unknown zone in lists": pa.array([[1]], pa.list_(pa.timestamp("us", "Foo/Bar"))),
-    "one name twice": TWICE,
-    "no UTF-8 in lists": pa.ListArray.from_arrays([0, 1], NOT_UTF8),
     "an empty record": pa.array([{}], pa.struct([])),
     "a missing record": pa.array([None], pa.struct([("a", pa.timestamp("ns"))])),
 }
@@ -42,12 +35,10 @@ def test_json_lines_hold_only_what_json_knows():
         list=[[float("inf")], None],
         bytes=[b"text", b"\xff"],
         when=pa.array([1, 2], pa.timestamp("ns")),
-        twice=pa.concat_arrays([TWICE, TWICE]),
     )
     first, second = (json.loads(line, parse_constant=pytest.fail) for line in lines.splitlines())
     assert (first["number"], first["list"], first["bytes"]) == (None, [None], "text")
     assert (second["number"], second["list"], second["bytes"]) == (1.5, None, "/w==")
-    assert first["twice"] == [["x", 1], ["x", 2]]
 
 
 def test_a_csv_file_takes_columns_of_every_kind():
@@ -57,11 +48,9 @@ def test_a_csv_file_takes_columns_of_every_kind():
         view=pa.array(["a"], pa.string_view()),
         record=[{"a": [1]}],
         id=pa.array([b"0" * 16], pa.uuid()),
-        when=UNKNOWN_ZONE,
     )
     [row] = csv.DictReader(io.StringIO(lines))
     assert (row["bytes"], row["view"], row["record"]) == ("/w==", "a", '{"a": [1]}')
-    assert row["when"] == "1970-01-01 00:00:00.000001Z"
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl"])

@@ -3,7 +3,7 @@
 from html.parser import HTMLParser
 from typing import Any
 
-_VOID = {"meta", "link", "br", "img", "input", "hr"}
+_VOID = {"meta", "link", "br", "img", "input", "hr", "wbr"}
 
 
 class Outline(HTMLParser):

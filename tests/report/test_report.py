@@ -16,7 +16,7 @@ from sklearn.base import clone
 from prepared_documents import prepare
 from protorynet import ProtoryNetClassifier
 from protorynet.explain import learn_automata
-from protorynet.figures import ClassFigures
+from protorynet.figures import ClassFigures, ReliabilityBin
 from protorynet.prototypes import Edits, Retraining
 from protorynet.report import FullReport, compile_report, write_report
 
@@ -236,6 +236,39 @@ def test_many_classes_are_listed_in_place_of_a_matrix(report):
     assert "What is taken for what" in page
     assert "class 2class 79" in read(page).replace(" 9", "9").replace(" class", "class")
     assert "Confusion matrix" not in page
+
+
+def test_a_long_name_of_a_class_breaks_between_its_parts(report):
+    names = "comp.sys.mac.hardware", "<b>.x"
+    classes = tuple(ClassFigures(name, 1, 1, 1) for name in names)
+    page = written(replace(report, evaluation=replace(report.evaluation, classes=classes)))
+    assert "comp.<wbr>sys.<wbr>mac.<wbr>hardware" in page
+    assert "&lt;b&gt;.<wbr>x" in page
+
+
+@pytest.mark.parametrize(
+    ("said", "right", "two", "many"),
+    [
+        ((0.3, 0.4), (2, 3), "less sure than it should be, by 10.0", "surer than it should be"),
+        ((0.7, 0.8), (6, 7), "surer than it should be", "surer than it should be"),
+        ((0.6, 0.8), (7, 7), "off by 10.0 points", "off by 10.0 points"),
+    ],
+)
+def test_certainty_of_one_of_many_answers_is_not_measured_from_one_half(
+    report, said, right, two, many
+):
+    """Of two answers 30% for one is 70% for the other; of many it is a doubtful 30%."""
+    bins = tuple(ReliabilityBin(at, at + 0.1, 10, at, n) for at, n in zip(said, right, strict=True))
+    for n_classes, told in ((2, two), (20, many)):
+        names = report.overview.classes + tuple(f"class {n}" for n in range(n_classes - 2))
+        evaluation = replace(
+            report.evaluation,
+            reliability=bins,
+            classes=tuple(ClassFigures(name, 1, 1, 1) for name in names),
+            confusion=tuple(map(tuple, np.eye(n_classes, dtype=int).tolist())),
+        )
+        overview = replace(report.overview, classes=names)
+        assert told in read(written(replace(report, overview=overview, evaluation=evaluation)))
 
 
 def test_the_markdown_tells_what_the_page_tells_in_even_tables(report):

@@ -56,6 +56,14 @@ def test_only_these_routes_outside_the_pages_are_public(hotel, tmp_path):
     assert public - pages == set(PUBLIC.split())
 
 
+def test_nobody_waits_while_routes_are_put_together(hotel, tmp_path, monkeypatch):
+    """FastAPI does so for half a second when a route is first looked at: before any request."""
+    with running(_everything(hotel, tmp_path)) as server:
+        monkeypatch.delattr("fastapi.routing.create_model_field")
+        for path in ("/", "/v1/models", "/healthz"):
+            assert server.client.get(path).status_code == 200
+
+
 def test_a_keys_scope_is_enforced_on_each_route(guarded, secrets):
     wrong = []
     for (method, path), needed in route_scopes(guarded.app).items():

@@ -40,7 +40,7 @@ def batch(reading):
     return reading.send_table(_table("parquet"), "../../etc/t.parquet", **columns)
 
 
-@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "xlsx"])
 def test_a_table_of_every_kind_is_previewed(reading, kind):
     found = reading.upload("/batches/preview", _table(kind), f"complaints.{kind}").json()
     assert (found["n_rows"], found["filename"]) == (5, f"complaints.{kind}")
@@ -312,6 +312,14 @@ def _table(kind: str) -> bytes:
     if kind == "parquet":
         out = io.BytesIO()
         pq.write_table(pa.Table.from_pylist(ROWS), out)
+        return out.getvalue()
+    if kind == "xlsx":
+        book = pytest.importorskip("openpyxl", reason="needs protorynet[excel]").Workbook()
+        for row in (ROWS[0], *(list(each.values()) for each in ROWS)):
+            book.active.append(list(row))
+        # A cell that begins so would be a formula.
+        book.active["A3"].data_type = book.active["B3"].data_type = "s"
+        book.save(out := io.BytesIO())
         return out.getvalue()
     text = io.StringIO()
     writer = csv.DictWriter(text, list(ROWS[0]), delimiter="," if kind == "csv" else "\t")

@@ -34,6 +34,22 @@ def test_without_splits_held_out_documents_are_held_out_again(
         assert bench.wait(bench.post("/draft/retrain").json()["job"])["state"] == "done"
 
 
+def test_labels_of_a_table_have_the_names_that_the_model_gives_them(
+    tiny_bert_folder, reviews, quick, tmp_path
+):
+    """Read begins with texts of the model's own classes, so it would find none of 0 and 1."""
+    numbers = [int(label == "good") for label in reviews.labels]
+    names = {0: "bad", 1: "good"}
+    how = {"settings": quick, "device": "cpu", "cache": False, "class_names": names}
+    clf = ProtoryNetClassifier(str(tiny_bert_folder), **how).fit(reviews.texts, numbers)
+    clf.save(tmp_path / "hotel")
+    table = _written(tmp_path / "t.csv", zip(reviews.texts, numbers, strict=True))
+    with serving(tmp_path / "hotel", data=table) as bench:
+        listed = bench.get("/documents", size=9).json()["items"]
+        assert [each["label"] for each in listed] == list(reviews.labels[:9])
+        assert bench.get("/documents/0").json()["label"] == reviews.labels[0]
+
+
 def test_every_row_of_an_unseen_table_is_measured(own_hotel, unseen_reviews, classifier, tmp_path):
     rows = zip(unseen_reviews.texts, unseen_reviews.labels, strict=True)
     with serving(own_hotel, data=_written(tmp_path / "t.csv", rows)) as bench:

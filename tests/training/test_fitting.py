@@ -49,6 +49,19 @@ def check_prototypes(clf: ProtoryNetClassifier, texts: list[str]) -> None:
         assert item.usage == pytest.approx(sum(member.usage for member in item.members))
 
 
+def test_a_member_that_others_say_in_another_tone_is_not_typical_of_its_family():
+    """Its own few texts may have the family's labels by chance."""
+    praise, blame = np.eye(2)
+    vectors = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.9, -0.1], [0.0, 1.0]])
+    rates = np.array([(praise + blame) / 2, blame, blame, (praise + blame) / 2])
+    of_family = np.array([(praise + blame) / 2, blame])
+    differences = fitting.differing_labels(
+        vectors, np.array([0.1, 0.4, 0.4, 0.1]), rates, of_family, torch.tensor([0, 1, 1, 0])
+    )
+    assert differences[0] > 0.4
+    assert differences[[1, 2, 3]].max() < 0.1
+
+
 @pytest.mark.parametrize(
     "changes",
     [

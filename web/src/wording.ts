@@ -120,3 +120,8 @@ export function agreement(spread: number, classes: number): string {
   const words = apart < 0.1 ? "agree" : apart < 0.2 ? "mostly agree" : "differ";
   return `${words} (±${Math.round(100 * apart)})`;
 }
+
+/** The parts of a name such as comp.sys.mac.hardware, between which a line may end. */
+export function nameParts(name: string): string[] {
+  return name.split(/(?<=[._/])(?=[\p{L}\p{N}])/u);
+}

@@ -10,7 +10,7 @@ import { leading, scaleOf, spread } from "../src/scale";
 import { sparkline, tallies } from "../src/tallying";
 import { areaOf, dotsOf, frameOf, linesOf, numbered } from "../src/trajectory";
 import type { Automaton, Explanation, Step } from "../src/types";
-import { agreement, hasFamilies, isTie, likeness, lines, listed, percent, points, rowName, shorten, unitOffset } from "../src/wording";
+import { agreement, hasFamilies, isTie, likeness, lines, listed, nameParts, percent, points, rowName, shorten, unitOffset } from "../src/wording";
 
 const EVIL = `<script>alert("1")</script> & 'so'`;
 
@@ -44,6 +44,12 @@ describe("the address", () => {
 });
 
 describe("wording", () => {
+  it("cuts names between their parts", () => {
+    expect(nameParts("comp.sys.mac.hardware")).toEqual(["comp.", "sys.", "mac.", "hardware"]);
+    expect(nameParts("very_good")).toEqual(["very_", "good"]);
+    expect(nameParts("fine...")).toEqual(["fine..."]);
+  });
+
   it("never rounds a probability to a certainty", () => {
     expect([0.934, 0.9991, 0.0004, 1, 0].map(percent)).toEqual(["93%", ">99%", "<1%", "100%", "0%"]);
   });

@@ -65,7 +65,6 @@ def test_vectors_are_read_from_text_with_and_without_a_header_and_from_a_folder(
         (b"other 1 2\ngood 1\n", "line 2: expected 2 numbers, but found 1"),
         (b"good 1 two\n", "line 1: not all of its fields are numbers"),
         (b"good 1 nan\n", "not all finite"),
-        (b"x " * 100_000, "longer than"),
         (b"Good 1 2\n", "in capitals"),
         (np.zeros((2, 3), np.float32), "3 words but 2 vectors"),
         (np.zeros(3, np.float32), "should hold a matrix of floats"),

@@ -1,9 +1,7 @@
 """The experiments' tables, plots and commands, by what the records say."""
 
 import io
-import json
 import re
-from html import unescape
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from bench_scene import add
-from hypothesis import given, strategies as st
 from rich.console import Console
 
 from protorynet_lab.bench import EXPERIMENTS, print_blocks, read_results
@@ -22,10 +19,8 @@ from protorynet_lab.bench.bench_blocks import (
     Cell,
     Command,
     Grid,
-    render_html,
     render_markdown as markdown,
 )
-from protorynet_lab.bench.bench_jobs import MODELS
 from protorynet_lab.bench.bench_plots import draw_heat_map
 from protorynet_lab.bench.bench_recipe import RECIPE
 from protorynet_lab.bench.bench_significance import pack_flags
@@ -197,33 +192,3 @@ def test_a_heat_map_shows_each_figure_and_a_dash_for_what_was_not_measured():
     values = {(0.0, 0.0): 0.909, (0.0, 1.0): 0.914, (0.1, 0.0): 0.8}
     said = _words(draw_heat_map(("α", [0.0, 0.1]), ("β", [0.0, 1.0]), values))
     assert [word for word in said if word[:1] in ".–"] == [".909", ".914", ".800", "–"]
-
-
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
-    max_leaves=6,
-)
-_FIELDS = (
-    *("accuracy", "substitutes", "pruning", "automata", "correct", "n_test", "error", "seconds"),
-    *("faithfulness", "prototypes", "settings", "versions"),
-)
-_VARIANTS = ("", "n_prototypes=20", "n_prototypes=x", "selection=dense", "alpha=0 beta=0")
-
-
-@given(
-    values=st.dictionaries(st.sampled_from(_FIELDS), _JSON),
-    variant=st.sampled_from(_VARIANTS),
-    kind=st.sampled_from(MODELS),
-)
-def test_no_record_breaks_a_page(values, variant, kind, tmp_path_factory):
-    folder = tmp_path_factory.getbasetemp() / "any-experiment"
-    folder.mkdir(exist_ok=True)
-    usual = {"kind": "job", "set": "hotel", "encoder": "e", "model": kind.name, "seed": 0}
-    line = json.dumps({**usual, "variant": variant, **values})
-    (folder / "any.jsonl").write_text(line + "\n", encoding="utf-8")
-    results = read_results(folder)
-    for each in BY_NAME.values():
-        blocks = each.page(results)
-        assert isinstance(markdown(blocks), str)
-        assert each.title in unescape(render_html(each.title, "", blocks))

@@ -267,8 +267,8 @@ def fixed_sentences(corpus: AuditCorpus) -> list[Finding]:
         for k in np.flatnonzero(counts >= max(_LEAST_DOCUMENTS, _NOTABLE_SHARE * whole)).tolist():
             same = np.flatnonzero(corpus.same_sentence == numbers[k])
             sentence = corpus.sentences[at_edge[first[k]]]
-            told_class = np.abs(corpus.truth[corpus.documents[same]].mean(axis=0) - base).max()
-            if np.isin(same, edges).mean() > _NEARLY_ALWAYS and told_class < _FAR_FROM_USUAL:
+            class_shift = np.abs(corpus.truth[corpus.documents[same]].mean(axis=0) - base).max()
+            if np.isin(same, edges).mean() > _NEARLY_ALWAYS and class_shift < _FAR_FROM_USUAL:
                 findings.append(_describe_fixed(sentence, edge, int(counts[k]), whole))
     return findings
 

@@ -9,10 +9,11 @@ from protorynet.audit.audit_corpus import AuditCorpus
 from protorynet.audit.findings import Finding, Severity, describe, quote
 from protorynet.data import split_documents
 from protorynet.explain import SURE, leave_one_out_effects
+from protorynet.figures import list_classes
 
 _THROUGHOUT = 0.8
 _SHOWN_SUSPECTS, _MANY_SUSPECTS = 20, 0.05
-_ENOUGH_OF_A_CLASS, _SHOWN_RARE = 5, 5
+_ENOUGH_OF_A_CLASS = 5
 _CLEARLY_BELOW = 0.005  # of a bag of words
 _ENOUGH_DOCUMENTS, _ENOUGH_SENTENCES = 30, 50
 _UNMOVED = 0.01
@@ -34,7 +35,7 @@ def prediction_findings(
     """Look at the predictions for both splits; the floor is that of a bag of words."""
     return [
         *_above_the_floor(corpus, floor),
-        *_label_suspects(corpus),
+        *label_suspects(corpus),
         *_classes_in_test(corpus),
         *_order_not_used(corpus, seed),
         *_misplaced_certainty(corpus),
@@ -49,17 +50,21 @@ def _above_the_floor(corpus: AuditCorpus, floor: float | None) -> list[Finding]:
         return []
     evidence = {"accuracy": accuracy, "majority_baseline": baseline, "bag_of_words": floor}
     if baseline is not None and accuracy <= baseline:
-        return [describe("no_better_than_majority", "serious", evidence)]
+        apart = figures.tells_classes_apart
+        severity: Severity = "note" if apart else "serious"
+        return [describe("no_better_than_majority", severity, evidence, apart=apart)]
     if floor is not None and accuracy < floor - _CLEARLY_BELOW:
         return [describe("below_bag_of_words", "warning", evidence)]
     return []
 
 
-def _label_suspects(corpus: AuditCorpus) -> list[Finding]:
+def label_suspects(corpus: AuditCorpus) -> list[Finding]:
     """Look for documents that the model is sure about, from early on, against their label."""
     probabilities, truth = corpus.reading.probabilities, corpus.truth
     against = np.abs(truth - probabilities)
-    label = against.argmax(axis=1)
+    # To doubt one of twenty classes is not to be sure of another.
+    several = corpus.model.labels.task == "multilabel"
+    label = (against if several else probabilities).argmax(axis=1)
     each = np.arange(len(label))
     running = corpus.reading.running[np.arange(len(corpus.documents)), label[corpus.documents]]
     otherwise = np.abs(truth[each, label][corpus.documents] - running) > 0.5
@@ -87,8 +92,7 @@ def _describe_suspects(
     """Name the sentence of each of some documents that speaks most against its label."""
     part = corpus.reading.part(np.isin(np.arange(len(corpus.texts)), documents))
     said = part.probabilities
-    several = corpus.model.labels.task == "multilabel"
-    labels = disputed[documents] if several else said.argmax(axis=1)
+    labels = disputed[documents]
     pairs = (np.arange(len(documents)), labels)
     effects = leave_one_out_effects(corpus.model, part, labels)
     is_denied = corpus.truth[documents, labels] > 0
@@ -126,8 +130,12 @@ def _classes_in_test(corpus: AuditCorpus) -> list[Finding]:
             severity: Severity = "serious" if count >= _ENOUGH_OF_A_CLASS else "warning"
             evidence = {"class": name, "n_test_documents": count}
             findings.append(describe("class_never_predicted", severity, evidence))
-    rare = corpus.test_figures.rarely_found[:_SHOWN_RARE]
-    return findings + [describe("low_recall", "warning", each.to_dict()) for each in rare]
+    figures = corpus.test_figures
+    if rare := figures.rarely_found:
+        evidence = {"classes": [each.to_dict() for each in rare]}
+        facts = {"listed": list_classes(rare), "remedy": figures.remedy_for(rare)}
+        findings.append(describe("low_recall", "warning", evidence, **facts))
+    return findings
 
 
 def _order_not_used(corpus: AuditCorpus, seed: int) -> list[Finding]:

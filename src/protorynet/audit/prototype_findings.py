@@ -13,7 +13,8 @@ from protorynet.audit.leftovers import WordEvidence
 _ENOUGH_SENTENCES = 20  # fewer say too little of a prototype
 _LEAST_COPIED, _MORE_THAN_USUAL = 0.05, 2.0
 _SAME_TEXT = 0.3
-_PURE, _PURER_THAN_USUAL, _SAYS_NOTHING = 0.9, 0.3, 0.1
+_PURE, _PURER_THAN_USUAL = 0.9, 0.3
+_SAYS_NOTHING = 1.2  # times the usual rate of a class: words of a rare one raise it by little
 _NEAREST_SENTENCES = 50
 _ONE_TAKES, _TWO_TAKE = 0.5, 0.75
 _POOR_CALIBRATION, _CALIBRATED_PROTOTYPES = 0.5, 5
@@ -119,9 +120,13 @@ def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
         label = int((rates - base).argmax())
         if rates[label] < _PURE or rates[label] - base[label] < _PURER_THAN_USUAL:
             continue
+        # A model may know by heart what it learned from; what gives labels away does so anywhere.
+        unseen = corpus.documents[(corpus.reading.prototypes == position) & corpus.in_test]
+        if len(unseen) and corpus.truth[unseen, label].mean() < _PURE:
+            continue
         near = _nearest(corpus, position, _NEAREST_SENTENCES)
         expected = float(evidence.rates(label, near).mean())
-        if expected - base[label] >= _SAYS_NOTHING:
+        if expected >= _SAYS_NOTHING * base[label]:
             continue
         sentences = [quote(corpus.sentences[sentence]) for sentence in near[:5]]
         figures = {

@@ -53,7 +53,7 @@ def serve(
         database=database,
     )
     if data is not None and not data.is_file():
-        raise InputError(f"--data {data} is no file. Give a CSV, TSV, JSONL or Parquet table.")
+        raise InputError(f"--data {data} is no file. Give a table: CSV, JSONL, Parquet or Excel.")
     for package in _NEEDED:
         if find_spec(package) is None:
             raise MissingExtraError("The server", package, extra="server")

@@ -133,7 +133,7 @@ class TableStream:
         n_documents = n_bytes = 0
         stop = first
         for position, table, batch in self._batches(first):
-            wanted, blank = self._judge(batch)
+            wanted, blank = self._find_wanted(batch)
             if blank.any() and not self.skip_empty:
                 rows = (position + np.flatnonzero(blank)).tolist()
                 raise blank_texts(table.name, self.text_column, batch.num_rows, rows)
@@ -158,7 +158,7 @@ class TableStream:
         if pieces:
             yield _join(pieces, first, stop)
 
-    def _judge(
+    def _find_wanted(
         self, batch: pa.RecordBatch, splits: dict[str, None] | None = None
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Say which rows are asked for, and which of those have no text; note some splits."""
@@ -215,7 +215,7 @@ class TableStream:
             blank_rows: list[int] = []
             for found in table.batches(0):
                 batch = _conform(found, self.schema, table.name)
-                wanted, blank = self._judge(batch, splits)
+                wanted, blank = self._find_wanted(batch, splits)
                 if len(blank_rows) < _MOST_LISTED:
                     blank_rows += (n_rows + np.flatnonzero(blank)).tolist()
                 n_rows += batch.num_rows

@@ -235,7 +235,12 @@ def _choose_label_column(
     others = [name for name in names if name not in (text_column, _split_column(loaded))]
     guess = _well_known(others, _LABEL_NAMES)
     if guess is None:
-        likely = [name for name in others if _is_likely_label(loaded.plain(name))]
+        columns = {name: loaded.plain(name) for name in others}
+        likely = [
+            name
+            for name, column in columns.items()
+            if is_scalar(column.type) and 2 <= pc.count_distinct(column).as_py() <= _MOST_CLASSES
+        ]
         if len(likely) != 1:
             raise TableError(
                 f"cannot tell which column of {loaded.name} holds the labels; its columns are "
@@ -261,10 +266,6 @@ def _check_column(loaded: LoadedTable, name: str, option: str) -> None:
 def _well_known(names: list[str], well_known: tuple[str, ...]) -> str | None:
     by_lower = {name.strip().lower(): name for name in reversed(names)}
     return next((by_lower[name] for name in well_known if name in by_lower), None)
-
-
-def _is_likely_label(column: pa.ChunkedArray) -> bool:
-    return is_scalar(column.type) and 2 <= pc.count_distinct(column).as_py() <= _MOST_CLASSES
 
 
 def _split_column(loaded: LoadedTable) -> str | None:

@@ -2,13 +2,9 @@
 
 import warnings
 import zipfile
-from collections.abc import Iterator
-from functools import partial
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from protorynet.data.json_lines import infer_table
 from protorynet.data.table_files import MOST_COLUMNS, BatchReader, check_names, one_line
@@ -50,11 +46,12 @@ def open_excel(path: Path) -> BatchReader:
             f"{path} cannot be read as an Excel file ({one_line(error)}); save it again, or as CSV."
         ) from None
     table, mixed = infer_table(dict(zip(names, columns, strict=True)))
-    return BatchReader(str(path), table.schema, partial(_batches, table), mixed)
-
-
-def _batches(table: pa.Table, skip: int) -> Iterator[pa.RecordBatch]:
-    yield from table.slice(skip).to_batches(max_chunksize=_ROWS_AT_ONCE)
+    return BatchReader(
+        str(path),
+        table.schema,
+        lambda skip: iter(table.slice(skip).to_batches(max_chunksize=_ROWS_AT_ONCE)),
+        mixed,
+    )
 
 
 def _read_sheet(sheet: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:

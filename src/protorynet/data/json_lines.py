@@ -1,13 +1,11 @@
-"""JSON-lines tables: every line is parsed once, and a column gets the type that holds all of it."""
+"""JSON-lines tables: a column gets the type that holds all of its values."""
 
 import json
-import tempfile
-import weakref
 from collections.abc import Iterator, Mapping
 from functools import partial, reduce
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -23,58 +21,64 @@ from protorynet.data.table_files import (
     open_bytes,
     read_once,
     read_start,
+    rows_after,
 )
 from protorynet.errors import TableError
 
 _LINES_PER_BATCH = 2_048
-_BYTES_IN_MEMORY = 64 * 2**20  # of typed rows; more go to a temporary file
 _MOST_LEVELS = 60  # of lists and objects in each other; Arrow writes few more
 
-_WRITTEN = pa.large_string()  # of values kept as JSON, which no column of JSON lines has
-
+_Record = dict[str, Any]
 # The number of the first line of a batch, and the objects of its lines.
-_Lines = tuple[int, list[dict[str, Any]]]
+_Lines = tuple[int, list[_Record]]
 # The type of each column; None where no one type holds its values.
 _Kinds = dict[str, pa.DataType | None]
 
 
-class _Column(NamedTuple):
-    """Some values with the type that holds them; both are None where there is no such type.
-
-    Whole numbers among fractions are kept as written: if words follow, 1 becomes "1", not "1.0".
-    """
-
-    kind: pa.DataType | None
-    values: pa.Array | None
-
-
 def open_json_lines(path: Path) -> BatchReader:
-    """Open a file of objects, one per line; all lines are parsed here, and kept typed."""
-    name = str(path)
-    spool = _Spool()
-    found: dict[str, dict[pa.DataType | None, None]] = {}  # in the order of their lines
+    """Open a file of objects, one per line; it is read through here for the types of its columns.
+
+    Numbers among words are words as they are written: 1 becomes "1", not "1.0".
+    """
     read_start(path)
-    with open_bytes(path) as file:
-        for _, records in _parse_lines(file, name):
-            columns = _type_columns(records)
-            spool.add(columns, len(records))
-            for column, typed in columns.items():
-                found.setdefault(column, {})[typed.kind] = None
+    found: dict[str, dict[pa.DataType | None, None]] = {}  # in the order of their lines
+    for records in _read_records(path):
+        for column, kind in _infer_kinds(records).items():
+            found.setdefault(column, {})[kind] = None
     kinds = {column: reduce(_merge, its) for column, its in found.items()}
     for column, its in found.items():
         others = its.keys() - {kinds[column], pa.null()}
         # The type of 1.5 and of 2**53 + 1 is that of 1.5, which does not hold both.
-        if others and kinds[column] is not None and not spool.can_convert(column, kinds[column]):
-            kinds[column] = pa.string() if all(map(is_scalar, others)) else None
+        if others and kinds[column] is not None:
+            values = ([record.get(column) for record in some] for some in _read_records(path))
+            if not all(_can_hold(kinds[column], each) for each in values):
+                kinds[column] = pa.string() if all(map(is_scalar, others)) else None
     schema = _schema(kinds)
-    return BatchReader(name, schema, partial(spool.batches, schema), _mixed(kinds))
+    batches = partial(_file_batches, path, schema)
+    return BatchReader(str(path), schema, batches, _mixed(kinds))
+
+
+def _read_records(path: Path) -> Iterator[list[_Record]]:
+    with open_bytes(path) as file:
+        for _, records in _parse_lines(file, str(path)):
+            yield records
+
+
+def _file_batches(path: Path, schema: pa.Schema, skip: int) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from rows_after(skip, (_to_batch(records, schema) for records in _read_records(path)))
+    except (pa.ArrowException, OverflowError) as error:
+        raise TableError(
+            f"{path} was changed while it was read ({one_line(error)}). Run the command again when "
+            "it is complete."
+        ) from None
 
 
 def stream_json_lines(file: BinaryIO, name: str) -> BatchReader:
     """Open a stream of objects, one per line; its first lines say which types its columns have."""
     parsed = _parse_lines(file, name)
     first: _Lines = next(parsed, (1, []))
-    known = {column: typed.kind for column, typed in _type_columns(first[1]).items()}
+    known = _infer_kinds(first[1])
     batches = _stream_batches(chain([first], parsed), known, name)
     return read_once(name, _schema(known), batches, _mixed(known))
 
@@ -82,28 +86,28 @@ def stream_json_lines(file: BinaryIO, name: str) -> BatchReader:
 def _stream_batches(parsed: Iterator[_Lines], known: _Kinds, name: str) -> Iterator[pa.RecordBatch]:
     schema = _schema(known)
     for first, records in parsed:
-        columns = _type_columns(records)
-        if wrong := [n for n, column in columns.items() if not _has_room(known, n, column)]:
+        columns = dict.fromkeys(key for record in records for key in record)
+        if wrong := [column for column in columns if not _has_room(known, column, records)]:
             raise TableError(
                 f"the lines {first} to {first + len(records) - 1} of {name} bring values in "
                 f"{list_names(wrong)} that the first lines gave no room for. Save them as a file "
                 "first: a file is read through beforehand."
             )
-        values = {column: typed.values for column, typed in columns.items()}
-        yield _convert_columns(values, len(records), schema)
+        yield _to_batch(records, schema)
 
 
-def _has_room(known: _Kinds, name: str, column: _Column) -> bool:
-    if name not in known or _merge(known[name], column.kind) != known[name]:
+def _has_room(known: _Kinds, column: str, records: list[_Record]) -> bool:
+    if column not in known:
         return False
-    try:
-        return known[name] is None or _convert(column.values, known[name]) is not None
-    except (pa.ArrowException, OverflowError):
+    values = [record.get(column) for record in records]
+    kind = _kind_of(column, values)
+    if _merge(known[column], kind) != known[column]:
         return False
+    return known[column] is None or _can_hold(known[column], values)
 
 
 def _parse_lines(file: BinaryIO, name: str) -> Iterator[_Lines]:
-    records: list[dict[str, Any]] = []
+    records: list[_Record] = []
     names: set[str] = set()
     size = first = number = 0
     while line := _read_line(file, name, number := number + 1):
@@ -139,7 +143,7 @@ def _read_line(file: BinaryIO, name: str, number: int) -> bytes:
     return line
 
 
-def _parse_record(line: bytes, name: str, number: int) -> dict[str, Any]:
+def _parse_record(line: bytes, name: str, number: int) -> _Record:
     try:
         record = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except UnicodeDecodeError:
@@ -157,49 +161,6 @@ def _parse_record(line: bytes, name: str, number: int) -> dict[str, Any]:
     return record
 
 
-class _Spool:
-    """Typed rows in their order, in memory or in a temporary file, each batch with its own types.
-
-    So no line is parsed again, although the types that hold all rows are known only at the end.
-    """
-
-    def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=_BYTES_IN_MEMORY)  # noqa: SIM115
-        weakref.finalize(self, self._file.close)
-        self._sizes: list[tuple[int, int]] = []  # rows and bytes of each batch
-
-    def add(self, columns: dict[str, _Column], n_rows: int) -> None:
-        kept = {name: typed.values for name, typed in columns.items() if typed.values is not None}
-        batch = pa.RecordBatch.from_pydict(kept)
-        sink = pa.BufferOutputStream()
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
-            writer.write_batch(batch)
-        self._sizes.append((n_rows, self._file.write(sink.getvalue())))
-
-    def batches(self, schema: pa.Schema, skip: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows after the first `skip`, as the columns of a schema."""
-        begin = 0
-        for n_rows, n_bytes in self._sizes:
-            if skip < n_rows:
-                self._file.seek(begin)
-                stored = pa.ipc.open_stream(self._file.read(n_bytes)).read_next_batch()
-                values = dict(zip(stored.schema.names, stored.columns, strict=True))
-                batch = _convert_columns(values, n_rows, schema)
-                yield batch.slice(skip) if skip else batch
-            skip = max(0, skip - n_rows)
-            begin += n_bytes
-
-    def can_convert(self, name: str, kind: pa.DataType | None) -> bool:
-        """Say whether a type holds every value of a column."""
-        try:
-            for _ in self.batches(_schema({name: kind}), 0):
-                pass
-        except (pa.ArrowException, OverflowError):
-            return False
-        return True
-
-
 def _schema(kinds: _Kinds) -> pa.Schema:
     return pa.schema([(name, kind) for name, kind in kinds.items() if kind is not None])
 
@@ -208,33 +169,31 @@ def _mixed(kinds: _Kinds) -> tuple[str, ...]:
     return tuple(name for name, kind in kinds.items() if kind is None)
 
 
-def _convert_columns(values: dict[str, pa.Array], n_rows: int, schema: pa.Schema) -> pa.RecordBatch:
-    arrays = [
-        _convert(values[f.name], f.type) if f.name in values else pa.nulls(n_rows, f.type)
-        for f in schema
-    ]
+def _to_batch(records: list[_Record], schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [_convert([record.get(f.name) for record in records], f.type) for f in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _convert(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    if values.type == kind:
-        return values
-    items = values.to_pylist()
-    if values.type == _WRITTEN:
-        items = [item and json.loads(item) for item in items]
-    return _as_words(items) if kind == pa.string() else pa.array(items, kind, from_pandas=True)
+def _convert(values: list[Any], kind: pa.DataType) -> pa.Array:
+    return _as_words(values) if kind == pa.string() else pa.array(values, kind, from_pandas=True)
 
 
-def _type_columns(records: list[dict[str, Any]]) -> dict[str, _Column]:
-    columns = {}
-    for name in dict.fromkeys(key for record in records for key in record):
-        values = [record.get(name) for record in records]
-        array = infer_column(name, values)
-        kind = None if array is None else array.type
-        if kind == pa.float64() and any(isinstance(value, int) for value in values):
-            array = pa.array([v if v is None else json.dumps(v) for v in values], _WRITTEN)
-        columns[name] = _Column(kind, array)
-    return columns
+def _can_hold(kind: pa.DataType, values: list[Any]) -> bool:
+    try:
+        _convert(values, kind)
+    except (pa.ArrowException, OverflowError):
+        return False
+    return True
+
+
+def _infer_kinds(records: list[_Record]) -> _Kinds:
+    names = dict.fromkeys(key for record in records for key in record)
+    return {name: _kind_of(name, [record.get(name) for record in records]) for name in names}
+
+
+def _kind_of(name: str, values: list[Any]) -> pa.DataType | None:
+    array = infer_column(name, values)
+    return None if array is None else array.type
 
 
 def _merge(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataType | None:

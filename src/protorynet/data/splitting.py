@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import reprlib
 import string
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -182,7 +183,7 @@ def _check_texts(texts: Sequence[str]) -> list[str]:
     for row, document in enumerate(documents):
         if not isinstance(document, str):
             raise InputError(
-                f"the document in row {row} (counted from 0) is {_shorten(document)} of type "
+                f"the document in row {row} (counted from 0) is {reprlib.repr(document)} of type "
                 f"{type(document).__name__}; expected str. Remove the row or convert it to text."
             )
         try:
@@ -194,11 +195,6 @@ def _check_texts(texts: Sequence[str]) -> list[str]:
                 "text.encode('utf-8', 'replace').decode()."
             ) from None
     return documents
-
-
-def _shorten(value: object) -> str:
-    written = repr(value)
-    return written if len(written) <= 40 else written[:39] + "…"
 
 
 def _collect(

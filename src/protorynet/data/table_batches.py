@@ -32,6 +32,7 @@ from protorynet.data.table_files import (
     open_bytes,
     read_once,
     read_start,
+    rows_after,
     table_ending,
 )
 from protorynet.errors import TableError
@@ -145,7 +146,7 @@ def _file_batches(
         try:
             with open_bytes(path) as file:
                 batches = _parse_delimited(file, str(path), delimiter, header, block_bytes)
-                for batch in _rows_after(skip, batches):
+                for batch in rows_after(skip, batches):
                     yield batch
                     skip += batch.num_rows
             return
@@ -180,13 +181,6 @@ def _parse_delimited(
             f"{name} cannot be read ({one_line(error)}). Values that hold the separator, a quote "
             "or a newline must stand in double quotes, and quotes inside them be doubled."
         ) from None
-
-
-def _rows_after(skip: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        if skip < batch.num_rows:
-            yield batch.slice(skip) if skip else batch
-        skip = max(0, skip - batch.num_rows)
 
 
 def _open_parquet(path: Path) -> BatchReader:
@@ -224,16 +218,11 @@ def _parquet_batches(
     try:
         # With a buffer, a row group of any size is read page by page.
         with path.open("rb") as raw, pq.ParquetFile(raw, buffer_size=_PARQUET_BUFFER) as file:
-            for batch in _rows_after(
+            for batch in rows_after(
                 skip, file.iter_batches(length, row_groups=groups, use_threads=False)
             ):
                 _check_values(batch, str(path))
                 yield batch
-    except MemoryError as error:
-        raise TableError(
-            f"there is not enough memory to read {length:,} rows of {path} at once "
-            f"({one_line(error)}). Free some, or leave out its largest columns."
-        ) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged_parquet(path, error) from None
 
@@ -260,15 +249,13 @@ def _damaged_parquet(path: Path, error: Exception) -> TableError:
 def row_bytes(column: pa.Array) -> NDArray[np.int64]:
     """Return about how many bytes each value takes, whatever stands beside it."""
     kind = column.type
-    if isinstance(column, pa.ExtensionArray):
-        return row_bytes(column.storage)
     if pa.types.is_dictionary(kind):
         # Not decoded: a few long categories may stand for many rows.
         sizes = np.append(row_bytes(column.dictionary), 0)
         indices = pc.fill_null(column.indices.cast(pa.int64()), len(sizes) - 1)
         chosen: NDArray[np.int64] = sizes[indices.to_numpy(zero_copy_only=False)]
         return chosen
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+    if pa.types.is_string_view(kind):
         return row_bytes(column.cast(pa.large_binary()))
     if is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         lengths: NDArray[np.int64] = pc.fill_null(pc.binary_length(column), 0).to_numpy()
@@ -276,10 +263,7 @@ def row_bytes(column: pa.Array) -> NDArray[np.int64]:
     if pa.types.is_struct(kind):
         parts = [row_bytes(part) for part in column.flatten()]
         return np.sum(parts, axis=0, dtype=np.int64) if parts else np.zeros(len(column), np.int64)
-    if pa.types.is_map(kind):
-        pair = pa.struct([("key", kind.key_type), ("value", kind.item_type)])
-        return row_bytes(column.cast(pa.list_(pair)))
-    if pa.types.is_nested(kind) and not pa.types.is_union(kind):
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         owners = pc.list_parent_indices(column).to_numpy()
         inner = row_bytes(pc.list_flatten(column))
         return np.bincount(owners, inner, len(column)).astype(np.int64)

@@ -64,6 +64,14 @@ def read_once(
     return BatchReader(name, schema, lambda _: chain(head, batches), mixed, is_untyped, head)
 
 
+def rows_after(skip: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches without the first `skip` rows."""
+    for batch in batches:
+        if skip < batch.num_rows:
+            yield batch.slice(skip) if skip else batch
+        skip = max(0, skip - batch.num_rows)
+
+
 def find_files(inputs: Sequence[str]) -> list[Path]:
     """Return the files that names, folders of Parquet files and patterns stand for, in order."""
     files = [file for name in inputs for file in _expand(name)]
@@ -166,7 +174,7 @@ def list_rows(rows: Sequence[int]) -> str:
 
 
 def one_line(complaint: object) -> str:
-    """Return a complaint on one line of bearable length, without its full stop."""
+    """Return a complaint on one line of at most 200 characters, without its full stop."""
     # Surrogates and control characters of a broken file must not reach a terminal.
     line = " ".join(str(complaint).encode("utf-8", "replace").decode().split())
     line = "".join(char if char.isprintable() else "\ufffd" for char in line)

@@ -18,6 +18,7 @@ from .encoder_variants import (
 from .onnx_encoder import (
     OnnxEncoder as OnnxEncoder,
     export_encoder as export_encoder,
+    export_graph as export_graph,
     open_session as open_session,
     quantise as quantise,
     run_session as run_session,

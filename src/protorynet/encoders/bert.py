@@ -124,11 +124,11 @@ class _Layer(nn.Module):
         self.attention = nn.ModuleDict(
             {
                 "self": nn.ModuleDict({name: nn.Linear(width, width) for name in names}),
-                "output": _joined(width, width, config),
+                "output": _residual_output(width, width, config),
             }
         )
         self.intermediate = nn.ModuleDict({"dense": nn.Linear(width, inner)})
-        self.output = _joined(inner, width, config)
+        self.output = _residual_output(inner, width, config)
 
     def forward(self, states: Tensor, attend: _Attend) -> Tensor:
         asking: Any = self.attention["self"]
@@ -150,7 +150,7 @@ def _table(count: int, width: int) -> nn.Embedding:
     return table
 
 
-def _joined(inner: int, width: int, config: SimpleNamespace) -> nn.ModuleDict:
+def _residual_output(inner: int, width: int, config: SimpleNamespace) -> nn.ModuleDict:
     return nn.ModuleDict(
         {
             "dense": nn.Linear(inner, width),

@@ -124,8 +124,6 @@ class EmbeddingCache:
     """
 
     def __init__(self, folder: Path | None = None, *, limit_bytes: int | None = None) -> None:
-        if limit_bytes is not None and limit_bytes < 0:
-            raise InputError(f"limit_bytes={limit_bytes} should not be negative.")
         self.folder = _default_folder() if folder is None else Path(folder)
         self.limit_bytes = _default_limit() if limit_bytes is None else limit_bytes
         self._indexes: dict[str, _Index] = {}
@@ -159,10 +157,6 @@ class EmbeddingCache:
 
     def put(self, encoder: Encoder, sentences: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Keep the vectors of some sentences, then make room if the cache is over its limit."""
-        if np.ndim(vectors) != 2 or len(vectors) != len(sentences):
-            raise InputError(
-                f"vectors of shape {np.shape(vectors)} were given for {len(sentences)} sentences."
-            )
         if len(sentences) < FEWEST_SENTENCES_KEPT or not self._writable:
             return
         try:
@@ -266,14 +260,6 @@ def list_segments(folder: Path) -> list[Segment]:
 
 def write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> None:
     """Write a segment; after an error nothing of it is left."""
-    try:
-        _write_segment(folder, keys, vectors)
-    except FileNotFoundError:
-        # Another process cleared the cache, this folder included, while we wrote.
-        _write_segment(folder, keys, vectors)
-
-
-def _write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     segment = Segment(folder, uuid.uuid4().hex)
     unfinished = segment.keys_path.with_suffix(".tmp")
@@ -339,15 +325,8 @@ def read_kept(path: Path) -> bytes | None:
 
 def keep_file(path: Path, content: bytes) -> None:
     """Keep what was made of an encoder, a file inside the folder of the cache, with its digest."""
-    for file, data in (
-        (path, content),
-        (_digest_path(path), f"{hashlib.sha256(content).hexdigest()}\n"),
-    ):
-        try:
-            write_atomically(file, data)
-        except FileNotFoundError:
-            # Another process cleared the cache, what was half written included.
-            write_atomically(file, data)
+    write_atomically(path, content)
+    write_atomically(_digest_path(path), f"{hashlib.sha256(content).hexdigest()}\n")
 
 
 def _digest_path(path: Path) -> Path:

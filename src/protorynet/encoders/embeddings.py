@@ -116,7 +116,12 @@ def stack_sequences(sequences: Sequence[NDArray[Any]]) -> tuple[Embeddings, NDAr
         raise InputError("no sequences were given; one array per document was expected.")
     arrays: list[NDArray[np.float32]] = []
     for number, sequence in enumerate(sequences):
-        array = _check_sequence(f"sequence {number}", sequence)
+        array = _read_numbers(f"sequence {number} holds", sequence, InputError)
+        if array.ndim != 2 or 0 in array.shape:
+            raise InputError(
+                f"sequence {number} has shape {array.shape}; (sentences, components), at least one "
+                "of each, was expected."
+            )
         if arrays and array.shape[1] != arrays[0].shape[1]:
             raise InputError(
                 f"sequence {number} has {array.shape[1]} components per sentence, but sequence 0 "
@@ -160,45 +165,30 @@ def _check_answer(
     encoder: Encoder, answer: Any, count: int, width: int | None
 ) -> NDArray[np.float32]:
     who = f"the encoder {encoder.name!r} returned"
-    try:
-        array = np.asarray(answer)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise EncoderError(f"{who} no array: {error}") from None
-    if array.dtype.kind not in "fiub":
-        raise EncoderError(f"{who} values of type {array.dtype}; float32 was expected.")
-    if array.ndim != 2 or len(array) != count or array.shape[1] == 0:
+    vectors = _read_numbers(who, answer, EncoderError)
+    if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0:
         raise EncoderError(
-            f"{who} shape {array.shape} for {count} sentences; ({count}, d) was expected."
+            f"{who} shape {vectors.shape} for {count} sentences; ({count}, d) was expected."
         )
-    if width is not None and array.shape[1] != width:
+    if width is not None and vectors.shape[1] != width:
         raise EncoderError(
-            f"{who} {array.shape[1]} components per sentence after {width} for earlier ones."
+            f"{who} {vectors.shape[1]} components per sentence after {width} for earlier ones."
         )
-    vectors = _narrow(array)
-    if vectors is None:
-        raise EncoderError(f"{who} values that are not finite float32 numbers.")
     return vectors
 
 
-def _check_sequence(who: str, sequence: NDArray[Any]) -> NDArray[np.float32]:
+def _read_numbers(
+    who: str, given: Any, error: type[EncoderError | InputError]
+) -> NDArray[np.float32]:
+    """Return finite numbers as float32; `who` begins the message of the error."""
     try:
-        array = np.asarray(sequence)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{who} is not an array of numbers: {error}") from None
+        array = np.asarray(given)
+    except (TypeError, ValueError, RuntimeError) as problem:
+        raise error(f"{who} what is no array: {problem}") from None
     if array.dtype.kind not in "fiub":
-        raise InputError(f"{who} holds values of type {array.dtype}; numbers were expected.")
-    if array.ndim != 2:
-        raise InputError(f"{who} has shape {array.shape}; (sentences, components) was expected.")
-    if 0 in array.shape:
-        raise InputError(f"{who} has shape {array.shape}, so it is empty; leave the document out.")
-    vectors = _narrow(array)
-    if vectors is None:
-        raise InputError(f"{who} holds values that are not finite float32 numbers.")
-    return vectors
-
-
-def _narrow(array: NDArray[Any]) -> NDArray[np.float32] | None:
-    """Return numbers as float32, None where one of them is not finite."""
+        raise error(f"{who} values of type {array.dtype}; float32 was expected.")
     with np.errstate(over="ignore"):
         vectors = array.astype(np.float32, copy=False)
-    return vectors if np.isfinite(vectors).all() else None
+    if not np.isfinite(vectors).all():
+        raise error(f"{who} values that are not finite float32 numbers.")
+    return vectors

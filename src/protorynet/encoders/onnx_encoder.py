@@ -19,6 +19,7 @@ from protorynet.threads import map_in_threads
 if TYPE_CHECKING:
     from onnx import GraphProto
     from onnxruntime import InferenceSession
+    from torch import Tensor, nn
 
     from protorynet.encoders.sentence_network import SentenceNetwork
 
@@ -167,13 +168,8 @@ def export_encoder(network: SentenceNetwork, path: Path) -> None:
     Its inputs are ``ids`` and ``mask`` (rows, tokens), whole numbers of 64 bits; its output is
     ``vectors`` (rows, dimension). Both sizes are free. Weights are written as they are now.
     """
-    try:
-        import onnx
-    except ImportError:
-        raise MissingExtraError("The export to ONNX", "onnx", extra="onnx") from None
+    onnx = _import_onnx("The export to ONNX")
     import torch
-
-    from protorynet.encoders.sentence_network import evaluating
 
     config: Any = network.backbone.config
     attention = config._attn_implementation
@@ -182,23 +178,11 @@ def export_encoder(network: SentenceNetwork, path: Path) -> None:
     ids = torch.ones(2, 5, dtype=torch.long, device=device)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], device=device)
     sizes = {0: "rows", 1: "tokens"}
+    axes = {**dict.fromkeys(_INPUTS, sizes), _OUTPUT: {0: "rows"}}
     try:
-        with evaluating(network), warnings.catch_warnings():
-            # The tracer warns of constants; whoever exports compares the results.
-            warnings.simplefilter("ignore")
-            # Written out step by step, attention is a smaller and faster graph than the kernel's.
-            config._attn_implementation = "eager"
-            torch.onnx.export(
-                network,
-                (ids, mask),
-                str(path),
-                input_names=list(_INPUTS),
-                output_names=[_OUTPUT],
-                dynamic_axes={**dict.fromkeys(_INPUTS, sizes), _OUTPUT: {0: "rows"}},
-                opset_version=OPSET,
-                # The newer exporter takes ten times as long, and its graphs run no faster.
-                dynamo=False,
-            )
+        # Written out step by step, attention is a smaller and faster graph than the kernel's.
+        config._attn_implementation = "eager"
+        export_graph(network, (ids, mask), path, _INPUTS, (_OUTPUT,), axes)
         onnx.checker.check_model(str(path))
     except Exception as error:
         # Exporters raise nearly every type there is for a network that they cannot follow.
@@ -211,6 +195,43 @@ def export_encoder(network: SentenceNetwork, path: Path) -> None:
         config._attn_implementation = attention
 
 
+def export_graph(
+    module: nn.Module,
+    example: tuple[Tensor, ...],
+    path: Path,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    axes: Mapping[str, Mapping[int, str]],
+) -> None:
+    """Write a module as an ONNX file; `axes` names the sizes that are free."""
+    import torch
+
+    from protorynet.encoders.sentence_network import evaluating
+
+    with evaluating(module), warnings.catch_warnings():
+        # The tracer warns of constants and of its own age; whoever exports compares the results.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module,
+            example,
+            str(path),
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_axes=axes,
+            opset_version=OPSET,
+            # The newer exporter takes ten times as long, and its graphs run no faster.
+            dynamo=False,
+        )
+
+
+def _import_onnx(what: str) -> Any:
+    try:
+        import onnx
+    except ImportError:
+        raise MissingExtraError(what, "onnx", extra="onnx") from None
+    return onnx
+
+
 def quantise(source: Path, target: Path) -> None:
     """Write an ONNX encoder whose products with weights are computed in 8 bits.
 
@@ -221,10 +242,7 @@ def quantise(source: Path, target: Path) -> None:
 
     `source` is a graph in float32, as `export_encoder` writes it.
     """
-    try:
-        import onnx
-    except ImportError:
-        raise MissingExtraError("Quantising an encoder", "onnx", extra="onnx") from None
+    onnx = _import_onnx("Quantising an encoder")
     model = onnx.load(str(source), load_external_data=False)
     if not _quantise_products(model.graph):
         raise EncoderError(

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from protorynet.encoders.embedding_cache import EmbeddingCache, keep_file, read_kept
 from protorynet.encoders.encoder_folder import hash_recipe
 from protorynet.encoders.sentence_tokenizer import SentenceTokenizer
-from protorynet.errors import InputError
 from protorynet.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -61,21 +60,13 @@ class StaticEncoder:
         self.tokenizer = tokenizer
 
     @classmethod
-    def distil(
-        cls,
-        teacher: TransformerEncoder,
-        *,
-        dimension: int = MOST_COMPONENTS,
-        progress: bool = False,
-    ) -> StaticEncoder:
-        """Return the static encoder of a transformer's vocabulary, of at most that dimension."""
-        if dimension < 1:
-            raise InputError(f"dimension={dimension} should be at least 1.")
+    def distil(cls, teacher: TransformerEncoder, *, progress: bool = False) -> StaticEncoder:
+        """Return the static encoder of a transformer's vocabulary."""
         return cls(
-            _distil_tokens(teacher, dimension, progress=progress),
+            _distil_tokens(teacher, progress=progress),
             teacher.tokenizer,
             name=f"{teacher.name}:static",
-            fingerprint=_fingerprint(teacher.fingerprint, dimension),
+            fingerprint=_fingerprint(teacher.fingerprint),
         )
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
@@ -153,8 +144,8 @@ def _kept_vectors(fingerprint: str) -> Path:
     return EmbeddingCache().folder / "static" / fingerprint[:32] / "vectors.safetensors"
 
 
-def _fingerprint(teacher_fingerprint: str, dimension: int = MOST_COMPONENTS) -> str:
-    return hash_recipe([teacher_fingerprint, "static", RECIPE_VERSION, dimension])
+def _fingerprint(teacher_fingerprint: str) -> str:
+    return hash_recipe([teacher_fingerprint, "static", RECIPE_VERSION, MOST_COMPONENTS])
 
 
 def _mean_direction(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -165,9 +156,7 @@ def _mean_direction(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return direction.astype(np.float32)
 
 
-def _distil_tokens(
-    teacher: TransformerEncoder, dimension: int, *, progress: bool
-) -> NDArray[np.float32]:
+def _distil_tokens(teacher: TransformerEncoder, *, progress: bool) -> NDArray[np.float32]:
     """Return a weighted vector for every token id; special tokens get zeros."""
     words = teacher.tokenizer.tokenizer
     encoding = words.encode("a")
@@ -183,7 +172,7 @@ def _distil_tokens(
     inputs = backbone.get_input_embeddings().weight.detach().float().cpu().numpy()
     alone = _encode_alone(teacher, before, ids, after, progress=progress)
     described = np.concatenate([_standardise(alone), _standardise(inputs[ids])], axis=1)
-    reduced = described @ _principal_axes(described, dimension)
+    reduced = described @ _principal_axes(described, MOST_COMPONENTS)
     highest = max(words.get_vocab().values())
     vectors = np.zeros((highest + 1, reduced.shape[1]), dtype=np.float32)
     vectors[ids] = reduced * np.log1p(ids)[:, None]

@@ -120,7 +120,8 @@ class TransformerEncoder:
             return result
         weight = next(self.network.parameters())
         with evaluating(self.network):
-            if weight.is_cuda and weight.dtype == torch.bfloat16 and self._can_pack():
+            is_bert = isinstance(self.network.backbone, Bert) and self.window <= PACKED_TOKENS
+            if weight.is_cuda and weight.dtype == torch.bfloat16 and is_bert:
                 order = np.arange(len(tokens))
                 vectors = [self._forward_packed(run) for run in self._fill_runs(tokens)]
             else:
@@ -136,9 +137,6 @@ class TransformerEncoder:
         ids, mask = (torch.from_numpy(part).to(device) for part in batch)
         vectors: Tensor = self.network(ids, mask)
         return vectors
-
-    def _can_pack(self) -> bool:
-        return isinstance(self.network.backbone, Bert) and self.window <= PACKED_TOKENS
 
     def _fill_runs(self, tokens: list[list[int]]) -> Iterator[list[list[int]]]:
         """Cut texts into runs of at most `PACKED_TOKENS` tokens, none of them empty."""

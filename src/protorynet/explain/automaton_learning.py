@@ -89,7 +89,7 @@ def class_index(model: Model, label: object) -> int:
     return position
 
 
-class _Judged:
+class _ReadDocuments:
     """Documents as the model reads them, and which of them it gives each class."""
 
     def __init__(self, model: Model, reading: Reading) -> None:
@@ -148,9 +148,9 @@ def _learn(
         raise InputError(f"max_states={max_states} should be at least 1.")
     if not len(train.lengths):
         raise InputError("there are no documents to learn an automaton from.")
-    trained = _judge(model, train)
-    others = None if held_out is None else _judge(model, held_out)
-    ids_only = _judge(model, (held_out or train).with_ids_only())
+    trained = _read_documents(model, train)
+    others = None if held_out is None else _read_documents(model, held_out)
+    ids_only = _read_documents(model, (held_out or train).with_ids_only())
     part = _take_some(model, trained)
     tree = grow_tree(part.reading, part.members[:, 0])
     machines = _find_machines(model, part, tree, labels, max_states)
@@ -174,23 +174,23 @@ def _learn(
         )
 
 
-def _judge(model: Model, reading: Reading) -> _Judged:
+def _read_documents(model: Model, reading: Reading) -> _ReadDocuments:
     if not reading.lengths.all():
         raise EmptyDocumentError(np.flatnonzero(reading.lengths == 0).tolist())
-    return _Judged(model, model.read(reading))
+    return _ReadDocuments(model, model.read(reading))
 
 
-def _take_some(model: Model, judged: _Judged) -> _Judged:
+def _take_some(model: Model, documents: _ReadDocuments) -> _ReadDocuments:
     """Return so many of the documents that learning is quick, spread over all of them."""
     most = np.clip(_READ_FOR_ALL // len(model.labels.names), *_READ_SENTENCES)
-    chosen = evenly_chosen(judged.reading.lengths, int(most))
-    inside = np.zeros(len(judged.members), np.bool_)
+    chosen = evenly_chosen(documents.reading.lengths, int(most))
+    inside = np.zeros(len(documents.members), np.bool_)
     inside[chosen] = True
-    return judged if inside.all() else _Judged(model, judged.reading.part(inside))
+    return documents if inside.all() else _ReadDocuments(model, documents.reading.part(inside))
 
 
 def _find_machines(
-    model: Model, part: _Judged, tree: PrefixTree, labels: Sequence[int], max_states: int
+    model: Model, part: _ReadDocuments, tree: PrefixTree, labels: Sequence[int], max_states: int
 ) -> Iterator[_Machine]:
     task, names = model.labels.task, model.labels.names
     usage = np.bincount(part.reading.prototypes, minlength=len(model.prototypes))
@@ -226,7 +226,7 @@ def _describe_states(machine: _Machine, visits: NDArray[np.int64]) -> tuple[Stat
 
 
 def _find_patterns(
-    model: Model, part: _Judged, tree: PrefixTree, label: int
+    model: Model, part: _ReadDocuments, tree: PrefixTree, label: int
 ) -> tuple[Pattern, ...]:
     ids = [item.id for item in model.prototypes]
     counted = tree.for_class(part.members[:, label], part.reading.lengths)

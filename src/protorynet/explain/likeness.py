@@ -90,7 +90,7 @@ def pretrained_encode(
     return found.encode if found.fingerprint == record.fingerprint else None
 
 
-def _draw_judged(random: np.random.Generator, count: int) -> NDArray[np.int64]:
+def _draw_sample(random: np.random.Generator, count: int) -> NDArray[np.int64]:
     """Draw the sentences, of so many, that a judge is asked about."""
     return np.sort(random.choice(count, min(_JUDGED_SENTENCES, count), replace=False))
 
@@ -119,7 +119,7 @@ def compare_before_training(
     """
     count = min(_COMPARED_SENTENCES, len(sentences))
     drawn = np.random.default_rng([seed, 1]).choice(len(sentences), count, replace=False)
-    sampled = np.union1d(_draw_judged(np.random.default_rng(seed), len(sentences)), drawn)
+    sampled = np.union1d(_draw_sample(np.random.default_rng(seed), len(sentences)), drawn)
     if not model.encoder.tuned:
         width = len(model.centring.mean)
         vectors, members = embeddings.vectors[embeddings.index[sampled], :width], members[:, :width]
@@ -176,7 +176,7 @@ def measure_match_quality(
         needs = " Needs three prototypes in use."
         return {"match_quality": needs, "match_quality_untrained": needs}
     random = np.random.default_rng(seed)
-    sample = _draw_judged(random, len(sentences))
+    sample = _draw_sample(random, len(sentences))
     likeness = judge(
         [sentences.texts[sentence] for sentence in sample],
         [model.prototypes.members[position].sentence for position in live],

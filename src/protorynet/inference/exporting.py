@@ -2,7 +2,6 @@
 
 import copy
 import importlib.util
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +22,12 @@ from protorynet.encoders import (
     StaticEncoder,
     TransformerEncoder,
     export_encoder,
+    export_graph,
     file_sha256,
     quantise,
     split_variant,
 )
-from protorynet.errors import EncoderError, InputError, MissingExtraError, ProtoryNetError
+from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
 from protorynet.files import check_replaceable, replaced_directory
 from protorynet.inference.export_folder import (
     ENCODER,
@@ -64,7 +64,6 @@ _REQUIRED = (
     "tokenizers>=0.20",
     "typer>=0.19",
 )
-_OPSET = 17
 _TRIAL_SENTENCES = (
     "The room was clean and the staff could not have been kinder.",
     "Nothing worked, and nobody seemed to care!",
@@ -254,11 +253,10 @@ def _write_encoder(encoder: Encoder, path: Path, precision: Precision) -> tuple[
         example = (torch.ones(2, 3, dtype=torch.long), torch.ones(2, 3, dtype=torch.long))
         shape = {0: "rows", 1: "tokens"}
         axes = {"ids": shape, "mask": shape, "vectors": {0: "rows"}}
-        _export(_StaticGraph(encoder), example, path, ("ids", "mask"), ("vectors",), axes)
-    elif isinstance(encoder, OnnxEncoder):
-        path.write_bytes(encoder.graph())
+        export_graph(_StaticGraph(encoder), example, path, ("ids", "mask"), ("vectors",), axes)
     else:
-        raise EncoderError(f"the encoder {encoder.name!r} cannot be exported.")
+        assert isinstance(encoder, OnnxEncoder)  # no other has a tokenizer to go along
+        path.write_bytes(encoder.graph())
     return "int8" if is_small else "float32", True
 
 
@@ -330,7 +328,7 @@ def _write_reader(model: Model, path: Path) -> None:
     axes |= {name: {0: "documents"} for name in ("lengths", "probabilities")}
     axes |= dict.fromkeys(("rows", *OUTPUTS[1:]), sentences)
     # A copy, so that the model keeps its device and its mode.
-    _export(copy.deepcopy(_ReaderGraph(model)).cpu(), example, path, INPUTS, OUTPUTS, axes)
+    export_graph(copy.deepcopy(_ReaderGraph(model)).cpu(), example, path, INPUTS, OUTPUTS, axes)
 
 
 class _StaticGraph(nn.Module):
@@ -348,26 +346,3 @@ class _StaticGraph(nn.Module):
         total = (self.vectors[ids] * mask[..., None].float()).sum(dim=1)
         length = total.norm(dim=-1, keepdim=True)
         return torch.where(length > 0, total / torch.where(length > 0, length, 1.0), self.blank)
-
-
-def _export(
-    module: nn.Module,
-    example: tuple[Tensor, ...],
-    path: Path,
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    axes: dict[str, dict[int, str]],
-) -> None:
-    with warnings.catch_warnings(), torch.inference_mode():
-        # The tracer warns of constants and of its own age; the results are compared afterwards.
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            module.eval(),
-            example,
-            str(path),
-            input_names=list(inputs),
-            output_names=list(outputs),
-            dynamic_axes=axes,
-            opset_version=_OPSET,
-            dynamo=False,
-        )

@@ -185,6 +185,8 @@ def _open_encoder(folder: Path, exported: Exported, part: EncoderPart) -> OnnxEn
         raise ModelFormatError(
             f"{folder / TOKENIZER} is damaged ({first_line(error)}); export the model again."
         ) from None
+    digests = [hashlib.sha256(each).hexdigest() for each in (graph, content)]
+    recipe = " ".join(["onnx", *digests, str(part.window), str(part.pad_token_id)])
     special_tokens = tokenizer.num_special_tokens_to_add(False)
     if part.window <= special_tokens:
         raise ModelFormatError(
@@ -196,7 +198,7 @@ def _open_encoder(folder: Path, exported: Exported, part: EncoderPart) -> OnnxEn
         SentenceTokenizer(tokenizer, part.window, part.pad_token_id),
         name=f"{exported.encoder_name} (ONNX {part.precision})",
         # Computed from the content: a name that the folder gave itself could spoil the cache.
-        fingerprint=_fingerprint(graph, content, part),
+        fingerprint=hashlib.sha256(recipe.encode()).hexdigest(),
         source=folder / ENCODER,
     )
     if encoder.dimension != exported.dimension:
@@ -205,9 +207,3 @@ def _open_encoder(folder: Path, exported: Exported, part: EncoderPart) -> OnnxEn
             f"reads {exported.dimension}; export the model again."
         )
     return encoder
-
-
-def _fingerprint(graph: bytes, tokenizer: bytes, part: EncoderPart) -> str:
-    digests = [hashlib.sha256(content).hexdigest() for content in (graph, tokenizer)]
-    parts = ["onnx", *digests, str(part.window), str(part.pad_token_id)]
-    return hashlib.sha256(" ".join(parts).encode()).hexdigest()

@@ -250,7 +250,7 @@ class PartStore:
         n_done = sum(part.n_rows for part in done)
         if known is None or not n_done:
             if resume:
-                tell(f"there is nothing to resume beside {self._shown}; starting over")
+                tell(f"there is nothing to resume beside {self._name}; starting over")
             return False
         before = known["identity"]
         names = dict.fromkeys([*self._identity, *before])
@@ -261,7 +261,7 @@ class PartStore:
         if resume and changed:
             what = " and ".join(_OPTION_NAMES.get(name, name) for name in changed)
             raise CheckpointError(
-                f"cannot resume {self._shown}: {what} changed since it was begun. Run the command "
+                f"cannot resume {self._name}: {what} changed since it was begun. Run the command "
                 "as it was then; or start over, without --resume."
             )
         if changed or not can_resume:
@@ -269,14 +269,14 @@ class PartStore:
             return False
         if not resume:
             raise CheckpointError(
-                f"{n_done:,} rows of {self._shown} are done already. Resume with --resume; or "
+                f"{n_done:,} rows of {self._name} are done already. Resume with --resume; or "
                 f"remove the folder {hide_keys(self.folder.address)} to start over."
             )
         tell(f"resuming after {n_done:,} rows that are done")
         return True
 
     @property
-    def _shown(self) -> str:
+    def _name(self) -> str:
         return hide_keys(str(self.output))
 
     def _read_run(self) -> dict[str, Any] | None:

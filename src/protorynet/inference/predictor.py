@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,17 +12,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from protorynet.data import OnEmpty, Sentences, sequence_text
-from protorynet.encoders import EmbeddingCache, Embeddings, Encoder, load_encoder
+from protorynet.encoders import (
+    EmbeddingCache,
+    Embeddings,
+    Encoder,
+    encode_corpus,
+    load_encoder,
+)
 from protorynet.errors import EmptyDocumentError, InputError, ModelFormatError, TableError
 from protorynet.explain import Explanation, ModelFacts, explain_reading
+from protorynet.files import hash_folder
 from protorynet.inference.export_folder import is_exported
 from protorynet.labels import LabelCode
-from protorynet.preparation import (
-    encode_sentences,
-    prepare_documents,
-    prepare_vectors,
-    split_for,
-)
+from protorynet.preparation import prepare_documents, prepare_vectors, split_for
 from protorynet.reading import Reading
 
 if TYPE_CHECKING:
@@ -151,8 +151,8 @@ class Predictor:
     def encode(self, sentences: Sentences) -> Embeddings:
         """Encode what `split` returned, or a part of it."""
         assert self.encoder is not None  # there would be no sentences
-        found = encode_sentences(
-            self.encoder, sentences, cache=self._cache, progress=self._progress
+        found = encode_corpus(
+            self.encoder, sentences.texts, cache=self._cache, progress=self._progress
         )
         return self._add_words(sentences, found)
 
@@ -368,11 +368,4 @@ def hash_model(model: Path) -> str:
 
     The parts of an output are hidden, and an output may be made in the directory itself.
     """
-    digest = hashlib.sha256()
-    for name in sorted(path.relative_to(model) for path in model.rglob("*") if path.is_file()):
-        if any(part.startswith(".") for part in name.parts):
-            continue
-        digest.update(os.fsencode(name.as_posix()) + b"\0")
-        with (model / name).open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()
+    return hash_folder(model)

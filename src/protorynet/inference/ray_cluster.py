@@ -233,9 +233,7 @@ def error_of(kind: str, message: str) -> errors.ProtoryNetError:
     """Return the error of a worker by its kind and message."""
     error: type[errors.ProtoryNetError] = getattr(errors, kind, errors.ProtoryNetError)
     # Those with arguments of their own cannot be made of a message.
-    own = [base for base in error.__mro__ if issubclass(base, errors.ProtoryNetError)]
-    is_plain = not any("__init__" in vars(base) for base in own)
-    return error(message) if is_plain else errors.InputError(message)
+    return errors.InputError(message) if "__init__" in vars(error) else error(message)
 
 
 def load_same_encoder(spec: str, fingerprint: str | None, *, device: str = "auto") -> Encoder:

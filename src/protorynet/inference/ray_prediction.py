@@ -28,6 +28,7 @@ from pyarrow import fs
 
 from protorynet import __version__, errors
 from protorynet.data import DOCUMENTS, TEXT_BYTES, find_files, one_line, read_table
+from protorynet.files import list_files, write_files
 from protorynet.inference.addresses import (
     hide_keys,
     is_address,
@@ -82,7 +83,7 @@ def predict_with_ray(
     - `output`: a folder of parts or, as a path that ends in ``.parquet``, one file; both take their
       name only when complete. At an address, ``_SUCCESS`` beside the parts says that they are.
     - `address`: ``HOST:PORT`` or ``"auto"`` for a cluster that is there; None starts a Ray here.
-    - `resume`, `tell`: keep the parts that a stopped run has finished; told what users should know.
+    - `resume`, `tell`: keep the parts that a stopped run has finished; calls with news.
     """
     if not model.is_dir():
         raise errors.ModelFormatError(f"there is no model directory {model}; check the path.")
@@ -90,7 +91,9 @@ def predict_with_ray(
     _check_apart(sources, output)
     as_folder = _check_output(output)
     files = inspect_files(sources)
-    text = _text_column(files, text)
+    first = next(file for file in files if file.rows)
+    some = read_slice(Slice(0, first.source, 0, min(first.rows, _ROWS_TO_GUESS_FROM)))
+    text = read_table(some, text=text, labelled=False, skip_empty=True).text_column
     identity = {
         "protorynet": __version__,
         "model": hash_model(model),
@@ -238,12 +241,6 @@ def _check_output(output: Path | str) -> bool:
     return True
 
 
-def _text_column(files: Sequence[TableFile], text: str | None) -> str:
-    first = next(file for file in files if file.rows)
-    some = read_slice(Slice(0, first.source, 0, min(first.rows, _ROWS_TO_GUESS_FROM)))
-    return read_table(some, text=text, labelled=False, skip_empty=True).text_column
-
-
 @dataclass(frozen=True)
 class ShippedModel:
     """A model as a worker finds it."""
@@ -259,10 +256,7 @@ class ShippedModel:
         import ray
 
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            for name, content in ray.get(self.content).items():
-                path = Path(folder) / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
+            write_files(Path(folder), ray.get(self.content))
             return self._open(Path(folder))
 
     def _open(self, folder: Path) -> Predictor:
@@ -280,15 +274,13 @@ def ship_model(
         return ShippedModel(model.absolute(), encoder, runtime)
     root = model.resolve()
     # A link could name any file of this machine.
-    files = sorted(
-        path for path in model.rglob("*") if path.is_file() and path.resolve().is_relative_to(root)
-    )
-    if (size := sum(path.stat().st_size for path in files)) > _LARGEST_MODEL:
+    names = [name for name in list_files(model) if (model / name).resolve().is_relative_to(root)]
+    if (size := sum((model / name).stat().st_size for name in names)) > _LARGEST_MODEL:
         raise errors.InputError(
             f"{model} holds {size / 2**30:.1f} GB, more than the {_LARGEST_MODEL / 2**30:.0f} GB "
             "that are sent to a cluster; remove what does not belong to the model."
         )
-    content = {path.relative_to(model).as_posix(): path.read_bytes() for path in files}
+    content = {name: (model / name).read_bytes() for name in names}
     return ShippedModel(ray.put(content), encoder, runtime)
 
 
@@ -321,8 +313,8 @@ def inspect_files(sources: Sequence[str]) -> list[TableFile]:
     for other in files[1:]:
         if not other.schema.equals(first.schema):
             raise errors.TableError(
-                f"{hide_keys(other.source)} has other columns ({_described(other.schema)}) than "
-                f"{hide_keys(first.source)} ({_described(first.schema)}); score them apart."
+                f"{hide_keys(other.source)} has other columns ({_columns(other.schema)}) than "
+                f"{hide_keys(first.source)} ({_columns(first.schema)}); score them apart."
             )
     if not any(file.rows for file in files):
         raise errors.TableError(
@@ -354,7 +346,7 @@ def cut_slices(files: Sequence[TableFile], rows: int) -> list[Slice]:
 def read_slice(part: Slice) -> pa.Table:
     """Read the rows of a slice, and of its file no more than the row groups they lie in."""
     system, path = open_filesystem(part.source)
-    with _opened(part.source), pq.ParquetFile(system.open_input_file(path)) as file:
+    with _parquet_errors(part.source), pq.ParquetFile(system.open_input_file(path)) as file:
         groups = range(file.metadata.num_row_groups)
         sizes = [file.metadata.row_group(group).num_rows for group in groups]
         ends = list(accumulate(sizes))
@@ -374,7 +366,7 @@ def read_slice(part: Slice) -> pa.Table:
 
 def _inspect(source: str) -> TableFile:
     system, path = open_filesystem(source)
-    with _opened(source), pq.ParquetFile(system.open_input_file(path)) as file:
+    with _parquet_errors(source), pq.ParquetFile(system.open_input_file(path)) as file:
         described = file.metadata
         groups = (described.row_group(number) for number in range(described.num_row_groups))
         size = sum(group.total_byte_size for group in groups)
@@ -383,7 +375,7 @@ def _inspect(source: str) -> TableFile:
 
 
 @contextmanager
-def _opened(source: str) -> Iterator[None]:
+def _parquet_errors(source: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -392,7 +384,7 @@ def _opened(source: str) -> Iterator[None]:
         ) from None
 
 
-def _described(schema: pa.Schema) -> str:
+def _columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name}: {field.type}" for field in schema)
 
 

@@ -55,7 +55,7 @@ def predict_to_file(
         done.append(_part(predictor, chunk, labelled))
         store.folder.write(done[-1], [labelled])
         advance(chunk.stop - chunk.first)
-    written = _checked(done)
+    written = _count_written(done)
     store.deliver(done)
     return written
 
@@ -84,7 +84,7 @@ def predict_to_stream(
                 file.flush()
             done.append(_part(predictor, chunk, labelled))
             advance(chunk.stop - chunk.first)
-        return _checked(done)
+        return _count_written(done)
 
 
 def _unbroken(parts: list[Part]) -> list[Part]:
@@ -102,7 +102,7 @@ def _part(predictor: Predictor, chunk: Chunk, labelled: pa.RecordBatch) -> Part:
     return Part(chunk.first, chunk.stop, *counts)
 
 
-def _checked(done: list[Part]) -> Written:
+def _count_written(done: list[Part]) -> Written:
     written = Written.of(done)
     if not written.n_rows:
         raise InputError("there are no documents with a sentence to predict.")
@@ -122,10 +122,10 @@ def _score_chunk(
         labelled = predictor.score_batch(brief, text="text", skip_empty=stream.skip_empty)
         return labelled.drop_columns(["text"])
     except EmptyDocumentError as error:
-        raise _named(stream.locate(chunk.rows[error.rows].tolist()), stream) from None
+        raise _name_empty_rows(stream.locate(chunk.rows[error.rows].tolist()), stream) from None
 
 
-def _named(found: list[tuple[str, int]], stream: TableStream) -> InputError:
+def _name_empty_rows(found: list[tuple[str, int]], stream: TableStream) -> InputError:
     """Return the error about documents without a sentence, which names their rows as in files."""
     if stream.n_tables == 1:
         return EmptyDocumentError([row for _, row in found])

@@ -165,7 +165,7 @@ def _flatten(column: pa.Array) -> pa.Array:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
         return column
     if pa.types.is_decimal(kind) or pa.types.is_primitive(kind):
-        return _in_known_zone(column)
+        return column
     written = [None if value is None else _text(value) for value in values(column)]
     return pa.array(written, pa.large_string())
 
@@ -174,9 +174,14 @@ def values(column: pa.Array) -> list[Any]:
     """Return the values of a column, as text where Python's own types do not hold them."""
     try:
         found: list[Any] = column.to_pylist()
-    except (ValueError, OverflowError, KeyError, pa.ArrowException):
-        # Nanoseconds, years beyond 9999, zones that nobody knows, two fields of one name.
-        found = _written_out(column)
+    except (ValueError, OverflowError):  # nanoseconds, or years beyond 9999
+        kind = column.type
+        if pa.types.is_struct(kind):
+            parts = {kind.field(n).name: values(p) for n, p in enumerate(column.flatten())}
+            return [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]
+        if pa.types.is_nested(kind):
+            return [values(entry.values) if entry.is_valid else None for entry in column]
+        found = column.cast(pa.string()).to_pylist()
     return found
 
 
@@ -186,38 +191,6 @@ def as_json(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, default=_text, allow_nan=False)
     except ValueError:
         return json.dumps(finite(value), ensure_ascii=False, default=_text)
-
-
-def _written_out(column: pa.Array) -> list[Any]:
-    kind = column.type
-    if isinstance(column, pa.ExtensionArray):
-        return values(column.storage)
-    if pa.types.is_dictionary(kind):
-        return values(column.dictionary_decode())
-    if pa.types.is_struct(kind):
-        names = [kind.field(number).name for number in range(kind.num_fields)]
-        rows = zip(*(values(part) for part in column.flatten()), strict=True)
-        # As pairs, as a map is, where a name comes twice.
-        together = dict if len(set(names)) == len(names) else list
-        records = [together(zip(names, row, strict=True)) for row in rows]
-        there = column.is_valid().to_pylist()
-        return [record if is_one else None for record, is_one in zip(records, there, strict=True)]
-    if pa.types.is_nested(kind):
-        return [values(entry.values) if entry.is_valid else None for entry in column]
-    texts = _in_known_zone(column).cast(pa.string()).cast(pa.binary()).to_pylist()
-    return [None if text is None else text.decode(errors="replace") for text in texts]
-
-
-def _in_known_zone(column: pa.Array) -> pa.Array:
-    """Return times as they are, or in UTC where nobody knows their zone."""
-    kind = column.type
-    if not pa.types.is_timestamp(kind):
-        return column
-    try:
-        pa.array([0], kind).cast(pa.string())
-    except pa.ArrowException:
-        return column.cast(pa.timestamp(kind.unit, "UTC"))
-    return column
 
 
 def _text(value: Any) -> str:

@@ -20,6 +20,7 @@ _MIN_READABLE = 2
 _MARKING_WORDS, _BEYOND_CHANCE, _COUNTED_SENTENCES = 5, 2.0, 50_000
 # What a typical member loses of its likeness: per word too few or too many, and by rare words.
 _HEADLINE_WORDS, _TOO_SHORT, _TOO_LONG, _RARE = range(4, 11), 0.1, 0.02, 0.06
+_CONTENT_WORDS = 2  # of a headline, at least
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 # Neither numbers nor pieces of "don't" and "I'll".
@@ -234,7 +235,8 @@ def typical_first(
     """Return the positions of members by group, the most typical of each first.
 
     Typical is what is like the sentences of its group, and plain: short, of words that are common
-    in all sentences, so that names and odd phrases come late.
+    in all sentences, so that names and odd phrases come late. It says something, too: "It is that
+    and more." has function words only.
 
     Examples
     --------
@@ -242,6 +244,10 @@ def typical_first(
     >>> texts = ["The staff were kind to us.", "The view was fine."] * 9
     >>> typical_first(members, np.array([1, 1, 0]), np.array([0.6, 0.6, 0.7]), texts)
     array([2, 1, 0])
+    >>> members = ["It is that and more.", "The staff were rude."]
+    >>> texts = ["The staff.", "It is that and more."] * 9
+    >>> typical_first(members, np.array([0, 0]), np.array([0.6, 0.6]), texts)
+    array([1, 0])
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -249,13 +255,15 @@ def typical_first(
     shortage = np.maximum(_HEADLINE_WORDS.start - lengths, 0)
     excess = np.maximum(lengths - _HEADLINE_WORDS.stop + 1, 0)
     score = likeness - _TOO_SHORT * shortage - _TOO_LONG * excess
-    vectorizer = CountVectorizer(binary=True)
+    vectorizer = CountVectorizer(binary=True, stop_words="english")
     counted = sentences[:: -(-len(sentences) // _COUNTED_SENTENCES)]
     try:
         words = vectorizer.fit_transform(members)
     except ValueError:  # there is no word
         return np.lexsort((-score, groups))
     frequency = np.asarray(vectorizer.transform(counted).sum(axis=0)).ravel() + 1
-    rarity = words @ np.log(len(counted) / frequency)
-    score -= _RARE * rarity / np.maximum(words.getnnz(axis=1), 1)
+    content = words.getnnz(axis=1)
+    missing = np.maximum(_CONTENT_WORDS - content, 0)  # counted as the rarest that can be
+    rarity = words @ np.log(len(counted) / frequency) + missing * np.log(len(counted))
+    score -= _RARE * rarity / (content + missing)
     return np.lexsort((-score, groups))

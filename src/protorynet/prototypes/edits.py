@@ -3,7 +3,7 @@
 What the edits mean in a model that matches every sentence to its nearest member:
 
 - *drop* a prototype, or one of its members: what was matched to it goes to the nearest member
-  that remains, whosever it is.
+  that remains, of whatever prototype.
 - *merge* 3, 5: the members of 5 join 3. Every sentence keeps its member; the reader's weights for
   3 become the mean of the two, weighted by usage.
 - *split*: some members become a prototype of their own, which the reader reads as before.

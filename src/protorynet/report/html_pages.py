@@ -110,6 +110,7 @@ def _environment(suffix: str) -> Environment:
     environment.tests["is_member"] = conventions.is_member
     environment.filters.update(
         agreement=conventions.describe_agreement,
+        breakable=_breakable,
         measure_title=conventions.measure_title,
         measure_value=conventions.format_measure,
         percent=conventions.format_percent,
@@ -120,6 +121,12 @@ def _environment(suffix: str) -> Environment:
         thousands=lambda count: f"{count:,}",
     )
     return environment
+
+
+def _breakable(name: str) -> Markup:
+    """Return a name of a class, comp.sys.mac.hardware, that a line may end within at its dots."""
+    safe = escape(conventions.clean(name))
+    return Markup(re.sub(r"(?<=[._/])(?=\w)", "<wbr>", safe))  # noqa: S704
 
 
 def _keep_writable(value: object) -> object:

@@ -69,6 +69,8 @@ def create_app(config: ServerConfig) -> FastAPI:
         app.include_router(state.surveys.router)
     app.include_router(api_pages.page_routes())
     app.openapi = lambda: api_pages.describe(app)  # type: ignore[method-assign]
+    # FastAPI puts routes together when they are first looked at: now, not while somebody waits.
+    api_pages.route_scopes(app)
     return app
 
 

@@ -14,7 +14,12 @@ from protorynet.training.algorithm import score_of
 from protorynet.training.bag_of_words import calibrate
 from protorynet.training.batches import Batch
 from protorynet.training.epochs import Run, Score, adam, derive_seed, learn
-from protorynet.training.sources import EvidenceSource, FixedSource, SentenceSource
+from protorynet.training.sources import (
+    EvidenceSource,
+    FixedSource,
+    FrozenSource,
+    SentenceSource,
+)
 
 # Parts of the documents that are read by a network that did not learn from them.
 _FOLDS, _FULL_FOLDS = 3, 2
@@ -135,12 +140,22 @@ def _settled(run: Run, evidence: Evidence) -> EvidenceSource:
 
 
 def _train_head(run: Run, name: str) -> EvidenceSum:
-    """Train an evidence network, and the encoder with it where it may learn."""
-    settings, n_classes = run.settings, run.train.targets.shape[1]
+    """Train an evidence network, and then the encoder with it where it may learn.
+
+    An encoder that learns together with a network that knows nothing yet is bent at random first,
+    and of many classes the few epochs of full training teach such a network little.
+    """
+    width, n_classes = run.source.base.shape[1], run.train.targets.shape[1]
     torch.manual_seed(derive_seed(run.seed, name))
-    width = run.source.base.shape[1]
-    evidence = Evidence(width, settings.adapter_size, n_classes, run.labels.task)
+    evidence = Evidence(width, run.settings.adapter_size, n_classes, run.labels.task)
     head = EvidenceSum(evidence).to(run.source.base.device)
+    if run.full:
+        _fit_head(head, replace(run, source=FrozenSource(run.source.base)), f"{name} alone")
+    _fit_head(head, run, name)
+    return head
+
+
+def _fit_head(head: EvidenceSum, run: Run, name: str) -> None:
     module = nn.ModuleDict({"network": head, "source": run.source})
 
     def loss(batch: Batch) -> Tensor:
@@ -148,7 +163,6 @@ def _train_head(run: Run, name: str) -> EvidenceSum:
 
     stage = replace(run.stage("train"), name=name)
     learn(module, adam(module, run), run, stage, loss, lambda: _validate_head(head, run))
-    return head
 
 
 def evidence_loss(head: EvidenceSum, source: SentenceSource, batch: Batch, run: Run) -> Tensor:

@@ -58,6 +58,7 @@ _FEWEST_DOCUMENTS = 4
 _FAR_SHARE, _ROUNDING = 0.015, 1.0001
 _QUARTERS = (0.25, 0.75)
 _VECTORS_PER_BLOCK = 16_384  # centred at once, for all of them may fill half of the memory
+_SAYS_THE_SAME = 16  # power of the cosine, so that all but the same counts little
 # An automaton of a few states learns nothing from more.
 _MOST_READ_DOCUMENTS, _MOST_READ_SENTENCES = 5_000, 100_000
 
@@ -365,7 +366,7 @@ def _in_typical_order(trained: Trained, texts: Sequence[str], train: Corpus) -> 
     """Put the members of each prototype in order, the most typical first: it is the headline.
 
     Typical is what says nearly the mean of what the sentences matched to the prototype say, by the
-    pre-trained embeddings, and says it plainly.
+    pre-trained embeddings, says it plainly, and stands in texts of the prototype's labels.
     """
     use, rates, matched = trained.member_usage, trained.member_rate, trained.matched
     if use is None or rates is None or matched is None:  # one member each
@@ -378,6 +379,7 @@ def _in_typical_order(trained: Trained, texts: Sequence[str], train: Corpus) -> 
         middles.index_add_(0, groups[block], base[train.index[block]])
     vectors = base[torch.from_numpy(trained.index).to(base.device)]
     likeness = nn.functional.cosine_similarity(vectors, middles[network.families])
+    likeness -= differing_labels(vectors, use, rates, trained.class_rate, network.families)
     members, sentences = (
         [texts[number] for number in index.tolist()] for index in (trained.index, train.index)
     )
@@ -388,6 +390,24 @@ def _in_typical_order(trained: Trained, texts: Sequence[str], train: Corpus) -> 
     return replace(
         trained, index=trained.index[order], member_usage=use[order], member_rate=rates[order]
     )
+
+
+def differing_labels(
+    vectors: torch.Tensor,
+    usage: NDArray[np.float64],
+    rates: NDArray[np.float64],
+    of_family: NDArray[np.float64],
+    families: torch.Tensor,
+) -> torch.Tensor:
+    """Return how far the labels of what each member says are from those of its family.
+
+    One member is matched to few texts, so all members that say the same count, of any family.
+    """
+    use, each, whole = (torch.from_numpy(a).to(vectors) for a in (usage, rates, of_family))
+    unit = nn.functional.normalize(vectors)
+    shares = use * (unit @ unit.T).clamp_min(0) ** _SAYS_THE_SAME
+    said = shares @ each / shares.sum(dim=1, keepdim=True).clamp_min(1e-12)
+    return (said - whole[families]).abs().amax(dim=1)
 
 
 def _describe_prototypes(

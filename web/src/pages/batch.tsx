@@ -9,7 +9,7 @@ import { OverviewPanel } from "../parts/overview";
 import type { Job, Page } from "../types";
 import { plural, shorten } from "../wording";
 
-const KINDS = ".csv,.tsv,.jsonl,.ndjson,.parquet";
+const KINDS = ".csv,.tsv,.jsonl,.ndjson,.parquet,.xlsx";
 const TRIED = 100;
 
 export function Batch(props: PageProps) {
@@ -65,7 +65,7 @@ function Upload({ model, ready }: PageProps & { ready: (preview: Preview) => voi
         onDrop={(event) => { event.preventDefault(); setIsOver(false); send(event.dataTransfer?.files[0]); }}
       >
         <span class="drop-title">{busy ? "Sending…" : "Choose a table, or drop it here"}</span>
-        <span class="soft">CSV, TSV, JSON Lines or Parquet, one text per row</span>
+        <span class="soft">CSV, TSV, JSON Lines, Parquet or Excel, one text per row</span>
         <input type="file" accept={KINDS} disabled={busy} onChange={(event) => send(event.currentTarget.files?.[0])} />
       </label>
       {model.has_data && (

@@ -4,7 +4,7 @@ import { ask, fetchFile, modelPath, query } from "../api";
 import type { PageProps } from "../context";
 import type { Mistake, MistakePage, Slice } from "../desk";
 import { useAction, useAnswer, useRested } from "../hooks";
-import { ClassName, download, Notice, PageHead, Pager, Share, Waiting } from "../parts/common";
+import { ClassName, download, Name, Notice, PageHead, Pager, Share, Waiting } from "../parts/common";
 import { Confusion } from "../parts/confusion";
 import { StepRow } from "../parts/steps";
 import { TrajectoryChart } from "../parts/trajectory-chart";
@@ -114,7 +114,7 @@ function Gathered({ model, found, filters, choose }: PageProps & { found: Mistak
                   return (
                     <li key={each.name}>
                       <button type="button" aria-pressed={isChosen} class={share > overall ? "worse" : ""} onClick={() => choose(isChosen ? {} : holds)}>
-                        <span>{shorten(each.name, 60)}</span>
+                        <span><Name of={shorten(each.name, 60)} /></span>
                         <Share value={share / Math.max(3 * overall, 1e-9)} />
                         <span class="number">{percent(share)} <span class="soft">of {each.n_documents.toLocaleString("en")}</span></span>
                       </button>

@@ -1,10 +1,10 @@
 /* The pieces that every page is made of. */
-import type { ComponentChildren } from "preact";
+import { Fragment, type ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Asked } from "../hooks";
 import { clamp, hueOf, leading, markPath, type Scale } from "../scale";
 import type { Distribution, Job } from "../types";
-import { percent, plural } from "../wording";
+import { nameParts, percent, plural } from "../wording";
 
 export function Mark({ hue, size = 12 }: { hue: number; size?: number }) {
   return (
@@ -20,9 +20,14 @@ export function ClassName({ scale, label, strong = false }: { scale: Scale; labe
   return (
     <span class={`class-name hue-${hue} ${strong ? "strong" : ""}`}>
       <Mark hue={hue} />
-      <span>{label}</span>
+      <span><Name of={label} /></span>
     </span>
   );
+}
+
+/** A name that is cut between its parts where a line is too short for it. */
+export function Name({ of }: { of: string }) {
+  return <>{nameParts(of).map((part, i) => <Fragment key={i}>{i > 0 && <wbr />}{part}</Fragment>)}</>;
 }
 
 /** A distribution as one bar: from the middle on an axis, from the left with several classes. */

@@ -22,8 +22,6 @@ Vectors = dict[str, NDArray[np.float32]]
 UNKNOWN = 0
 """Number of every word that is not in the vocabulary."""
 
-LONGEST_LINE = 1 << 17  # bytes; a word and its vector
-MOST_WORDS = 20_000_000
 MOST_DIMENSIONS = 4_096
 _TAG = re.compile(r"<[a-z/!][^<>]{0,200}>", re.IGNORECASE)
 _WORD = re.compile(r"\w+(?:'\w+)*|[^\w\s]")
@@ -181,18 +179,6 @@ def _open_matrix(path: Path) -> NDArray[np.floating]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield lines with their numbers, counted from 1; refuse endless ones and endless files."""
-    number = 0
+    """Yield lines with their numbers, counted from 1."""
     with path.open("rb") as file:
-        while line := file.readline(LONGEST_LINE + 1):
-            number += 1
-            if len(line) > LONGEST_LINE:
-                raise InputError(
-                    f"{path}, line {number} is longer than {LONGEST_LINE} bytes; expected a word "
-                    "and its numbers on each line."
-                )
-            if number > MOST_WORDS:
-                raise InputError(
-                    f"{path} has more than {MOST_WORDS} lines; keep the frequent words."
-                )
-            yield number, line
+        yield from enumerate(file, start=1)

@@ -210,18 +210,14 @@ def _prototype_grid(group: Group) -> Grid:
             sentence,
         ]
         if has_members:
-            others = [text for text in _texts(item.get("members")) if text != sentence]
+            others = [text for text in item.get("members") or () if text != sentence]
             count = format_figure(read_numbers(item).get("n_members"), 0)
-            row += [count, ", ".join(_texts(item.get("words"))), " / ".join(others[:3])]
+            row += [count, ", ".join(item.get("words") or ()), " / ".join(others[:3])]
         rows.append(row if only else [named(label), *row])
     header = ["class", "score", "class rate", "usage", "prototype"]
     if only is not None:
         header = [f"score, {named(only)}", f"rate, {named(only)}", "usage", "prototype"]
     return make_grid([*header, *(["members", "words", "such as"] if has_members else [])], rows)
-
-
-def _texts(values: object) -> list[str]:
-    return [str(value) for value in values] if isinstance(values, list) else []
 
 
 def _time_blocks(results: Results) -> Iterator[Block]:

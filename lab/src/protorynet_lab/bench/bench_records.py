@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -18,7 +18,6 @@ _JOB, _STABILITY = "job", "stability"
 _FORMAT = 2
 # What models were called in records of format 1, when every prototype was one sentence.
 _FORMER = {"full": "single-full", "adapter": "single", "none": "single-none"}
-_LARGEST_FIGURE = 1e9  # what is beyond, or no number, was not measured
 # Time that is not training: reading, splitting and encoding before it, measuring after it.
 _NOT_TRAINING = ("prepare", "evaluate")
 
@@ -169,7 +168,7 @@ def _parse_line(line: bytes) -> Record | dict[Any, float] | None:
     name, encoder, model = map(str, names)
     if "format" not in values:
         model = _FORMER.get(model, model)
-    digest = _text(values.get("data"))
+    digest = values.get("data") or ""
     if values.get("kind") == DOCUMENTS:
         quick = {"quick": True} if values.get("quick") is True else {}
         return Record(name, "", DOCUMENTS, 0, "".join(quick), digest, settings=quick)
@@ -183,47 +182,19 @@ def _parse_line(line: bytes) -> Record | dict[Any, float] | None:
 
 def _make_record(name: str, encoder: str, model: str, values: dict[str, Any]) -> Record:
     measures = read_numbers(values.get("faithfulness"))
-    error = values.get("error")
-    others: dict[str, Any] = {
-        field.name: _CONVERTERS[field.type](values.get(field.name))
-        for field in fields(Record)[4:]
-        if field.type in _CONVERTERS
-    }
+    others = {each.name: values[each.name] for each in fields(Record)[4:] if values.get(each.name)}
+    others |= {each: read_numbers(values.get(each)) for each in ("seconds", "substitutes")}
+    others |= {each: tuple(values.get(each) or ()) for each in ("automata", "prototypes")}
+    others["pruning"] = tuple(map(read_numbers, values.get("pruning") or ()))
     others |= {"figures": read_numbers(values) | measures, "faithfulness": tuple(measures)}
-    others |= {"error": None if error is None else str(error), "is_own": values.get("own") is True}
-    return Record(name, encoder, model, values["seed"], **others)
-
-
-def _text(value: Any) -> str:
-    return str(value or "")
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _mappings(values: Any) -> tuple[dict[str, Any], ...]:
-    items = values if isinstance(values, list) else ()
-    return tuple(item for item in items if isinstance(item, dict))
+    return Record(name, encoder, model, values["seed"], **others, is_own=values.get("own") is True)
 
 
 def _number(value: Any) -> float | None:
-    is_number = type(value) in (int, float) and -_LARGEST_FIGURE <= value <= _LARGEST_FIGURE
-    return float(value) if is_number else None
+    return float(value) if type(value) in (int, float) else None
 
 
-def read_numbers(values: Any) -> dict[str, float]:
-    """Return what is a number of a mapping; of anything else, nothing."""
-    numbers = {name: _number(value) for name, value in _mapping(values).items()}
+def read_numbers(values: Mapping[str, Any] | None) -> dict[str, float]:
+    """Return those values of a mapping that are numbers."""
+    numbers = {name: _number(value) for name, value in (values or {}).items()}
     return {name: number for name, number in numbers.items() if number is not None}
-
-
-# By the type of a field; a value of any other type is as good as none.
-_CONVERTERS: dict[Any, Callable[[Any], Any]] = {
-    str: _text,
-    dict[str, Any]: _mapping,
-    dict[str, float]: read_numbers,
-    dict[str, str]: lambda values: {name: str(v) for name, v in _mapping(values).items()},
-    tuple[dict[str, Any], ...]: _mappings,
-    tuple[dict[str, float], ...]: lambda values: tuple(map(read_numbers, _mappings(values))),
-}

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import time
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,7 +27,8 @@ _ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
 _MOST_BATCHES, _SECONDS_KEPT = 20, 7 * 24 * 3600
 _MOST_UPLOADS, _UPLOAD_SECONDS_KEPT = 20, 3600
 _LARGEST_OVERVIEW = 64 * 2**20
-UPLOAD_ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+_EXCEL = (".xlsx",) if find_spec("openpyxl") else ()
+UPLOAD_ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", *_EXCEL, ".parquet")
 _MOST_ROWS = 200_000
 _MOST_COLUMNS = 500
 _MOST_BYTES = 512 * 2**20

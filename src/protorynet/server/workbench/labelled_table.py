@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from protorynet.data import Label, read_columns, read_table
 from protorynet.errors import TableError
 from protorynet.explain import LabelledDocuments, documents_at
+from protorynet.labels import LabelCode
 from protorynet.server.api_shapes import refusal
 from protorynet.server.background import Progress
 
@@ -62,12 +63,15 @@ class DataTable:
             raise refusal("unknown_row")
         return self._positions[row]
 
-    def view(self, position: int) -> dict[str, object]:
-        """Return what lists show of a document."""
+    def view(self, position: int, code: LabelCode) -> dict[str, object]:
+        """Return what lists show of a document; its classes as the model calls them."""
         label, text = self.labels[position], self.texts[position]
+        given = label if isinstance(label, tuple) else (label,)
+        named = ((each, code.find(each)) for each in given)
+        called = [str(each) if at is None else code.names[at] for each, at in named]
         return {
             "row": int(self.rows[position]),
-            "label": ", ".join(label) or "(none)" if isinstance(label, tuple) else str(label),
+            "label": ", ".join(called) or "(none)",
             "text": shorten(text),
         }
 

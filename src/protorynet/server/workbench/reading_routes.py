@@ -74,9 +74,9 @@ def documents(
         positions = [n for n in positions if table.splits[n] == split]
     if search.strip():
         positions = [n for n in positions if holds_words(table.texts[n], search)]
-    page = paged.of(positions)
+    page, labels = paged.of(positions), desk.served.model.labels
     page["items"] = [
-        {**table.view(n), "n_characters": len(table.texts[n]), "split": table.splits[n]}
+        {**table.view(n, labels), "n_characters": len(table.texts[n]), "split": table.splits[n]}
         | ({"text": table.texts[n]} if whole else {})
         for n in page["items"]
     ]
@@ -91,7 +91,7 @@ async def document(name: Name, desk: AtDesk, row: _Row) -> dict[str, Any]:
     text = table.texts[position]
     reasons = await explain_text(desk, name, text)
     whole = {"text": text, "split": table.splits[position], "explanation": reasons}
-    return {**table.view(position), **whole}
+    return {**table.view(position, desk.served.model.labels), **whole}
 
 
 @router.get("/prototypes/page", dependencies=PREDICT)
@@ -190,7 +190,10 @@ def nearest(
             "similarity": neighbour.similarity,
             "rows": list(neighbour.rows[:_MOST_ROWS]),
             "n_documents": len(neighbour.rows),
-            "documents": [table.view(table.find(row)) for row in neighbour.rows[:_MOST_DOCUMENTS]],
+            "documents": [
+                table.view(table.find(row), model.labels)
+                for row in neighbour.rows[:_MOST_DOCUMENTS]
+            ],
             "member": (like := model.prototypes.members[neighbour.member]).id,
             "member_sentence": like.sentence,
         }
