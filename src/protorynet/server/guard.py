@@ -10,6 +10,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,6 +41,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+_DISCARDED_BYTES, _DISCARDING_SECONDS = 2**20, 1.0
 _BUCKETS_OF_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _BUCKETS_OF_REQUESTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -115,6 +117,7 @@ class _Exchange:
     bytes_in: int = 0
     bytes_out: int = 0
     status: int = 0
+    is_read: bool = False  # the whole body
 
     @property
     def seconds(self) -> float:
@@ -147,7 +150,7 @@ class Guard:
         given_id = headers.get("x-request-id", "")
         is_harmless = _REQUEST_ID.fullmatch(given_id)
         exchange = _Exchange(given_id if is_harmless else secrets.token_hex(8))
-        sending = self._sending(send, exchange)
+        sending = self._sending(receive, send, exchange)
         try:
             self._check(scope, headers)
             await self.app(scope, self._receiving(receive, scope, exchange), sending)
@@ -192,11 +195,10 @@ class Guard:
 
     def _receiving(self, receive: Receive, scope: Scope, exchange: _Exchange) -> Receive:
         """Count what is read, and stop at the limits of size and time."""
-        most, is_read = self._most_bytes(scope["path"]), False
+        most = self._most_bytes(scope["path"])
 
         async def limited() -> Message:
-            nonlocal is_read
-            if is_read:  # what follows is the client going away, which may take any time
+            if exchange.is_read:  # what follows is the client going away, which may take any time
                 return await receive()
             left = self.limits.seconds - exchange.seconds
             try:
@@ -204,17 +206,19 @@ class Guard:
             except TimeoutError:
                 raise refusal("slow_body", seconds=self.limits.seconds) from None
             exchange.bytes_in += len(message.get("body", b""))
-            is_read = not message.get("more_body", False)
+            exchange.is_read = not message.get("more_body", False)
             if exchange.bytes_in > most:
                 raise refusal("body_too_large", most=most)
             return message
 
         return limited
 
-    def _sending(self, send: Send, exchange: _Exchange) -> Send:
+    def _sending(self, receive: Receive, send: Send, exchange: _Exchange) -> Send:
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 exchange.status = message["status"]
+                if exchange.status >= 400 and not exchange.is_read:
+                    await _discard_body(receive)
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
@@ -242,6 +246,21 @@ class Guard:
                 "bytes_out": exchange.bytes_out,
             },
         )
+
+
+async def _discard_body(receive: Receive) -> None:
+    """Read what a refused client still sends, within bounds: a reset connection loses the answer.
+
+    A body far too large, or too slow, is cut off all the same.
+    """
+    left = _DISCARDED_BYTES
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DISCARDING_SECONDS):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return
 
 
 def _route(scope: Scope) -> str:
