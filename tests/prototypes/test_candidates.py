@@ -103,6 +103,16 @@ def test_what_does_not_stand_by_itself_is_not_complete(sentence):
     assert not is_complete(sentence)
 
 
+@pytest.mark.parametrize("modal", ["won't", "will", "didn't", "never could", "cannot"])
+@pytest.mark.parametrize(
+    "rest", ["by the end of this film", "in the second half", "and the rest will"]
+)
+def test_a_sentence_whose_only_verb_was_said_before_is_not_complete(modal, rest):
+    assert is_complete(f"You {modal} laugh {rest}.")
+    assert not is_complete(f"You {modal}, {rest}.")
+    assert not is_complete(f"You {modal} {rest}.")
+
+
 @given(_WORDY, st.text(" \t\n\u3000", max_size=4))
 def test_any_text_gets_an_answer_that_space_after_it_does_not_change(sentence, space):
     assert is_complete(sentence + space) == is_complete(sentence)

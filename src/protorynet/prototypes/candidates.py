@@ -49,6 +49,7 @@ _AUXILIARIES, _DETERMINERS = _WORDS["auxiliaries"], _WORDS["determiners"]
 _SUBJECTS, _RELATIVES = _WORDS["subjects"], _WORDS["relatives"]
 _SUBORDINATORS = _RELATIVES | _WORDS["subordinators"]
 _CLAUSE_BEGINS = _SUBORDINATORS | {",", "and", "but", "so", "or"}
+_NO_VERB_BEGINS = _CLAUSE_BEGINS | _WORDS["prepositions"]
 _NO_VERBS = _SUBJECTS | _DETERMINERS | {"it", "this", "you", "there"}
 _NO_VERB_AFTER = _AUXILIARIES | _DETERMINERS | {"to", "of"}
 _PAST = re.compile("[a-z]{3,}ed$")
@@ -144,7 +145,9 @@ def _states_something(words: Sequence[str]) -> bool:
         return False
     words = [word for word in words if word not in _WORDS["adverbs"]]
     # A verb comes first in commands and in sentences without their subject.
-    return bool(words) and not _is_verb(words[0]) and _has_main_verb(words)
+    if not words or _is_verb(words[0]) or _leaves_out_its_verb(words):
+        return False
+    return _has_main_verb(words)
 
 
 def _points_back(words: Sequence[str]) -> bool:
@@ -153,6 +156,13 @@ def _points_back(words: Sequence[str]) -> bool:
         return words[1:2] not in (["is"], ["was"]) and any(map(_is_verb, words[1:2]))
     pointers = (words[0] in ("he", "she", "they"), *map(words[1:].count, ("him", "them", "it")))
     return len(words) < _COMPLETE_WORDS.start + 2 * sum(pointers)
+
+
+def _leaves_out_its_verb(words: Sequence[str]) -> bool:
+    """Say whether the first verb is in the sentence before, as in "You won't by the end of it."."""
+    pairs = zip(words, [*words[1:], ","], strict=True)
+    word, following = next((pair for pair in pairs if _is_verb(pair[0])), ("", ""))
+    return word in _WORDS["modals"] and following in _NO_VERB_BEGINS
 
 
 def _is_verb(word: str) -> bool:
