@@ -25,6 +25,7 @@ _FIDELITY_TOLERANCE = 0.005  # fidelity that may be given up for fewer states
 _MERGE_PARTNERS = 3  # nearest states that are tried for each
 _LEAST_GAIN = 3  # documents that must be won for a transition to be changed
 _LEAST_TRAFFIC = 20
+_READ_AT_ONCE = 2**16  # documents times automata, so that their states stay in the cache
 
 
 @dataclass(frozen=True)
@@ -132,26 +133,39 @@ class Walk:
 
     def fidelity(self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]) -> float:
         """Return the share of documents accepted if, and only if, they have the class."""
-        accepted = accepting[self._read(table, start)]
-        return float(np.where(accepted, self._with, self._without).sum() / len(self._numbers))
+        return float(self.fidelities(table[None], np.array([start]), accepting[None])[0])
 
-    def _read(self, table: NDArray[np.int64], start: int) -> NDArray[np.int64]:
-        """Return the state that each distinct document ends in."""
+    def fidelities(
+        self, tables: NDArray[np.int64], starts: NDArray[np.int64], accepting: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Return the fidelity of each of some automata, (M, S, K), (M,) and (M, S)."""
+        judged = np.empty(len(tables), np.int64)
+        at_once = max(1, _READ_AT_ONCE // max(1, len(self._with)))
+        for first in range(0, len(tables), at_once):
+            part = slice(first, first + at_once)
+            ends = self._read(tables[part], starts[part])
+            accepted = np.take_along_axis(accepting[part], ends, axis=1)
+            judged[part] = np.where(accepted, self._with, self._without).sum(axis=1)
+        return judged / len(self._numbers)
+
+    def _read(self, tables: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the state that each distinct document ends in, by automaton and document."""
         # A state is given by where its transitions start: a step is one sum and one look-up.
-        width = table.shape[1]
-        flat = (table * width).ravel()
-        states = np.full(len(self._with), start * width, np.int64)
+        n, n_states, width = tables.shape
+        first = np.arange(n)[:, None] * n_states * width
+        flat = (tables * width + first[:, None]).ravel()
+        states = np.repeat(starts[:, None] * width + first, len(self._with), axis=1)
         for prototypes in self._steps:
-            part = states[: len(prototypes)]
+            part = states[:, : len(prototypes)]
             np.take(flat, part + prototypes, out=part, mode="clip")
-        ends: NDArray[np.int64] = states // width
+        ends: NDArray[np.int64] = (states - first) // width
         return ends
 
     def misjudged(
         self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]
     ) -> NDArray[np.int64]:
         """Return how many of the documents judged wrongly take each transition."""
-        ends = self._read(table, start)
+        ends = self._read(table[None], np.array([start]))[0]
         wrong = np.where(accepting[ends], self._without, self._with)
         chosen = np.flatnonzero(wrong)  # the longest first, as all are
         states, taken = np.full(len(chosen), start), []
@@ -278,13 +292,15 @@ class Quotient:
         """Return the share of documents that the automaton judges as the model does."""
         return walk.fidelity(self.table, self.start, self.accepting)
 
-    def fidelities(self, pairs: Sequence[tuple[int, int]], walk: Walk) -> list[float]:
+    def fidelities(self, pairs: Sequence[tuple[int, int]], walk: Walk) -> NDArray[np.float64]:
         """Return the fidelity after each of some merges, without making any.
 
         A state leads on to where it did, unless the two together have more votes.
         """
-        table, most, found = self.table, self.moves.max(axis=2), []
-        for first, second in pairs:
+        table, most = self.table, self.moves.max(axis=2)
+        tables, starts = np.empty((len(pairs), *table.shape), np.int64), np.empty(len(pairs), int)
+        accepting = np.tile(self.accepting, (len(pairs), 1))
+        for number, (first, second) in enumerate(pairs):
             joined = self.moves[:, :, first] + self.moves[:, :, second]
             wins = (joined > most) | ((joined == most) & (table > first))
             merged = np.where(wins | (table == second), first, table)
@@ -292,12 +308,11 @@ class Quotient:
             both[:, first] += both[:, second]
             both[:, second] = -1
             merged[first] = both.argmax(axis=1)
-            accepting = self.accepting
+            tables[number] = merged
             without, inside = self.ends[first] + self.ends[second]
-            accepting[first] = inside > without
-            start = first if self.start == second else self.start
-            found.append(walk.fidelity(merged, start, accepting))
-        return found
+            accepting[number, first] = inside > without
+            starts[number] = first if self.start == second else self.start
+        return walk.fidelities(tables, starts, accepting)
 
     def merge(self, first: int, second: int) -> Quotient:
         """Return the quotient with the second state counted into the first."""
@@ -359,7 +374,7 @@ def merge_while_faithful(quotient: Quotient, walk: Walk, *, most: int) -> Quotie
         pairs = _near_pairs(quotient)
         kept = quotient.fidelities(pairs, walk)
         quotient = quotient.merge(*pairs[int(np.argmax(kept))])
-        found.append((quotient, max(kept)))
+        found.append((quotient, float(kept.max())))
     allowed = [(candidate, value) for candidate, value in found if len(candidate) <= most]
     enough = max(value for _, value in allowed) - _FIDELITY_TOLERANCE
     return [candidate for candidate, value in allowed if value >= enough][-1]
@@ -371,7 +386,8 @@ def retarget(quotient: Quotient, walk: Walk, n_documents: int) -> NDArray[np.int
     Many small steps that each stay in a state, as most do, may together lead out of it. Only
     documents that are judged wrongly can be won, and only by a transition that they take.
     """
-    table, accepting = quotient.table, quotient.accepting
+    n, table, accepting = len(quotient), quotient.table, quotient.accepting
+    starts = np.full(n, quotient.start)
     best = walk.fidelity(table, quotient.start, accepting)
     traffic = quotient.moves.sum(axis=2)
     busiest = np.argsort(-traffic, axis=None, kind="stable")
@@ -384,15 +400,12 @@ def retarget(quotient: Quotient, walk: Walk, n_documents: int) -> NDArray[np.int
             state, prototype = divmod(int(busy), table.shape[1])
             if to_win[state, prototype] < _LEAST_GAIN:
                 continue
-            kept = int(table[state, prototype])
-            values = []
-            for target in range(len(quotient)):
-                table[state, prototype] = target
-                values.append(walk.fidelity(table, quotient.start, accepting))
-            chosen = int(np.argmax(values))
-            won = values[chosen] >= best + gain
-            table[state, prototype] = chosen if won else kept
-            if won:
+            tables = np.tile(table, (n, 1, 1))
+            tables[:, state, prototype] = np.arange(n)
+            values = walk.fidelities(tables, starts, np.tile(accepting, (n, 1)))
+            chosen = int(values.argmax())
+            if values[chosen] >= best + gain:
+                table[state, prototype] = chosen
                 best, improved = values[chosen], True
                 to_win = walk.misjudged(table, quotient.start, accepting)
     return table

@@ -355,7 +355,7 @@ def fit_reader(reader: Reader, reading: Reading, targets: Tensor, run: Run) -> N
     corpus = Corpus(torch.arange(len(matched), device=device), lengths, targets, run.train.weights)
     size = min(128, max(8, len(corpus) // 16), len(corpus))
     passes = max(1, math.ceil(_READER_STEPS * size / len(corpus)))
-    optimiser = torch.optim.Adam(reader.parameters(), lr=_READER_RATE)
+    optimiser = torch.optim.Adam(reader.parameters(), lr=_READER_RATE, fused=True)
     total = run.settings.retrain_epochs * passes
     averaged = min(_AVERAGED_STEPS, max(1, total * len(corpus) // (4 * size)))
     average = AveragedModel(reader, multi_avg_fn=get_ema_multi_avg_fn(1 - 1 / averaged))  # type: ignore[no-untyped-call]
