@@ -114,7 +114,7 @@ def quick() -> Settings:
     """Settings small enough to train in about a second; prototypes are families, as by default."""
     return Settings(
         epochs=8,
-        retrain_epochs=2,
+        retrain_epochs=1,
         full_epochs=1,
         n_prototypes=8,
         min_prototypes=2,

@@ -31,7 +31,7 @@ def models(tiny_bert_folder, reviews, quick, single, tmp_path_factory):
     folder: Path = tmp_path_factory.mktemp("models")
     texts = [f"{text} {EVIL}" for text in reviews.texts]
     for name, kind in {"hotel": quick, "inn": single}.items():
-        settings = replace(kind, min_prototypes=4)
+        settings = replace(kind, min_prototypes=4, retrain_epochs=2)
         classifier = ProtoryNetClassifier(str(tiny_bert_folder), settings=settings, device="cpu")
         classifier.fit(texts, reviews.labels).save(folder / name)
     return folder
