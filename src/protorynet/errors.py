@@ -21,7 +21,7 @@ command with exit code 2 (mend the input and try again); anything else ends it w
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def list_nearest(given: object, known: Iterable[object], most: int = 5) -> str:
@@ -36,6 +36,22 @@ def list_nearest(given: object, known: Iterable[object], most: int = 5) -> str:
     near = difflib.get_close_matches(str(given).strip().lower()[:100], names, n=most, cutoff=0.0)
     listed = ", ".join(repr(names[name]) for name in near) or "none"
     return listed + (", …" if len(names) > most else "")
+
+
+HEADINGS = "(the headings are row 1)"
+"""What a message adds to numbers of rows."""
+
+
+def name_rows(rows: Sequence[int], most: int = 5) -> str:
+    """Return positions in a table, from 0, as a spreadsheet numbers them under its headings.
+
+    Examples
+    --------
+    >>> name_rows([4]), name_rows([0, 1, 7], most=2)
+    ('row 6', 'rows 2, 3, …')
+    """
+    numbers = ", ".join(str(row + 2) for row in rows[:most]) + (", …" if len(rows) > most else "")
+    return f"row{'s' if len(rows) > 1 else ''} {numbers}"
 
 
 class ProtoryNetError(Exception):
@@ -55,13 +71,14 @@ class SettingsError(InputError):
 
 
 class EmptyDocumentError(InputError):
-    """Documents hold no sentence; `rows` are their positions, counted from 0."""
+    """Documents hold no sentence; `rows` are their positions (`in_table`), counted from 0."""
 
-    def __init__(self, rows: list[int]) -> None:
+    def __init__(self, rows: list[int], *, in_table: bool = False) -> None:
         self.rows = rows
         shown = ", ".join(str(row) for row in rows[:5]) + (", …" if len(rows) > 5 else "")
+        where = f"{name_rows(rows)} {HEADINGS}" if in_table else f"row {shown} (counted from 0)"
         super().__init__(
-            f"{len(rows)} document(s) hold no sentence: row {shown} (counted from 0). "
+            f"{len(rows)} document(s) hold no sentence: {where}. "
             "Remove them, or skip them with on_empty='skip' (--skip-empty)."
         )
 

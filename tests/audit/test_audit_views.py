@@ -36,7 +36,7 @@ def test_the_terminal_counts_findings_and_names_rows_within_its_width():
     assert printed(made()).startswith("1 note on 1,234 training and 5 test documents\n")
     assert "Nothing to report" in printed(Audit((), 2, 2))
     audit = audit_of(TRAIN, [*TEST, TRAIN[0]])
-    assert "train row 0, test row 80: " in printed(audit)
+    assert "train row 2, test row 82: " in printed(audit)
     assert max(len(line) for line in printed(audit, 60).splitlines()) <= 60
 
 

@@ -28,7 +28,7 @@ def fit_fails(fails, quick, tmp_path):
     [
         ([], "holds no rows"),
         ([(text, "only") for text, _ in reviews()], "only one class ('only')"),
-        ([("Fine.", "a"), ("<br />", "a"), ("Bad.", "b")], "row 1 (counted from 0)"),
+        ([("Fine.", "a"), ("<br />", "a"), ("Bad.", "b")], "row 3 (the headings are row 1)"),
         ([("Fine.", "a"), ("", "a"), ("", "b")], "2 of 3 rows"),
     ],
     ids=["empty", "one class", "no sentence", "no text"],

@@ -147,7 +147,7 @@ def stopped(run, tmp_path):
         texts = [*(f"Room {number}." for number in range(5_000)), "..."]
         source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
         ended = run("predict", model, source, "-o", output)
-        assert "row 5000 (counted from 0)" in the_error(ended, 2)
+        assert "row 5002 (the headings are row 1)" in the_error(ended, 2)
         assert "4,096 rows are done. Resume with the same command and --resume." in ended.err
         return model, source
 

@@ -289,7 +289,7 @@ def test_columns_that_are_named_give_no_notes_and_labels_are_read_on_request():
             for values in ([b"a", b"b"], pd.to_datetime(["2020", "2021"]), [{"a": 1}, {"a": 2}])
         ),
         *(
-            ({"text": ["a", "b"], "label": values}, {}, r"1 of 2 rows .* no label .*: row 1 ")
+            ({"text": ["a", "b"], "label": values}, {}, r"1 of 2 rows .* no label .*: row 3 ")
             for values in (
                 ["x", None],
                 [1, float("nan")],
@@ -320,14 +320,14 @@ def test_a_split_that_is_asked_for_or_preferred_keeps_its_rows_in_order(how):
 @pytest.mark.parametrize("blank", [None, float("nan"), "", "  \n", "\u3000"])
 def test_a_blank_text_is_refused_with_its_row_or_skipped_on_request(blank):
     source = frame(text=["b", blank], label=["x", None])
-    with pytest.raises(TableError, match=r"1 of 2 rows .* 'text': row 1 \(counted from 0\)"):
+    with pytest.raises(TableError, match=r"1 of 2 rows .* 'text': row 3 \(the headings"):
         read_table(source)
     table = read_table(source, skip_empty=True)
     assert (table.texts, table.labels, table.rows.tolist()) == (("b",), ("x",), [0])
     assert "skipped 1 of 2 rows without text" in table.notes
     # Rows are counted in the source, not in the split.
     source = frame(text=["a", "b", blank], label=[1, 2, 1], split=["test", "train", "train"])
-    with pytest.raises(TableError, match="row 2 "):
+    with pytest.raises(TableError, match="row 4 "):
         read_table(source, split="train")
 
 

@@ -174,7 +174,7 @@ def test_standard_input_is_read_as_a_file_is(table, tmp_path, kind):
         (b"text,n\na\n", "Row #"),
         (b"text\n\xff\xfe\n", "UTF-8"),
         (b'{"text": "a"}\nnonsense\n', "line 2"),
-        (b'{"text": "a"}\n{"text": ""}\n', "row 1 "),
+        (b'{"text": "a"}\n{"text": ""}\n', "row 3 "),
     ],
 )
 def test_bad_standard_input_is_refused_with_one_line(content, message):
@@ -189,7 +189,7 @@ def test_documents_without_a_sentence_are_named_with_their_files(tmp_path):
         for number, text in enumerate(["Bad.", "..."])
     ]
     stream = open_stream([str(file) for file in files])
-    with pytest.raises(TableError, match=r"row 1 of .*1\.parquet \(counted from 0\)"):
+    with pytest.raises(TableError, match=r"row 3 of .*1\.parquet \(the headings are row 1\)"):
         predict_to_stream(stream, ToyPredictor(), io.BytesIO(), ".csv", lambda rows: None)
 
 

@@ -186,7 +186,7 @@ def test_a_text_or_a_file_that_is_too_long_is_refused(own_hotel):
     with serving(own_hotel, limits=limits) as server:
         content = b"text\nGood.\n" + b"Long. " * 20
         sent = server.upload("/batches", content, "t.csv", text="text").json()
-        assert "row 1 " in server.wait(sent["job"])["message"]
+        assert "row 3 " in server.wait(sent["job"])["message"]
         for path in ("/batches", "/batches/preview"):
             answer = server.upload(path, b"x" * 2_000, "t.csv")
             assert (answer.status_code, error_code(answer)) == (413, "body_too_large")

@@ -97,7 +97,8 @@ def naming_rows(table: Table) -> Iterator[None]:
     try:
         yield
     except EmptyDocumentError as error:
-        raise EmptyDocumentError([int(table.rows[row]) for row in error.rows]) from None
+        rows = [int(table.rows[row]) for row in error.rows]
+        raise EmptyDocumentError(rows, in_table=True) from None
 
 
 def labelled_documents(classifier: ProtoryNetClassifier, table: Table) -> LabelledDocuments:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from protorynet.data.json_lines import infer_table, is_scalar, is_text
 from protorynet.data.table_batches import open_table
-from protorynet.data.table_files import check_names, list_names, list_rows
-from protorynet.errors import TableError, list_nearest
+from protorynet.data.table_files import check_names, list_names
+from protorynet.errors import HEADINGS, TableError, list_nearest, name_rows
 
 Label = str | int | float | bool | tuple[str, ...]
 
@@ -332,7 +332,7 @@ def blank_texts(
     """Return the error for rows without text, of which the first few may do."""
     return TableError(
         f"{n_blank or len(rows):,} of {n_rows:,} rows of {name} have no text in column "
-        f"{column!r}: {list_rows(rows)} (counted from 0). Remove them, or skip them with "
+        f"{column!r}: {name_rows(rows)} {HEADINGS}. Remove them, or skip them with "
         "skip_empty=True (--skip-empty)."
     )
 
@@ -360,7 +360,7 @@ def _read_labels(loaded: LoadedTable, name: str, rows: NDArray[np.int64]) -> tup
     if missing:
         raise TableError(
             f"{len(missing):,} of {len(rows):,} rows of {loaded.name} have no label in column "
-            f"{name!r}: {list_rows(missing)} (counted from 0). Remove or label them."
+            f"{name!r}: {name_rows(missing)} {HEADINGS}. Remove or label them."
         )
     if pa.types.is_floating(column.type) and all(label.is_integer() for label in labels):
         return tuple(int(label) for label in labels)

@@ -167,12 +167,6 @@ def list_names(names: Sequence[str], most: int = 20) -> str:
     return ", ".join(repr(name) for name in names[:most]) + (", …" if len(names) > most else "")
 
 
-def list_rows(rows: Sequence[int]) -> str:
-    """Return ``row 4``, or ``rows 0, 1, 2, 3, 4, …``."""
-    numbers = ", ".join(str(row) for row in rows[:5]) + (", …" if len(rows) > 5 else "")
-    return f"row{'s' if len(rows) > 1 else ''} {numbers}"
-
-
 def one_line(complaint: object) -> str:
     """Return a complaint on one line of at most 200 characters, without its full stop."""
     # Surrogates and control characters of a broken file must not reach a terminal.

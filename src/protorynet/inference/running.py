@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from protorynet.data import DOCUMENTS, Chunk, TableStream
-from protorynet.errors import EmptyDocumentError, InputError, TableError
+from protorynet.errors import HEADINGS, EmptyDocumentError, InputError, TableError, name_rows
 from protorynet.inference.part_store import Part, PartStore
 from protorynet.inference.predictor import Predictor
 from protorynet.inference.table_writers import check_columns, writer_for
@@ -128,9 +128,9 @@ def _score_chunk(
 def _name_empty_rows(found: list[tuple[str, int]], stream: TableStream) -> InputError:
     """Return the error about documents without a sentence, which names their rows as in files."""
     if stream.n_tables == 1:
-        return EmptyDocumentError([row for _, row in found])
-    shown = ", ".join(f"row {row} of {name}" for name, row in found[:5])
+        return EmptyDocumentError([row for _, row in found], in_table=True)
+    shown = ", ".join(f"{name_rows([row])} of {name}" for name, row in found[:5])
     return TableError(
         f"{len(found)} document(s) hold no sentence: {shown}{', …' if len(found) > 5 else ''} "
-        "(counted from 0). Remove them, or skip them with --skip-empty."
+        f"{HEADINGS}. Remove them, or skip them with --skip-empty."
     )

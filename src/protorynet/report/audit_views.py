@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from protorynet.audit import counted
+from protorynet.errors import name_rows
 from protorynet.report.conventions import format_percent, printable
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _MOST_EXAMPLES = 5
 _STYLES = {"serious": "bold red", "warning": "bold yellow", "note": "bold"}
+_ROWS = "Rows are numbered as in a spreadsheet: the headings are row 1. --json gives all evidence."
 _NOTHING = "Nothing to report: none of the checks found a problem."
 
 
@@ -38,7 +40,7 @@ def print_audit(audit: Audit, console: Console) -> None:
         for line in _list_examples(finding):
             print_hanging(console, bullet, Text(printable(line, console.encoding), style="dim"))
     console.print()
-    console.print(Text("Rows are counted from 0. --json gives all evidence.", style="dim"))
+    print_hanging(console, "", Text(_ROWS, style="dim"))
 
 
 def audit_fragment(audit: Audit) -> str:
@@ -71,7 +73,9 @@ def _format_example(example: dict[str, Any]) -> str:
     where = _locate(example)
     line = f"{where}: {example['text']}" if where else str(example["text"])
     if "train_text" in example:
-        line += f" (training row {example['train_row']}, likeness {example['likeness']:.2f})"
+        line += (
+            f" (training {name_rows([example['train_row']])}, likeness {example['likeness']:.2f})"
+        )
     if "predicted" in example:
         line += (
             f" (labelled {example['label']}, predicted {example['predicted']} at "
@@ -89,13 +93,12 @@ def _format_example(example: dict[str, Any]) -> str:
 
 def _locate(example: dict[str, Any]) -> str:
     if "split" in example:
-        return f"{example['split']} row {example['row']}"
+        return f"{example['split']} {name_rows([example['row']])}"
     if "prototype" in example:
         named = [f"{name} {example[name]}" for name in ("prototype", "member") if name in example]
         return ", ".join([*named, *filter(None, [example.get("reason")])])
     parts = [
-        f"{split} row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:4]))}"
-        + (", …" if len(rows) > 4 else "")
+        f"{split} {name_rows(rows)}"
         for split in ("train", "test")
         if (rows := example.get(f"{split}_rows"))
     ]

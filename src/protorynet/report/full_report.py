@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from protorynet.audit import Audit, LabelledDocuments, audit_model, counted, share_of
 from protorynet.automaton import Automaton
+from protorynet.errors import name_rows
 from protorynet.explain import (
     SURE,
     Evaluation,
@@ -182,7 +183,7 @@ def _fill(report: FullReport, most_members: int | None) -> dict[str, Any]:
         "pattern_sentence": lambda pattern: pattern_sentence(pattern, model.prototypes),
         "picture_sizes": _picture_sizes,
         "printable": printable,
-        "rows": _name_rows,
+        "rows": name_rows,
         "share_of": share_of,
         "steps": _choose_steps,
         "has_small_automata": all(len(each.states) <= _FEW_STATES for each in report.automata),
@@ -245,12 +246,6 @@ def _name_calibration_axes(overview: Overview) -> tuple[str, str]:
 def _cut(text: str, limit: int = _LONGEST_SENTENCE) -> str:
     """Return the text, or its beginning where it is very long."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
-
-
-def _name_rows(rows: Sequence[int], most: int = 4) -> str:
-    named = ", ".join(str(row) for row in rows[:most])
-    more = f" and {len(rows) - most} more" if len(rows) > most else ""
-    return f"row{'s' if len(rows) > 1 else ''} {named}{more}"
 
 
 def _cut_sentences(explanation: Explanation) -> Explanation:

@@ -17,7 +17,7 @@ from fastapi import File, Form, Path, Query, UploadFile
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from numpy.typing import NDArray
 
-from protorynet.errors import InputError
+from protorynet.errors import HEADINGS, InputError, name_rows
 from protorynet.explain import ModelFacts, Neighbour, nearest_sentences
 from protorynet.files import sync_file, write_atomically
 from protorynet.inference import Predictor, check_columns, column_texts, values, writer_for
@@ -274,7 +274,7 @@ def _check_lengths(texts: list[str], most: int) -> None:
     for row, text in enumerate(texts):
         if len(text) > most:
             raise InputError(
-                f"row {row} (counted from 0) has a text of {len(text):,} characters; at most "
+                f"{name_rows([row])} {HEADINGS} has a text of {len(text):,} characters; at most "
                 f"{most:,} are allowed. Cut it, and send the file again."
             )
 
