@@ -38,7 +38,7 @@ from protorynet.errors import ModelFormatError, SettingsError
 from protorynet.files import check_replaceable, hash_folder, read_limited, replaced_directory
 from protorynet.labels import LabelCode, read_labels
 from protorynet.model import EncoderRecord, Model, TrainingRecord
-from protorynet.network import Adapter, Centring, Evidence, ProtoryNetwork, Reader
+from protorynet.network import Adapter, Centring, Evidence, Kinds, ProtoryNetwork, Reader
 from protorynet.prototypes import EditEntry, EditLog, PastState, Prototype, Prototypes
 from protorynet.records import DAMAGE, digest_values, json_object, read_record
 from protorynet.settings import Settings
@@ -373,6 +373,9 @@ def _adapter(
         if "weight" in tensors:
             hidden = len(tensors["down.bias"])
             adapter = Evidence(dimension, hidden, len(labels.classes), labels.task)
+            if "kinds.up.bias" in tensors:
+                sizes = (len(tensors[f"kinds.{part}.bias"]) for part in ("down", "up"))
+                adapter.kinds = Kinds(len(labels.classes), *sizes)
         else:
             adapter = Adapter(dimension, settings.adapter_size, unit_length=centring.unit_length)
     adapter.load_state_dict(tensors, assign=True)

@@ -44,6 +44,7 @@ def test_fragments_numbers_markup_and_paragraphs_are_neither_readable_nor_comple
         "When we arrived, the pool was closed.",
         "Overall I would stay at this hotel again.",
         "The actors never seem to care.",
+        "Does anyone know where the pool is?",
         "It's the worst film of the year.",
         "Mr. Hill is a Canadian painter (born 1950).",
         "“Night Train” is a thriller about a lost suitcase.",
@@ -58,7 +59,7 @@ def test_fragments_numbers_markup_and_paragraphs_are_neither_readable_nor_comple
         "这家酒店的房间非常干净。",
     ],
 )
-def test_statements_of_any_language_are_complete(sentence):
+def test_statements_and_questions_of_any_language_are_complete(sentence):
     assert is_complete(sentence)
 
 
@@ -81,8 +82,9 @@ def test_statements_of_any_language_are_complete(sentence):
         "All were tasty and fresh.",
         "Und das Zimmer war auch schmutzig.",
         "但是这家酒店的房间非常脏。",
-        # Questions, pieces, lists, shouts and markup.
-        "Does anyone know where the pool is?",
+        # Pieces, lists, shouts and markup.
+        "does anyone know where the pool is?",
+        "Who knows? The pool is closed.",
         "the room was clean and quiet.",
         "The room was clean and quiet",
         "- The room was clean and quiet.",

@@ -2,6 +2,7 @@ from .layers import (
     Adapter as Adapter,
     Centring as Centring,
     Evidence as Evidence,
+    Kinds as Kinds,
     Reader as Reader,
     active_prototype as active_prototype,
     at_last_sentence as at_last_sentence,

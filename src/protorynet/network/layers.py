@@ -66,22 +66,39 @@ class Adapter(nn.Module):
         return functional.normalize(moved, dim=-1) if self._unit_length else moved
 
 
+class Kinds(nn.Module):
+    """Tell which of a few kinds of statement a sentence is, from what it tells of many classes."""
+
+    def __init__(self, n_classes: int, hidden: int, count: int) -> None:
+        super().__init__()
+        self.down = nn.Linear(n_classes, hidden)
+        self.up = nn.Linear(hidden, count)
+
+    def forward(self, logits: Tensor, dropout: float = 0.0) -> Tensor:
+        """Map logits of the classes (n, C) to logits of the kinds (n, K)."""
+        kinds: Tensor = self.up(functional.dropout(functional.gelu(self.down(logits)), dropout))
+        return kinds
+
+
 class Evidence(nn.Module):
     """Put beside what a sentence says what it tells of the label.
 
     A small network gives the probability of each class for the sentence alone, beginning, where
     they are known, from what the sentence's words tell. Its square root
     (so that distances are those of Hellinger) joins the embedding, which stays as it is: two
-    sentences are near where they say alike and tell alike of the label.
+    sentences are near where they say alike and tell alike of the label. Of many classes, `kinds`
+    of statements stand in their place.
     """
 
     weight: Tensor
+    kinds: Kinds | None
 
     def __init__(self, dimension: int, hidden: int, n_classes: int, task: Task) -> None:
         super().__init__()
         self.down = nn.Linear(dimension, hidden)
         self.up = nn.Linear(hidden, n_classes)
         self.task = task
+        self.kinds = None
         self.register_buffer("weight", torch.tensor(1.0))
         nn.init.zeros_(self.up.weight)
         nn.init.zeros_(self.up.bias)
@@ -89,8 +106,9 @@ class Evidence(nn.Module):
     @property
     def width(self) -> int:
         """Components of the vectors it gives."""
-        n_classes = self.up.out_features
-        return int(self.down.in_features + n_classes * (1 if self.task == "multiclass" else 2))
+        told = self.up if self.kinds is None else self.kinds.up
+        beside = told.out_features * (1 if self.task == "multiclass" else 2)
+        return int(self.down.in_features + beside)
 
     @classmethod
     def mean(cls, parts: Sequence[Evidence]) -> Evidence:
@@ -114,11 +132,13 @@ class Evidence(nn.Module):
         return result if words is None else result + words
 
     def forward(self, base: Tensor, words: Tensor | None = None) -> Tensor:
-        """Map embeddings (n, d) to the space of the members (n, d + C), or d + 2C."""
+        """Map embeddings (n, d) to the space of the members (n, d + C), or d + 2C, or d + K."""
         return torch.cat([base, self.weight * self.tone(self.logits(base, words))], dim=-1)
 
     def tone(self, logits: Tensor) -> Tensor:
         """Return the square roots of the probabilities, a vector of length one."""
+        if self.kinds is not None:
+            logits = self.kinds(logits)
         if self.task == "multiclass":
             likely: Tensor = functional.log_softmax(logits, dim=-1)
             return (likely / 2).exp()

@@ -14,7 +14,7 @@ _READABLE_WORDS, _COMPLETE_WORDS = range(3, 31), range(4, 26)
 _MIN_READABLE_LETTERS, _COMPLETE_LETTERS = 6, range(7, 61)
 _MAX_CAPITAL_SHARE = 0.3
 # With fewer complete sentences than this, and this share, too little of a corpus could be shown.
-_MIN_COMPLETE, _MIN_COMPLETE_SHARE = 200, 0.02
+_MIN_COMPLETE, _MIN_COMPLETE_SHARE = 200, 0.1
 _MIN_READABLE = 2
 # Words that mark a group of sentences: how many, how sure, and of how many sentences.
 _MARKING_WORDS, _BEYOND_CHANCE, _COUNTED_SENTENCES = 5, 2.0, 50_000
@@ -28,14 +28,14 @@ _WHOLE_WORD = r"(?<![\w'’])[^\W\d_]{2,}(?![\w'’])"
 _DECORATION = re.compile(r"[\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _OPENING_QUOTES = "\"'“„”«»‘「『¡"
-_END = re.compile("[.!。！．｡।॥۔።։။។][\"'”’»“«)）」』]*$")
-# Questions, lists, markup, smileys and addresses; the end of another sentence within.
+_END = re.compile("[.!?？؟。！．｡।॥۔።։။។][\"'”’»“«)）」』]*$")
+# Lists, markup, smileys and addresses; the end of another sentence within.
 # Every alternative begins with a set of characters, so that the search skips all others quickly.
 _UNFIT = re.compile(
-    "[?？؟;՞…<>{}\\[\\]|*_~#@=\\\\^`\u2600-\u27bf\U0001f000-\U0001faff]"
+    "[;՞…<>{}\\[\\]|*_~#@=\\\\^`\u2600-\u27bf\U0001f000-\U0001faff]"
     r"|[:：](?!\d)|[ ][.,/)]|[(] |[-](?<=\w-) |[']'|[&][a-z]+;|[.](?<=www.)|[.] ?[.]|[!,-]{3}"
     r"|[.,!](?<=[a-z]{2}.)[A-Za-z]|[A-Z](?<=[a-z]{3}.)|[.!](?<=[^\W\d_]{4}.)[\"'”’»)]* "
-    "|[。！].*[。！]"
+    "|[?？؟](?!$)|[。！].*[。！]"
 )
 _STAMMER = re.compile(r"([^\W\d_I])\1\1")
 _FALSE_END = re.compile(r"\b(?:[^\W\d_]|No|St|Mr|Mrs|Ms|Dr|Prof|vs|Inc|Jr|Sr|\d\d?)[.]$")
@@ -74,7 +74,7 @@ def is_readable(sentence: str) -> bool:
 
 
 def is_complete(sentence: str) -> bool:
-    """Say whether a sentence is whole, declarative and clear by itself.
+    """Say whether a sentence is whole and clear by itself.
 
     It begins and ends as a sentence does, and does not hang on the one before it. English needs
     a verb besides those of its subordinate clauses. Boilerplate passes, so that leaks stay visible.
@@ -97,6 +97,8 @@ def is_complete(sentence: str) -> bool:
         len(some.intersection(words)) for some in (_WORDS["english"], _WORDS["foreign"])
     )
     is_english = english > foreign if english or foreign else text.isascii()
+    if text.endswith("?"):
+        return " i " not in text
     return not is_english or (" i " not in text and _states_something(words))
 
 
@@ -104,7 +106,7 @@ def distinct_candidates(sentences: Sequence[str]) -> NDArray[np.int64]:
     """Return positions of the sentences that may become prototypes.
 
     Of sentences that differ only in case, spacing or punctuation, one stays: the first that is
-    complete, else the first. The complete ones are candidates if they are at least 200 and 2 %
+    complete, else the first. The complete ones are candidates if they are at least 200 and 10 %
     of the distinct ones; else the readable ones, if there are two; else all distinct ones. So
     small corpora, and those in lower case or without full stops, have candidates too.
     """

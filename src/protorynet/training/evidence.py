@@ -8,12 +8,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
-from protorynet.network import Evidence, accuracy_loss, anchor_loss, probabilities
+from protorynet.network import Evidence, Kinds, accuracy_loss, anchor_loss, probabilities
+from protorynet.progress import progress_bar
 from protorynet.training.algorithm import score_of
 from protorynet.training.bag_of_words import calibrate
 from protorynet.training.batches import Batch
 from protorynet.training.epochs import Run, Score, adam, derive_seed, learn
+from protorynet.training.parallel import agree
 from protorynet.training.sources import (
     EvidenceSource,
     FixedSource,
@@ -25,6 +28,12 @@ from protorynet.training.sources import (
 _FOLDS, _FULL_FOLDS = 3, 2
 _FEWEST_FOR_FOLDS = 30  # documents
 _LONE_SENTENCES = 0.3  # weight of the loss with every sentence alone under its document's label
+# Kinds of statements: most steps and passes, the share of these in which they only learn what they
+# begin as, the weight of that afterwards, and the network.
+_KIND_STEPS, _KIND_PASSES, _KIND_WARM_UP, _FIRST_KINDS = 2_000, 60, 0.2, 0.1
+_KIND_RATE, _KIND_SIZE, _KIND_DROPOUT = 3e-3, 128, 0.2
+_FEWEST_OF_KIND = 4  # sentences that could be members
+_COMPARED = 100_000
 
 
 class EvidenceSum(nn.Module):
@@ -194,3 +203,93 @@ def _validate_head(head: EvidenceSum, run: Run) -> Score:
 def _all_logits(source: EvidenceSource) -> Tensor:
     every = torch.arange(len(source.base), device=source.base.device)
     return source.all_logits(every)
+
+
+def learn_kinds(learned: Learned, targets: Tensor, per_class: int, run: Run) -> None:
+    """Let the evidence tell kinds of statements apart, in place of many classes.
+
+    Probabilities of many classes say what a sentence rules out, which clusters of them lose. So
+    kinds are learned: every sentence counts as its likeliest kind alone, and what the kinds of a
+    document add up to is to tell its label, `targets`.
+    """
+    kind = _first_kinds(learned, per_class, run)
+    count = int(kind.max()) + 1
+    if count < 2:
+        return
+    fair, device = learned.fair, learned.fair.device
+    torch.manual_seed(derive_seed(run.seed, "kinds"))
+    kinds = Kinds(fair.shape[1], _KIND_SIZE, count).to(device)
+    told = fair.new_zeros(count, fair.shape[1]).index_add(0, kind, fair.log_softmax(1))
+    told = told / torch.bincount(kind)[:, None]
+    weights = nn.Parameter(told - told.mean(1, keepdim=True))
+    head = EvidenceSum(learned.source.evidence).to(device)
+    learning = [*kinds.parameters(), weights, head.scale, head.bias]
+    optimiser = torch.optim.Adam(learning, lr=_KIND_RATE, fused=True)
+    corpus = replace(run.train, index=torch.arange(len(fair), device=device), targets=targets)
+    random = np.random.default_rng(derive_seed(run.seed, "kinds"))
+    size = min(128, max(8, len(corpus) // 16), len(corpus))
+    truth = run.train.targets
+    steps = min(_KIND_STEPS, _KIND_PASSES * len(corpus) // size)
+    with progress_bar("Kinds", steps, enabled=run.progress) as advance:
+        for step in range(steps):
+            documents = random.choice(len(corpus), size, replace=False)
+            batch = corpus.batch(documents)
+            optimiser.param_groups[0]["lr"] = _KIND_RATE * max(0.02, 1 - step / steps)
+            logits = kinds(fair[batch.index], _KIND_DROPOUT)
+            loss = functional.cross_entropy(logits, kind[batch.index])
+            if step >= _KIND_WARM_UP * steps:
+                loss = _FIRST_KINDS * loss + _loss_by_kinds(
+                    logits, weights, head, batch, truth[documents]
+                )
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            advance(1)
+    learned.source.evidence.kinds = _drop_unused(kinds, learned.logits[run.candidates])
+
+
+def _first_kinds(learned: Learned, per_class: int, run: Run) -> Tensor:
+    """Return the kind that each training sentence begins with: one class, about one strength.
+
+    One that hardly any sentence is of that could be a member joins the next of its class.
+    """
+    fair = learned.fair
+    shares = torch.arange(1, per_class, device=fair.device) / per_class
+    strength, label = fair[:: max(1, len(fair) // _COMPARED)].softmax(1).max(1)
+    own = ((label == number) | ~(label == number).any() for number in range(fair.shape[1]))
+    cuts = torch.stack([torch.quantile(strength[some], shares) for some in own])
+
+    def classify(logits: Tensor) -> Tensor:
+        strength, label = logits.softmax(1).max(1)
+        return label * per_class + (strength[:, None] > cuts[label]).sum(1)
+
+    every = torch.arange(fair.shape[1] * per_class, device=fair.device)
+    candidates = torch.bincount(classify(learned.logits[run.candidates]), minlength=len(every))
+    elsewhere = every[:, None] // per_class != every // per_class
+    rare = candidates < _FEWEST_OF_KIND
+    apart = (every[:, None] - every).abs() + len(every) * (elsewhere + 2 * rare)
+    return torch.unique(apart.argmin(1)[classify(fair)], return_inverse=True)[1]
+
+
+def _loss_by_kinds(
+    logits: Tensor, weights: Tensor, head: EvidenceSum, batch: Batch, truth: Tensor
+) -> Tensor:
+    """Return the loss of documents and of lone sentences, all of these by their likeliest kind."""
+    soft = logits.softmax(1)
+    hard = functional.one_hot(logits.argmax(1), logits.shape[1]) + soft - soft.detach()
+    told = hard @ weights
+    documents = head(told, batch.document, batch.lengths)
+    whole = accuracy_loss(documents, batch.targets, "multiclass", "cross_entropy", batch.weights)
+    labels, counts = truth[batch.document], batch.weights_of(batch.document)
+    alone = accuracy_loss(told, labels, "multiclass", "cross_entropy", counts)
+    return whole + _LONE_SENTENCES * alone
+
+
+@torch.no_grad()
+def _drop_unused(kinds: Kinds, candidates: Tensor) -> Kinds:
+    """Return the same without the kinds that no sentence is of that could be a member."""
+    used = agree(torch.bincount(kinds(candidates).argmax(1), minlength=kinds.up.out_features) > 0)
+    kept = Kinds(kinds.down.in_features, kinds.down.out_features, int(used.sum()))
+    state = {name: agree(tensor) for name, tensor in kinds.state_dict().items()}
+    kept.load_state_dict({k: v[used] if k.startswith("up.") else v for k, v in state.items()})
+    return kept.to(candidates.device).requires_grad_(False)

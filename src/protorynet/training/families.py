@@ -22,6 +22,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from protorynet.labels import Task
 from protorynet.network import (
+    Evidence,
     ProtoryNetwork,
     Reader,
     accuracy_loss,
@@ -39,7 +40,7 @@ from protorynet.settings import Distance
 from protorynet.training.algorithm import Clock, Trained, match_corpus, score_of
 from protorynet.training.batches import Batch, Corpus
 from protorynet.training.epochs import Run, derive_seed
-from protorynet.training.evidence import Learned, learn_evidence
+from protorynet.training.evidence import Learned, learn_evidence, learn_kinds
 from protorynet.training.parallel import agree, agree_on_all
 
 _CLASSES_WITHOUT_MORE = 6  # classes up to which `max_prototypes` families do
@@ -57,8 +58,9 @@ _COMPARED_SENTENCES = 20_000  # with the members they are matched to
 _SENTENCES_PER_BLOCK = 65_536
 _GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 32
 # Weights of what a sentence tells of the label beside what it says, to match sentences by.
-_WEIGHTS = (1.0, 1.2, 1.4, 1.7, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.7, 8.0)
+_WEIGHTS = (0.7, 1.0, 1.2, 1.4, 1.7, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.7, 8.0)
 _TONE_IN_FAMILY, _TONE_OF_MATCH = 0.076, 0.07  # most deviation of the probabilities
+_OTHER_KIND = 0.08  # most lone sentences that are matched to another kind
 _SLACK = 1.5  # of the least deviation that any weight gives, where that is larger
 _LEAST_NARROWING = 3.0  # of the deviation by families, where the evidence is weak
 _TONE_WEIGHT = 8.0  # beside the topic, where the depth of a member in its family is measured
@@ -73,6 +75,9 @@ def train_families(run: Run) -> Trained:
     clock = Clock()
     with torch.random.fork_rng():
         learned = learn_evidence(run)
+        targets = (run.train.targets + learned.judge_documents(run)) / 2
+        if _needs_kinds(run):
+            learn_kinds(learned, targets, _count_families(run) // targets.shape[1], run)
         clock.lap("evidence")
         members = choose_members(learned, run)
         clock.lap("members")
@@ -81,7 +86,6 @@ def train_families(run: Run) -> Trained:
         space = run.source if run.settings.encoder_training == "none" else learned.source
         network = _network(space.embed_all(members), sizes, run)
         fair = _match_fairly(network, learned, run)
-        targets = (run.train.targets + learned.judge_documents(run)) / 2
         fit_reader(network.reader, fair, targets, run)
         clock.lap("reader")
         held_out = match_corpus(network, space, run.validation)
@@ -123,6 +127,16 @@ def count_families(most: int, n_classes: int) -> int:
     return max(most, _FAMILIES_PER_CLASS * n_classes)
 
 
+def _count_families(run: Run) -> int:
+    return count_families(run.settings.max_prototypes, run.train.targets.shape[1])
+
+
+def _needs_kinds(run: Run) -> bool:
+    """Say whether there are too many classes for topics and tones, and sentences enough."""
+    many = run.labels.task == "multiclass" and run.train.targets.shape[1] > _CLASSES_WITHOUT_MORE
+    return many and len(run.candidates) >= _FEWEST_KEPT * _count_families(run)
+
+
 def choose_members(learned: Learned, run: Run) -> Tensor:
     """Return the index of real sentences that could stand for others, many more than will stay.
 
@@ -143,13 +157,18 @@ def choose_members(learned: Learned, run: Run) -> Tensor:
     def deviation(weight: float) -> float:
         source.evidence.weight.fill_(weight)
         points = learned.fair_vectors(index, sample)
-        matched = _nearest(points, source.embed_all(some), settings.distance)
-        return _deviation(learned.fair[sample], learned.logits[some[matched]], run.labels.task)
+        matched = some[_nearest(points, source.embed_all(some), settings.distance)]
+        found = _deviation(learned.fair[sample], learned.logits[matched], source.evidence)
+        return found / most_allowed
 
+    # What sentences of another kind tell evens out in long documents.
+    most_allowed = _TONE_OF_MATCH
+    if source.evidence.kinds is not None:
+        most_allowed = _OTHER_KIND * math.sqrt(len(index) / len(run.train))
     # Embeddings as they are have nothing beside them.
     weights = (0.0,) if settings.encoder_training == "none" else _WEIGHTS
     # Where there are few members, no weight finds one that tells quite alike.
-    most = max(_TONE_OF_MATCH, _SLACK * deviation(weights[-1]))
+    most = max(1.0, _SLACK * deviation(weights[-1]))
     for weight in weights:  # the last one is never too small
         if deviation(weight) <= most:
             break
@@ -164,7 +183,7 @@ def _draw_sentences(index: Tensor, random: np.random.Generator) -> Tensor:
 
 def _count_members(run: Run) -> int:
     """Return how many members there should be, of all families together."""
-    n_families = count_families(run.settings.max_prototypes, run.train.targets.shape[1])
+    n_families = _count_families(run)
     most = min(_MOST_MEMBERS, len(run.train.index) // _SENTENCES_PER_MEMBER)
     return min(run.settings.members * n_families, max(_FEWEST_KEPT * n_families, most))
 
@@ -188,14 +207,17 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     """
     if len(members) == 1:
         return members, (1,)
-    points, middles = _find_middles(members, learned, run)
-    distances = torch.cdist(points, middles)
+    evidence = learned.source.evidence
+    if evidence.kinds is None:
+        distances = torch.cdist(*_find_middles(members, learned, run))
+    else:
+        distances = 1 - evidence.tone(learned.logits[members]).square()
     two = distances.topk(2, dim=1, largest=False)
     family, margin = two.indices[:, 0], two.values[:, 1] - two.values[:, 0]
     # Of few candidates more are kept, so that there are enough members.
     share = max(_SHARE_KEPT, min(1.0, _count_members(run) / len(members)))
     deepest = []
-    for number in range(len(middles)):
+    for number in range(distances.shape[1]):
         inside = torch.nonzero(family == number).squeeze(1)
         order = margin[inside].argsort(descending=True, stable=True)
         kept = max(_FEWEST_KEPT, math.ceil(len(inside) * share))
@@ -258,7 +280,7 @@ def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     n_classes = run.train.targets.shape[1]
     # Of few members each may be a family of its own, so that every class has some.
     few = max(len(members) // 2, min(len(members), _FAMILIES_PER_CLASS * n_classes))
-    count = min(count_families(run.settings.max_prototypes, n_classes), few)
+    count = min(_count_families(run), few)
     tones = tone[: len(sample)].cpu().numpy()
     most = _spread(fair, torch.zeros_like(sample), 1, task) / _LEAST_NARROWING
     # Every class needs a tone of its own; where each can have two, topics stay.
@@ -297,8 +319,12 @@ def _spread(logits: Tensor, family: Tensor, count: int, task: Task) -> float:
     return float(((each - mean[family]).square().sum(dim=1) / 2).mean().sqrt())
 
 
-def _deviation(logits: Tensor, others: Tensor, task: Task) -> float:
-    differences = probabilities(logits, task) - probabilities(others, task)
+def _deviation(logits: Tensor, others: Tensor, evidence: Evidence) -> float:
+    """Return how far sentences tell other than others: by probabilities, or how many by kind."""
+    if evidence.kinds is not None:
+        ones, twos = evidence.kinds(logits), evidence.kinds(others)
+        return float((ones.argmax(1) != twos.argmax(1)).float().mean())
+    differences = probabilities(logits, evidence.task) - probabilities(others, evidence.task)
     return float(differences.square().mean().sqrt())
 
 

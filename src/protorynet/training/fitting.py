@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 _RECORDED_PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
 _FEWEST_DOCUMENTS = 4
+_FEWEST_CANDIDATES = 12  # sentences of a class that may become prototypes
 # Of the sentences of held-out documents, and what leaves room for the rounding of vectors.
 _FAR_SHARE, _ROUNDING = 0.015, 1.0001
 _QUARTERS = (0.25, 0.75)
@@ -132,12 +133,10 @@ def fit_model(
     run_name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     if checkpoint is not None and not resume:
         clear_checkpoint(checkpoint)
-    index = torch.unique(prepared.train.index)
-    allowed = distinct_candidates([texts[number] for number in index.tolist()])
     run = Run(
         train=prepared.train,
         validation=prepared.validation,
-        candidates=index[torch.from_numpy(allowed).to(index.device)],
+        candidates=find_candidates(texts, prepared.train),
         source=prepared.source,
         settings=settings,
         labels=labels,
@@ -191,6 +190,22 @@ def fit_model(
     return replace(
         fitted, model=replace(model, training=replace(model.training, likeness=likeness))
     )
+
+
+def find_candidates(texts: Sequence[str], train: Corpus) -> torch.Tensor:
+    """Return the index of the sentences that may become prototypes; every class has some."""
+
+    def choose(index: torch.Tensor) -> torch.Tensor:
+        allowed = distinct_candidates([texts[number] for number in index.tolist()])
+        return index[torch.from_numpy(allowed).to(index.device)]
+
+    chosen = choose(torch.unique(train.index))
+    has_label = train.targets[train.document_of] > 0
+    for of_class in has_label.T:
+        own = torch.unique(train.index[of_class])
+        if int(torch.isin(own, chosen).sum()) < _FEWEST_CANDIDATES:
+            chosen = torch.unique(torch.cat([chosen, choose(own)]))
+    return chosen
 
 
 def _measure(trained: Trained, run: Run, floor: float | None) -> Figures:
