@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -230,6 +231,7 @@ def learn_kinds(learned: Learned, targets: Tensor, per_class: int, run: Run) -> 
     size = min(128, max(8, len(corpus) // 16), len(corpus))
     truth = run.train.targets
     steps = min(_KIND_STEPS, _KIND_PASSES * len(corpus) // size)
+    first = _FIRST_KINDS * math.sqrt(len(corpus) / len(fair))  # less where documents are long
     with progress_bar("Kinds", steps, enabled=run.progress) as advance:
         for step in range(steps):
             documents = random.choice(len(corpus), size, replace=False)
@@ -238,9 +240,7 @@ def learn_kinds(learned: Learned, targets: Tensor, per_class: int, run: Run) -> 
             logits = kinds(fair[batch.index], _KIND_DROPOUT)
             loss = functional.cross_entropy(logits, kind[batch.index])
             if step >= _KIND_WARM_UP * steps:
-                loss = _FIRST_KINDS * loss + _loss_by_kinds(
-                    logits, weights, head, batch, truth[documents]
-                )
+                loss = first * loss + _loss_by_kinds(logits, weights, head, batch, truth[documents])
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
