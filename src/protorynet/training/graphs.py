@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protorynet.encoders.encoder_folder import first_line
+from protorynet.encoders import first_line
 
 if TYPE_CHECKING:
     from protorynet.encoders import SentenceNetwork
