@@ -1,10 +1,10 @@
-"""Full fine-tuning against plain padded batches and against the device's own limit, in one run.
+"""Full fine-tuning against plain ways and against the device's own limit, in one run.
 
-Three ways to take the same optimiser steps on the same documents: packed (the package's: no
-padding, half precision on a GPU), padded (every sentence as long as the longest of its batch), and
-padded in float32. The limit is the device's rate in large matrix products in the precision of the
-first way; an encoder's share of it counts six operations per token and weight, its embedding
-tables aside::
+Four ways to take the same optimiser steps on the same documents: as the package does (packed, half
+precision and CUDA graphs on a GPU), without the graphs, padded (every sentence as long as the
+longest of its batch), and padded in float32. The limit is the device's rate in large matrix
+products in the precision of the first way; an encoder's share of it counts six operations per token
+and weight, its embedding tables aside. `busy` is the share of the time in which a GPU computes::
 
     python benchmarks/full_training_speed.py [--device cuda] [--data FILE] [--json FILE]
 """
@@ -15,37 +15,54 @@ import argparse
 import copy
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from charts import Bar, draw_bars, write_figure
-from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from torch import Tensor
 
 from protorynet import read_table
 from protorynet.data import split_documents
 from protorynet.encoders import TransformerEncoder, load_encoder
-from protorynet.network import Centring, ProtoryNetwork, Reader
+from protorynet.labels import LabelCode
+from protorynet.network import Centring, Evidence
 from protorynet.settings import Settings
-from protorynet.training import Corpus, FineTunedSource, batch_loss
+from protorynet.training import Batch, Corpus, FineTunedSource, Run, adam
+from protorynet.training.evidence import EvidenceSum, evidence_loss
 
 WORDS = ["the", "room", "was", "clean", "and", "staff", "kind", "but", "we", "left", "early"]
 
 
-class PaddedSource(FineTunedSource):
+class PlainSource(FineTunedSource):
+    """The same encoder, its kernels launched one by one."""
+
+    def expect(self, batch: Batch) -> None:
+        """Take no notice of what comes."""
+
+
+class PaddedSource(PlainSource):
     """The same encoder, every sentence padded to the longest of its batch."""
 
-    def _encode(self, index: Tensor) -> Tensor:
-        lengths = self._lengths[index]
-        inside = torch.arange(int(lengths.max()), device=index.device)[None]
+    def _encode(self, places: Tensor, total: int, weights: Sequence[Tensor]) -> Tensor:
+        starts, lengths = places
+        inside = torch.arange(int(lengths.max()), device=lengths.device)[None]
         mask = inside < lengths[:, None]
-        ids = self._tokens[torch.where(mask, self._starts[index, None] + inside, 0)]
-        with torch.autocast(index.device.type, torch.bfloat16, enabled=self._half):
-            encoded = self.network(ids * mask, mask.long())
-        embedded: Tensor = self._centring[0](encoded.float())
-        return embedded
+        ids = self._tokens[torch.where(mask, starts[:, None] + inside, 0)]
+        with torch.autocast(lengths.device.type, torch.bfloat16, enabled=self._half):
+            encoded: Tensor = self.network(ids * mask, mask.long())
+        return encoded.float()
+
+
+WAYS = {
+    "ours": FineTunedSource,
+    "packed, without graphs": PlainSource,
+    "padded": PaddedSource,
+    "padded, float32": PaddedSource,
+}
 
 
 def make_texts(documents: int) -> list[str]:
@@ -59,46 +76,88 @@ def make_texts(documents: int) -> list[str]:
     return [" ".join(sentence() for _ in range(random.integers(1, 25))) for _ in range(documents)]
 
 
-def tokens_per_second(
-    texts: list[str], encoder: TransformerEncoder, kind: type[FineTunedSource], *, half: bool
-) -> float:
-    """Take optimiser steps on all documents, as full training does, and time all but the first."""
-    settings = Settings()
+def prepare(texts: list[str], encoder: TransformerEncoder, kind: type[FineTunedSource]) -> Run:
+    """Return the documents with an encoder of their own, ready to be trained."""
     device = next(encoder.network.parameters()).device
     sentences = split_documents(texts)
-    distinct = sorted(set(sentences.texts))
+    distinct = list(dict.fromkeys(sentences.texts))
     numbers = {text: number for number, text in enumerate(distinct)}
-    index = torch.tensor([numbers[text] for text in sentences.texts], device=device)
     torch.manual_seed(0)
     base = torch.nn.functional.normalize(torch.randn(len(distinct), encoder.dimension), dim=1)
     base = base.to(device)
     centring = Centring(torch.zeros(encoder.dimension)).to(device)
-    source = kind(base, copy.deepcopy(encoder), centring, distinct).train()
-    if not half:
-        source.settle()
     labels = torch.arange(len(texts), device=device) % 2
     corpus = Corpus(
-        index,
+        torch.tensor([numbers[text] for text in sentences.texts], device=device),
         torch.from_numpy(sentences.lengths).to(device),
         torch.nn.functional.one_hot(labels, 2).float(),
     )
-    reader = Reader(settings.n_prototypes, 2, hidden=settings.reader_size, layers=1, dropout=0.0)
-    network = ProtoryNetwork(base[: settings.n_prototypes].clone(), reader, settings).to(device)
-    optimiser = torch.optim.Adam([*network.parameters(), *source.parameters()], fused=True)
-    batches = corpus.batches(settings.full_batch_size, np.random.default_rng(0))
-    tokens, start = 0, 0.0
-    for step, documents in enumerate(batches):
-        if step == 3:  # the first steps pay for allocations and the choice of kernels
-            wait(device)
-            tokens, start = 0, time.perf_counter()
-        batch = corpus.batch(documents)
-        loss = batch_loss(network, source, batch, "multiclass")
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        tokens += source.tokens_of(torch.unique(batch.index))
-    wait(device)
-    return tokens / (time.perf_counter() - start)
+    return Run(
+        corpus,
+        corpus,
+        candidates=labels,
+        source=kind(base, copy.deepcopy(encoder), centring, distinct).train(),
+        settings=Settings(encoder_training="full"),
+        labels=LabelCode(("bad", "good"), "multiclass"),
+        seed=0,
+    )
+
+
+class Training:
+    """Optimiser steps of full training, one after the other."""
+
+    def __init__(self, run: Run) -> None:
+        assert isinstance(run.source, FineTunedSource)
+        self.run = run
+        self.source: FineTunedSource = run.source
+        width, settings = self.source.base.shape[1], run.settings
+        self.device = self.source.base.device
+        evidence = Evidence(width, settings.adapter_size, 2, "multiclass")
+        self.head = EvidenceSum(evidence).to(self.device)
+        self.module = torch.nn.ModuleDict({"network": self.head, "source": self.source})
+        self.optimiser = adam(self.module, run)
+
+    def take_steps(self, batches: list[NDArray[np.int64]]) -> tuple[int, float]:
+        """Return how many tokens were read, and how many seconds that took."""
+        tokens = 0
+        wait(self.device)
+        begin = time.perf_counter()
+        for documents in batches:
+            batch = self.run.train.batch(documents)
+            self.source.expect(batch)
+            loss = evidence_loss(self.head, self.source, batch, self.run)
+            self.optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimiser.step()
+            tokens += self.source.tokens_of(np.unique(batch.numbers))
+        wait(self.device)
+        return tokens, time.perf_counter() - begin
+
+
+def compare_gradients(texts: list[str], encoder: TransformerEncoder) -> float:
+    """Return how far the gradients of one step by a graph are from those without, as 1 − cosine."""
+    still = copy.deepcopy(encoder)
+    for part in still.network.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    found = []
+    for kind in (FineTunedSource, PlainSource):
+        torch.manual_seed(1)
+        training = Training(prepare(texts, still, kind))
+        torch.nn.init.normal_(training.head.evidence.up.weight)
+        training.take_steps([np.arange(min(len(texts), 16))])
+        weights = training.source.parameters()
+        found.append(torch.cat([w.grad.double().flatten() for w in weights if w.grad is not None]))
+    return 1 - float(torch.nn.functional.cosine_similarity(found[0], found[1], dim=0))
+
+
+def busy_share(training: Training, batches: list[NDArray[np.int64]]) -> float:
+    """Return the share of the time in which a GPU computes."""
+    kinds = [torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=kinds) as profile:
+        seconds = training.take_steps(batches)[1]
+    computing: float = sum(event.self_device_time_total for event in profile.key_averages())
+    return computing / 1e6 / seconds
 
 
 def operations_per_second(device: torch.device, *, half: bool, size: int) -> float:
@@ -120,24 +179,14 @@ def wait(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def draw(result: dict[str, Any]) -> Figure:
-    """Draw the rates of the three ways."""
-    ways = {
-        "packed": "packed_tokens_per_second",
-        "padded": "padded_tokens_per_second",
-        "padded, float32": "padded_float32_tokens_per_second",
-    }
-    bars = [Bar(name, result[key], f"{result[key]:,.0f}/s") for name, key in ways.items()]
-    return draw_bars(f"Tokens per second of full fine-tuning ({result['device']})", bars)
-
-
 def main() -> None:
-    """Run the three ways and print their rates."""
+    """Run all ways and print their rates."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--data", type=Path, help="a table of texts; made up if not given")
     parser.add_argument("--documents", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=100, help="of the slow ways a tenth")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     encoder = load_encoder(options.encoder, device=options.device)
@@ -153,26 +202,43 @@ def main() -> None:
         for name, parameter in encoder.network.named_parameters()
         if "embeddings" not in name and "pooler" not in name
     )
-    packed = tokens_per_second(texts, encoder, FineTunedSource, half=half)
-    padded = tokens_per_second(texts, encoder, PaddedSource, half=half)
-    plain = tokens_per_second(texts, encoder, PaddedSource, half=False)
+    rates: dict[str, float] = {}
+    facts: dict[str, float] = {}
+    for name, kind in WAYS.items():
+        run = prepare(texts, encoder, kind)
+        if name == "padded, float32":
+            run.source.settle()
+        training = Training(run)
+        batches = run.train.batches(
+            run.settings.full_batch_size, np.random.default_rng(0), most_sentences=2_048
+        )[: options.steps if kind in (FineTunedSource, PlainSource) else -(-options.steps // 10)]
+        first = training.take_steps(batches)[1]  # pays for allocations, kernels and graphs
+        tokens, seconds = training.take_steps(batches)
+        rates[name] = tokens / seconds
+        if kind is FineTunedSource:
+            facts = {"milliseconds_per_step": 1e3 * seconds / len(batches)}
+            facts["seconds_for_graphs"] = first - seconds
+            facts["busy"] = busy_share(training, batches[:20]) if half else 1.0
     limit = operations_per_second(device, half=half, size=8192 if half else 2048)
-    result = {
+    ours = rates.pop("ours")
+    result: dict[str, Any] = {
         "encoder": encoder.name,
         "device": torch.cuda.get_device_name(device) if half else "cpu",
         "documents": len(texts),
-        "packed_tokens_per_second": packed,
-        "padded_tokens_per_second": padded,
-        "padded_float32_tokens_per_second": plain,
-        "packed_against_padded": packed / padded,
-        "packed_against_padded_float32": packed / plain,
+        "tokens_per_second": {"ours": ours, **rates},
+        "ours_against": {name: ours / rate for name, rate in rates.items()},
+        **facts,
+        "difference_of_gradients": compare_gradients(texts[:16], encoder),
         "limit_tera_operations_per_second": limit / 1e12,
-        "share_of_limit": packed * 6 * weights / limit,
+        "share_of_limit": ours * 6 * weights / limit,
         "threads": torch.get_num_threads(),
     }
     print(json.dumps(result, indent=2))
     if options.json:
-        write_figure(options.json, result, draw(result))
+        measured = result["tokens_per_second"]
+        bars = [Bar(name, rate, f"{rate:,.0f}/s") for name, rate in measured.items()]
+        figure = draw_bars(f"Tokens per second of full fine-tuning ({result['device']})", bars)
+        write_figure(options.json, result, figure)
 
 
 if __name__ == "__main__":

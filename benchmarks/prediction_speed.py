@@ -3,7 +3,8 @@
 The limit is the encoder alone: the distinct sentences of the documents, encoded in the best order.
 Everything else predicts the documents from their text, nothing cached: ours; a transformer
 classifier that reads whole documents; one embedding per document under a logistic regression, in
-the manner of SetFit; a bag of words. Rounds take turns, and the best of each counts::
+the manner of SetFit; a bag of words. Rounds take turns, and the best of each counts. On a GPU the
+encoder is in bfloat16, as the transformer is, unless `--encoder` says otherwise::
 
     python benchmarks/prediction_speed.py [--device cuda] [--data FILE] [--json FILE]
 """
@@ -26,6 +27,7 @@ from sklearn.linear_model import LogisticRegression
 from protorynet import ProtoryNetClassifier, read_table
 from protorynet.data import split_documents
 from protorynet.encoders import choose_device, load_encoder, split_variant
+from protorynet.inference import Predictor
 from protorynet_lab.baselines import BagOfWordsClassifier, TransformerClassifier
 
 OPENINGS = ["The room", "Our stay", "The breakfast", "The staff", "The pool", "This hotel"]
@@ -61,11 +63,39 @@ def rates(ways: dict[str, Callable[[], Any]], documents: int, rounds: int) -> di
     return {name: documents / seconds for name, seconds in best.items()}
 
 
+def measure_stages(predictor: Predictor, texts: list[str]) -> dict[str, float]:
+    """Return the seconds of each stage of our prediction, one after the other."""
+    laps, begin = {}, time.perf_counter()
+
+    def lap(name: str) -> None:
+        nonlocal begin
+        now = time.perf_counter()
+        laps[name], begin = now - begin, now
+
+    sentences = predictor.split(texts)
+    lap("split")
+    distinct = list(dict.fromkeys(sentences.texts))
+    if predictor.facts.words is not None:
+        predictor.facts.words.read(distinct)
+    lap("words")
+    tokenize = getattr(predictor.encoder, "tokenizer", None)
+    if tokenize is not None:
+        tokenize.tokenize(distinct)
+    lap("tokenize")
+    embeddings = predictor.encode(sentences)
+    lap("tokenize, encode and words")
+    predictor.read_prepared(sentences, embeddings)
+    lap("match and read")
+    predictor.prepare(texts)
+    lap("split, encode and words, overlapping")
+    return laps
+
+
 def main() -> None:
     """Train everything on some documents, then time the prediction of others."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="auto", help="'auto', 'cpu' or 'cuda'")
-    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--encoder", help="minilm, on a GPU minilm:bf16, if not given")
     parser.add_argument("--data", type=Path, help="a labelled table; made up if not given")
     parser.add_argument("--documents", type=int, default=1_000, help="documents to predict")
     parser.add_argument("--rounds", type=int, default=3)
@@ -82,10 +112,13 @@ def main() -> None:
         texts, labels = make_documents(options.documents + 400)
     seen, known, unseen = texts[:400], labels[:400], texts[400:]
 
-    encoder = load_encoder(options.encoder, device=options.device)
+    device = choose_device(options.device)
+    on_gpu = device.type == "cuda"
+    name = options.encoder or ("minilm:bf16" if on_gpu else "minilm")
+    encoder = load_encoder(name, device=options.device)
     settings = {"device": options.device}
     ours = ProtoryNetClassifier(encoder, cache=False, on_empty="skip", **settings).fit(seen, known)
-    base = split_variant(options.encoder)[0]
+    base = split_variant(name)[0]
     whole = TransformerClassifier(encoder=base, epochs=1, **settings).fit(seen, known)
     bag = BagOfWordsClassifier().fit(seen, known)
     line = LogisticRegression(max_iter=1000).fit(encoder.encode(seen), known)
@@ -106,8 +139,7 @@ def main() -> None:
     begin = time.perf_counter()
     for text in one:
         ours.predict([text])
-    device = choose_device(options.device)
-    on_gpu = device.type == "cuda"
+    milliseconds = 1000 * (time.perf_counter() - begin) / len(one)
     result = {
         "encoder": encoder.name,
         "device": torch.cuda.get_device_name(device) if on_gpu else "cpu",
@@ -120,7 +152,8 @@ def main() -> None:
         "ours_against": {
             name: measured["ours"] / rate for name, rate in measured.items() if name != "ours"
         },
-        "milliseconds_for_one_document": 1000 * (time.perf_counter() - begin) / len(one),
+        "milliseconds_for_one_document": milliseconds,
+        "stages": measure_stages(ours.predictor, unseen),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
     print(json.dumps(result, indent=2))

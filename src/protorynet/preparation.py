@@ -2,14 +2,18 @@
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from protorynet.data import (
     OnEmpty,
     Sentences,
     Splitter,
+    TokenCounter,
+    check_texts,
     join_sentences,
     sequence_sentences,
     split_documents,
@@ -18,14 +22,17 @@ from protorynet.encoders import (
     EmbeddingCache,
     Embeddings,
     Encoder,
+    SentenceTokenizer,
     WindowedEncoder,
     encode_corpus,
     stack_sequences,
 )
 from protorynet.progress import progress_bar
-from protorynet.threads import read_ahead
+from protorynet.threads import map_in_processes, read_ahead
+from protorynet.words import WordWeights
 
 DOCUMENTS_PER_WINDOW = 512  # split while a GPU reads the ones before
+WINDOWS_FOR_PROCESSES = 4  # that make up for the second which processes need to start
 
 
 def prepare_documents(
@@ -36,20 +43,29 @@ def prepare_documents(
     on_empty: OnEmpty = "error",
     cache: EmbeddingCache | None = None,
     progress: bool = False,
+    words: WordWeights | None = None,
 ) -> tuple[Sentences, Embeddings]:
     """Split documents into sentences that fit the encoder, and encode these.
 
     Without an encoder the documents are sequences of vectors. `splitter` and `on_empty` say how
-    texts are split, and what to do with one that holds no sentence.
+    texts are split, and what to do with one that holds no sentence. What `words` tell of a
+    sentence, if they are given, stands beside its vector.
     """
     if encoder is None:
         return prepare_vectors(documents)
     if getattr(encoder, "is_on_gpu", False) and len(documents) > DOCUMENTS_PER_WINDOW:
         return _prepare_overlapping(
-            documents, encoder, splitter=splitter, on_empty=on_empty, cache=cache, progress=progress
+            documents,
+            encoder,
+            splitter=splitter,
+            on_empty=on_empty,
+            cache=cache,
+            progress=progress,
+            words=words,
         )
     sentences = split_for(encoder, documents, splitter=splitter, on_empty=on_empty)
-    return sentences, encode_corpus(encoder, sentences.texts, cache=cache, progress=progress)
+    found = encode_corpus(encoder, sentences.texts, cache=cache, progress=progress)
+    return sentences, add_words(sentences, found, words)
 
 
 def _prepare_overlapping(
@@ -60,32 +76,56 @@ def _prepare_overlapping(
     on_empty: OnEmpty,
     cache: EmbeddingCache | None,
     progress: bool,
+    words: WordWeights | None,
 ) -> tuple[Sentences, Embeddings]:
-    """Do the same window by window: the next one is split while the GPU reads this one.
+    """Do the same window by window: the next ones are split while the GPU reads this one.
 
     Without a GPU encoding takes all cores, and an empty document should not show at the end only.
     """
-    windows = (
-        split_for(encoder, documents[at : at + DOCUMENTS_PER_WINDOW], splitter=splitter)
-        for at in range(0, len(documents), DOCUMENTS_PER_WINDOW)
-    )
+    texts = check_texts(documents)
+    starts = range(0, len(texts), DOCUMENTS_PER_WINDOW)
+    windows = (texts[at : at + DOCUMENTS_PER_WINDOW] for at in starts)
+    counter = getattr(encoder, "tokenizer", None)
+    if isinstance(counter, SentenceTokenizer) and len(starts) >= WINDOWS_FOR_PROCESSES:
+        ready = map_in_processes(partial(_split_window, splitter, counter, words), windows)
+    else:
+        ready = read_ahead(map(partial(_split_window, splitter, _counter(encoder), words), windows))
     position: dict[str, int] = {}
     parts, vectors = [], []
     is_wanted = True
     with progress_bar("Encoding", len(documents), enabled=progress) as advance:
-        for part in read_ahead(windows):
+        for part, told in ready:
             parts.append(part)
             is_wanted = is_wanted and (on_empty == "skip" or bool(part.filled.all()))
-            fresh = [text for text in dict.fromkeys(part.texts) if text not in position]
-            if is_wanted and fresh:
-                vectors.append(encode_corpus(encoder, fresh, cache=cache).vectors)
-                position |= zip(fresh, itertools.count(len(position)), strict=False)
+            rows = {text: row for row, text in enumerate(part.texts) if text not in position}
+            if is_wanted and rows:
+                found = encode_corpus(encoder, list(rows), cache=cache).vectors
+                vectors.append(np.hstack([found, told[list(rows.values())]]))
+                position |= zip(rows, itertools.count(len(position)), strict=False)
             advance(part.n_documents)
     sentences = join_sentences(parts, on_empty=on_empty)
     if not position:
         return sentences, encode_corpus(encoder, sentences.texts, cache=cache, progress=progress)
     index = np.array([position[text] for text in sentences.texts], dtype=np.int64)
     return sentences, Embeddings(np.concatenate(vectors), index)
+
+
+def _split_window(
+    splitter: Splitter, counter: TokenCounter | None, words: WordWeights | None, texts: list[str]
+) -> tuple[Sentences, NDArray[np.float32]]:
+    """Split texts, and return what words tell of each sentence, (n, C)."""
+    sentences = split_documents(texts, splitter=splitter, counter=counter, on_empty="skip")
+    if words is None:
+        return sentences, np.empty((len(sentences), 0), np.float32)
+    return sentences, words.read(sentences.texts)
+
+
+def add_words(sentences: Sentences, found: Embeddings, words: WordWeights | None) -> Embeddings:
+    """Put what words tell of the distinct sentences beside their vectors."""
+    if words is None or not len(sentences):
+        return found
+    distinct = list(dict.fromkeys(sentences.texts))
+    return Embeddings(words.beside(found.vectors, distinct), found.index)
 
 
 def prepare_vectors(documents: Sequence[Any]) -> tuple[Sentences, Embeddings]:
@@ -98,5 +138,9 @@ def split_for(
     encoder: Encoder, texts: Sequence[str], *, splitter: Splitter, on_empty: OnEmpty = "skip"
 ) -> Sentences:
     """Split texts into sentences that fit an encoder."""
-    counter = encoder if isinstance(encoder, WindowedEncoder) else None
+    counter = _counter(encoder)
     return split_documents(texts, splitter=splitter, counter=counter, on_empty=on_empty)
+
+
+def _counter(encoder: Encoder) -> TokenCounter | None:
+    return encoder if isinstance(encoder, WindowedEncoder) else None

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from protorynet.encoders import TransformerEncoder
@@ -23,6 +23,7 @@ from protorynet.training import (
     batch_loss,
     centre_vectors,
     fitting,
+    graphs,
     sources,
 )
 
@@ -154,6 +155,37 @@ def test_an_encoder_in_training_gives_vectors_in_the_order_asked_for(tuned, enco
     torch.testing.assert_close(tuned(ROWS), expected, atol=1e-5, rtol=0)
     monkeypatch.setattr(sources, "_CPU_TOKENS", 12)
     torch.testing.assert_close(tuned(ROWS), expected, atol=1e-5, rtol=0)
+
+
+def test_a_step_that_is_filled_up_for_a_graph_gives_the_same_vectors_and_gradients(
+    tuned, monkeypatch
+):
+    """Graphs themselves need a GPU: here they are the functions that they would be made of."""
+    captured = []
+    monkeypatch.setattr(
+        torch.cuda, "make_graphed_callables", lambda read, *_, **__: captured.append(read) or read
+    )
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    tuned._half, tuned._graphs = True, graphs.StepGraphs()
+    for part in tuned.train().modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    corpus = Corpus(ROWS, torch.tensor([len(ROWS)]), torch.ones(1, 1))
+    found = []
+    for source in (tuned, tuned, tuned.twin()):
+        batch = corpus.batch(np.array([0]))
+        if found:
+            source.expect(batch)
+        embedded = source(batch.index)
+        embedded[:, 0].sum().backward()
+        gradients = {name: weight.grad for name, weight in source.network.named_parameters()}
+        found.append((embedded.detach(), gradients))
+        source.zero_grad()
+    assert len(captured) == 1  # twins share it
+    for embedded, gradients in found[1:]:
+        torch.testing.assert_close(embedded, found[0][0], atol=1e-2, rtol=0)
+        for name, gradient in gradients.items():
+            torch.testing.assert_close(gradient, found[0][1][name], atol=2e-2, rtol=2e-2, msg=name)
 
 
 def test_half_precision_gives_nearly_the_same_gradients_until_the_source_settles(tuned):

@@ -17,6 +17,7 @@ from .splitting import (
     OnEmpty as OnEmpty,
     Sentences as Sentences,
     TokenCounter as TokenCounter,
+    check_texts as check_texts,
     document_list as document_list,
     join_sentences as join_sentences,
     paper_reading as paper_reading,

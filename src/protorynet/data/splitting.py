@@ -136,7 +136,7 @@ def split_documents(
     """
     if on_empty not in get_args(OnEmpty):
         raise InputError(f"on_empty={on_empty!r} is not one of 'error', 'skip'.")
-    documents = _check_texts(texts)
+    documents = check_texts(texts)
     layouts: list[PlainText | None] = [None] * len(documents)
     if splitter.rule == "sentencex":
         layouts = [remove_layout(document) for document in documents]
@@ -178,7 +178,8 @@ def _check_filled(sentences: Sentences, on_empty: OnEmpty) -> Sentences:
     return sentences
 
 
-def _check_texts(texts: Sequence[str]) -> list[str]:
+def check_texts(texts: Sequence[str]) -> list[str]:
+    """Return documents as a list; one that is no text, or a broken one, is an `InputError`."""
     documents: list[str] = document_list(texts)
     for row, document in enumerate(documents):
         if not isinstance(document, str):

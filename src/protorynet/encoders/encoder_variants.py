@@ -106,7 +106,7 @@ class Bfloat16Encoder:
         self.plain_fingerprint = teacher.fingerprint
         self.fingerprint = _fingerprint(teacher, "bf16")
         self.dimension, self.window = teacher.dimension, teacher.window
-        self.source = teacher.source
+        self.source, self.tokenizer = teacher.source, teacher.tokenizer
         network: Any = teacher.network
         flags = _processor_flags()
         if next(network.parameters()).device.type == "cpu" and flags and not flags & _BFLOAT16:

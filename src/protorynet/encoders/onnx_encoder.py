@@ -78,7 +78,7 @@ class OnnxEncoder:
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self.tokenizer.count(texts)
+        return self.tokenizer.count_tokens(texts)
 
     def graph(self) -> bytes:
         """Return the graph that computes, read again; EncoderError where it is not there now."""

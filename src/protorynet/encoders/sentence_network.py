@@ -51,6 +51,11 @@ class SentenceNetwork(nn.Module):
         self.pooling = pooling
         self.heads = nn.Sequential(*heads)
 
+    @property
+    def is_packable(self) -> bool:
+        """Whether `forward_packed` computes nothing for padding and never waits for a GPU."""
+        return isinstance(self.backbone, Bert)
+
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Return one embedding per list of token ids; the mask is 0 on padding."""
         output = self.backbone(input_ids=input_ids, attention_mask=attention_mask, return_dict=True)
@@ -67,7 +72,7 @@ class SentenceNetwork(nn.Module):
         take the place of many small ones. No sentence is empty, and none is longer than `longest`.
         """
         packing = Packing(lengths, longest, len(tokens))
-        if not isinstance(self.backbone, Bert):
+        if not self.is_packable:
             inside = torch.arange(int(lengths.max()), device=tokens.device) < lengths[:, None]
             ids = torch.zeros(inside.shape, dtype=tokens.dtype, device=tokens.device)
             return self.forward(ids.masked_scatter(inside, tokens), inside.long())

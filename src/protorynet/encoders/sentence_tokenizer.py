@@ -38,7 +38,7 @@ class SentenceTokenizer:
             for text, encoding in self._encodings(texts)
         ]
 
-    def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, special tokens included, nothing cut."""
         counts = (len(encoding) for _, encoding in self._encodings(texts))
         return np.fromiter(counts, dtype=np.int64, count=len(texts))

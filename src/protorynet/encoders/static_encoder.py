@@ -82,7 +82,7 @@ class StaticEncoder:
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self.tokenizer.count(texts)
+        return self.tokenizer.count_tokens(texts)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticEncoder:
         return self  # nothing in it ever changes

@@ -120,8 +120,8 @@ class TransformerEncoder:
             return result
         weight = next(self.network.parameters())
         with evaluating(self.network):
-            is_bert = isinstance(self.network.backbone, Bert) and self.window <= PACKED_TOKENS
-            if weight.is_cuda and weight.dtype == torch.bfloat16 and is_bert:
+            is_packable = self.network.is_packable and self.window <= PACKED_TOKENS
+            if weight.is_cuda and weight.dtype == torch.bfloat16 and is_packable:
                 order = np.arange(len(tokens))
                 vectors = [self._forward_packed(run) for run in self._fill_runs(tokens)]
             else:
@@ -162,8 +162,10 @@ class TransformerEncoder:
         lengths = torch.tensor([*map(len, texts), *filling])
         flat = np.full(PACKED_TOKENS, self.pad_token_id, dtype=np.int64)
         flat[: PACKED_TOKENS - room] = np.concatenate(texts)
-        run = torch.from_numpy(flat).to(device, non_blocking=True)
-        bounds = lengths.to(device, non_blocking=True)
+        run, bounds = (
+            part.pin_memory().to(device, non_blocking=True)
+            for part in (torch.from_numpy(flat), lengths)
+        )
         return self.network.forward_packed(run, bounds, self.window)[: len(texts)]
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
@@ -172,7 +174,7 @@ class TransformerEncoder:
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self.tokenizer.count(texts)
+        return self.tokenizer.count_tokens(texts)
 
     def save(self, folder: Path) -> None:
         """Write a complete folder that gives the same outputs; an old one is replaced."""

@@ -24,7 +24,7 @@ from protorynet.explain import Explanation, ModelFacts, explain_reading
 from protorynet.files import hash_folder
 from protorynet.inference.export_folder import is_exported
 from protorynet.labels import LabelCode
-from protorynet.preparation import prepare_documents, prepare_vectors, split_for
+from protorynet.preparation import add_words, prepare_documents, prepare_vectors, split_for
 from protorynet.reading import Reading
 
 if TYPE_CHECKING:
@@ -115,6 +115,11 @@ class Predictor:
         return self.backend.facts
 
     @property
+    def is_on_gpu(self) -> bool:
+        """Whether other work can be done while sentences are encoded."""
+        return bool(getattr(self.encoder, "is_on_gpu", False))
+
+    @property
     def labels(self) -> LabelCode:
         """The classes."""
         return self.facts.labels
@@ -125,15 +130,15 @@ class Predictor:
         """Split documents and encode their sentences, as the model reads them."""
         if self.encoder is None and not any(isinstance(document, str) for document in documents):
             return prepare_vectors(documents)
-        sentences, found = prepare_documents(
+        return prepare_documents(
             documents,
             self._text_encoder(),
             splitter=self.facts.splitter,
             on_empty=on_empty,
             cache=self._cache,
             progress=self._progress,
+            words=self.facts.words,
         )
-        return sentences, self._add_words(sentences, found)
 
     def split(self, texts: Sequence[str], *, on_empty: OnEmpty = "skip") -> Sentences:
         """Split texts into sentences that fit the encoder."""
@@ -154,14 +159,7 @@ class Predictor:
         found = encode_corpus(
             self.encoder, sentences.texts, cache=self._cache, progress=self._progress
         )
-        return self._add_words(sentences, found)
-
-    def _add_words(self, sentences: Sentences, found: Embeddings) -> Embeddings:
-        words = self.facts.words
-        if words is None or not len(sentences):
-            return found
-        distinct = list(dict.fromkeys(sentences.texts))
-        return Embeddings(words.beside(found.vectors, distinct), found.index)
+        return add_words(sentences, found, self.facts.words)
 
     def read(self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip") -> Reading:
         """Match and read documents; those without a sentence are counted in `Reading.empty`."""
@@ -221,16 +219,29 @@ class Predictor:
 
         return explain_words(torch_model(self), self.encoder, explanations)
 
+    def prepare_batch(self, batch: pa.RecordBatch, *, text: str) -> tuple[Sentences, Embeddings]:
+        """Split the texts of a batch and encode their sentences."""
+        return self.prepare(column_texts(batch.column(text), text))
+
     def score_batch(
-        self, batch: pa.RecordBatch, *, text: str, skip_empty: bool = False
+        self,
+        batch: pa.RecordBatch,
+        *,
+        text: str,
+        skip_empty: bool = False,
+        prepared: tuple[Sentences, Embeddings] | None = None,
     ) -> pa.RecordBatch:
         """Return the rows of a batch with their predictions; the step that every engine runs.
 
         A text that is missing or holds no sentence is left out with `skip_empty`; else it is an
-        `EmptyDocumentError` with the positions in the batch.
+        `EmptyDocumentError` with the positions in the batch. `prepared` is what `prepare_batch`
+        returned for the batch, if it was called before.
         """
         self.output_schema(batch.schema, text=text)
-        reading = self.read(column_texts(batch.column(text), text))
+        if prepared is None:
+            reading = self.read(column_texts(batch.column(text), text))
+        else:
+            reading = self.read_prepared(*prepared)
         if len(reading.empty) and not skip_empty:
             raise EmptyDocumentError(reading.empty.tolist())
         return self.label_batch(batch, reading, text=text)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 
-from protorynet.data import DOCUMENTS, Chunk, TableStream
+from protorynet.data import DOCUMENTS, Chunk, Sentences, TableStream
+from protorynet.encoders import Embeddings
 from protorynet.errors import HEADINGS, EmptyDocumentError, InputError, TableError, name_rows
 from protorynet.inference.part_store import Part, PartStore
 from protorynet.inference.predictor import Predictor
@@ -50,8 +51,9 @@ def predict_to_file(
     advance(first)
     chunks = stream.chunks(first=first, documents=documents)
     # Standard input may keep a thread waiting, which then could not be stopped.
-    for chunk in chunks if stream.n_rows is None else read_ahead(chunks):
-        labelled = _score_chunk(predictor, chunk, stream)
+    coming = chunks if stream.n_rows is None else read_ahead(chunks)
+    for chunk, prepared in _prepare_ahead(predictor, coming, stream):
+        labelled = _score_chunk(predictor, chunk, stream, prepared=prepared)
         done.append(_part(predictor, chunk, labelled))
         store.folder.write(done[-1], [labelled])
         advance(chunk.stop - chunk.first)
@@ -109,13 +111,31 @@ def _count_written(done: list[Part]) -> Written:
     return written
 
 
+def _prepare_ahead(
+    predictor: Predictor, chunks: Iterator[Chunk], stream: TableStream
+) -> Iterator[tuple[Chunk, tuple[Sentences, Embeddings] | None]]:
+    """Yield chunks; on a GPU the next one is encoded while this one is read and written."""
+    if not predictor.is_on_gpu or stream.n_rows is None:
+        return ((chunk, None) for chunk in chunks)
+    name = stream.text_column
+    return read_ahead((chunk, predictor.prepare_batch(chunk.batch, text=name)) for chunk in chunks)
+
+
 def _score_chunk(
-    predictor: Predictor, chunk: Chunk, stream: TableStream, *, is_brief: bool = False
+    predictor: Predictor,
+    chunk: Chunk,
+    stream: TableStream,
+    *,
+    is_brief: bool = False,
+    prepared: tuple[Sentences, Embeddings] | None = None,
 ) -> pa.RecordBatch:
     try:
         if not is_brief:
             return predictor.score_batch(
-                chunk.batch, text=stream.text_column, skip_empty=stream.skip_empty
+                chunk.batch,
+                text=stream.text_column,
+                skip_empty=stream.skip_empty,
+                prepared=prepared,
             )
         texts = chunk.batch.column(stream.text_column)
         brief = pa.record_batch({"row": chunk.rows, "text": texts})

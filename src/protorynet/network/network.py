@@ -22,7 +22,8 @@ from protorynet.reading import Reading, group_by_length
 from protorynet.settings import AccuracyLoss, Settings
 from protorynet.threads import map_in_threads
 
-_DISTANCES_PER_BLOCK = 2**20  # of sentences to members, held at once, best in a cache
+# Distances of sentences to members that are held at once, best in the cache of a processor.
+_DISTANCES_PER_BLOCK, _DISTANCES_ON_A_GPU = 2**20, 2**26
 _STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at once
 
 
@@ -128,7 +129,8 @@ def match_sentences(
     similarities = torch.empty((len(embedded), 2))
     dense = torch.empty((len(embedded), network.n_prototypes if is_dense else 0))
     members, families, settings = network.members, network.families, network.settings
-    size = max(1, _DISTANCES_PER_BLOCK // len(members))
+    most = _DISTANCES_ON_A_GPU if members.is_cuda else _DISTANCES_PER_BLOCK
+    size = max(1, most // len(members))
 
     @torch.inference_mode()
     def match_block(start: int) -> None:

@@ -21,7 +21,9 @@ class Batch:
     lengths: Tensor
     targets: Tensor
     document: Tensor  # for each sentence, the position of its document in the batch
-    longest: int  # sentences of the longest document, known without asking a GPU for it
+    # Known without asking a GPU for them: `index` itself, and sentences of the longest document.
+    numbers: NDArray[np.int64]
+    longest: int
     weights: Tensor | None = None  # of the documents
 
     def weights_of(self, document: Tensor) -> Tensor | None:
@@ -73,18 +75,22 @@ class Corpus:
         """Return some of the documents as tensors."""
         device = self.lengths.device
         lengths = self._lengths[documents]
-        positions = torch.from_numpy(consecutive(self._starts[documents], lengths)).to(device)
-        document = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(device)
-        chosen = torch.from_numpy(documents).to(device)
-        longest = int(lengths.max())
+        numbers = self._index[consecutive(self._starts[documents], lengths)]
+        chosen = send(documents, device)
         return Batch(
-            self.index[positions],
+            send(numbers, device),
             self.lengths[chosen],
             self.targets[chosen],
-            document,
-            longest,
+            send(np.repeat(np.arange(len(lengths)), lengths), device),
+            numbers,
+            int(lengths.max()),
             None if self.weights is None else self.weights[chosen],
         )
+
+    @cached_property
+    def _index(self) -> NDArray[np.int64]:
+        index: NDArray[np.int64] = self.index.cpu().numpy()
+        return index
 
     @cached_property
     def _lengths(self) -> NDArray[np.int64]:
@@ -94,6 +100,12 @@ class Corpus:
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
         return np.cumsum(self._lengths) - self._lengths
+
+
+def send(numbers: NDArray[np.int64], device: torch.device) -> Tensor:
+    """Return numbers as a tensor on a device; nothing waits for a GPU to take them."""
+    tensor = torch.from_numpy(numbers)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
 def consecutive(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -107,6 +107,9 @@ class Score:
     accuracy: float
 
 
+_UNKNOWN = Score(math.inf, 0.0)
+
+
 @dataclass(frozen=True)
 class Run:
     """What every step of one training run shares."""
@@ -197,7 +200,9 @@ def train_one_epoch(
     for step, documents in enumerate(batches):
         if run.full:
             _set_rate(optimiser, (epoch + step / len(batches)) / stage.epochs)
-        loss = loss_of(run.train.batch(own_share(documents) if run.full else documents))
+        batch = run.train.batch(own_share(documents) if run.full else documents)
+        run.source.expect(batch)
+        loss = loss_of(batch)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
@@ -250,7 +255,8 @@ def train_epochs(
         Trains one epoch, given its number; it must draw all randomness from that number, so that
         a resumed run repeats it.
     validate
-        Scores the module on the validation documents.
+        Scores the module on the validation documents; after the last epoch only where that is
+        kept in any case.
     stage, checkpoint, progress
         Which stage this is, where its state is kept, and whether to show a progress bar.
 
@@ -260,7 +266,8 @@ def train_epochs(
     """
     kept = checkpoint.load(stage.name) if checkpoint else None
     if kept is None:
-        best, best_state, stale, start = validate(), _copy(module), 0, 0
+        best = _UNKNOWN if stage.to_the_end else validate()
+        best_state, stale, start = _copy(module), 0, 0
     else:
         tensors, facts = kept
         module.load_state_dict(_part(tensors, "now."))
@@ -273,7 +280,8 @@ def train_epochs(
             if stale >= stage.patience:
                 break
             run_epoch(epoch)
-            score = validate()
+            is_judged = not stage.to_the_end or epoch + 1 == stage.epochs
+            score = validate() if is_judged else _UNKNOWN
             if stage.to_the_end or score.loss < best.loss - _LEAST_IMPROVEMENT:
                 best, best_state, stale = score, _copy(module), 0
             else:

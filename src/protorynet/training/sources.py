@@ -6,15 +6,18 @@ import copy
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 
 from protorynet.errors import InputError
 from protorynet.network import Adapter, Centring, Evidence
+from protorynet.training.batches import Batch, send
+from protorynet.training.graphs import StepGraphs, fill_up, halve
 from protorynet.training.parallel import gather_vectors, n_processes, rank
 
 if TYPE_CHECKING:
@@ -52,6 +55,9 @@ class SentenceSource(nn.Module, ABC):
     def twin(self) -> SentenceSource:
         """Return one that can learn without this one: itself where nothing of it learns."""
         return self
+
+    def expect(self, batch: Batch) -> None:
+        """Say that `forward` reads this batch next, and that its gradients will be asked for."""
 
     def settle(self) -> None:
         """Detach from training: from here on embeddings are what the delivered model computes."""
@@ -153,18 +159,35 @@ class FineTunedSource(SentenceSource):
         tokens = [ids or [encoder.pad_token_id] for ids in encoder.tokenize(list(texts))]
         flat = np.fromiter(itertools.chain.from_iterable(tokens), dtype=np.int64)
         self._tokens = torch.from_numpy(flat).to(base.device)
-        self._lengths = torch.tensor([len(ids) for ids in tokens]).to(base.device)
-        self._longest = max(len(ids) for ids in tokens)
-        self._starts = self._lengths.cumsum(0) - self._lengths
+        self._lengths = np.array([len(ids) for ids in tokens], dtype=np.int64)
+        self._starts = np.cumsum(self._lengths) - self._lengths
+        self._mean, self._longest = float(self._lengths.mean()), int(self._lengths.max())
+        self._expected: Batch | None = None
+        self._graphs = StepGraphs() if base.is_cuda and encoder.network.is_packable else None
+
+    def expect(self, batch: Batch) -> None:
+        """Say that `forward` reads this batch next, and that its gradients will be asked for."""
+        self._expected = batch
 
     def forward(self, index: Tensor) -> Tensor:
         """Return the embeddings of some sentences, (n, d); each distinct one is read once."""
-        distinct, where = torch.unique(index, return_inverse=True)
-        order = torch.argsort(self._lengths[distinct], stable=True)
-        outputs = [self._encode(part) for part in self._parts(distinct[order])]
-        positions = torch.empty_like(order)
-        positions[order] = torch.arange(len(order), device=order.device)
-        return torch.cat(outputs)[positions[where]]
+        batch, self._expected = self._expected, None
+        if batch is not None and batch.index is not index:
+            batch = None
+        numbers = index.cpu().numpy() if batch is None else batch.numbers
+        distinct, where = np.unique(numbers, return_inverse=True)
+        order = np.argsort(self._lengths[distinct], kind="stable")
+        distinct = distinct[order]
+        vectors = None
+        if batch is not None and self._half and self.training:
+            vectors = self._replay(distinct)
+        if vectors is None:
+            weights = halve(self.network) if self._half else []
+            vectors = torch.cat([self._read(part, weights) for part in self._parts(distinct)])
+        positions = np.empty_like(order)
+        positions[order] = np.arange(len(order))
+        embedded: Tensor = self._centring[0](vectors)
+        return embedded[send(positions[where], index.device)]
 
     def embed_all(self, index: Tensor) -> Tensor:
         """Return the embeddings of many sentences, a share of them read by each process."""
@@ -182,39 +205,55 @@ class FineTunedSource(SentenceSource):
 
     def settle(self) -> None:
         """Compute in full precision from here on, as the delivered model does."""
-        self._half = False
+        self._half, self._graphs = False, None
 
-    def tokens_of(self, index: Tensor) -> int:
+    def tokens_of(self, numbers: NDArray[np.int64]) -> int:
         """Count the tokens of some sentences."""
-        return int(self._lengths[index].sum())
+        return int(self._lengths[numbers].sum())
 
-    def _parts(self, index: Tensor) -> tuple[Tensor, ...]:
+    def _parts(self, numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Cut sentences into parts of bounded numbers of tokens."""
-        until = self._lengths[index].cumsum(0)
-        bound = _GPU_TOKENS if index.is_cuda else _CPU_TOKENS
-        if len(index) == 0 or until[-1] <= bound:
-            return (index,)
-        return torch.split(index, torch.bincount((until - 1) // bound).tolist())
+        until = np.cumsum(self._lengths[numbers])
+        bound = _GPU_TOKENS if self.base.is_cuda else _CPU_TOKENS
+        return np.split(numbers, np.flatnonzero(np.diff((until - 1) // bound)) + 1)
 
-    def _encode(self, index: Tensor) -> Tensor:
-        lengths = self._lengths[index]
-        first = self._starts[index] - lengths.cumsum(0) + lengths
-        runs = torch.repeat_interleave(first, lengths)
-        tokens = self._tokens[runs + torch.arange(len(runs), device=index.device)]
-        embedded: Tensor = self._centring[0](self._read(tokens, lengths))
-        return embedded
+    def _replay(self, numbers: NDArray[np.int64]) -> Tensor | None:
+        """Let a CUDA graph read sentences, and others after them that fill it up, if there is one.
 
-    def _read(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Let the encoder read, in half precision with copies of its weights if so asked."""
-        if not self._half:
-            return self.network.forward_packed(tokens, lengths, self._longest)
-        weights = dict(self.network.backbone.named_parameters())
-        copies = _Halved.apply(*weights.values())  # type: ignore[no-untyped-call]
-        halves = zip(weights, copies, strict=True)
-        substitutes = {f"network.backbone.{name}": half for name, half in halves}
-        encoded: Tensor = functional_call(
-            self._packed[0], substitutes, (tokens, lengths, self._longest)
+        The others are the first tokens of all.
+        """
+        graphs, lengths = self._graphs, self._lengths[numbers]
+        if graphs is None:
+            return None
+        filling = fill_up(lengths, mean=self._mean, longest=self._longest)
+        if filling is None:
+            return None
+        starts = np.concatenate([self._starts[numbers], np.zeros_like(filling)])
+        lengths = np.concatenate([lengths, filling])
+        total, places = int(lengths.sum()), send(np.stack([starts, lengths]), self.base.device)
+
+        def read(places: Tensor, *weights: Tensor) -> Tensor:
+            return self._encode(places, total, weights)
+
+        return graphs.run(read, self.network, places, tokens=total)
+
+    def _read(self, numbers: NDArray[np.int64], weights: Sequence[Tensor]) -> Tensor:
+        places = np.stack([self._starts[numbers], self._lengths[numbers]])
+        return self._encode(send(places, self.base.device), int(places[1].sum()), weights)
+
+    def _encode(self, places: Tensor, total: int, weights: Sequence[Tensor]) -> Tensor:
+        """Let the encoder read sentences, with other weights than its own if these are given.
+
+        `places` has where they start among all tokens, and their lengths, which add up to `total`.
+        """
+        starts, lengths = places
+        runs = torch.repeat_interleave(
+            starts - lengths.cumsum(0) + lengths, lengths, output_size=total
         )
+        tokens = self._tokens[runs + torch.arange(total, device=runs.device)]
+        names = [f"network.{name}" for name, _ in self.network.named_parameters()]
+        others = dict(zip(names, weights, strict=True)) if weights else {}
+        encoded: Tensor = functional_call(self._packed[0], others, (tokens, lengths, self._longest))
         return encoded
 
 
@@ -227,21 +266,3 @@ class _PackedNetwork(nn.Module):
 
     def forward(self, tokens: Tensor, lengths: Tensor, longest: int) -> Tensor:
         return self.network.forward_packed(tokens, lengths, longest)
-
-
-class _Halved(torch.autograd.Function):
-    """Copies of weights in bfloat16, and their gradients back in float32, all in one go each."""
-
-    @staticmethod
-    def forward(ctx: Any, *weights: Tensor) -> tuple[Tensor, ...]:
-        halves = [torch.empty_like(weight, dtype=torch.bfloat16) for weight in weights]
-        torch._foreach_copy_(halves, weights)
-        return tuple(halves)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        given = [gradient for gradient in gradients if gradient is not None]
-        whole = [torch.empty_like(gradient, dtype=torch.float32) for gradient in given]
-        torch._foreach_copy_(whole, given)
-        results = iter(whole)
-        return tuple(None if gradient is None else next(results) for gradient in gradients)
