@@ -132,7 +132,7 @@ class Settings:
         Deliver prototypes that *are* the embeddings of their sentences. ``False`` projects for
         display only, as the paper does, and is there for reproduction.
     validation_fraction
-        Share of the training documents held out to stop, prune and choose.
+        Share of the training documents held out to stop, prune and choose; at most 1,000 are.
     prune_tolerance
         Validation accuracy that may be given up for fewer prototypes.
     kmedoids_memory_mb

@@ -259,7 +259,8 @@ def _find_used(members: Tensor, learned: Learned, run: Run) -> Tensor:
 def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, Tensor]:
     """Return the members as points, by topic and tone, and the middles of the families.
 
-    Every topic has the same tones, and there are as few of these as keep the families of one tone.
+    Of two classes every topic has the same tones; of more, where topics tell classes apart, each
+    tone has topics of its own. There are as few tones as keep the families of one tone.
     Both are clusters of sentences as if never seen. A member stands where the delivered model has
     it, since that is where sentences are matched to it.
     """
@@ -291,14 +292,35 @@ def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
         if _spread(fair, labels.to(base.device), n_tones, task) <= min(most, _TONE_IN_FAMILY):
             break
     points = torch.cat([topics, _TONE_WEIGHT * tone], dim=1)
-    grouped = points[: len(sample)].cpu().numpy()
+    grouped, width = points[: len(sample)].cpu().numpy(), topics.shape[1]
     if n_tones == count:  # no room for topics, but of sentences of one tone they tell
         middles = _cluster(grouped, count).cluster_centers_
     else:
-        kinds = _cluster(grouped[:, : topics.shape[1]], count // n_tones).cluster_centers_
-        tones = _cluster(grouped[:, topics.shape[1] :], n_tones).cluster_centers_
-        middles = np.hstack([np.repeat(kinds, n_tones, axis=0), np.tile(tones, (len(kinds), 1))])
+        tones = _cluster(grouped[:, width:], n_tones)
+        if n_classes > 2:  # what is said of one class has topics of its own
+            shares = _divide(count, np.bincount(tones.labels_, minlength=n_tones))
+            parts = [(grouped[tones.labels_ == tone, :width], n) for tone, n in enumerate(shares)]
+            kinds = [_cluster(*part).cluster_centers_ for part in parts]
+        else:
+            kinds = [_cluster(grouped[:, :width], count // n_tones).cluster_centers_] * n_tones
+        of_tone = np.repeat(tones.cluster_centers_, [len(some) for some in kinds], axis=0)
+        middles = np.hstack([np.concatenate(kinds), of_tone])
     return points[len(sample) :], agree(torch.from_numpy(middles).float()).to(base.device)
+
+
+def _divide(count: int, sizes: NDArray[np.int64]) -> list[int]:
+    """Divide a number by sizes, each getting one at least, and none more than its size.
+
+    Examples
+    --------
+    >>> _divide(6, np.array([100, 300]))
+    [2, 4]
+    """
+    parts = np.ones(len(sizes), np.int64)
+    while parts.sum() < count and (parts < sizes).any():
+        parts[np.argmax(np.where(parts < sizes, sizes / parts, 0))] += 1
+    divided: list[int] = parts.tolist()
+    return divided
 
 
 def _cluster(points: NDArray[np.float32], count: int, *, n_init: int = 10) -> Any:

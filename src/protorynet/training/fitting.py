@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 _RECORDED_PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
 _FEWEST_DOCUMENTS = 4
+_MOST_HELD_OUT = 1_000  # documents: more say little more, and are missed in training
 _FEWEST_CANDIDATES = 12  # sentences of a class that may become prototypes
 # Of the sentences of held-out documents, and what leaves room for the rounding of vectors.
 _FAR_SHARE, _ROUNDING = 0.015, 1.0001
@@ -300,6 +301,7 @@ def validation_documents(
     no label gives more than its share, nor its last document.
     """
     random = np.random.default_rng([seed, 1])
+    fraction = min(fraction, _MOST_HELD_OUT / len(targets))
     held_out: list[int] = []
     if labels.task == "multilabel":
         wanted = max(1, round(fraction * len(targets)))
