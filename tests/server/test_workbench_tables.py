@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from protorynet import ProtoryNetClassifier
-from protorynet.server import ServerConfig
 from protorynet.training import validation_documents
-from server_scene import TEXTS, error_code, running, serving
+from server_scene import TEXTS, error_code, serving
 
 
 def test_without_splits_held_out_documents_are_held_out_again(
@@ -149,31 +148,6 @@ def test_versions_of_a_tuned_model_carry_its_encoder(tiny_bert_folder, reviews, 
     np.testing.assert_allclose(published.predict_proba(TEXTS), given, atol=1e-6)
 
 
-def test_two_names_of_one_model_share_its_draft_and_versions(own_hotel):
-    link = own_hotel.with_name("link")
-    link.symlink_to(own_hotel)
-    models = {"hotel": own_hotel, "b": link}
-    with running(ServerConfig(models=models, device="cpu")) as bench:
-        bench.edit(rename={str(bench.ids()[0]): "one"})
-        assert bench.client.get("/v1/models/b/draft").json()["exists"]
-        version = bench.post("/draft/publish").json()["version"]
-        assert bench.client.get("/v1/models/b").json()["version"] == version
-
-
-def test_batches_edits_and_predictions_do_not_disturb_each_other(bench):
-    content = ("text\n" + "\n".join(TEXTS * 40)).encode()
-    statuses: list[int] = []
-    with ThreadPoolExecutor(1) as threads:
-        sending = threads.submit(bench.send_table, content, "t.csv", text="text")
-        number = bench.ids()[0]
-        while not sending.done():
-            name = {str(number): f"name {len(statuses)}"}
-            answer = bench.post("/draft/edits", {"rename": name})
-            statuses += [answer.status_code, bench.explain(TEXTS).status_code]
-    assert set(statuses) == {200}
-    assert sending.result()["n_documents"] == 120
-
-
 def test_edits_at_the_same_time_are_all_kept(bench):
     ids = bench.ids()[:3]
 
@@ -207,9 +181,7 @@ def test_a_model_directory_that_is_gone_is_named_without_its_folder(bench, own_h
     (own_hotel / "config.json").unlink()
     for answer in (bench.get("/versions"), bench.post("/versions/1/restore")):
         assert (answer.status_code, error_code(answer)) == (409, "model_gone")
-    reloaded = bench.post("/reload")
-    assert (reloaded.status_code, error_code(reloaded)) == (409, "not_reloaded")
-    assert str(own_hotel.parent) not in reloaded.text
+        assert str(own_hotel.parent) not in answer.text
 
 
 def _written(path: Path, rows: Any, *header: str) -> Path:
