@@ -224,6 +224,27 @@ def trained(reviews, tiny_bert_folder, quick) -> Any:
 
 
 @pytest.fixture(scope="session")
+def tuned(reviews, tiny_bert_folder, quick) -> Any:
+    """The same with the transformer fine-tuned, which tests only ask."""
+    from protorynet import ProtoryNetClassifier
+
+    how = {"encoder_training": "full", "encoder_learning_rate": 1e-3}
+    settings = quick.replace(min_prototypes=5, max_prototypes=8, **how)
+    clf = ProtoryNetClassifier(tiny_bert_folder, settings=settings, device="cpu", cache=False)
+    return clf.fit(reviews.texts, reviews.labels)
+
+
+@pytest.fixture(scope="session")
+def several(reviews, encoder, quick) -> Any:
+    """A classifier for several labels at once, which tests only ask."""
+    from protorynet import ProtoryNetClassifier
+
+    tags = [tuple(tag for tag in ("room", "pool", "staff") if tag in t) for t in reviews.texts]
+    clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
+    return clf.fit(reviews.texts, tags)
+
+
+@pytest.fixture(scope="session")
 def of_vectors(quick) -> Any:
     """A classifier of sequences of vectors in place of texts, with what it was trained on."""
     from protorynet import ProtoryNetClassifier
