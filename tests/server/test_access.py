@@ -3,7 +3,6 @@
 import re
 import shutil
 import stat
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from protorynet.errors import InputError
-from protorynet.server import KeyFile, ServerConfig, api_shapes, create_app
+from protorynet.server import KeyFile, ServerConfig, create_app
 from protorynet.server.api_keys import SCOPES, Scope
 from protorynet.server.api_pages import route_scopes
 from server_scene import TEXTS, error_code, running, serving
@@ -198,14 +197,3 @@ def _expected(needed: str | None, scope: Scope | None) -> int:
     if scope is None:
         return 401
     return 200 if SCOPES.index(scope) >= SCOPES.index(needed) else 403
-
-
-def test_every_refusal_that_a_route_names_has_its_status_and_words():
-    folder = Path(api_shapes.__file__).parent
-    source = "".join(path.read_text() for path in folder.rglob("*.py"))
-    named = set(re.findall(r'refusal\(\s*"(\w+)"', source))
-    # Those of a kind are named by it.
-    named |= {"no_group", "no_time", "unknown_member", "unknown_prototype"}
-    listed = tomllib.loads((folder / "refusals.toml").read_text())
-    headers = listed.pop("headers")
-    assert {code for codes in listed.values() for code in codes} == named >= set(headers)

@@ -120,7 +120,7 @@ def test_columns_of_any_kind_come_through(reading):
     pq.write_table(pa.table(columns), content)
     preview = reading.upload("/batches/preview", content.getvalue(), "odd.parquet").json()
     assert [column["name"] for column in preview["columns"]] == list(columns)
-    for group in columns:
+    for group in ("far", "struct", "<script>"):
         batch = reading.send_table(content.getvalue(), "odd.parquet", text="text", group=group)
         answer = reading.get(f"/batches/{batch['id']}/result.csv")
         assert len(list(csv.DictReader(io.StringIO(answer.text)))) == 2

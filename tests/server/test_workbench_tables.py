@@ -34,12 +34,12 @@ def test_without_splits_held_out_documents_are_held_out_again(
 
 
 def test_labels_of_a_table_have_the_names_that_the_model_gives_them(
-    tiny_bert_folder, reviews, quick, tmp_path
+    tiny_bert_folder, reviews, single, tmp_path
 ):
     """Read begins with texts of the model's own classes, so it would find none of 0 and 1."""
     numbers = [int(label == "good") for label in reviews.labels]
     names = {0: "bad", 1: "good"}
-    how = {"settings": quick, "device": "cpu", "cache": False, "class_names": names}
+    how = {"settings": single, "device": "cpu", "cache": False, "class_names": names}
     clf = ProtoryNetClassifier(str(tiny_bert_folder), **how).fit(reviews.texts, numbers)
     clf.save(tmp_path / "hotel")
     table = _written(tmp_path / "t.csv", zip(reviews.texts, numbers, strict=True))
@@ -131,11 +131,8 @@ def test_a_model_of_several_labels_is_edited_and_published(
         assert bench.post("/draft/publish").json()["number"] == 2
 
 
-def test_versions_of_a_tuned_model_carry_its_encoder(tiny_bert_folder, reviews, quick, tmp_path):
-    clf = ProtoryNetClassifier(
-        str(tiny_bert_folder), settings=quick, encoder_training="full", device="cpu"
-    )
-    clf.fit(reviews.texts, reviews.labels).save(tmp_path / "hotel")
+def test_versions_of_a_tuned_model_carry_its_encoder(tuned, tmp_path):
+    tuned.save(tmp_path / "hotel")
     with serving(tmp_path / "hotel") as bench:
         before = bench.predict(TEXTS).json()["predictions"]
         bench.edit(rename={str(bench.ids()[0]): "one"})
