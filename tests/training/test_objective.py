@@ -7,9 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from protorynet.encoders import TransformerEncoder
-from protorynet.labels import LabelCode
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader, balance_loss
-from protorynet.prototypes import cluster_means, project
 from protorynet.settings import Settings
 from protorynet.training import (
     AdaptedSource,
@@ -17,12 +15,8 @@ from protorynet.training import (
     Corpus,
     FineTunedSource,
     FrozenSource,
-    Run,
     SentenceSource,
-    algorithm,
     batch_loss,
-    centre_vectors,
-    fitting,
     sources,
 )
 
@@ -92,38 +86,6 @@ def test_evenly_used_prototypes_have_no_balance_loss_and_a_single_one_the_most()
     even, one = torch.eye(4).mul(-9).add(9), torch.tensor([[0.0, 9, 9, 9]]).expand(4, 4)
     assert balance_loss(even, temperature=0.1).item() == pytest.approx(0, abs=1e-6)
     assert balance_loss(one, temperature=0.1).item() == pytest.approx(np.log(4))
-
-
-def make_run(source: SentenceSource) -> Run:
-    targets = functional.one_hot(torch.arange(12) % CLASSES, CLASSES).float()
-    corpus = Corpus(torch.arange(SENTENCES), torch.full((12,), 4), targets)
-    train, validation = corpus.subset(np.arange(9)), corpus.subset(np.arange(9, 12))
-    labels = LabelCode(tuple(range(CLASSES)), "multiclass")
-    candidates = torch.arange(0, 36, 2)
-    return Run(
-        train, validation, candidates, source, Settings(members=1, n_prototypes=K), labels, 0
-    )
-
-
-def test_blocks_give_what_all_sentences_at_once_give(monkeypatch):
-    run = make_run(make_source("adapted"))
-    network = make_network(run.settings)
-    embedded, base = run.source.embed_all(run.candidates), run.source.base[run.candidates]
-    torch.testing.assert_close(embedded, run.source(run.candidates))
-    middles = cluster_means(base, embedded, network.members.data)
-    both = torch.cat([embedded, base], dim=1)
-    expected = project(torch.cat([network.members.data, middles], dim=1), both)
-    vectors = np.random.default_rng(0).normal(2, 1, size=(50, 4)).astype(np.float32)
-    centring = Centring(torch.from_numpy(vectors.mean(axis=0)))
-    monkeypatch.setattr(algorithm, "_CANDIDATES_PER_BLOCK", 7)
-    monkeypatch.setattr(sources, "_SENTENCES_PER_BLOCK", 5)
-    monkeypatch.setattr(fitting, "_VECTORS_PER_BLOCK", 7)
-    torch.testing.assert_close(run.source.embed_all(run.candidates), embedded)
-    index = algorithm.project_prototypes(network, run)
-    assert index.tolist() == run.candidates[expected].tolist()
-    centred = centre_vectors(vectors, centring, "cpu")
-    torch.testing.assert_close(centred, centring(torch.from_numpy(vectors)))
-    assert not centred.is_inference()
 
 
 @pytest.fixture
