@@ -39,10 +39,10 @@ _NEUTRAL = ["We stayed for {n} nights.", "The hotel has {n} floors.", "It is {n}
 
 # The files that take longest, longest first; the others follow in any order.
 _LONG = """
-    test_running test_resuming test_storage test_exporting test_workbench_in_a_browser
-    test_retraining test_fitting test_families test_commands test_edit_command
-    test_sklearn_contract test_states test_faults test_predict_command test_data_parallel
-    test_scoring_with_ray test_rival_contract test_survey_in_a_browser test_demo test_pressure
+    test_running test_workbench_in_a_browser test_fitting test_retraining test_resuming
+    test_exporting test_families test_rival_contract test_storage test_commands test_edit_command
+    test_data_parallel test_sklearn_contract test_states test_faults test_predict_command
+    test_class_weights test_scoring_with_ray test_survey_in_a_browser test_demo test_pressure
     test_pages_in_a_browser test_workbench_tables
 """
 
