@@ -39,10 +39,10 @@ _NEUTRAL = ["We stayed for {n} nights.", "The hotel has {n} floors.", "It is {n}
 
 # The files that take longest, longest first; the others follow in any order.
 _LONG = """
-    test_running test_resuming test_storage test_exporting test_workbench_in_a_browser
-    test_retraining test_fitting test_families test_commands test_edit_command
-    test_sklearn_contract test_states test_faults test_predict_command test_data_parallel
-    test_scoring_with_ray test_rival_contract test_survey_in_a_browser test_demo test_pressure
+    test_running test_workbench_in_a_browser test_fitting test_retraining test_resuming
+    test_exporting test_families test_rival_contract test_storage test_commands test_edit_command
+    test_data_parallel test_sklearn_contract test_states test_faults test_predict_command
+    test_class_weights test_scoring_with_ray test_survey_in_a_browser test_demo test_pressure
     test_pages_in_a_browser test_workbench_tables
 """
 
@@ -221,6 +221,27 @@ def trained(reviews, tiny_bert_folder, quick) -> Any:
 
     clf = ProtoryNetClassifier(str(tiny_bert_folder), settings=quick, device="cpu", cache=False)
     return clf.fit(reviews.texts, reviews.labels)
+
+
+@pytest.fixture(scope="session")
+def tuned(reviews, tiny_bert_folder, quick) -> Any:
+    """The same with the transformer fine-tuned, which tests only ask."""
+    from protorynet import ProtoryNetClassifier
+
+    how = {"encoder_training": "full", "encoder_learning_rate": 1e-3}
+    settings = quick.replace(min_prototypes=5, max_prototypes=8, **how)
+    clf = ProtoryNetClassifier(tiny_bert_folder, settings=settings, device="cpu", cache=False)
+    return clf.fit(reviews.texts, reviews.labels)
+
+
+@pytest.fixture(scope="session")
+def several(reviews, encoder, quick) -> Any:
+    """A classifier for several labels at once, which tests only ask."""
+    from protorynet import ProtoryNetClassifier
+
+    tags = [tuple(tag for tag in ("room", "pool", "staff") if tag in t) for t in reviews.texts]
+    clf = ProtoryNetClassifier(encoder, settings=quick, device="cpu", cache=False)
+    return clf.fit(reviews.texts, tags)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ import importlib.util
 import io
 import json
 from importlib.machinery import ModuleSpec
-from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -13,9 +12,7 @@ from protorynet import ProtoryNetClassifier
 from protorynet.cli import main
 from protorynet.demo import (
     choose_reviews,
-    choose_text,
     installed_reviews,
-    is_presentable,
     run_demo,
 )
 from protorynet.errors import InputError, MissingExtraError
@@ -66,41 +63,6 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path, capsys):
     assert main(["demo", "-o", str(tmp_path / "demo")]) == 2
     assert "is a file" in capsys.readouterr().err
     assert (tmp_path / "demo").read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    ("text", "is_fit"),
-    [
-        ("I liked it a lot. So did Anna.", True),
-        ("I liked it a lot.<br />So did Anna.", False),
-        ("I LIKED it a lot.", False),
-        ("I Liked It A Lot.", False),
-        ("I liked that crap.", False),
-        ("I liked the zorblax.", False),
-    ],
-)
-def test_only_plain_clean_reviews_are_shown_as_examples(text, is_fit):
-    assert is_presentable(text, {"liked", "it", "a", "lot", "did", "that", "crap", "the"}) == is_fit
-
-
-def test_the_text_to_try_is_one_that_the_model_reads_as_people_do():
-    """Being surer of another text does not make up for a sentence taken for the contrary."""
-    readings = iter([(0.6, 0.1, 0.9), (0.9, 0.7, 0.9), (0.8, 0.2, 0.8)])
-
-    def explain(texts):
-        found = []
-        for text in texts:
-            whole, *told = next(readings, (0.1, 0.1, 0.9))
-            steps = [SimpleNamespace(scores={"positive": score}) for score in told]
-            each = {"document": text, "probabilities": {"positive": whole}, "sentences": steps}
-            found.append(SimpleNamespace(**each))
-        asked.extend(texts)
-        return found
-
-    asked: list[str] = []
-    chosen = choose_text(SimpleNamespace(explain=explain))
-    assert chosen == asked[2]
-    assert all('"' not in text and "!" not in text for text in asked)  # a shell would mind
 
 
 @needs_reviews

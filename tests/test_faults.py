@@ -153,9 +153,7 @@ def keeping_keys() -> Scenario:
 
 def drafting(models) -> Scenario:
     def draft(folder: Path) -> Draft:
-        found = DraftFolder(folder / "draft").read(device="cpu")
-        assert found is not None
-        return found
+        return DraftFolder(folder / "draft").read(device="cpu")
 
     def act(folder: Path) -> None:
         found = draft(folder)

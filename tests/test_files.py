@@ -19,13 +19,6 @@ def fail(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_a_file_within_the_limit_is_read_and_a_larger_one_is_not(tmp_path):
-    (tmp_path / "a").write_bytes(b"four")
-    assert read_limited(tmp_path / "a", 4) == b"four"
-    with pytest.raises(OSError, match="larger than 3 bytes"):
-        read_limited(tmp_path / "a", 3)
-
-
 @posix_only
 def test_pipes_and_devices_are_never_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")

@@ -98,12 +98,6 @@ def test_a_model_goes_to_the_hub_and_comes_back_the_same(hub, fitted, encoder, r
     assert (again.predict_proba(reviews.texts) == fitted.predict_proba(reviews.texts)).all()
 
 
-def test_a_directory_is_read_without_the_hub(fitted, encoder, tmp_path):
-    fitted.save(tmp_path / "model")
-    again = ProtoryNetClassifier.from_pretrained(tmp_path / "model", encoder=encoder, cache=False)
-    assert again.prototypes_ == fitted.prototypes_
-
-
 def test_what_is_not_there_is_one_line(hub):
     with pytest.raises(ModelFormatError, match=r"'me/motel' cannot be fetched \(.*access token"):
         ProtoryNetClassifier.from_pretrained("me/motel")

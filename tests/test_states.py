@@ -162,7 +162,6 @@ class EditedDraft(InFolder):
     def the_disk_holds_it(self) -> None:
         if hasattr(self, "now"):
             found = DraftFolder(self.folder / "draft").read(device="cpu")
-            assert found is not None
             assert (found.revision, self._view(found)) == (self.now.revision, self._view(self.now))
 
 

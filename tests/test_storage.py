@@ -57,16 +57,6 @@ def edited(encoder, single, reviews, tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def tuned(reviews, tiny_bert_folder, quick, tmp_path_factory):
-    """A model with a fine-tuned encoder, and where it was saved."""
-    settings = quick.replace(encoder_training="full", encoder_learning_rate=1e-3)
-    clf = make(tiny_bert_folder, settings).fit(reviews.texts, reviews.labels)
-    path = tmp_path_factory.mktemp("tuned") / "model"
-    clf.save(path)
-    return clf, path
-
-
 @pytest.fixture
 def broken(saved, tmp_path):
     """A copy to damage."""
@@ -130,23 +120,37 @@ def test_a_loaded_model_predicts_and_explains_the_same(fitted, saved, encoder, u
 
 @pytest.mark.parametrize(
     "labels",
-    [[1, 0], [True, False], ["ja ☃", "nein | <b>"], [0.5, -1.0], [[1, 0], [1, 1]]],
-    ids=["int", "bool", "unicode", "float", "multilabel"],
+    [[True, False], ["<script>alert(1)</script>", "☃ a|b\n# [x](http://y) `c`"], [[1, 0], [1, 1]]],
+    ids=["bool", "hostile", "multilabel"],
 )
-def test_classes_come_back_as_they_were(reviews, encoder, quick, tmp_path, labels):
-    clf = make(encoder, quick).fit(reviews.texts[:12], labels * 6)
+def test_classes_come_back_as_they_were_and_cannot_break_out_of_the_card(
+    reviews, encoder, single, tmp_path, labels
+):
+    clf = make(encoder, single).fit(reviews.texts[:12], labels * 6)
     clf.save(tmp_path / "model")
     loaded = load(tmp_path / "model", encoder=encoder)
     assert loaded.classes_.tolist() == clf.classes_.tolist()
     assert loaded.classes_.dtype == clf.classes_.dtype
     assert loaded.model_.labels == clf.model_.labels
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert "<script>" not in card.replace("\\<", "")
+    tables = [part.splitlines() for part in card.split("\n\n") if part.startswith("|")]
+    for rows in tables:
+        assert len({line.replace("\\|", "").count("|") for line in rows}) == 1
+    assert tables
 
 
-def test_a_fine_tuned_encoder_travels_with_the_model(tuned, reviews, tmp_path):
-    clf, path = tuned
-    loaded = load(Path(shutil.copytree(path, tmp_path / "elsewhere")))
+@pytest.fixture
+def with_encoder(tuned, tmp_path):
+    """A model directory with its own fine-tuned encoder, to damage."""
+    tuned.save(tmp_path / "tuned")
+    return tmp_path / "tuned"
+
+
+def test_a_fine_tuned_encoder_travels_with_the_model(tuned, with_encoder, reviews, tmp_path):
+    loaded = load(with_encoder)
     given = loaded.predict_proba(reviews.texts)
-    np.testing.assert_allclose(given, clf.predict_proba(reviews.texts), atol=1e-6)
+    np.testing.assert_allclose(given, tuned.predict_proba(reviews.texts), atol=1e-6)
     loaded.save(tmp_path / "again")
     np.testing.assert_array_equal(load(tmp_path / "again").predict_proba(reviews.texts), given)
 
@@ -164,9 +168,9 @@ def test_a_file_that_is_cut_changed_replaced_or_missing_is_named(saved, damaged,
         shutil.copytree(saved, damaged)
     content = (damaged / name).read_bytes()
     draw = random.Random(0)
-    variants = [content[: draw.randrange(len(content) - 1)] for _ in range(30)]
+    variants = [content[: draw.randrange(len(content) - 1)] for _ in range(10)]
     if name != "config.json":
-        for _ in range(60):
+        for _ in range(20):
             at = draw.randrange(len(content))
             flipped = bytes([content[at] ^ (1 << draw.randrange(8))])
             variants.append(content[:at] + flipped + content[at + 1 :])
@@ -239,10 +243,10 @@ def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from leaves(value, (*path, key))
 
 
-def forged(original: Any, ways: list[tuple[Any, ...]], values: list[Any]) -> Iterator[Any]:
-    """Yield copies of a tree in each of which one value is another, or gone."""
-    for *above, last in ways:
-        for value in values:
+def forged(original: Any, ways: list[tuple[Any, ...]]) -> Iterator[Any]:
+    """Yield copies of a tree in each of which one value is another, or gone: by turns some odd."""
+    for number, (*above, last) in enumerate(ways):
+        for value in ODD[number % 4 :: 4]:
             tree = copy.deepcopy(original)
             inside = tree
             for key in above:
@@ -276,7 +280,7 @@ def test_a_forged_configuration_is_refused_or_of_use(broken):
     """Right checksums do not make wrong values pass."""
     original = json.loads((broken / "config.json").read_bytes())
     ways = [way for way in leaves(original) if way[0] not in ("format_version", "sha256")]
-    for config in forged(original, ways, ODD):
+    for config in forged(original, ways):
         write_config(broken, config, sign=True)
         check_use(broken)
 
@@ -288,7 +292,7 @@ def test_forged_prototypes_and_edits_are_refused_or_of_use(folder, name, request
     path = request.getfixturevalue(folder)
     original = json.loads((path / name).read_bytes())
     ways = [way for way in leaves(original) if all(key in (0, 1) for key in way[1::2])]
-    for values in forged(original, ways, ODD if name == "prototypes.json" else ODD[::3]):
+    for values in forged(original, ways):
         replace_file(path, name, json.dumps(values).encode())
         check_use(path)
 
@@ -296,12 +300,10 @@ def test_forged_prototypes_and_edits_are_refused_or_of_use(folder, name, request
 FORGED = {
     "model.safetensors": [
         lambda t: t.pop("network.members"),
-        lambda t: t.pop("centring.mean"),
         lambda t: t.pop("adapter.up.weight"),
         lambda t: t.update({"network.more": torch.zeros(2)}),
         lambda t: t.update({"network.members": t["network.members"][:-1]}),
         lambda t: t.update({"network.members": t["network.members"][:, :-1].contiguous()}),
-        lambda t: t.update({"network.members": torch.zeros(())}),
         lambda t: t.update({"centring.mean": torch.zeros(())}),
         lambda t: t.update({"centring.scale": torch.zeros(2)}),
         lambda t: t.update({"centring.mean": t["centring.mean"] * torch.nan}),
@@ -331,15 +333,14 @@ def test_forged_weights_and_states_are_refused(broken, damaged, name, change):
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json", ""])
-def test_a_damaged_or_missing_encoder_is_noticed(tuned, tmp_path, name):
-    path = Path(shutil.copytree(tuned[1], tmp_path / "broken"))
-    file = path / "encoder" / name
+def test_a_damaged_or_missing_encoder_is_noticed(with_encoder, name):
+    file = with_encoder / "encoder" / name
     if name:
         file.write_bytes(file.read_bytes()[:-1])
     else:
         shutil.rmtree(file)
     with pytest.raises(ModelFormatError, match="encoder was changed or cut off"):
-        load(path)
+        load(with_encoder)
 
 
 def test_another_encoder_and_one_that_cannot_be_found_are_named(saved, tiny_bert_folder):
@@ -411,16 +412,13 @@ def pattern(**changes: Any) -> Callable[[Any], object]:
     [
         lambda a: a.pop("traffic"),
         lambda a: a.update(states=[], transitions=[], traffic=[]),
-        lambda a: a.update(start=-1),
         *(lambda a, to=to: a["transitions"][0].__setitem__(0, to) for to in (99, -1)),
         lambda a: a["transitions"][0].pop(),
-        lambda a: a["traffic"].pop(),
         lambda a: a["traffic"][0].__setitem__(0, -1),
         lambda a: a["states"][0].update(number=7),
         lambda a: a["states"][0].update(belief=1.5),
         lambda a: a.update(prototypes=a["prototypes"][:1] * len(a["prototypes"])),
         pattern(prototypes=[9999]),
-        pattern(prototypes=[]),
         pattern(purity=2),
         lambda a: a.update(fidelity_train=-0.1),
         lambda a: a.update(n_train=-1),
@@ -440,15 +438,6 @@ def test_the_card_tells_what_the_model_is(fitted, saved):
         assert words in card
     assert "Edited by hand" not in card
     assert "automaton" not in model_card(replace(fitted.model_, automata=()))
-
-
-def test_text_cannot_break_out_of_the_card(reviews, encoder, quick, tmp_path):
-    labels = ["<script>alert(1)</script>", "a|b\n# [x](http://y) `c`"] * 6
-    make(encoder, quick).fit(reviews.texts[:12], labels).save(tmp_path / "model")
-    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
-    assert "<script>" not in card.replace("\\<", "")
-    rows = [line for line in card.splitlines() if line.startswith("|")]
-    assert len({line.replace("\\|", "").count("|") for line in rows}) == 1
 
 
 def test_the_card_lists_the_edits_and_warns_where_the_reader_is_behind(fitted, edited):

@@ -1,14 +1,10 @@
 """An audit as people see it: in a terminal and as static HTML."""
 
 import io
-import re
-import tomllib
-from pathlib import Path
 
 from audit_scene import TEST, TRAIN, audit_of, only
 from rich.console import Console
 
-import protorynet.audit
 from protorynet.audit import Audit, Finding
 from protorynet.report import audit_fragment, print_audit
 
@@ -23,13 +19,6 @@ def printed(audit: Audit, width: int = 80) -> str:
 
 def made(**evidence: object) -> Audit:
     return Audit((Finding("duplicates", "note", f"Look here: {_EVIL}", dict(evidence)),), 1234, 5)
-
-
-def test_every_kind_of_finding_has_its_words_and_none_are_without_one():
-    folder = Path(protorynet.audit.__file__).parent
-    source = "".join(path.read_text() for path in folder.glob("*.py"))
-    words = tomllib.loads((folder / "findings.toml").read_text())
-    assert set(words) == set(re.findall(r'describe\(\s*"(\w+)"', source))
 
 
 def test_the_terminal_counts_findings_and_names_rows_within_its_width():

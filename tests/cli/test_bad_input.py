@@ -54,20 +54,24 @@ def test_options_that_do_not_fit_are_refused(fit_fails, table, tmp_path, options
     assert message in fit_fails(table, *(known.get(word, word) for word in options))
 
 
-def test_twenty_documents_of_four_classes_with_strange_names(run, tmp_path):
+@pytest.mark.parametrize("is_one", [True, False], ids=["one label", "several labels"])
+def test_twenty_documents_of_four_classes_with_strange_names(run, quick, tmp_path, is_one):
     subjects = {"très bien ✓": "dog", "sehr schlecht": "planet", "3": "train", "d,e": "painter"}
     rows = [
-        (f"This is about a {name}. The {name} was number {number}.", label)
+        {"text": f"This is about a {name}. The {name} was number {number}.", "label": label}
         for number in range(5)
         for label, name in subjects.items()
     ]
-    source = write_csv(tmp_path / "t.csv", ["text", "label"], rows)
-    assert run("fit", source, "-o", tmp_path / "m").code == 0
-    assert run("evaluate", tmp_path / "m", source, "--json").code == 0
-    assert run("prototypes", tmp_path / "m").code == 0
-    given = json.loads(run("explain", tmp_path / "m", "I loved it!", "--json").out)
+    if not is_one:
+        rows = [{**row, "label": [row["label"], "3"]} for row in rows]
+    source, model = tmp_path / "t.jsonl", tmp_path / "m"
+    source.write_text("\n".join(map(json.dumps, rows)))
+    assert run("fit", source, "-o", model, *quick).code == 0
+    assert run("evaluate", model, source, "--json").code == 0
+    assert run("prototypes", model).code == 0
+    given = json.loads(run("explain", model, "I loved it!", "--json").out)
     assert set(given["probabilities"]) == set(subjects)
-    assert '"p_3","p_d,e","p_sehr schlecht","p_très' in run("predict", tmp_path / "m", source).out
+    assert '"p_3","p_d,e","p_sehr schlecht","p_très' in run("predict", model, source).out
 
 
 def test_only_an_existing_model_is_replaced_on_demand(run, fails, table, quick, model, tmp_path):
@@ -130,13 +134,11 @@ def test_wrong_usage_points_to_the_help(fails, arguments, message):
     assert line.endswith("--help")
 
 
-@pytest.mark.parametrize(
-    "words", [("prototypes",), ("explain", "Fine."), ("predict", "TABLE"), ("evaluate", "TABLE")]
-)
-def test_a_model_that_cannot_be_used_is_refused(fails, model, table, tmp_path, words):
-    command, *rest = (table if word == "TABLE" else word for word in words)
+@pytest.mark.parametrize("command", ["prototypes", "explain", "predict", "evaluate"])
+def test_a_model_that_cannot_be_used_is_refused(fails, model, table, tmp_path, command):
+    rest = {"prototypes": (), "explain": ("Fine.",)}.get(command, (table,))
     assert "there is no model directory" in fails(command, tmp_path / "none", *rest)
-    if command != "prototypes":
+    if command == "predict":
         loaded, _ = load_model(model)
         record = replace(loaded.encoder, fingerprint="0" * 64)
         save_model(replace(loaded, encoder=record), model)

@@ -5,23 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_scene import SETTINGS, snapshot
-
-from protorynet.cli import main
+from cli_scene import snapshot
 
 _NEW = "The costumes were splendid."
-
-
-@pytest.fixture(scope="session")
-def trained(table, tmp_path_factory):
-    """A model with prototypes enough to edit."""
-    folder = tmp_path_factory.mktemp("editable")
-    settings = folder / "settings.toml"
-    settings.write_text(SETTINGS.replace("min_prototypes = 2", "min_prototypes = 6"))
-    arguments = ["fit", table, "-o", folder / "model", "--settings", settings]
-    assert main([str(word) for word in arguments]) == 0
-    assert len(ids(folder / "model")) >= 5
-    return folder / "model"
 
 
 def prototypes(model: Path) -> list[dict[str, Any]]:
@@ -95,27 +81,19 @@ def test_json_is_one_object_with_the_accuracies(run, model, table):
     assert "not the documents that the model was trained on" in ended.out
 
 
-def test_undo_restores_the_files(run, model):
+def test_undo_restores_the_files(run, model, tmp_path):
     before = snapshot(model)
     first, second = (item["id"] for item in large(model, 2))
     one, two, *_ = members(model, first)
     words = ("--split-off", f"{one},{two}", "--add", first, _NEW, "--rename", second, "a name")
+    assert run("edit", model, *words, "-o", tmp_path / "other").code == 0
+    assert snapshot(model) == before
     assert run("edit", model, *words).code == 0
     assert snapshot(model)["prototypes.json"] != before["prototypes.json"]
     ended = run("edit", model, "--undo")
     assert (ended.code, "Edit 1 is undone" in ended.out) == (0, True)
     after = snapshot(model)
     assert all(after[name] == before[name] for name in ("prototypes.json", "model.safetensors"))
-
-
-def test_options_may_be_repeated_and_another_model_made(run, model, tmp_path):
-    first, second, third, *_ = ids(model)
-    before, other = snapshot(model), tmp_path / "other"
-    words = ("--rename", first, "one", "--drop", third, "--rename", second, "--drop")
-    ended = run("edit", model, *words, "-o", other)
-    assert "usage and class rates are those from before the edit. Retrain with" in ended.out
-    assert [item["name"] for item in prototypes(other)[:2]] == ["one", "--drop"]
-    assert snapshot(model) == before
 
 
 def test_without_an_edit_the_log_is_listed(run, model):
@@ -163,10 +141,3 @@ def test_too_few_prototypes_and_an_existing_directory_are_refused(fails, model, 
     words = ",".join(map(str, ids(model)[1:]))
     assert "a model needs at least 2" in fails("edit", model, "--drop", words)
     assert "exists already" in fails("edit", model, "--drop", 1, "-o", tmp_path)
-
-
-def test_a_folder_that_cannot_be_replaced_is_refused_before_retraining(run, model, table):
-    (model / "report.html").write_text("mine", encoding="utf-8")
-    ended = run("edit", model, "--rename", "1", "first", "--retrain", table)
-    assert (ended.code, "report.html" in ended.err) == (2, True)
-    assert "Reader" not in ended.err

@@ -38,13 +38,6 @@ def test_a_model_of_a_variant_is_evaluated_explained_and_edited(automatic, table
     assert dropped.code == 0, dropped.err
 
 
-def test_auto_takes_float32_where_the_weights_are_trained(capsys):
-    from protorynet.cli.fit_command import _chosen_encoder
-
-    assert _chosen_encoder("auto", "full", "cpu") == "minilm"
-    assert "full training" in capsys.readouterr().err
-
-
 def test_a_variant_cannot_be_trained_itself(table, tmp_path, fails):
     options = ("--encoder", "minilm:bf16", "--encoder-training", "full")
     message = fails("fit", table, "-o", tmp_path / "model", *options)

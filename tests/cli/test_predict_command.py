@@ -127,7 +127,6 @@ def test_two_runs_do_not_write_the_same_output(fails, big, slow, tmp_path):
 def test_ctrl_c_stops_a_run_that_waits_for_standard_input(slow, tmp_path):
     output = tmp_path / "out.jsonl"
     process = start_toy("predict", slow, "-", "-o", output, stdin=subprocess.PIPE)
-    assert process.stdin is not None
     # More than make a chunk, and no end.
     process.stdin.write('{"text": "Room."}\n' * 8_000)
     process.stdin.flush()
@@ -236,12 +235,3 @@ def test_an_output_is_replaced_on_demand_only(run, fails, big, tmp_path):
     assert output.read_text() == "of yesterday\n"
     assert run(*arguments, "--force").code == 0
     assert output.read_text() != "of yesterday\n"
-
-
-def test_an_output_that_is_a_link_stays_one(run, big, tmp_path):
-    (tmp_path / "real").mkdir()
-    link = tmp_path / "out.csv"
-    link.symlink_to(tmp_path / "real" / "out.csv")
-    assert run("predict", big / "model", big / "big.csv", "-o", link).code == 0
-    assert link.is_symlink()
-    assert [path.name for path in (tmp_path / "real").iterdir()] == ["out.csv"]

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from cli_scene import SETTINGS, START, finish, reviews, snapshot, start, the_error, write_csv
@@ -94,22 +93,13 @@ def test_a_full_disk_leaves_the_old_predictions_whole(run, table, trained, tmp_p
     assert list(tmp_path.iterdir()) == [output]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_full_standard_output_is_one_line(trained):
-    with Path("/dev/full").open("w") as full:
-        ended = finish(start("prototypes", trained, "--json", stdout=full))
-    assert "No space left on device" in the_error(ended, 1)
-
-
 @posix_only
 def test_a_reader_that_stops_early_is_no_error(trained, tmp_path):
     rows = [(text,) for text, _ in reviews()] * 40
     source = write_csv(tmp_path / "t.csv", ["text"], rows)
     process = start("predict", trained, source, stdout=subprocess.PIPE)
-    assert process.stdout is not None
     assert process.stdout.read(5) == '"row"'
     process.stdout.close()
-    assert process.stderr is not None
     err = process.stderr.read()
     process.stderr.close()
     process.wait(timeout=60)

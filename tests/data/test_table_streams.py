@@ -88,18 +88,6 @@ def test_long_values_make_short_batches_and_all_rows_come_once_and_in_order(tmp_
     assert [n for batch in batches for n in batch["n"].to_pylist()] == list(range(17, N_ROWS))
 
 
-def test_categories_of_all_files_and_row_groups_may_be_more_than_a_type_counts(tmp_path):
-    schema = pa.schema([("text", pa.string()), ("city", pa.dictionary(pa.int8(), pa.string()))])
-    for file in "ab":
-        with pq.ParquetWriter(tmp_path / f"{file}.parquet", schema) as writer:
-            for group in "cd":
-                cities = pa.array([f"{file}{group}{number}" for number in range(100)])
-                cities = cities.dictionary_encode().cast(schema.field("city").type)
-                writer.write_table(pa.table([["Good."] * 100, cities], schema=schema))
-    assert len(set(read(tmp_path / "a.parquet")["city"].to_pylist())) == 200
-    assert len(set(read(tmp_path)["city"].to_pylist())) == 400
-
-
 @pytest.mark.parametrize("column", ["text", "note"])
 def test_text_that_is_not_utf_8_in_a_parquet_file_is_told_by_column(tmp_path, column):
     invalid = pa.Array.from_buffers(pa.string(), 3, pa.array([b"caf\xe9"] * 3).buffers())

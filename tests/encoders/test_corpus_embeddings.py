@@ -92,18 +92,6 @@ def test_a_wrong_answer_is_told_with_the_encoders_name(answer, reason):
         encode_corpus(Answering(answer), ["a", "b", "c"])
 
 
-def test_a_width_that_changes_is_refused(tmp_path, minilm):
-    assert encode_corpus(minilm, []).vectors.shape == (0, 384)
-    widths = iter([3, 4])
-    encoder = Answering(lambda n: np.ones((n, next(widths))))
-    with pytest.raises(EncoderError, match="4 components per sentence after 3"):
-        encode_corpus(encoder, many(600))
-    cache = EmbeddingCache(tmp_path)
-    encode_corpus(Answering(lambda n: np.ones((n, 3))), many(100), cache=cache)
-    with pytest.raises(EncoderError, match="give it a new fingerprint"):
-        encode_corpus(Answering(lambda n: np.ones((n, 4))), [*many(100), "new"], cache=cache)
-
-
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [

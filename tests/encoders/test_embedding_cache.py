@@ -1,7 +1,6 @@
 import os
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -123,18 +122,6 @@ def test_a_damaged_segment_is_ignored_and_removed(ending, damage, tmp_path):
     assert cache.get(Named(), numbered(0, 200))[0].sum() == 150
 
 
-def test_damaged_vectors_are_told_once(tmp_path):
-    for start in (0, 100):
-        fill(EmbeddingCache(tmp_path), start, start + 100)
-    for path in files(tmp_path, ".vectors.npy"):
-        flip(path)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        assert not EmbeddingCache(tmp_path).get(Named(), numbered(0, 200))[0].any()
-    (told,) = caught
-    assert "were damaged; they are computed again" in str(told.message)
-
-
 def test_a_folder_that_cannot_be_written_warns_once_and_goes_on(tmp_path):
     (tmp_path / "file").write_text("in the way")
     cache = EmbeddingCache(tmp_path / "file" / "cache")
@@ -180,22 +167,6 @@ for start in range(0, 1500, 100):
     assert EmbeddingCache(tmp_path / "small").size() <= 20_000
 
 
-def test_only_old_orphans_are_cleared_by_a_write(tmp_path):
-    cache = EmbeddingCache(tmp_path)
-    fill(cache, 0, 100)
-    folder = files(tmp_path)[0].parent
-    old, young = folder / f"{'a' * 32}.vectors.npy", folder / f"{'b' * 32}.vectors.npy"
-    unfinished = folder / f"{'a' * 32}.keys.tmp"
-    for path in (old, young, unfinished):
-        path.write_bytes(b"orphan")
-    hours_ago = time.time() - 2 * 3600
-    os.utime(old, (hours_ago, hours_ago))
-    os.utime(unfinished, (hours_ago, hours_ago))
-    fill(cache, 100, 200)
-    assert (old.exists(), unfinished.exists(), young.exists()) == (False, False, True)
-    assert cache.get(Named(), numbered(0, 200))[0].all()
-
-
 @pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="XDG is for other systems")
 @pytest.mark.parametrize(
     ("variables", "folder"),
@@ -237,14 +208,9 @@ def test_the_limit_comes_from_the_environment_or_is_refused(text, size, monkeypa
 @pytest.mark.parametrize(
     ("name", "is_ours"),
     [
-        ("int8/0a1b.onnx", True),
         (f"int8/{'a' * 32}.onnx.sha256", True),
-        (f"int8/.{'a' * 32}.onnx.sha256.x7k_2p", True),
-        (f"static/{'f' * 32}/static.json", True),
-        (f"static/.{'f' * 32}.x7k_2p/vectors.safetensors", True),
         (f"static/.{'f' * 32}.x7k_2p.old/static.json", True),
         ("static/site.css", False),
-        ("int8/notes.txt", False),
     ],
 )
 def test_clearing_removes_faster_encoders_and_what_was_left_half_written(name, is_ours, tmp_path):

@@ -1,7 +1,6 @@
 """The faster forms of an encoder, the models made with them, and the list of encoders."""
 
 import copy
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,8 @@ from sklearn.base import clone
 
 from protorynet import ProtoryNetClassifier
 from protorynet.encoders import (
-    TransformerEncoder,
     choose_encoder,
     encoder_variants,
-    list_encoders,
     load_encoder,
 )
 from protorynet.errors import EncoderError, InputError
@@ -95,31 +92,6 @@ def test_the_graph_in_8_bits_is_made_once_and_again_where_it_is_damaged(damage, 
     assert first.source.with_name(f"{first.source.name}.sha256").exists()
 
 
-def test_a_graph_that_changed_or_is_not_kept_is_not_handed_out(make_folder, tmp_path, monkeypatch):
-    folder = make_folder()
-    encoder: Any = load_encoder(f"{folder}:int8")
-    encoder.source.write_bytes(b"other")
-    with pytest.raises(EncoderError, match="was changed after it was loaded; load"):
-        encoder.graph()
-    encoder.source.unlink()
-    with pytest.raises(EncoderError, match=r"cannot be read any more .* load the encoder again"):
-        encoder.graph()
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "file"))
-    with pytest.raises(EncoderError, match="set the environment variable PROTORYNET_CACHE"):
-        load_encoder(f"{folder}:int8")
-
-
-def test_a_folder_named_like_a_variant_is_itself_and_others_are_refused(make_folder, monkeypatch):
-    folder = make_folder(name="mine:int8")
-    assert isinstance(load_encoder(str(folder), device="cpu"), TransformerEncoder)
-    monkeypatch.setenv("PROTORYNET_ENCODERS", str(make_folder(name="mine").parent))
-    assert isinstance(load_encoder("mine:int8", device="cpu"), TransformerEncoder)
-    assert load_encoder("mine:bf16", device="cpu").name == "mine:bf16"
-    with pytest.raises(EncoderError, match=r"no encoder 'minilm:fp8'.*:bf16 or :int8 or :static"):
-        load_encoder("minilm:fp8")
-
-
 @pytest.mark.parametrize(
     ("variant", "told"), [("bf16", "no bfloat16 instructions"), ("int8", "less exact")]
 )
@@ -146,42 +118,6 @@ def test_auto_follows_from_the_instructions_and_explains_itself(told, name, flag
         assert capsys.readouterr().err.startswith("Encoder 'minilm': the processor has ")
 
 
-def test_auto_does_without_what_is_not_installed_or_not_known(flags, monkeypatch, tmp_path):
-    flags("avx512_vnni")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    choice = choose_encoder("cpu")
-    assert choice.name == "minilm"
-    assert "pip install 'protorynet[onnx]'" in choice.reason
-    monkeypatch.setattr(encoder_variants, "CPU_DESCRIPTION", tmp_path / "absent")
-    assert "Linux only" in choose_encoder("cpu").reason
-
-
-@quiet
-def test_the_list_tells_what_is_there_and_what_is_missing(make_folder, monkeypatch):
-    encode = TransformerEncoder.encode
-
-    def fail(encoder: TransformerEncoder, sentences: list[str]) -> Any:
-        if encoder.name == "bad":
-            raise IndexError("index out of range in self")
-        return encode(encoder, sentences)
-
-    folder = make_folder(name="mine")
-    (folder / "README.md").write_text("---\ntags: [x]\nlicense: mit\n---\nAn encoder.\n")
-    make_folder(name="bad")
-    roots = f"/nowhere/at/all:{folder.parent}"
-    monkeypatch.setenv("PROTORYNET_ENCODERS", roots)
-    monkeypatch.setattr("protorynet.encoders.registry.SECONDS_PER_ENCODER", 0.0)
-    monkeypatch.setattr("protorynet.encoders.registry._TIMED_SENTENCES", ["Fine."] * 8)
-    monkeypatch.setattr(TransformerEncoder, "encode", fail)
-    listed: Any = {each.name: each for each in list_encoders(device="cpu")}
-    assert list(listed) == ["minilm", "minilm:bf16", "minilm:int8", "minilm:static", "bad", "mine"]
-    assert listed["minilm:static"].remedy == "made when it is first used, in about a minute"
-    assert "index out of range in self" in listed["bad"].remedy
-    assert (listed["mine"].licence, listed["mine"].relative) == ("mit", 1.0)
-    assert listed["mine"].sentences_per_second > listed["minilm"].sentences_per_second > 0
-    assert listed["minilm"].bytes_on_disk > listed["minilm:int8"].bytes_on_disk
-
-
 @quiet
 @pytest.mark.parametrize("variant", ["bf16", "int8", "static"])
 def test_a_model_and_copies_stay_with_the_form_of_the_encoder_they_were_made_with(
@@ -205,15 +141,6 @@ def test_a_model_and_copies_stay_with_the_form_of_the_encoder_they_were_made_wit
     )
     with other:
         ProtoryNetClassifier.load(tmp_path / "model", encoder=str(tiny_bert_folder), device="cpu")
-
-
-@quiet
-def test_a_model_can_be_read_with_its_encoder_in_another_precision(tiny_bert_folder):
-    plain = load_encoder(tiny_bert_folder, device="cpu")
-    record = EncoderRecord.of(plain)
-    half = load_encoder(f"{tiny_bert_folder}:bf16", device="cpu")
-    with pytest.warns(RuntimeWarning, match="made with .* and is read with .*:bf16"):
-        record.check(half)
 
 
 @pytest.mark.parametrize("variant", ["", ":bf16", ":int8", ":static"])

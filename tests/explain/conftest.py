@@ -4,8 +4,6 @@ import pytest
 
 from protorynet import ProtoryNetClassifier as Classifier
 
-TAGS = ("room", "pool", "staff")
-
 
 @pytest.fixture(scope="session")
 def clf(reviews, encoder, quick):
@@ -13,14 +11,6 @@ def clf(reviews, encoder, quick):
     return Classifier(encoder, settings=settings, device="cpu", cache=False).fit(
         reviews.texts, reviews.labels
     )
-
-
-@pytest.fixture(scope="session")
-def several(reviews, encoder, quick):
-    """A model for several labels at once, to be read only."""
-    tags = [tuple(tag for tag in TAGS if tag in text) for text in reviews.texts]
-    clf = Classifier(encoder, settings=quick, device="cpu", cache=False)
-    return clf.fit(reviews.texts, tags)
 
 
 @pytest.fixture(scope="session")

@@ -54,13 +54,6 @@ def test_offsets_reproduce_the_documents_text_and_the_table_has_a_row_per_senten
         end = step.end
 
 
-def test_a_wrapped_sentence_is_shown_as_it_is_read_and_points_to_its_lines(clf):
-    document = "> The room that we had was so <b>clean</b> and\n> large that we stayed."
-    (step,) = clf.explain(document).sentences
-    assert step.text == "The room that we had was so clean and large that we stayed."
-    assert document[step.start : step.end] == document.removeprefix("> ")
-
-
 def test_the_explanation_agrees_with_predict(clf, unseen_reviews):
     assert clf.explain([]) == []
     explanations = clf.explain(unseen_reviews.texts)
@@ -116,7 +109,6 @@ def test_the_automaton_reads_what_the_model_reads(clf, unseen_reviews):
     for explanation in clf.explain(unseen_reviews.texts):
         automaton, reading = clf.automaton(explanation.label), explanation.automaton
         steps = [positions[step.prototype] for step in explanation.sentences]
-        assert reading is not None
         assert reading.states == automaton.run(steps)
         assert reading.agrees is reading.accepts is automaton.accepts(steps)
         assert reading.fidelity == automaton.fidelity
@@ -142,19 +134,16 @@ def test_a_pattern_is_how_the_document_begins_unless_automaton_and_model_differ(
     changed = with_automata(clf, accepting=True)
     explanation = changed.explain(_TEXT)
     pattern, first = explanation.pattern, explanation.sentences[0]
-    assert pattern is not None
     assert (pattern.label, pattern.prototypes) == (explanation.label, (first.prototype,))
     assert pattern.sentences == (first.headline,)
     assert (pattern.support, pattern.purity) == (212, 0.97)
     assert not explanation.reader_is_behind
     changed.edit(rename={first.prototype: "the first"})
     named = changed.explain(_TEXT).pattern
-    assert named is not None
     assert named.sentences[0].startswith("the first: ")
     changed.edit(drop=[changed.prototypes_[0].id])
     assert changed.explain(_TEXT).to_dict()["reader_is_behind"] is True
     differing = with_automata(clf, accepting=False).explain(_TEXT)
-    assert differing.automaton is not None
     assert (differing.automaton.agrees, differing.pattern) == (False, None)
 
 

@@ -11,21 +11,10 @@ import pytest
 
 from protorynet import Evaluation, ProtoryNetClassifier as Classifier
 from protorynet.encoders import load_encoder
-from protorynet.explain import evaluate_model, pretrained_encode
+from protorynet.explain import evaluate_model
 from protorynet.explain.likeness import PretrainedSpace, measure_duplicates
 
 LIKENESS = ("semantic_similarity", "semantic_limit", "match_quality_untrained")
-
-
-@pytest.fixture(scope="module")
-def tuned(reviews, tiny_bert_folder, quick, tmp_path_factory):
-    """A model with a fine-tuned encoder, and the folder of the encoder before training."""
-    folder = Path(shutil.copytree(tiny_bert_folder, tmp_path_factory.mktemp("encoder") / "tiny"))
-    settings = quick.replace(
-        encoder_training="full", encoder_learning_rate=1e-3, min_prototypes=5, max_prototypes=8
-    )
-    clf = Classifier(folder, settings=settings, device="cpu", cache=False)
-    return clf.fit(reviews.texts, reviews.labels), folder
 
 
 def values(evaluation: Evaluation) -> dict[str, float]:
@@ -58,20 +47,18 @@ def check_semantics(
 
 
 def test_semantic_measures_are_cosines_before_training(
-    clf, evaluation, tuned, unseen_reviews, encoder
+    clf, evaluation, tuned, tiny_bert_folder, unseen_reviews, encoder
 ):
     check_semantics(clf, encoder, unseen_reviews.texts, values(evaluation))
-    clf, folder = tuned
-    found = clf.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
-    before = load_encoder(folder, device="cpu")
-    check_semantics(clf, before, unseen_reviews.texts, values(found))
+    found = tuned.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
+    before = load_encoder(tiny_bert_folder, device="cpu")
+    check_semantics(tuned, before, unseen_reviews.texts, values(found))
 
 
 def test_the_encoder_before_training_may_lie_elsewhere_or_nowhere(
-    tuned, unseen_reviews, encoder, tmp_path
+    tuned, tiny_bert_folder, unseen_reviews, encoder, tmp_path
 ):
-    clf, folder = tuned
-    clf.save(tmp_path / "model")
+    tuned.save(tmp_path / "model")
     again = Classifier.load(tmp_path / "model", device="cpu", cache=False)
     again.set_params(encoder=str(tmp_path / "gone"))
     found = again.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder)
@@ -81,24 +68,23 @@ def test_the_encoder_before_training_may_lie_elsewhere_or_nowhere(
     assert all("before training is not on this machine" in text for text in unknown.values())
     assert values(found)["duplicate_prototypes"] is None
     assert values(found)["match_quality"] is not None
-    moved = Path(shutil.copytree(folder, tmp_path / "moved"))
+    moved = Path(shutil.copytree(tiny_bert_folder, tmp_path / "moved"))
     again = Classifier.load(tmp_path / "model", encoder=moved, device="cpu", cache=False)
     first, second = (
         values(model.evaluate(unseen_reviews.texts, unseen_reviews.labels, judge=encoder))
-        for model in (clf, again)
+        for model in (tuned, again)
     )
     assert second == pytest.approx(first, abs=1e-5)
-    record = clf.model_.encoder
-    assert pretrained_encode(record, folder, device="cpu") is not None
-    for other in (encoder, clf.encoder_):
-        assert pretrained_encode(record, other) is None
 
 
-def test_untrained_matches_meet_the_same_judge_and_random_others(clf, unseen_reviews, encoder):
+def test_a_judge_prefers_matches_to_others_as_often_as_they_are_its_own(
+    clf, unseen_reviews, encoder
+):
+    """Of a judge who takes each sentence's own match for the only good one."""
     texts = sentences_of(clf, unseen_reviews.texts)
     members = clf.read(unseen_reviews.texts).members.tolist()
     live = sorted(set(members))
-    opinion = np.random.default_rng(7).random((len(texts), len(live)))
+    own = np.array([[member == other for other in live] for member in members], np.float32)
     labelled = clf.labelled(unseen_reviews.texts, unseen_reviews.labels)
     documents = (labelled.sentences, labelled.embeddings, labelled.targets)
     evaluation = evaluate_model(
@@ -106,26 +92,14 @@ def test_untrained_matches_meet_the_same_judge_and_random_others(clf, unseen_rev
         *documents,
         encode=encoder.encode,
         judge=lambda some, shown: (
-            opinion.astype(np.float32)
-            if len(shown) == len(live)
-            else np.zeros((len(some), len(shown)), np.float32)
+            own if len(shown) == len(live) else np.zeros((len(some), len(shown)), np.float32)
         ),
     )
-    random = np.random.default_rng(0)
-    random.choice(len(texts), len(texts), replace=False)
-    order = random.random(opinion.shape).tolist()
-    near = cosines(clf, encoder, texts)
-    preferred: dict[str, list[bool]] = {"match_quality": [], "match_quality_untrained": []}
-    for number in range(len(texts)):
-        nearest = max(range(len(live)), key=lambda at: near[number][live[at]])
-        matches = (live.index(members[number]), nearest)
-        for name, match in zip(preferred, matches, strict=True):
-            drawn = sorted(range(len(live)), key=lambda at: order[number][at])
-            others = [at for at in drawn if at != match][:2]
-            best = max(opinion[number][at] for at in others)
-            preferred[name].append(opinion[number][match] > best)
-    for name, answers in preferred.items():
-        assert values(evaluation)[name] == pytest.approx(sum(answers) / len(answers))
+    nearest = [max(live, key=lambda at: each[at]) for each in cosines(clf, encoder, texts)]
+    assert values(evaluation)["match_quality"] == 1
+    same = np.mean(np.array(nearest) == members)
+    assert values(evaluation)["match_quality_untrained"] == pytest.approx(same)
+    assert same < 1
 
 
 @pytest.mark.parametrize(

@@ -111,14 +111,6 @@ def test_several_files_are_one_table(table, tmp_path):
     assert stream.locate([0, 19, 20, 49]) == [(str(tmp_path / name), n) for name, n in expected]
 
 
-def test_a_folder_of_parquet_files_is_one_table(table, tmp_path):
-    (tmp_path / "_SUCCESS").touch()
-    save(table.slice(0, 30), tmp_path / "part-0.parquet")
-    save(table.slice(30, 0), tmp_path / "part-1.parquet")
-    save(table.slice(30).select(["stars", "text"]), tmp_path / "part-2.parquet")
-    assert rows_of(open_stream([str(tmp_path)]), documents=7).equals(table)
-
-
 def test_files_that_do_not_go_together_are_refused_by_name(table, tmp_path):
     one = save(table, tmp_path / "a.parquet")
     names = save(table.rename_columns(["text", "rating"]), tmp_path / "b.parquet")
@@ -168,11 +160,7 @@ def test_standard_input_is_read_as_a_file_is(table, tmp_path, kind):
     [
         (b"", "is empty"),
         (b"PAR1....", "Parquet cannot be read"),
-        (b"\x1f\x8b....", "gzip"),
-        (b"text\n", "holds no rows"),
-        (b"text,text\na,b\n", "more than one column"),
         (b"text,n\na\n", "Row #"),
-        (b"text\n\xff\xfe\n", "UTF-8"),
         (b'{"text": "a"}\nnonsense\n', "line 2"),
         (b'{"text": "a"}\n{"text": ""}\n', "row 3 "),
     ],
@@ -205,14 +193,6 @@ def test_the_share_of_unfamiliar_sentences_is_a_column_unless_the_model_knows_no
     assert toy.count_unfamiliar(named) == 0
 
 
-@pytest.mark.parametrize("texts", [[], [None, "..."]])
-def test_a_batch_of_which_nothing_is_left_has_all_columns(texts):
-    batch = pa.record_batch({"text": pa.array(texts, pa.string()), "n": pa.array(texts)})
-    scored = ToyPredictor().score_batch(batch, text="text", skip_empty=True)
-    assert scored.num_rows == 0
-    assert scored.schema == ToyPredictor().output_schema(batch.schema, text="text")
-
-
 @pytest.mark.parametrize(
     ("columns", "error"),
     [
@@ -229,15 +209,6 @@ def test_a_batch_that_cannot_be_predicted_is_refused(columns, error):
         assert caught.value.rows == [1]
 
 
-def test_a_file_that_grows_while_it_is_read_is_refused(table, tmp_path):
-    path = save(table, tmp_path / "t.csv")
-    stream = open_stream([str(path)])
-    with path.open("a") as file:
-        file.write("One more.,1\n")
-    with pytest.raises(TableError, match="it had 50 rows, and now has 51"):
-        list(stream.chunks())
-
-
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("protorynet.data.json_lines.ROW_BYTES", 1_000)
     path = tmp_path / "t.jsonl.gz"
@@ -249,6 +220,6 @@ def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
 def test_a_quote_that_is_never_closed_is_guessed(tmp_path, monkeypatch):
     monkeypatch.setattr("protorynet.data.table_batches.ROW_BYTES", 8 * 2**20)
     path = tmp_path / "t.csv"
-    path.write_text('text\nFine.\n"Never closed.\n' + "Bad.\n" * 4_000_000)
+    path.write_text('text\nFine.\n"Never closed.\n' + "Bad.\n" * 2_000_000)
     with pytest.raises(TableError, match="a double quote is never closed"):
         open_stream([str(path)])

@@ -31,8 +31,8 @@ def replace_file(folder: Path, name: str, content: bytes) -> None:
     rewrite(folder, lambda values: values["sha256"].update({name: digest}))
 
 
-def test_a_folder_of_version_1_is_read_as_ever(reviews, encoder, quick, tmp_path):
-    classifier = ProtoryNetClassifier(encoder, settings=quick.replace(members=1), cache=False)
+def test_a_folder_of_version_1_is_read_as_ever(reviews, encoder, single, tmp_path):
+    classifier = ProtoryNetClassifier(encoder, settings=single, cache=False)
     classifier.fit(reviews.texts, reviews.labels)
     export_onnx(classifier.predictor, tmp_path / "old")
 
@@ -86,18 +86,14 @@ def test_a_description_changed_by_hand_is_refused(own):
         ),
         (lambda v: v.update(task="ranking"), "task 'ranking'"),
         (lambda v: v.update(classes=["good", "good"]), "classes"),
-        (lambda v: v.update(classes=["good", 1]), "different texts or numbers"),
         (lambda v: v.update(classes=["a", "b"]), "other classes"),
         (lambda v: v.update(splitter="../x"), "rule"),
         (lambda v: v.update(class_frequencies=[1.0]), "class frequencies"),
         (lambda v: v.update(dimension=0), "dimension 0"),
         (lambda v: v.update(prototypes=[]), "no prototypes"),
-        (lambda v: v.update(prototypes=v["prototypes"][:1] * 2), "same id"),
         (lambda v: v["encoder"].update(window=10**9), "window"),
-        (lambda v: v["encoder"].update(pad_token_id=-1), "pad_token_id"),
         (lambda v: v["encoder"].update(precision="int2"), "precision"),
         (lambda v: v.update(more=1), "'more'"),
-        (lambda v: v.pop("version"), "'version'"),
         (lambda v: v.update(sha256=None), "sha256"),
         (lambda v: v["sha256"].update({"../../etc/passwd": "0" * 64}), "sha256 should name"),
     ],

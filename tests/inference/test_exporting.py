@@ -14,14 +14,13 @@ pytest.importorskip("onnxruntime")
 
 from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier, ProtoryNetError, Settings
-from protorynet.encoders import StaticEncoder, load_encoder
 from protorynet.errors import EncoderError, InputError
 from protorynet.inference import export_onnx, open_predictor, read_exported
 
 
-def fit(encoder: Any, reviews: Any, settings: Settings, labels: Any = None) -> Any:
+def fit(encoder: Any, reviews: Any, settings: Settings) -> Any:
     classifier = ProtoryNetClassifier(encoder, settings=settings, device="cpu", cache=False)
-    return classifier.fit(reviews.texts, reviews.labels if labels is None else labels)
+    return classifier.fit(reviews.texts, reviews.labels)
 
 
 def check_same(classifier: Any, folder: Path, documents: list[Any], **how: Any) -> None:
@@ -40,16 +39,10 @@ def test_an_exported_model_says_what_the_model_says(trained, exported, unseen_re
     check_same(trained, exported, [*unseen_reviews.texts, long, "Room"])
 
 
-def test_several_labels_and_a_tuned_encoder_are_exported(
-    tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path
-):
-    pairs = zip(reviews.texts, reviews.labels, strict=True)
-    sets = [(label, "pool") if "pool" in text else (label,) for text, label in pairs]
-    tuned = quick.replace(encoder_training="full")
-    for name, settings, labels in (("sets", quick, sets), ("tuned", tuned, None)):
-        classifier = fit(tiny_bert_folder, reviews, settings, labels)
+def test_several_labels_and_a_tuned_encoder_are_exported(several, tuned, unseen_reviews, tmp_path):
+    for name, classifier, encoder in (("s", several, several.encoder), ("t", tuned, None)):
         export_onnx(classifier.predictor, tmp_path / name)
-        check_same(classifier, tmp_path / name, unseen_reviews.texts)
+        check_same(classifier, tmp_path / name, unseen_reviews.texts, encoder=encoder)
 
 
 def test_an_explanation_is_the_models_own_but_for_the_automaton(trained, exported, unseen_reviews):
@@ -91,7 +84,7 @@ def test_an_encoder_of_ones_own_is_given_when_loading(hashing, unseen_reviews):
         open_predictor(hashing[1], encoder=Other())
 
 
-def test_a_folder_that_says_something_else_is_not_delivered(reviews, quick, tmp_path):
+def test_a_folder_that_says_something_else_is_not_delivered(reviews, single, tmp_path):
     class Restless(HashingEncoder):
         draw = np.random.default_rng(0)
 
@@ -99,27 +92,10 @@ def test_a_folder_that_says_something_else_is_not_delivered(reviews, quick, tmp_
             vectors = super().encode(sentences)
             return vectors + self.draw.normal(0, 3, vectors.shape).astype(np.float32)
 
-    classifier = fit(Restless(), reviews, quick)
+    classifier = fit(Restless(), reviews, single)
     with pytest.raises(ProtoryNetError, match=r"differs from the model.*Nothing was written"):
         export_onnx(classifier.predictor, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_eight_bits_do_not_depend_on_the_batch(trained, unseen_reviews, tmp_path):
-    comparison = export_onnx(trained.predictor, tmp_path / "m", precision="int8")
-    assert comparison.same_labels > 0.8
-    encoder: Any = open_predictor(tmp_path / "m").encoder
-    sentences = unseen_reviews.texts[:12]
-    alone = np.concatenate([encoder.encode([text]) for text in sentences])
-    np.testing.assert_allclose(encoder.encode(sentences), alone, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("precision", "message"), [("int8", "about the encoder"), ("int4", "precision='int4' is not")]
-)
-def test_a_precision_that_cannot_be_had_is_refused(hashing, tmp_path, precision, message):
-    with pytest.raises(InputError, match=message):
-        export_onnx(hashing[0].predictor, tmp_path / "m", precision=precision)
 
 
 def test_the_same_model_is_exported_to_the_same_bytes(trained, exported, tmp_path):
@@ -130,16 +106,9 @@ def test_the_same_model_is_exported_to_the_same_bytes(trained, exported, tmp_pat
         assert (tmp_path / "m" / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-def test_a_static_encoder_is_exported(tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path):
-    static = StaticEncoder.distil(load_encoder(tiny_bert_folder, device="cpu"))
-    classifier = fit(static, reviews, quick)
-    export_onnx(classifier.predictor, tmp_path / "m")
-    check_same(classifier, tmp_path / "m", [*unseen_reviews.texts, "§"])
-
-
-def test_an_encoder_in_onnx_goes_along_unless_it_was_changed(exported, reviews, quick, tmp_path):
+def test_an_encoder_in_onnx_goes_along_unless_it_was_changed(exported, reviews, single, tmp_path):
     copied = Path(shutil.copytree(exported, tmp_path / "copied"))
-    classifier = fit(open_predictor(copied).encoder, reviews, quick)
+    classifier = fit(open_predictor(copied).encoder, reviews, single)
     export_onnx(classifier.predictor, tmp_path / "m")
     graphs = [(path / "encoder.onnx").read_bytes() for path in (copied, tmp_path / "m")]
     assert graphs[0] == graphs[1]
@@ -149,17 +118,18 @@ def test_an_encoder_in_onnx_goes_along_unless_it_was_changed(exported, reviews, 
 
 
 @pytest.mark.filterwarnings("ignore:this processor has no bfloat16:RuntimeWarning")
-@pytest.mark.parametrize(("variant", "written"), [("bf16", "float32"), ("int8", "int8")])
+@pytest.mark.parametrize(
+    ("variant", "written"), [("bf16", "float32"), ("int8", "int8"), ("static", "float32")]
+)
 def test_a_variant_of_an_encoder_is_exported(
-    tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path, variant, written
+    tiny_bert_folder, reviews, unseen_reviews, single, tmp_path, variant, written
 ):
-    classifier = fit(f"{tiny_bert_folder}:{variant}", reviews, quick)
+    classifier = fit(f"{tiny_bert_folder}:{variant}", reviews, single)
     comparison = export_onnx(classifier.predictor, tmp_path / "m")
     assert comparison.same_labels > 0.8
     part = read_exported(tmp_path / "m").encoder
-    assert part is not None
     assert part.precision == written
-    if variant == "int8":
+    if variant != "bf16":
         check_same(classifier, tmp_path / "m", unseen_reviews.texts)
 
 

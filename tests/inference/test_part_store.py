@@ -1,6 +1,5 @@
 """Finished parts of an output: kept, told apart, delivered, and written by one run at a time."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from protorynet.errors import CheckpointError, InputError
-from protorynet.inference import Part, PartStore, part_store
+from protorynet.inference import Part, PartStore
 
 
 def part(first: int, rows: int = 1) -> Part:
@@ -92,29 +91,6 @@ def test_one_rule_for_resuming_files_and_folders(tmp_path, as_folder):
     assert firsts(other) == []
 
 
-def test_nothing_bears_the_name_of_a_folder_before_it_is_whole(tmp_path):
-    store = started(tmp_path / "out", 1, 0, 1, as_folder=True)
-    assert not (tmp_path / "out").exists()
-    store.deliver(store.folder.finished())
-    assert names(tmp_path / "out") == ["_SUCCESS", *part_names(".parquet", 0, 1)]
-    assert pq.read_table(tmp_path / "out")["n"].to_pylist() == [0, 1]
-
-
-@pytest.mark.parametrize("step", ["move_directory", "check_output_folder"])
-def test_a_command_stopped_while_it_delivers_resumes_from_there(tmp_path, monkeypatch, step):
-    def stop(*given: object) -> None:
-        raise KeyboardInterrupt
-
-    store = started(tmp_path / "out", 0, as_folder=True)
-    with monkeypatch.context() as patched:
-        patched.setattr(part_store, step, stop)
-        with pytest.raises(KeyboardInterrupt):
-            store.deliver([part(0)])
-    again = PartStore(tmp_path / "out", {"model": "a"}, as_folder=True)
-    again.deliver(again.begin(resume=True))
-    assert names(tmp_path / "out") == ["_SUCCESS", *part_names(".parquet", 0)]
-
-
 def test_a_former_folder_is_replaced_and_one_of_another_program_never(tmp_path):
     for number in (1, 2):
         store = started(tmp_path / "out", number, as_folder=True)
@@ -147,27 +123,3 @@ def test_nothing_but_our_own_is_removed_from_an_address(tmp_path):
     (tmp_path / "out" / f".{32 * 'a'}").write_text("a part that a worker had begun")
     store.remove()
     assert [path.name for path in (tmp_path / "out").rglob("*") if path.is_file()] == ["notes.txt"]
-
-
-def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path):
-    store = started(tmp_path / "out", as_folder=True)
-    store.remove()
-    with pytest.raises(InputError, match="not seen here; write to a folder that all machines"):
-        store.folder.write(part(0), [batch(1)])
-
-
-@pytest.mark.skipif(os.name != "posix", reason="names are bytes on POSIX alone")
-def test_an_output_whose_name_is_not_utf_8_is_made(tmp_path):
-    output = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv"))
-    try:
-        output.touch()
-    except OSError:
-        pytest.skip("the file system takes no such name")
-    store = started(output, 1)
-    store.deliver(store.folder.finished())
-    assert output.read_bytes() == b'"n"\n1\n'
-
-
-def test_a_file_that_vanishes_during_a_run_is_told_by_its_own_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match="gone"), PartStore(tmp_path / "o", {}).locked():
-        raise FileNotFoundError("gone")

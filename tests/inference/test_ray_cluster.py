@@ -133,17 +133,6 @@ def test_a_command_interrupted_leaves_no_worker_and_resumes(cluster, hotel, revi
     assert rows_in(tmp_path / "out") == scored_here(hotel, [reviews_file])
 
 
-def test_a_wrong_token_is_told_in_one_line(cluster, hotel, reviews_file, tmp_path):
-    stranger = Cluster(
-        cluster.address, {**cluster.environment, "RAY_AUTH_TOKEN": "0" * 32}, cluster.nodes
-    )
-    run = stranger.predict(hotel, reviews_file, "-o", tmp_path / "out")
-    _, errors = run.communicate(timeout=_PATIENCE_SECONDS)
-    assert run.returncode == 2
-    assert "cannot join the Ray cluster" in errors
-    assert len(errors.strip().splitlines()) == 1
-
-
 def _start(environment: dict[str, str], *options: str) -> subprocess.Popen[bytes]:
     command = [
         str(Path(sys.executable).with_name("ray")),

@@ -10,12 +10,10 @@ from hypothesis import given, strategies as st
 
 from protorynet.errors import InputError, TableError
 from protorynet.inference.ray_prediction import (
-    TableFile,
     cut_slices,
     find_parquet,
     inspect_files,
     read_slice,
-    rows_per_part,
 )
 
 
@@ -39,15 +37,6 @@ def test_parts_in_order_are_the_files_in_order(tmp_path_factory, lengths, row_gr
     parts = cut_slices(inspect_files(paths), rows)
     assert [part.first for part in parts] == [0, *np.cumsum([p.stop - p.start for p in parts])][:-1]
     assert [n for part in parts for n in read_slice(part)["n"].to_pylist()] == list(range(at))
-
-
-@given(
-    rows=st.integers(1, 10**9), bytes_per_row=st.integers(0, 10**8), workers=st.integers(1, 10**4)
-)
-def test_a_part_is_neither_empty_nor_larger_than_memory_allows(rows, bytes_per_row, workers):
-    size = rows_per_part([TableFile("a", rows, rows * bytes_per_row, 0, None)], workers)
-    assert 1 <= size <= 8_192
-    assert size == 1 or size * bytes_per_row <= 64 * 2**20
 
 
 def test_files_that_cannot_be_used_are_named(tmp_path):

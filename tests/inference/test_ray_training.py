@@ -1,16 +1,12 @@
 """A real Ray on this machine trains as one process does."""
 
-import shutil
-
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 
 pytest.importorskip("ray", reason="needs the extra 'scale'")
 
-from protorynet import ProtoryNetClassifier, ray_training
-from protorynet.encoders import load_encoder
-from protorynet.errors import EncoderError, InputError
+from protorynet import ProtoryNetClassifier
+from protorynet.errors import InputError
 from protorynet.inference import ray_session
 from protorynet.ray_training import fit_with_ray
 
@@ -64,17 +60,3 @@ def test_without_fine_tuning_the_model_is_that_of_one_process(make, reviews, uns
 def test_what_workers_find_wrong_is_told_in_one_line(make):
     with pytest.raises(InputError, match=r"^3 documents are too few to train on"):
         fit_with_ray(make("full"), ["Good.", "Bad.", "Good."], ["a", "b", "a"], workers=1)
-
-
-def test_workers_that_have_another_encoder_are_refused(
-    make, reviews, tiny_bert_folder, tmp_path, monkeypatch
-):
-    changed = tmp_path / "changed"
-    shutil.copytree(tiny_bert_folder, changed)
-    weights = load_file(changed / "model.safetensors")
-    save_file({name: 2 * value for name, value in weights.items()}, changed / "model.safetensors")
-    here = load_encoder(changed, device="cpu")
-    here.name = str(tiny_bert_folder)  # the same name stands for other files on the workers
-    monkeypatch.setattr(ray_training, "load_encoder", lambda *spec, **options: here)
-    with pytest.raises(EncoderError, match="is another one than on the machine of the command"):
-        fit_with_ray(make("full"), reviews.texts, reviews.labels, workers=2)

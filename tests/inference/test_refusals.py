@@ -6,12 +6,8 @@ pytest.importorskip("ray", reason="needs the extra 'scale'")
 
 from protorynet import ProtoryNetClassifier
 from protorynet.errors import EmptyDocumentError, InputError, ModelFormatError
-from protorynet.inference import encode_with_ray, predict_with_ray, ray_session
+from protorynet.inference import predict_with_ray, ray_session
 from protorynet.ray_training import fit_with_ray
-
-
-def test_no_sentences_need_no_ray():
-    assert encode_with_ray("no-such-encoder", []).shape == (0, 0)
 
 
 def test_the_input_is_never_overwritten(hotel, table):

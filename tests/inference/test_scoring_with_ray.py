@@ -1,8 +1,5 @@
 """A real Ray on this machine scores and encodes as one process does."""
 
-import os
-from typing import Any
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -12,9 +9,8 @@ pytest.importorskip("ray", reason="needs the extra 'scale'")
 
 from protorynet import ProtoryNetClassifier
 from protorynet.encoders import load_encoder
-from protorynet.errors import EncoderError, InputError, ProtoryNetError
-from protorynet.inference import encode_with_ray, predict_with_ray, ray_cluster, ray_session
-from protorynet.inference.ray_cluster import SentenceEncoder
+from protorynet.errors import EncoderError, InputError
+from protorynet.inference import encode_with_ray, predict_with_ray, ray_session
 from protorynet.ray_training import fit_with_ray
 
 
@@ -63,19 +59,3 @@ def test_sentences_are_encoded_as_here_by_an_encoder_that_workers_have(tiny_bert
     assert np.allclose(encode_with_ray(str(tiny_bert_folder), texts), here, atol=1e-6)
     with pytest.raises(EncoderError, match="no-such-encoder"):
         encode_with_ray("no-such-encoder", ["A sentence."])
-
-
-@pytest.mark.slow
-def test_sentences_that_end_every_worker_are_given_up_and_named(tiny_bert_folder, monkeypatch):
-    class Fatal:
-        def encode(self, sentences: list[str]) -> None:
-            os._exit(1)  # as a worker ends that takes too much memory
-
-    class FatalEncoder(SentenceEncoder):
-        def __init__(self, *how: Any) -> None:
-            super().__init__(*how)
-            self._encoder = Fatal()  # type: ignore[assignment]
-
-    monkeypatch.setattr(ray_cluster, "SentenceEncoder", FatalEncoder)
-    with pytest.raises(ProtoryNetError, match="ended every worker that encoded them"):
-        encode_with_ray(str(tiny_bert_folder), ["The room was clean.", "Awful."])

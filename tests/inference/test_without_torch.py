@@ -39,11 +39,6 @@ def run(script: str, *words: str) -> str:
     return done.stdout
 
 
-def test_rooms_are_entered_without_the_heavy_packages():
-    modules = "cli data encoders inference.predictor labels preparation"
-    run("import " + ", ".join(f"protorynet.{module}" for module in modules.split()))
-
-
 def test_the_command_predicts_without_torch(exported, trained, unseen_reviews, tmp_path):
     table, output = tmp_path / "new.jsonl", tmp_path / "out.jsonl"
     lines = [json.dumps({"text": text}) for text in unseen_reviews.texts]

@@ -126,13 +126,6 @@ def test_a_prototypes_own_vector_is_matched_to_it_with_full_similarity(metric, l
     assert (trajectory.similarities <= 1).all()
 
 
-def test_of_members_at_no_distance_the_first_is_matched_and_the_first_of_another_prototype():
-    members = random_tensor(1, DIMENSION).repeat(5, 1)
-    network = make_network(members, (2, 3))
-    found = match_sentences(network, members[:1], torch.zeros(1).long(), torch.ones(1).long())
-    assert (found.members[0], found.runner_up_members[0], found.runner_up[0]) == (0, 2, 1)
-
-
 def test_members_and_similarities_stay_with_their_sentences():
     whole = random_trajectory([3, 1, 4, 2])
     some = np.array([True, False, True, True])

@@ -128,7 +128,6 @@ def test_an_evaluation_prints_figures_and_a_verdict_and_if_asked_every_measure(e
     assert "Majority baseline 50.0% Bag of words 90.1% Balanced accuracy 88.7%" in shown
     assert "on 2,500 documents with 12 prototypes Warning: A bag of words is better" in shown
     assert "negative 1,250 86% 90% 0.88 1081 169 positive 1,250 91% 87% 0.89 114 1136" in shown
-    assert "F1 as negative as positive" in shown
     assert "matches carry the decision: yes (Ids only accuracy 0.883)" in shown
     assert "Score calibration" not in shown
     everything = {"show": lambda *given: print_evaluation(*given, verbose=True)}

@@ -3,11 +3,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from protorynet.prototypes import Member, Prototype
 from protorynet.report import clean, printable, shorten
 from protorynet.report.conventions import (
     break_lines,
-    describe_agreement,
     format_measure,
     format_percent,
     format_points,
@@ -34,22 +32,6 @@ from protorynet.report.conventions import (
 )
 def test_numbers_are_written_for_reading(write, value, written):
     assert write(value) == written
-
-
-@pytest.mark.parametrize(
-    ("rates", "told"),
-    [
-        ([(0.9, 0.1), (0.8, 0.2)], "2 sentences that agree"),
-        ([(0.9, 0.1), (0.6, 0.4)], "2 sentences that mostly agree"),
-        ([(0.9, 0.1), (0.4, 0.6)], "2 sentences that differ"),
-        ([(0.9, 0.1, 0, 0, 0, 0), (0.4, 0.6, 0, 0, 0, 0)], "2 sentences that differ"),
-    ],
-)
-def test_members_agree_where_their_class_rates_are_nearly_the_same(rates, told):
-    members = tuple(Member(i, "It.", i, 0.1, rate) for i, rate in enumerate(rates))
-    shares = {str(label): 0.0 for label in range(len(rates[0]))}
-    item = Prototype(1, "It.", 0, 0.2, shares, shares, members=members)
-    assert describe_agreement(item) == told
 
 
 @given(st.text(st.characters()))

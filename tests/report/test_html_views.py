@@ -196,13 +196,6 @@ def test_terminal_and_page_tell_what_decided(reading, told):
     assert "<b>it" not in fragment
 
 
-@pytest.mark.parametrize("reading", [None, AutomatonReading("good", (0,), False, True, 0.96, None)])
-def test_without_automata_or_a_class_there_is_nothing_to_tell(reading):
-    silent = explained(reading, label="(none)")
-    assert 'class="pn-like pn-pattern' not in explanation_fragment(silent)
-    assert printed(silent).endswith("Verdict: (none)")
-
-
 def test_every_view_warns_where_the_reader_is_behind(tmp_path):
     behind = replace(explained(BY_PATTERN), reader_is_behind=True)
     explanation_page([behind, behind], tmp_path / "page.html")

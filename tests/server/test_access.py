@@ -3,7 +3,6 @@
 import re
 import shutil
 import stat
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,23 +10,11 @@ from pathlib import Path
 import pytest
 
 from protorynet.errors import InputError
-from protorynet.server import KeyFile, ServerConfig, api_shapes, create_app
+from protorynet.server import KeyFile, ServerConfig, create_app
 from protorynet.server.api_keys import SCOPES, Scope
 from protorynet.server.api_pages import route_scopes
 from server_scene import TEXTS, error_code, running, serving
 
-READING = """
-GET /documents, GET /documents/{row}, GET /prototypes/page, GET /prototypes/{prototype}/nearest,
-GET /prototypes/{prototype}/members, GET /draft, GET /draft/comparison, GET /versions,
-GET /mistakes, GET /mistakes.csv,
-GET /mistakes/{row}, GET /trust, POST /batches, POST /batches/preview, GET /batches/{batch},
-GET /batches/{batch}/result.csv, GET /batches/{batch}/result.parquet,
-GET /batches/{batch}/overview, GET /batches/{batch}/rows, DELETE /batches/{batch}
-"""
-EDITING = """
-POST /draft/edits, POST /draft/undo, POST /draft/retrain, POST /draft/publish, DELETE /draft,
-POST /versions/{number}/restore, POST /mistakes/{row}/mark
-"""
 PUBLIC = "/ /assets/{name:path} /docs /docs/style.css /healthz /openapi.json /readyz /{name}"
 
 
@@ -54,14 +41,6 @@ def test_only_these_routes_outside_the_pages_are_public(hotel, tmp_path):
     public = {path for (_, path), scope in scopes.items() if scope is None}
     pages = {path for path in public if path.startswith("/survey")}
     assert public - pages == set(PUBLIC.split())
-
-
-def test_nobody_waits_while_routes_are_put_together(hotel, tmp_path, monkeypatch):
-    """FastAPI does so for half a second when a route is first looked at: before any request."""
-    with running(_everything(hotel, tmp_path)) as server:
-        monkeypatch.delattr("fastapi.routing.create_model_field")
-        for path in ("/", "/v1/models", "/healthz"):
-            assert server.client.get(path).status_code == 200
 
 
 def test_a_keys_scope_is_enforced_on_each_route(guarded, secrets):
@@ -136,15 +115,6 @@ def test_keys_made_and_revoked_at_the_same_moment_are_all_made_and_all_revoked(t
     assert {key.id for key in left} == expected
 
 
-@pytest.mark.parametrize("target", ["nowhere", "/dev/zero"])
-def test_a_link_to_no_keys_is_no_file_without_keys(tmp_path, target):
-    path = tmp_path / "keys.json"
-    path.symlink_to(target)
-    for use in (KeyFile(path).keys, lambda: KeyFile(path).create("predict")):
-        with pytest.raises(InputError, match=r"the keys in .* cannot be read"):
-            use()
-
-
 def test_a_key_is_kept_as_a_digest_in_a_file_for_its_owner_alone(tmp_path):
     path = tmp_path / "keys.json"
     secret, key = KeyFile(path).create("edit", name="alice")
@@ -204,14 +174,15 @@ def test_a_request_id_is_taken_over_only_if_harmless(server):
         assert (answer.headers["x-request-id"] == given) is same
 
 
-def test_the_workbench_has_these_routes_for_readers_and_these_for_editors(server):
-    found: dict[str | None, set[str]] = {}
-    for (method, path), scope in route_scopes(server.app).items():
-        inside = path.removeprefix("/v1/models/{name}")
-        if re.match(r"/(documents|prototypes/|draft|versions|mistakes|trust|batches)", inside):
-            found.setdefault(scope, set()).add(f"{method} {inside}")
-    listed = {"predict": READING, "edit": EDITING}
-    assert found == {scope: set(re.split(r",\s", names.strip())) for scope, names in listed.items()}
+def test_readers_look_at_drafts_versions_and_mistakes_and_only_editors_change_them(server):
+    found = [
+        (method, path, scope)
+        for (method, path), scope in route_scopes(server.app).items()
+        if re.search(r"/(draft|versions|mistakes)\b", path)
+    ]
+    assert len(found) > 10
+    for method, path, scope in found:
+        assert scope == ("predict" if method == "GET" else "edit"), path
 
 
 def _everything(hotel: Path, tmp_path: Path) -> ServerConfig:
@@ -226,14 +197,3 @@ def _expected(needed: str | None, scope: Scope | None) -> int:
     if scope is None:
         return 401
     return 200 if SCOPES.index(scope) >= SCOPES.index(needed) else 403
-
-
-def test_every_refusal_that_a_route_names_has_its_status_and_words():
-    folder = Path(api_shapes.__file__).parent
-    source = "".join(path.read_text() for path in folder.rglob("*.py"))
-    named = set(re.findall(r'refusal\(\s*"(\w+)"', source))
-    # Those of a kind are named by it.
-    named |= {"no_group", "no_time", "unknown_member", "unknown_prototype"}
-    listed = tomllib.loads((folder / "refusals.toml").read_text())
-    headers = listed.pop("headers")
-    assert {code for codes in listed.values() for code in codes} == named >= set(headers)

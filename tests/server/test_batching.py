@@ -61,13 +61,6 @@ def test_a_client_that_went_away_harms_no_other(patient):
     assert patient.predict(TEXTS[1:]).status_code == 200
 
 
-def test_a_large_request_is_computed_alone(patient):
-    texts = (TEXTS[0], TEXTS[0] * 10, TEXTS[2])
-    answers = patient.ask_all([("predict", [text]) for text in texts])
-    assert [answer.status_code for answer in answers] == [200, 200, 200]
-    assert _batches(patient)[0] > 1
-
-
 def test_too_many_requests_are_asked_to_come_again_and_slow_ones_given_up(hotel, monkeypatch):
     def dawdle(served: Any, questions: Any, **limits: int) -> list[Any]:
         time.sleep(0.6)
@@ -80,13 +73,6 @@ def test_too_many_requests_are_asked_to_come_again_and_slow_ones_given_up(hotel,
     codes = {(answer.status_code, error_code(answer)) for answer in answers}
     assert codes == {(429, "too_busy"), (503, "timeout")}
     assert all(int(answer.headers["retry-after"]) > 0 for answer in answers)
-
-
-def test_a_server_whose_batches_ended_says_that_it_is_not_ready(patient):
-    batcher = patient.app.state.batchers["hotel"]
-    batcher._task.get_loop().call_soon_threadsafe(batcher._task.cancel)
-    response = patient.client.get("/readyz")
-    assert (response.status_code, error_code(response)) == (503, "not_ready")
 
 
 def _batches(server: Running) -> tuple[int, int]:

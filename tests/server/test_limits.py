@@ -2,7 +2,6 @@
 
 import json
 import socket
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,17 +80,6 @@ def test_a_body_that_is_too_large_or_does_not_arrive_is_not_waited_for(small, le
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(head.encode())
         assert status in connection.recv(200)
-
-
-def test_a_refused_client_that_is_still_sending_gets_its_answer(small):
-    head = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n"
-    host, port = small.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
-        connection.sendall(head.encode())
-        for _ in range(20):
-            time.sleep(0.01)
-            connection.sendall(b"x" * 10_000)
-        assert b" 413 " in connection.recv(200)
 
 
 @pytest.mark.parametrize(

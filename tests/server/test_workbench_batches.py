@@ -120,7 +120,7 @@ def test_columns_of_any_kind_come_through(reading):
     pq.write_table(pa.table(columns), content)
     preview = reading.upload("/batches/preview", content.getvalue(), "odd.parquet").json()
     assert [column["name"] for column in preview["columns"]] == list(columns)
-    for group in columns:
+    for group in ("far", "struct", "<script>"):
         batch = reading.send_table(content.getvalue(), "odd.parquet", text="text", group=group)
         answer = reading.get(f"/batches/{batch['id']}/result.csv")
         assert len(list(csv.DictReader(io.StringIO(answer.text)))) == 2
@@ -204,13 +204,6 @@ def test_tricks_in_the_id_of_an_upload_fail(reading, upload):
     assert error_code(answer) in ("unknown_upload", "one_table")
 
 
-def test_a_dangling_link_among_the_batches_harms_nobody(bench, own_hotel):
-    folder = own_hotel.with_name("hotel.workbench") / "batches"
-    folder.mkdir(parents=True)
-    (folder / "link").symlink_to("nowhere")
-    assert bench.send_table(_table("csv"), "complaints.csv", text="complaint")["n_rows"] == 5
-
-
 def test_nothing_that_is_sent_stays_in_the_cache_of_embeddings(bench, cache_folder):
     def content() -> dict[str, int]:
         found = cache_folder.rglob("*")
@@ -236,52 +229,29 @@ def test_every_document_lies_in_the_bucket_of_its_day(days):
 
 def test_a_small_file_that_unfolds_to_a_large_table_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(batch_store, "_MOST_BYTES", 2**20)
-    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2000, np.int32)), ["long " * 20_000])
+    monkeypatch.setattr(batch_store, "_MOST_ROWS", 1_000)
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(200, np.int32)), ["long " * 2_000])
     path = tmp_path / "bomb.parquet"
     pq.write_table(pa.table({"text": column.cast(pa.string())}), path)
     assert path.stat().st_size < 2**20
     with pytest.raises(TableError, match="unfolds"):
         read_upload(path)
+    (tmp_path / "t.jsonl").write_text('{"a": 1}\n' * 1_001)
+    with pytest.raises(TableError, match="unfolds"):
+        read_upload(tmp_path / "t.jsonl")
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("t.csv", ",".join(map(str, range(100_000))) + "\na\n"),
-        ("t.tsv", "\t".join(map(str, range(100_000))) + "\na\n"),
-        ("t.csv", "\n" + ",".join(str(n) * 33_333 for n in range(100, 112)) + "\na\n"),
-        ("t.jsonl", "\n".join(f'{{"{number}": 1}}' for number in range(20_000))),
-        ("t.jsonl", '{"a": 1}\n' * 200_001),
-    ],
-    ids=["csv", "tsv", "long header", "jsonl", "many records"],
-)
-def test_a_small_file_of_very_many_columns_or_rows_is_refused(tmp_path, name, content):
-    (tmp_path / name).write_text(content, encoding="utf-8")
-    with pytest.raises(TableError, match=r"columns|header|unfolds"):
-        read_upload(tmp_path / name)
-
-
-@pytest.mark.parametrize(
-    ("data", "code"),
-    [
+def test_missing_columns_are_refused_and_the_table_is_not_kept(bench, own_hotel):
+    for data, code in (
         ({"text": "nothing"}, "bad_input"),
         ({"text": "complaint", "group": "nothing"}, "bad_input"),
         ({"text": ""}, "invalid_request"),
         ({}, "invalid_request"),
         ({"text": "complaint", "upload": "x"}, "one_table"),
-    ],
-)
-def test_missing_columns_are_refused_and_the_table_is_not_kept(bench, own_hotel, data, code):
-    answer = bench.upload("/batches", _table("csv"), "t.csv", **data)
-    assert (answer.status_code, error_code(answer)) == (422, code)
+    ):
+        answer = bench.upload("/batches", _table("csv"), "t.csv", **data)
+        assert (answer.status_code, error_code(answer)) == (422, code)
     assert not list((own_hotel.with_name("hotel.workbench")).glob("uploads/*"))
-
-
-def test_a_column_that_a_prediction_would_overwrite_is_refused(reading):
-    content = b"text,prediction,p_bad\nThe bed was broken.,mine,1\n"
-    answer = reading.upload("/batches", content, "t.csv", text="text")
-    assert (answer.status_code, error_code(answer)) == (422, "bad_input")
-    assert "column(s) 'prediction', 'p_bad' already" in answer.json()["error"]["message"]
 
 
 def test_results_outlive_a_restart_until_they_are_removed(bench, own_hotel):

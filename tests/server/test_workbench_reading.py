@@ -93,16 +93,6 @@ def test_all_members_of_a_prototype_come_in_pages_and_by_words(reading, classifi
     assert large.members[0].sentence in [member["sentence"] for member in found]
 
 
-def test_the_nearest_sentences_of_a_member_are_matched_to_it(reading, classifier):
-    large = max(classifier.prototypes_, key=lambda item: len(item.members))
-    member = max(large.members, key=lambda each: each.usage)
-    found = reading.computed(f"/prototypes/{large.id}/nearest", member=member.id).json()
-    assert found["sentence"] == member.sentence
-    assert {item["member"] for item in found["items"]} == {member.id}
-    like = classifier.read([item["text"] for item in found["items"]]).members
-    assert {classifier.prototypes_.members[position].id for position in like} == {member.id}
-
-
 @pytest.mark.parametrize("sort", ["score:good", "rate:good", "-score:good", "-rate:good"])
 def test_prototypes_are_ordered_by_a_class(reading, sort):
     items = reading.get("/prototypes/page", sort=sort).json()["items"]

@@ -49,19 +49,6 @@ def check_prototypes(clf: ProtoryNetClassifier, texts: list[str]) -> None:
         assert item.usage == pytest.approx(sum(member.usage for member in item.members))
 
 
-def test_a_member_that_others_say_in_another_tone_is_not_typical_of_its_family():
-    """Its own few texts may have the family's labels by chance."""
-    praise, blame = np.eye(2)
-    vectors = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.9, -0.1], [0.0, 1.0]])
-    rates = np.array([(praise + blame) / 2, blame, blame, (praise + blame) / 2])
-    of_family = np.array([(praise + blame) / 2, blame])
-    differences = fitting.differing_labels(
-        vectors, np.array([0.1, 0.4, 0.4, 0.1]), rates, of_family, torch.tensor([0, 1, 1, 0])
-    )
-    assert differences[0] > 0.4
-    assert differences[[1, 2, 3]].max() < 0.1
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -69,8 +56,7 @@ def test_a_member_that_others_say_in_another_tone_is_not_typical_of_its_family()
         {"encoder_training": "adapter", "project_every": 1},
         {"encoder_training": "adapter", "retrain": "reader"},
         {"selection": "paper", "accuracy_loss": "mse"},
-        {"selection": "dense", "distance": "cosine"},
-        {"distance": "cosine", "max_prototypes": 2},
+        {"selection": "dense", "distance": "cosine", "max_prototypes": 2},
         {"members": 50},
         {"members": 2, "distance": "cosine"},
         {"members": 3, "encoder_training": "none"},
@@ -93,18 +79,8 @@ def of_sentences(reviews, encoder, single):
     return make(encoder, single).fit(reviews.texts, reviews.labels)
 
 
-def test_the_pruning_curve_is_kept(of_sentences, reviews, encoder, single):
-    curve = of_sentences.model_.training.curve
-    sizes = [point.n_prototypes for point in curve]
-    assert sizes == sorted(sizes, reverse=True)
-    assert all(0 <= point.accuracy <= 1 and 0 < point.threshold <= 1 for point in curve)
-    fixed = single.replace(n_prototypes=6, min_prototypes=6, max_prototypes=6)
-    curve = make(encoder, fixed).fit(reviews.texts, reviews.labels).model_.training.curve
-    assert [point.n_prototypes for point in curve] == [6]
-
-
 def test_a_model_learns_to_tell_good_from_bad(reviews, unseen_reviews, encoder, single):
-    changes = {"epochs": 30, "retrain_epochs": 30, "n_prototypes": 20, "max_prototypes": 12}
+    changes = {"epochs": 15, "retrain_epochs": 15, "n_prototypes": 20, "max_prototypes": 12}
     clf = make(encoder, single.replace(**changes))
     clf.fit(reviews.texts, reviews.labels)
     assert clf.score(unseen_reviews.texts, unseen_reviews.labels) > 0.8
@@ -126,15 +102,14 @@ def test_the_seed_alone_decides_and_the_callers_random_state_stays(fitted, revie
 
 
 @pytest.mark.parametrize("members", [1, 50])
-def test_full_training_is_exact_repeatable_and_on_a_copy(reviews, tiny_bert_folder, quick, members):
+def test_full_training_is_exact_and_on_a_copy(reviews, tiny_bert_folder, quick, members):
     mine = load_encoder(tiny_bert_folder, device="cpu")
     before = {name: value.clone() for name, value in mine.network.state_dict().items()}
     fingerprint = mine.fingerprint
     rate = {"encoder_training": "full", "encoder_learning_rate": 1e-3}
     settings = quick.replace(members=members, **rate)
-    clf, again = (make(mine, settings).fit(reviews.texts, reviews.labels) for _ in range(2))
+    clf = make(mine, settings).fit(reviews.texts, reviews.labels)
     check_prototypes(clf, reviews.texts)
-    assert not different_tensors(clf, again)
     assert mine.fingerprint == fingerprint
     assert all(torch.equal(before[name], now) for name, now in mine.network.state_dict().items())
     sentence = ["The room was clean."]
@@ -156,18 +131,13 @@ def test_a_hundred_documents_with_several_labels_each_are_learned_by_default(enc
     assert classifier.evaluate(texts, labels).accuracy >= 0.95
 
 
-@pytest.mark.parametrize("count", [4, 5, 20])
+@pytest.mark.parametrize("count", [4, 20])
 @pytest.mark.parametrize("members", [1, 50])
 def test_a_handful_of_documents_is_enough(reviews, encoder, quick, count, members):
-    clf = make(encoder, quick.replace(members=members))
+    clf = make(encoder, quick.replace(members=members, epochs=2))
     clf.fit(reviews.texts[:count], reviews.labels[:count])
     check_prototypes(clf, reviews.texts)
     assert [automaton.label for automaton in clf.model_.automata] == ["bad", "good"]
-
-
-def test_too_few_documents_are_refused(reviews, encoder, quick):
-    with pytest.raises(InputError, match="3 documents are too few"):
-        make(encoder, quick).fit(reviews.texts[:3], reviews.labels[:3])
 
 
 @pytest.mark.parametrize("members", [1, 50])
@@ -187,11 +157,15 @@ def test_the_training_record_tells_how_the_model_came_to_be(fitted, of_sentences
     steps = {"initialise", "train", "project", "prune", "retrain", "score", "automata"}
     assert set(record.seconds) == steps
     assert {"protorynet", "torch"} <= set(record.versions)
+    sizes = [point.n_prototypes for point in record.curve]
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(0 <= point.accuracy <= 1 and 0 < point.threshold <= 1 for point in record.curve)
 
 
 @pytest.mark.parametrize("selection", ["one_hot", "straight_through", "paper", "dense"])
 def test_predictions_are_what_the_network_computes_in_training(selection, encoder, single, reviews):
-    clf = make(encoder, single.replace(selection=selection)).fit(reviews.texts, reviews.labels)
+    settings = single.replace(selection=selection, epochs=1)
+    clf = make(encoder, settings).fit(reviews.texts[:30], reviews.labels[:30])
     network, lengths = clf.model_.network, torch.from_numpy(clf.read(reviews.texts).lengths)
     _, embeddings = clf.prepare(list(reviews.texts))
     embedded = clf.model_.embed(embeddings.vectors[embeddings.index])

@@ -7,9 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from protorynet.encoders import TransformerEncoder
-from protorynet.labels import LabelCode
 from protorynet.network import Adapter, Centring, ProtoryNetwork, Reader, balance_loss
-from protorynet.prototypes import cluster_means, project
 from protorynet.settings import Settings
 from protorynet.training import (
     AdaptedSource,
@@ -17,12 +15,8 @@ from protorynet.training import (
     Corpus,
     FineTunedSource,
     FrozenSource,
-    Run,
     SentenceSource,
-    algorithm,
     batch_loss,
-    centre_vectors,
-    fitting,
     graphs,
     sources,
 )
@@ -89,53 +83,10 @@ def test_every_combination_gives_a_finite_loss_and_gradients(
     assert (network.members.grad is None) == tied
 
 
-@pytest.mark.parametrize("selection", ["paper", "dense"])
-def test_similarities_are_never_hidden_where_they_alone_tell_the_prototypes_apart(selection):
-    losses = []
-    for share in (0.0, 1.0):
-        torch.manual_seed(0)
-        network = make_network(Settings(members=1, selection=selection, ids_only_share=share))
-        source, batch = make_source("frozen"), make_batch("multiclass")
-        losses.append(batch_loss(network, source, batch, "multiclass").item())
-    assert losses[0] == losses[1]
-
-
 def test_evenly_used_prototypes_have_no_balance_loss_and_a_single_one_the_most():
     even, one = torch.eye(4).mul(-9).add(9), torch.tensor([[0.0, 9, 9, 9]]).expand(4, 4)
     assert balance_loss(even, temperature=0.1).item() == pytest.approx(0, abs=1e-6)
     assert balance_loss(one, temperature=0.1).item() == pytest.approx(np.log(4))
-
-
-def make_run(source: SentenceSource) -> Run:
-    targets = functional.one_hot(torch.arange(12) % CLASSES, CLASSES).float()
-    corpus = Corpus(torch.arange(SENTENCES), torch.full((12,), 4), targets)
-    train, validation = corpus.subset(np.arange(9)), corpus.subset(np.arange(9, 12))
-    labels = LabelCode(tuple(range(CLASSES)), "multiclass")
-    candidates = torch.arange(0, 36, 2)
-    return Run(
-        train, validation, candidates, source, Settings(members=1, n_prototypes=K), labels, 0
-    )
-
-
-def test_blocks_give_what_all_sentences_at_once_give(monkeypatch):
-    run = make_run(make_source("adapted"))
-    network = make_network(run.settings)
-    embedded, base = run.source.embed_all(run.candidates), run.source.base[run.candidates]
-    torch.testing.assert_close(embedded, run.source(run.candidates))
-    middles = cluster_means(base, embedded, network.members.data)
-    both = torch.cat([embedded, base], dim=1)
-    expected = project(torch.cat([network.members.data, middles], dim=1), both)
-    vectors = np.random.default_rng(0).normal(2, 1, size=(50, 4)).astype(np.float32)
-    centring = Centring(torch.from_numpy(vectors.mean(axis=0)))
-    monkeypatch.setattr(algorithm, "_CANDIDATES_PER_BLOCK", 7)
-    monkeypatch.setattr(sources, "_SENTENCES_PER_BLOCK", 5)
-    monkeypatch.setattr(fitting, "_VECTORS_PER_BLOCK", 7)
-    torch.testing.assert_close(run.source.embed_all(run.candidates), embedded)
-    index = algorithm.project_prototypes(network, run)
-    assert index.tolist() == run.candidates[expected].tolist()
-    centred = centre_vectors(vectors, centring, "cpu")
-    torch.testing.assert_close(centred, centring(torch.from_numpy(vectors)))
-    assert not centred.is_inference()
 
 
 @pytest.fixture
@@ -186,22 +137,3 @@ def test_a_step_that_is_filled_up_for_a_graph_gives_the_same_vectors_and_gradien
         torch.testing.assert_close(embedded, found[0][0], atol=1e-2, rtol=0)
         for name, gradient in gradients.items():
             torch.testing.assert_close(gradient, found[0][1][name], atol=2e-2, rtol=2e-2, msg=name)
-
-
-def test_half_precision_gives_nearly_the_same_gradients_until_the_source_settles(tuned):
-    found = []
-    for half in (False, True):
-        tuned._half = half
-        tuned.zero_grad()
-        embedded = tuned(ROWS)
-        embedded[:, 0].sum().backward()
-        gradients = {n: w.grad.clone() for n, w in tuned.named_parameters() if w.grad is not None}
-        found.append({n: grad for n, grad in gradients.items() if grad.norm() > 1e-6})
-    whole, half_gradients = found
-    assert half_gradients.keys() == whole.keys()
-    for name, gradient in half_gradients.items():
-        assert gradient.dtype == torch.float32
-        likeness = functional.cosine_similarity(gradient.flatten(), whole[name].flatten(), dim=0)
-        assert likeness > 0.98, name
-    tuned.settle()
-    assert not torch.equal(tuned(ROWS), embedded)

@@ -93,17 +93,3 @@ def test_the_evidence_is_training_documents_by_weight(attending, reviews, unseen
             assert (item.weight > 0) == (item.label == explanation.label)
         share = sum(item.weight for item in explanation.evidence if item.weight > 0)
         assert attending.confidence([text]) == pytest.approx(share, abs=1e-5)
-
-
-def test_a_document_without_a_sentence_attends_to_nothing(attending):
-    assert attending.confidence([" "]).tolist() == [0.0]
-    assert attending.explain(" ").evidence == ()
-
-
-def test_documents_held_out_or_without_a_sentence_are_no_examples(reviews, encoder):
-    rival = ProtoAttendClassifier(encoder, epochs=1, device="cpu")
-    rival.fit([" ", *reviews.texts], ["good", *reviews.labels])
-    labels = dict(zip(reviews.texts, reviews.labels, strict=True))
-    classes = rival.classes_[rival.example_classes_]
-    assert [labels[text] for text in rival.examples_] == classes.tolist()
-    assert len(rival.examples_) == len(reviews.texts) - 6

@@ -11,7 +11,6 @@ from protorynet_lab.baselines import (
     SUBSTITUTES,
     SubstituteClassifier,
     fit_substitutes,
-    substitute_predictions,
 )
 from protorynet_lab.baselines.substitutes import best_threshold
 
@@ -73,15 +72,6 @@ def test_the_average_follows_from_the_prototypes_shown(either, unseen_reviews):
     assert average.predict(unseen_reviews.texts).tolist() == slow
 
 
-def test_all_read_at_once_as_they_do_alone(substitutes, classifier, unseen_reviews):
-    texts = unseen_reviews.texts
-    found = substitute_predictions(classifier, substitutes, texts)
-    alone = {name: each.predict(texts) for name, each in substitutes.items()}
-    alone["protorynet"] = classifier.predict(texts)
-    assert found.keys() == alone.keys()
-    assert all((found[name] == alone[name]).all() for name in found)
-
-
 @pytest.mark.parametrize("name", SUBSTITUTES)
 def test_fitted_alone_a_substitute_is_the_same(substitutes, classifier, reviews, name):
     alone = SubstituteClassifier(name, classifier=classifier).fit(reviews.texts, reviews.labels)
@@ -106,12 +96,6 @@ def test_the_evidence_adds_up_to_log_odds_or_probability(either, unseen_reviews,
         assert total == pytest.approx(expected, abs=1e-3)
 
 
-def test_an_unknown_substitute_costs_no_training(reviews, quick):
-    new = ProtoryNetClassifier("no such encoder", settings=quick)
-    with pytest.raises(InputError, match="no substitute 'forest'"):
-        SubstituteClassifier("forest", classifier=new).fit(reviews.texts, reviews.labels)
-
-
 def test_the_rules_of_a_tree_speak_of_sentences_and_classes(substitutes, three_classes):
     rules = substitutes["decision_tree"].rules()
     assert "p(good) of sentence" in rules
@@ -131,7 +115,9 @@ def test_a_document_without_a_sentence_gets_the_most_frequent_class(three_classe
         assert substitutes[name].explain(" ").evidence == ()
 
 
-def test_documents_of_other_classes_than_the_models_are_refused(classifier, reviews):
+def test_unknown_substitutes_and_documents_of_other_classes_are_refused(classifier, reviews):
+    with pytest.raises(InputError, match="no substitute 'forest'"):
+        SubstituteClassifier("forest", classifier=classifier).fit(reviews.texts, reviews.labels)
     labels = [f"very {label}" for label in reviews.labels]
     with pytest.raises(InputError, match="very bad, very good, those of the model of bad, good"):
         fit_substitutes(classifier, reviews.texts, labels)

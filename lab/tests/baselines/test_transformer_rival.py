@@ -1,7 +1,6 @@
 """A transformer fine-tuned on whole documents: how they are cut, packed and learned."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,20 +86,6 @@ def test_neither_neighbours_in_a_batch_nor_the_own_encoder_are_touched(options, 
     together = rival.predict_proba(reviews.texts[:8])
     alone = np.concatenate([rival.predict_proba([text]) for text in reviews.texts[:8]])
     assert together == pytest.approx(alone, abs=1e-5)
-
-
-@pytest.mark.parametrize("long", ["head+tail", "windows"])
-def test_documents_are_read_beyond_an_encoders_window(tiny_bert_folder, reviews, long):
-    short_sighted: Any = load_encoder(tiny_bert_folder, device="cpu")
-    short_sighted.tokenizer = replace(short_sighted.tokenizer, window=8)
-    rival = TransformerClassifier(short_sighted, long=long, epochs=1, device="cpu")
-    rival.fit(reviews.texts, reviews.labels)
-    same = "room " * 15
-    good, bad = rival.predict_proba([f"{same} lovely", f"{same} broken"])
-    assert not np.array_equal(good, bad)
-    if long == "windows":  # of the 32 positions, 30 hold tokens
-        (batch,) = rival._tokens(["room " * 40]).on(torch.device("cpu"), [np.array([0])])
-        assert batch.lengths.tolist() == [30, 14]
 
 
 def test_only_a_transformer_can_be_fine_tuned(reviews, encoder):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from sklearn.base import clone
 
 from protorynet.errors import InputError
 from protorynet_lab.baselines import ProSeNetClassifier, VanillaLSTMClassifier
@@ -87,18 +86,6 @@ def test_bad_vectors_are_refused_in_one_line(content, complaint, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_training_starts_from_the_vectors_given(reviews, tmp_path):
-    file = tmp_path / "glove.txt"
-    file.write_text("room 1 2 3\nstaff 4 5 6\n")
-    slow = SMALL | {"epochs": 1, "learning_rate": 1e-8}
-    rival = VanillaLSTMClassifier(vectors=file, **slow).fit(reviews.texts, reviews.labels)
-    row = 1 + rival.vocabulary_.words.index("staff")
-    (embedding,) = (
-        each for each in rival.network_.modules() if isinstance(each, torch.nn.Embedding)
-    )
-    assert torch.allclose(embedding.weight[row], torch.tensor([4.0, 5.0, 6.0]), atol=1e-4)
-
-
 def test_a_words_weight_is_what_its_absence_costs(lstm):
     text = "the room was dirty . the bed was awful ."
     explanation = lstm.explain(text)
@@ -153,12 +140,6 @@ def test_every_prototype_is_a_training_document_of_its_own(prosenet, reviews):
     corpus = prosenet._corpus(prosenet._words([item.text for item in shown]))
     encoded = read_corpus(prosenet.network_.encode, corpus, torch.device("cpu"))
     assert torch.allclose(encoded, vectors, atol=1e-3)
-
-
-def test_prototypes_only_speak_for_classes_unless_allowed_otherwise(prosenet, reviews):
-    assert all(weight >= 0 for item in prosenet.prototypes_ for weight in item.weights.values())
-    free = clone(prosenet).set_params(nonnegative=False).fit(reviews.texts, reviews.labels)
-    assert min(weight for item in free.prototypes_ for weight in item.weights.values()) < 0
 
 
 def test_the_evidence_adds_up_to_the_lead_of_the_class(prosenet, reviews):

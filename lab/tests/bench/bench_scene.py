@@ -10,6 +10,7 @@ from protorynet_lab.bench.bench_records import append_record
 # One model of every kind that there is code for.
 _ALIKE = {"adapter", "single", "ceiling-adapter", "ceiling-none", "paper-full"}
 MEASURED = tuple(sorted({kind.name for kind in MODELS} - _ALIKE))
+FEW = ("bag-of-words", "none", "transformer")
 
 
 @dataclass(frozen=True)

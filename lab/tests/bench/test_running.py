@@ -1,20 +1,19 @@
 """Measuring: every model, nothing twice, and what fails does not stop the others."""
 
 import json
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from bench_scene import MEASURED, Scene, words
+from bench_scene import FEW, MEASURED, Scene, words
 
 from protorynet.cli import main
 from protorynet_lab.bench import EXPERIMENTS, read_results
 from protorynet_lab.bench.bench_jobs import MODELS, find_model
-from protorynet_lab.bench.bench_measuring import match_share
 from protorynet_lab.bench.bench_records import append_record, read_records
 
 JOB = {"kind": "job", "set": "a", "encoder": None, "model": "full", "seed": 1}
@@ -41,7 +40,7 @@ def test_every_model_is_measured_once_on_every_set(measured, name):
     plain = [line["model"] for line in every if not line.get("variant") and line["seed"] == 0]
     usual = {model for model in MEASURED if find_model(model).family != "single"}
     # One is compared with its dense variant; the others are measured where --models names them.
-    assert sorted(plain) == sorted(usual | ({"single-full"} if name == "hotel" else set()))
+    assert sorted(plain) == sorted(usual | {"single-full"} if name == "hotel" else FEW)
     assert [line["error"] for line in every if "error" in line] == []
 
 
@@ -82,31 +81,23 @@ def test_the_seeds_of_a_model_are_compared(measured):
     assert 0 <= compared[0]["value"] <= 1
     results = read_results(measured.records)
     agreement = results.figure("hotel", "tiny", "none", "seed_agreement")
-    assert agreement is not None
     assert (agreement.n, results.figure("hotel", "tiny", "full", "seed_agreement")) == (1, None)
-
-
-def test_the_same_prototypes_are_wholly_stable_and_others_not_at_all():
-    first, second = np.eye(4, dtype=np.float32)[:2], np.eye(4, dtype=np.float32)[2:]
-    assert match_share(first, first[::-1]) == 1
-    assert match_share(first, second) == 0
 
 
 def test_a_second_run_has_nothing_to_do(scene, capsys):
     before = lines(scene)
-    assert main(words(scene, "all", sets="hotel,dbpedia", models=",".join(MEASURED))) == 0
+    assert main(words(scene, "all", sets="hotel,dbpedia", models=",".join(FEW))) == 0
     assert lines(scene) == before
-    assert "0 of 30 jobs to do" in capsys.readouterr().err
+    assert re.search(r"\b0 of \d+ jobs to do", capsys.readouterr().err)
 
 
-def test_other_data_encoders_or_vectors_of_one_name_are_measured_again(own, tmp_path, capsys):
+def test_other_encoders_or_vectors_of_one_name_are_measured_again(own, tmp_path, capsys):
     changed = replace(own, data=tmp_path / "tables", encoder=tmp_path / "encoder")
     changed.data.mkdir()
     vectors = tmp_path / "glove.txt"
     command = words(changed, "table1", models="protoattend,lstm", vectors=str(vectors))
-    steps = (("hotel", own.encoder, 0.1), ("hotel", own.judge, 0.2), ("dbpedia", own.judge, 0.2))
-    for name, encoder, number in steps:
-        shutil.copy(own.data / f"{name}.parquet", changed.data / "hotel.parquet")
+    shutil.copy(own.data / "hotel.parquet", changed.data)
+    for encoder, number in ((own.encoder, 0.1), (own.judge, 0.2)):
         shutil.rmtree(changed.encoder, ignore_errors=True)
         shutil.copytree(encoder, changed.encoder)
         vectors.write_text(f"the {number} 0.5\n", encoding="utf-8")
@@ -116,13 +107,6 @@ def test_other_data_encoders_or_vectors_of_one_name_are_measured_again(own, tmp_
     vectors.write_text("zebra 0.1 0.5\n", encoding="utf-8")
     assert main(command) == 1
     assert read_records(own.records / "hotel.jsonl")[0][-1].error is not None
-
-
-def test_a_quick_run_does_not_hide_figures_measured_in_earnest(scene, capsys):
-    real = {**JOB, "set": "hotel", "model": "bag-of-words", "seed": 7, "accuracy": 0.9}
-    append_record(scene.records / "hotel.jsonl", real)
-    assert main(words(scene, models="bag-of-words", seeds="7")) == 2
-    assert "measured in earnest" in capsys.readouterr().err
 
 
 def test_a_broken_table_fails_alone_is_tried_again_and_costs_no_figures(own, tmp_path, capsys):
@@ -165,14 +149,6 @@ def test_bad_options_end_in_one_line_before_any_work(own, option, value, message
     assert main(words(own, **{option: value})) == 2
     assert message in capsys.readouterr().err
     assert not own.records.exists()
-
-
-def test_data_sets_without_a_table_are_left_out_and_named(own, capsys):
-    command = words(own, "multiclass", models="bag-of-words")
-    at = command.index("--sets")
-    assert main(command[:at] + command[at + 2 :]) == 0
-    assert [path.stem for path in own.records.iterdir()] == ["dbpedia"]
-    assert "there is no table" in capsys.readouterr().err
 
 
 def test_a_judge_is_never_the_models_own_encoder_by_whatever_name(own, tmp_path):

@@ -209,19 +209,6 @@ def test_any_text_of_a_json_file_can_be_written(text, escape):
     assert rows[0].text.encode()
 
 
-@pytest.mark.parametrize("seed", [-1, 2**63, True, 0.5])
-def test_a_seed_that_is_none_is_refused(tmp_path, seed):
-    with pytest.raises(InputError, match="should be a whole number"):
-        prepare_dataset("imdb", tmp_path, seed=seed)
-
-
-@pytest.mark.parametrize("dataset", DATASETS, ids=lambda each: each.name)
-def test_all_is_said_of_a_data_set_that_can_be_prepared(dataset):
-    facts = {name: value for name, value in vars(dataset).items() if name not in ("hub", "used")}
-    assert all(facts.values())
-    assert len(RECIPES[dataset.name].classes) == dataset.n_classes
-
-
 def test_an_unknown_name_gets_a_guess_or_the_known_ones():
     assert [each.name for each in DATASETS] == list(RECIPES)
     with pytest.raises(InputError, match="no data set 'Rotten tomato'; did you mean 'rotten_tom"):

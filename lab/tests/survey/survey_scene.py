@@ -86,7 +86,6 @@ class Process:
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert self.process.stdout is not None
         self.link = self.process.stdout.readline().removeprefix("Invitation link: ").strip()
         self.own_link = f"http://127.0.0.1:{self.port}{httpx.URL(self.link).path}"
         try:

@@ -1,6 +1,5 @@
 """The participants' pages over real HTTP, and who may read answers."""
 
-import socket
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -173,28 +172,6 @@ def test_whatever_is_sent_is_answered_by_a_page(client, link, sent, status):
     assert answered.status_code == status
     assert "text/html" in answered.headers["content-type"]
     assert "Traceback" not in answered.text
-
-
-_CHUNKS = f"186a0\r\n{'a' * 100_000}\r\n0\r\n\r\n"
-
-
-@pytest.mark.parametrize(
-    ("headers", "body"),
-    [
-        ("Content-Length: 00000000000000100000", "own=" + "a" * 99_996),
-        ("Content-Length: 5\r\nTransfer-Encoding: chunked", _CHUNKS),
-    ],
-    ids=["zeros", "chunks"],
-)
-def test_a_length_that_lies_does_not_let_a_large_form_in(link, headers, body):
-    url = httpx.URL(link)
-    request = (
-        f"POST {url.path} HTTP/1.1\r\nHost: {url.netloc.decode()}\r\nConnection: close\r\n"
-        f"Content-Type: application/x-www-form-urlencoded\r\n{headers}\r\n\r\n{body}"
-    )
-    with socket.create_connection((url.host, url.port), timeout=10) as connection:
-        connection.sendall(request.encode())
-        assert connection.recv(12) == b"HTTP/1.1 413"
 
 
 def test_a_database_that_fails_is_told_without_details(client, link, light_storage):

@@ -1,6 +1,5 @@
 """Questions made from real small models: fair, readable, and the same for the same seed."""
 
-import copy
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -126,13 +125,6 @@ def test_a_diagnosis_blames_a_sentence_that_speaks_for_the_wrong_label(made, exp
         assert explained.sentences[int(question.expected) - 1].effect > 0
 
 
-def test_the_lesson_is_none_of_the_questions(made):
-    for model in (model for survey in made for model in survey.models):
-        assert model.lesson is not None
-        taught = tuple(sentence for sentence, _ in model.lesson.pairs)
-        assert taught not in [question.lines for question in model.questions]
-
-
 def test_labels_are_called_as_wished_and_empty_documents_left_out(models, unseen_reviews, turned):
     texts, called = [" \n ", *unseen_reviews.texts], {"good": "praise", "bad": "complaint"}
     survey, _ = survey_of_models(models, texts, ["good", *turned], counts=_FEW, names=called)
@@ -148,13 +140,6 @@ def test_too_few_mistakes_are_told(models, unseen_reviews):
         "m: 0 diagnosis questions instead of 2; the data hold too few wrong predictions for "
         "short texts"
     ]
-
-
-def test_two_prototypes_are_too_few(models, unseen_reviews):
-    model = copy.deepcopy(models["first"])
-    model.edit(drop=[item.id for item in model.prototypes_][2:])
-    with pytest.raises(InputError, match="needs 3"):
-        survey_of_models({"small": model}, unseen_reviews.texts, unseen_reviews.labels)
 
 
 _KNOWN = survey_json(small_survey("one"))

@@ -15,8 +15,8 @@ from sqlalchemy import inspect, text
 from survey_scene import small_survey
 
 from protorynet.errors import InputError
-from protorynet_lab.survey import Storage, new_token, open_survey, survey_json, write_survey
-from protorynet_lab.survey.survey_database import open_engine, surveys
+from protorynet_lab.survey import Storage, new_token, survey_json
+from protorynet_lab.survey.survey_database import open_engine
 
 
 def do_at_once(act: Callable[[int], Any], times: int) -> list[Any]:
@@ -174,25 +174,6 @@ def test_a_copy_of_the_old_database_is_kept_when_its_tables_change(tmp_path):
     with closing(sqlite3.connect(tmp_path / "survey.sqlite.0001.bak")) as old:
         assert old.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
     assert {each.name for each in tmp_path.glob("*.bak")} == {"survey.sqlite.0001.bak"}
-
-
-def test_a_server_that_lost_the_survey_is_refused_until_it_is_restored(
-    cluster, survey, tmp_path
-) -> None:
-    url, file = cluster.database(), tmp_path / "survey.json"
-    write_survey(survey, file)
-    for _ in range(2):
-        open_survey(str(file), url)[0].close()
-    with closing(Storage(url)) as storage, storage.engine.begin() as connection:
-        (row,) = connection.execute(surveys.select()).mappings()
-        connection.execute(surveys.delete())
-    with pytest.raises(InputError, match="lost the survey that held the answers") as refused:
-        open_survey(str(file), url)
-    assert "\n" not in str(refused.value)
-    with closing(Storage(url)) as storage, storage.engine.begin() as connection:
-        assert not storage.survey_ids()
-        connection.execute(surveys.insert().values(**row))
-    open_survey(str(file), url)[0].close()
 
 
 def test_a_copy_of_the_old_tables_is_kept_on_a_server(cluster) -> None:
