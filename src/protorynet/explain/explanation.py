@@ -293,7 +293,7 @@ def _explain_sentences(
 ) -> Iterator[SentenceExplanation]:
     """Explain all sentences of all documents, one after the other."""
     names, items, members = facts.labels.names, facts.prototypes.items, facts.prototypes.members
-    families = np.repeat(np.arange(len(items)), facts.prototypes.sizes).tolist()
+    families = facts.prototypes.families.tolist()
     # Plain numbers at once: taking them from arrays one by one would be slower by far.
     for text, start, end, at, similarity, other, next_best, running, effect, strange in zip(
         sentences.written,

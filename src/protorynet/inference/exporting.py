@@ -29,9 +29,11 @@ from protorynet.encoders import (
 )
 from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
 from protorynet.files import check_replaceable, replaced_directory
-from protorynet.inference.export_folder import (
+from protorynet.inference.onnx_backend import (
     ENCODER,
     EXPORT,
+    INPUTS,
+    OUTPUTS,
     READER,
     REQUIREMENTS,
     TOKENIZER,
@@ -40,7 +42,6 @@ from protorynet.inference.export_folder import (
     Exported,
     Precision,
 )
-from protorynet.inference.onnx_backend import INPUTS, OUTPUTS
 from protorynet.inference.predictor import Predictor, open_predictor, torch_model
 from protorynet.model import Model
 from protorynet.network import (

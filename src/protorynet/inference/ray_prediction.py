@@ -29,13 +29,16 @@ from pyarrow import fs
 from protorynet import __version__, errors
 from protorynet.data import DOCUMENTS, TEXT_BYTES, find_files, one_line, read_table
 from protorynet.files import list_files, write_files
-from protorynet.inference.addresses import (
+from protorynet.inference.part_store import (
+    Part,
+    PartFolder,
+    PartStore,
+    check_output_folder,
     hide_keys,
     is_address,
     normalise_address,
     open_filesystem,
 )
-from protorynet.inference.part_store import Part, PartFolder, PartStore, check_output_folder
 from protorynet.inference.predictor import Predictor, Runtime, hash_model, open_predictor
 from protorynet.inference.ray_cluster import (
     Attempts,

@@ -1,8 +1,10 @@
 from .candidates import (
+    cluster_means as cluster_means,
     distinct_candidates as distinct_candidates,
     is_complete as is_complete,
     is_readable as is_readable,
     marking_words as marking_words,
+    project as project,
     typical_first as typical_first,
 )
 from .edits import (
@@ -20,7 +22,6 @@ from .kmedoids import (
     k_medoids as k_medoids,
     mean_distance_to_nearest as mean_distance_to_nearest,
 )
-from .projection import cluster_means as cluster_means, project as project
 from .prototype import (
     Member as Member,
     Prototype as Prototype,
