@@ -10,12 +10,13 @@ import typer
 
 from protorynet import __version__
 from protorynet.cli.assess_commands import audit, demo, evaluate, report
+from protorynet.cli.edit_command import EditCommand, edit
 from protorynet.cli.explain_command import automaton, explain, prototypes
 from protorynet.cli.fit_command import fit
 from protorynet.cli.output import end_badly, note, silence_output
 from protorynet.cli.predict_command import export, predict
 from protorynet.cli.serve_command import keys, serve
-from protorynet.cli.upkeep_commands import EditCommand, cache, edit, encoders
+from protorynet.cli.upkeep_commands import cache, encoders
 from protorynet.errors import MissingExtraError
 
 app = typer.Typer(
