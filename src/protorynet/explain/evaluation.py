@@ -386,10 +386,6 @@ def _add_typos(text: str, draw: random.Random) -> str:
     return _LONG_WORD.sub(mistype, text)
 
 
-def _change_case(text: str, draw: random.Random) -> str:
-    return draw.choice([str.lower, str.upper])(text)
-
-
 def _change_punctuation(text: str, draw: random.Random) -> str:
     # A sentence still ends where it ended.
     return _MARKS.sub(
@@ -411,7 +407,7 @@ def _change_words(text: str, draw: random.Random) -> str:
 
 PERTURBATIONS: dict[str, Callable[[str, random.Random], str]] = {
     "typos": _add_typos,
-    "case": _change_case,
+    "case": lambda text, draw: draw.choice([str.lower, str.upper])(text),
     "punctuation": _change_punctuation,
     "synonyms": _change_words,
 }

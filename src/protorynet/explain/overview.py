@@ -319,7 +319,6 @@ def overview_model(
     right = (predicted == truth).all(axis=1)
     has_texts = model.encoder.name != PRECOMPUTED
     sure = (said.max(axis=1) >= SURE) & (task == "multiclass")
-    order = _rank_prototypes(model)
     plainest = choose_plainest(reading, truth, predicted, documents.texts) if has_texts else None
     shown = [] if plainest is None else [plainest]
     return Overview(
@@ -329,7 +328,7 @@ def overview_model(
         n_sentences=len(reading.prototypes),
         n_sure=int(sure.sum()),
         n_sure_right=int(right[sure].sum()),
-        prototypes=_prototype_figures(model, reading, documents, order, nearest),
+        prototypes=_prototype_figures(model, reading, documents, nearest),
         curve=model.training.curve,
         mistakes=explain_mistakes(
             model, documents_at(documents, confident_mistakes(model, reading, truth, mistakes))
@@ -372,12 +371,14 @@ def nearest_sentences(
 
 
 def _prototype_figures(
-    model: Model,
-    reading: Reading,
-    documents: LabelledDocuments,
-    order: NDArray[np.int64],
-    most: int,
+    model: Model, reading: Reading, documents: LabelledDocuments, most: int
 ) -> tuple[PrototypeFigures, ...]:
+    """Return the prototypes by falling score; with several classes, class after class."""
+    scores = model.prototypes.scores
+    one_axis = scores.shape[1] == 2 and model.labels.task == "multiclass"
+    strongest = np.zeros(len(scores)) if one_axis else scores.argmax(axis=1)
+    value = scores[:, 1] if one_axis else scores.max(axis=1)
+    order = np.lexsort((model.prototypes.ids, -value, strongest))
     counts, shares = reading.class_rates(documents.targets, len(order))
     rates, texts = shares.tolist(), documents.sentences.texts
     near = nearest_sentences(reading, texts, documents.rows, len(order), most=most)
@@ -390,12 +391,3 @@ def _prototype_figures(
         )
         for position in order.tolist()
     )
-
-
-def _rank_prototypes(model: Model) -> NDArray[np.int64]:
-    """Return the positions by falling score; with several classes, class after class."""
-    scores = np.array([list(item.scores.values()) for item in model.prototypes])
-    one_axis = scores.shape[1] == 2 and model.labels.task == "multiclass"
-    strongest = np.zeros(len(scores)) if one_axis else scores.argmax(axis=1)
-    value = scores[:, 1] if one_axis else scores.max(axis=1)
-    return np.lexsort((model.prototypes.ids, -value, strongest))

@@ -169,7 +169,12 @@ def _parse_description(values: dict[str, Any]) -> Exported:
     given["splitter"] = vars(Splitter.read(values["splitter"]))
     # Version 1 knows of no unfamiliar sentences.
     plain = read_record(_Plain, {"familiar": 0.0, **given})
-    sha256 = _checksums(values["sha256"], with_encoder=plain.encoder is not None)
+    sha256 = values["sha256"]
+    files = {EXPORT, READER} | ({ENCODER, TOKENIZER} if plain.encoder is not None else set())
+    # Only these very names are ever read, so that no entry can point out of the folder.
+    if not isinstance(sha256, dict) or set(sha256) - {WORDS} != files:
+        raise ValueError(f"sha256 should name {', '.join(sorted(files))}")
+    sha256 = dict(sha256)
     if digest_values(values) != sha256.pop(EXPORT):
         raise ValueError("it was changed by hand: its own sha256 differs")
     labels = read_labels(values)
@@ -199,14 +204,6 @@ def _check_agreement(exported: Exported) -> None:
             raise ValueError(f"window {encoder.window}")
         if not 0 <= encoder.pad_token_id < 2**31:
             raise ValueError(f"pad_token_id {encoder.pad_token_id}")
-
-
-def _checksums(values: Any, *, with_encoder: bool) -> dict[str, str]:
-    names = {EXPORT, READER} | ({ENCODER, TOKENIZER} if with_encoder else set())
-    # Only these very names are ever read, so that no entry can point out of the folder.
-    if not isinstance(values, dict) or set(values) - {WORDS} != names:
-        raise ValueError(f"sha256 should name {', '.join(sorted(names))}")
-    return dict(values)
 
 
 def _read(path: Path) -> bytes:
@@ -288,20 +285,14 @@ class OnnxBackend:
                 effects[start] = whole[document] - frequencies[label]
             else:
                 size = -(-length // _VARIANTS_PER_DOCUMENT)
-                without = self._read_without(embeddings.vectors, index, size)[:, label]
+                runs = [np.delete(index, slice(at, at + size)) for at in range(0, length, size)]
+                rest = Embeddings(embeddings.vectors, np.concatenate(runs))
+                without = self.read(rest, np.array([len(run) for run in runs])).probabilities
                 sizes = np.minimum(size, length - np.arange(0, length, size))
-                fall = (whole[document] - without) / sizes
+                fall = (whole[document] - without[:, label]) / sizes
                 effects[start : start + length] = np.repeat(fall, sizes)
             start += length
         return effects
-
-    def _read_without(
-        self, vectors: NDArray[np.float32], index: NDArray[np.int64], size: int
-    ) -> NDArray[np.float32]:
-        """Return the probabilities of one document without each run of `size` sentences."""
-        runs = [np.delete(index, slice(at, at + size)) for at in range(0, len(index), size)]
-        lengths = np.array([len(run) for run in runs], np.int64)
-        return self.read(Embeddings(vectors, np.concatenate(runs)), lengths).probabilities
 
     def _fill(
         self,

@@ -1,6 +1,5 @@
 """Ray: one of our own on this machine or a cluster that is there, its workers, and encoding."""
 
-import contextlib
 import importlib.util
 import logging
 import os
@@ -52,19 +51,15 @@ def ray_session(address: str | None = None) -> Iterator[ModuleType]:
         yield ray
         return
     with _connected(ray, address):
-        _configure_data(ray)
+        # Ray Data reports every run on standard error; what matters is raised as an error.
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        # By default a worker that is lost while it starts ends the run.
+        context.max_consecutive_actor_init_deaths = _WORKERS_LOST_WHILE_STARTING
         if address is not None:
             _check_nodes(ray)
         yield ray
-
-
-def _configure_data(ray: ModuleType) -> None:
-    # Ray Data reports every run on standard error; what matters is raised as an error.
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    # By default a worker that is lost while it starts ends the run.
-    context.max_consecutive_actor_init_deaths = _WORKERS_LOST_WHILE_STARTING
 
 
 def _prepare_environment(*, own: bool) -> None:
@@ -96,34 +91,26 @@ def _silence_stderr() -> Iterator[None]:
 
 @contextmanager
 def _connected(ray: ModuleType, address: str | None) -> Iterator[None]:
+    # The path of a Unix socket holds about a hundred characters, and Ray adds sixty.
+    where = "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108
     # The folder is removed last: while Ray runs, it writes there.
-    with _short_folder() if address is None else contextlib.nullcontext() as folder:
+    with tempfile.TemporaryDirectory(prefix="ray-", dir=where, ignore_cleanup_errors=True) as own:
         try:
-            if folder is None:
-                _join(ray, str(address))
+            if address is not None:
+                _join(ray, address)
             else:
-                _start(ray, folder)
+                with _silence_stderr():
+                    ray.init(
+                        address="local",
+                        include_dashboard=False,
+                        object_store_memory=_OBJECT_STORE_BYTES,
+                        log_to_driver=False,
+                        logging_level=logging.CRITICAL,
+                        _temp_dir=own,
+                    )
             yield
         finally:
             ray.shutdown()
-
-
-def _short_folder() -> tempfile.TemporaryDirectory[str]:
-    # The path of a Unix socket holds about a hundred characters, and Ray adds sixty.
-    where = "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108
-    return tempfile.TemporaryDirectory(prefix="ray-", dir=where, ignore_cleanup_errors=True)
-
-
-def _start(ray: ModuleType, folder: str) -> None:
-    with _silence_stderr():
-        ray.init(
-            address="local",
-            include_dashboard=False,
-            object_store_memory=_OBJECT_STORE_BYTES,
-            log_to_driver=False,
-            logging_level=logging.CRITICAL,
-            _temp_dir=folder,
-        )
 
 
 def _join(ray: ModuleType, address: str) -> None:
