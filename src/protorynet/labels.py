@@ -82,9 +82,17 @@ class LabelCode:
 
     def encode(self, labels: Any) -> NDArray[np.float32]:
         """Return one-hot or multi-hot vectors; a label that is no class is refused by name."""
-        if self.task == "multilabel":
-            return self._encode_sets(labels)
-        return self._mark([[_plain(label)] for label in labels])
+        if self.task == "multiclass":
+            return self._mark([[_plain(label)] for label in labels])
+        matrix = _matrix(labels)
+        if matrix is None:
+            return self._mark([_plain_set(chosen) for chosen in labels])
+        if matrix.shape[1] != len(self.classes):
+            raise InputError(
+                f"the label matrix has {matrix.shape[1]} columns, but the model has "
+                f"{len(self.classes)} classes."
+            )
+        return matrix
 
     def decide(self, probabilities: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Say for each document which classes it is given: the most probable, or all from .5 on."""
@@ -114,17 +122,6 @@ class LabelCode:
         """Return the prediction of one document in words; ``(none)`` where no class is given."""
         given = np.array(self.names)[self.decide(probabilities[None])[0]]
         return ", ".join(given) or "(none)"
-
-    def _encode_sets(self, labels: Any) -> NDArray[np.float32]:
-        matrix = _matrix(labels)
-        if matrix is None:
-            return self._mark([_plain_set(chosen) for chosen in labels])
-        if matrix.shape[1] != len(self.classes):
-            raise InputError(
-                f"the label matrix has {matrix.shape[1]} columns, but the model has "
-                f"{len(self.classes)} classes."
-            )
-        return matrix
 
     def _mark(self, given: list[list[Scalar]]) -> NDArray[np.float32]:
         """Return a vector for each document with 1 for its labels."""

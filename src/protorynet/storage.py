@@ -274,31 +274,24 @@ def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
         prototypes = _prototypes(entry, model.labels)
         weights = _below(tensors, f"{number}.")
         if "vectors" in entry:  # not in version 1
-            weights["network.members"] = _past_vectors(entry["vectors"], tensors["vectors"])
-        state = PastState(
-            number,
-            _network(weights, model.settings, n_classes, prototypes.sizes),
-            prototypes,
-            _past_automata(entry.get("automata"), kept),
-        )
+            vectors = tensors["vectors"]
+            _check_positions(entry["vectors"], len(vectors), "vectors of members")
+            weights["network.members"] = vectors[entry["vectors"]]
+        automata: tuple[Automaton, ...] = ()
+        if (at := entry.get("automata")) is not None:
+            _check_positions([at], len(kept), "automata")
+            automata = kept[at]
+        network = _network(weights, model.settings, n_classes, prototypes.sizes)
+        state = PastState(number, network, prototypes, automata)
         _check_agreement(replace(model, network=state.network, prototypes=state.prototypes))
         _check_automata(state.automata, state.prototypes)
         states.append(state)
     return EditLog(entries, tuple(states))
 
 
-def _past_automata(number: Any, kept: list[tuple[Automaton, ...]]) -> tuple[Automaton, ...]:
-    if number is None:
-        return ()
-    if type(number) is not int or not 0 <= number < len(kept):
-        raise ValueError(f"a state has the automata {number!r}, but {_EDITS} holds {len(kept)}")
-    return kept[number]
-
-
-def _past_vectors(positions: Any, vectors: torch.Tensor) -> torch.Tensor:
-    if not all(type(number) is int and 0 <= number < len(vectors) for number in positions):
-        raise ValueError(f"a state has vectors of other members than the {len(vectors)} kept")
-    return vectors[positions]
+def _check_positions(positions: Any, count: int, what: str) -> None:
+    if not all(type(number) is int and 0 <= number < count for number in positions):
+        raise ValueError(f"a state has other {what} than the {count} kept")
 
 
 def _edit_files(log: EditLog) -> dict[str, bytes]:

@@ -268,7 +268,11 @@ class PartStore:
         `rows_per_part`; an input that cannot be read again cannot be resumed. `check` is called
         before anything goes, for whatever may still fail; `tell` takes what users should know.
         """
-        done, known = self.folder.finished(), self._read_run()
+        done, known = self.folder.finished(), None
+        with contextlib.suppress(OSError, ValueError):
+            run = json.loads(self._files.read(_RUN))
+            is_run = isinstance(run, dict) and isinstance(run.get("identity"), dict)
+            known = run if is_run else None
         resumes = self._may_resume(done, known, resume=resume, can_resume=can_resume, tell=tell)
         check()
         if resumes:
@@ -373,14 +377,6 @@ class PartStore:
     @property
     def _name(self) -> str:
         return hide_keys(str(self.output))
-
-    def _read_run(self) -> dict[str, Any] | None:
-        try:
-            known = json.loads(self._files.read(_RUN))
-        except (OSError, ValueError):
-            return None
-        is_run = isinstance(known, dict) and isinstance(known.get("identity"), dict)
-        return known if is_run else None
 
     def _join(self, parts: Sequence[Part]) -> None:
         assert self._target is not None  # only a file on this machine is joined
