@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.errors import InputError
+from protorynet.errors import InputError, list_names
 
 Task = Literal["multiclass", "multilabel"]
 """One class of two or more (softmax), or any number of classes at once (sigmoid)."""
@@ -59,13 +59,13 @@ class LabelCode:
         if unknown := [label for label in given if label not in self.names]:
             raise InputError(
                 f"there is no class {unknown[0]!r} to give a name; the classes are "
-                f"{', '.join(map(repr, self.names[:10]))}."
+                f"{list_names(self.names, 10)}."
             )
         called = tuple(given.get(own, own) for own in self.names)
         taken = [name for own, name in given.items() if name != own and name in self.names]
         if taken or len(set(called)) < len(called) or not all(called):
             raise InputError(
-                f"the names {', '.join(map(repr, called[:10]))} of the classes should be "
+                f"the names {list_names(called, 10)} of the classes should be "
                 "different, not empty, and none of them the label of another class."
             )
         return replace(self, called=called) if given else self
@@ -136,8 +136,8 @@ class LabelCode:
                     targets[document, position] = 1
         if unseen:
             raise InputError(
-                f"label(s) {', '.join(map(repr, sorted(unseen)[:5]))} were not seen in training; "
-                f"the classes are {', '.join(map(repr, self.names[:10]))}."
+                f"label(s) {list_names(sorted(unseen), 5)} were not seen in training; the classes "
+                f"are {list_names(self.names, 10)}."
             )
         return targets
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.audit.findings import quote
+from protorynet.errors import list_names
 from protorynet.explain import LabelledDocuments, documents_at
 from protorynet.figures import Figures, measure_figures
 from protorynet.model import Model
@@ -242,8 +243,7 @@ class AuditCorpus:
 
     def list_ids(self, positions: list[int]) -> str:
         """Return the ids of some prototypes for reading."""
-        ids = sorted(self.model.prototypes[position].id for position in positions)
-        return ", ".join(map(str, ids[:10])) + (", …" if len(ids) > 10 else "")
+        return list_names(sorted(self.model.prototypes[each].id for each in positions), 10)
 
     def label(self, document: int) -> str:
         """Return a document's label in words."""

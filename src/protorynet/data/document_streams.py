@@ -20,8 +20,8 @@ from protorynet.data.document_tables import (
     require_split_column,
 )
 from protorynet.data.table_batches import open_standard_input, open_table, row_bytes
-from protorynet.data.table_files import BLOCK_BYTES, BatchReader, find_files, list_names, one_line
-from protorynet.errors import TableError
+from protorynet.data.table_files import BLOCK_BYTES, BatchReader, find_files, one_line
+from protorynet.errors import TableError, list_names
 
 # Enough documents that sentences of one length meet in the encoder's batches.
 DOCUMENTS = 4_096

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from protorynet.data.json_lines import infer_table, is_scalar, is_text
 from protorynet.data.table_batches import open_table
-from protorynet.data.table_files import check_names, list_names
-from protorynet.errors import HEADINGS, TableError, list_nearest, name_rows
+from protorynet.data.table_files import check_names
+from protorynet.errors import HEADINGS, TableError, list_names, list_nearest, name_rows
 
 Label = str | int | float | bool | tuple[str, ...]
 

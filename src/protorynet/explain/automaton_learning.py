@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.automaton import Automaton, Pattern, State
-from protorynet.errors import EmptyDocumentError, InputError
+from protorynet.errors import EmptyDocumentError, InputError, list_names
 from protorynet.explain.quotient import (
     BeliefReader,
     PrefixTree,
@@ -83,8 +83,7 @@ def class_index(model: Model, label: object) -> int:
     names, position = model.labels.names, model.labels.find(label)
     if position is None:
         raise InputError(
-            f"{str(label)!r} is none of the model's classes, which are "
-            f"{', '.join(map(repr, names[:10]))}{', …' if len(names) > 10 else ''}."
+            f"{str(label)!r} is none of the model's classes, which are {list_names(names, 10)}."
         )
     return position
 
