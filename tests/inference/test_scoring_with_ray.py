@@ -14,7 +14,7 @@ from protorynet import ProtoryNetClassifier
 from protorynet.encoders import load_encoder
 from protorynet.errors import EncoderError, InputError, ProtoryNetError
 from protorynet.inference import encode_with_ray, predict_with_ray, ray_cluster, ray_session
-from protorynet.inference.ray_cluster import SentenceEncoder
+from protorynet.inference.ray_cluster import Encoding
 from protorynet.ray_training import fit_with_ray
 
 
@@ -71,11 +71,10 @@ def test_sentences_that_end_every_worker_are_given_up_and_named(tiny_bert_folder
         def encode(self, sentences: list[str]) -> None:
             os._exit(1)  # as a worker ends that takes too much memory
 
-    class FatalEncoder(SentenceEncoder):
-        def __init__(self, *how: Any) -> None:
-            super().__init__(*how)
-            self._encoder = Fatal()  # type: ignore[assignment]
+    class FatalEncoding(Encoding):
+        def open(self) -> Any:
+            return Fatal()
 
-    monkeypatch.setattr(ray_cluster, "SentenceEncoder", FatalEncoder)
-    with pytest.raises(ProtoryNetError, match="ended every worker that encoded them"):
+    monkeypatch.setattr(ray_cluster, "Encoding", FatalEncoding)
+    with pytest.raises(ProtoryNetError, match="ended every worker that took them"):
         encode_with_ray(str(tiny_bert_folder), ["The room was clean.", "Awful."])

@@ -5,27 +5,27 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from protorynet.encoders import load_encoder
-from protorynet.inference.ray_cluster import SentenceEncoder, worker_pool
+from protorynet.errors import ProtoryNetError
+from protorynet.inference.ray_cluster import Encoding, worker_pool
 from protorynet.inference.ray_prediction import ship_model
 from protorynet.ray_training import KnownEncoder
 
-BLOCK = pa.table({"row": [0, 1], "text": ["The room was clean.", "Awful."]})
-
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("fingerprint", "device", "message"),
     [
-        ({"fingerprint": "another"}, "is another one than on the machine of the command"),
-        ({"device": "no-such-device"}, "no-such-device"),
+        ("another", "cpu", "is another one than on the machine of the command"),
+        (None, "no-such-device", "no-such-device"),
     ],
 )
-def test_a_worker_that_cannot_encode_as_the_command_says_so(tiny_bert_folder, options, message):
-    answer = SentenceEncoder(str(tiny_bert_folder), **options)(BLOCK)
-    assert all(message in error for error in answer["error"].to_pylist())
+def test_a_worker_that_cannot_encode_as_the_command_says_so(
+    tiny_bert_folder, fingerprint, device, message
+):
+    with pytest.raises(ProtoryNetError, match=message):
+        Encoding(str(tiny_bert_folder), fingerprint, device).open()
 
 
 def test_an_encoder_with_vectors_at_hand_is_one_for_every_version_of_python(tiny_bert_folder):

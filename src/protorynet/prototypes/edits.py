@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from numbers import Integral
 from typing import Any, Literal
 
@@ -27,6 +26,7 @@ from protorynet.automaton import Automaton
 from protorynet.errors import InputError
 from protorynet.network import ProtoryNetwork
 from protorynet.prototypes.prototype import Prototypes
+from protorynet.records import moment
 
 KEPT_STATES = 10
 """How many edits, one after the other, can be undone."""
@@ -340,7 +340,7 @@ class EditLog:
     ) -> EditLog:
         """Return the log with one more edit, which ended the state given."""
         number = len(self.entries) + 1
-        entry = EditEntry(number, _now(), tuple(changes))
+        entry = EditEntry(number, moment(), tuple(changes))
         states = (*self.states, PastState(number, network, prototypes, automata))
         return EditLog((*self.entries, entry), states[-KEPT_STATES:])
 
@@ -356,10 +356,6 @@ class EditLog:
             raise InputError(f"there is no edit to undo{past}.")
         state = self.states[-1]
         position = state.number - 1
-        entry = replace(self.entries[position], undone=_now())
+        entry = replace(self.entries[position], undone=moment())
         entries = (*self.entries[:position], entry, *self.entries[position + 1 :])
         return EditLog(entries, self.states[:-1]), state
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

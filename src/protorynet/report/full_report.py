@@ -26,12 +26,12 @@ from protorynet.explain import (
 from protorynet.model import Model
 from protorynet.reading import Reading
 from protorynet.report import report_charts as charts
-from protorynet.report.audit_views import audit_fragment
 from protorynet.report.automaton_drawing import automaton_svg
 from protorynet.report.console_views import pattern_sentence
 from protorynet.report.conventions import has_families, printable, scale_of_prototypes, shorten
-from protorynet.report.explanation_picture import write_view
+from protorynet.report.figure_views import audit_fragment
 from protorynet.report.html_pages import render
+from protorynet.report.trajectory_drawing import write_view
 
 if TYPE_CHECKING:
     from protorynet.explain import Explanation, SentenceExplanation

@@ -16,8 +16,7 @@ from markupsafe import Markup
 from protorynet.encoders import hub_name
 from protorynet.errors import InputError
 from protorynet.report import conventions
-from protorynet.report.explanation_picture import write_view
-from protorynet.report.trajectory_drawing import trajectory_svg
+from protorynet.report.trajectory_drawing import trajectory_svg, write_view
 
 if TYPE_CHECKING:
     from protorynet.explain import Evaluation, Explanation
