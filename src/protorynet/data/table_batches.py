@@ -279,7 +279,7 @@ _LARGEST = 512 * 2**20  # bytes of a workbook when unpacked
 _MOST_UNPACKED, _SMALL = 100, 2**20  # times its size, as real ones never are; or so many bytes
 _MOST_ROWS = 2**20  # as in Excel
 _MOST_CELLS = 20_000_000  # empty ones included: a few bytes can stand for a thousand of those
-_ROWS_AT_ONCE, _ROWS_LOOKED_AT = 4_096, 256
+_ROWS_AT_ONCE = 4_096
 
 
 def load_openpyxl() -> Any:
@@ -330,26 +330,24 @@ def _read_sheet(sheet: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]
     names = [str(each) for each in header]
     check_names(names, name)
     values: list[tuple[Any, ...]] = []
-    n_rows = n_cells = 0  # rows without the empty ones at the end
-    while some := list(islice(rows, _ROWS_LOOKED_AT)):
-        n_cells += sum(map(len, some))
-        if len(values) + len(some) > _MOST_ROWS or n_cells > _MOST_CELLS:
+    n_cells = 0
+    for number, row in enumerate(rows, start=2):
+        n_cells += len(row)
+        if number > _MOST_ROWS + 1 or n_cells > _MOST_CELLS:
             raise TableError(
                 f"{name} has more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells; save it as "
                 "CSV."
             )
-        if any(some):  # else a gap, which may be long
-            some = list(map(_strip, some))
-        for number, row in enumerate(some if any(some) else (), len(values) + 1):
-            if len(row) > len(names):
-                raise TableError(
-                    f"row {number + 1} of {name} has more cells than the {len(names)} columns that "
-                    "the first row names."
-                )
-            n_rows = number if row else n_rows
-        values += some
-    columns = list(zip_longest(*values[:n_rows])) if n_rows else []
-    return names, columns + [(None,) * n_rows] * (len(names) - len(columns))
+        values.append(_strip(row))
+        if len(values[-1]) > len(names):
+            raise TableError(
+                f"row {number} of {name} has more cells than the {len(names)} columns that the "
+                "first row names."
+            )
+    while values and not values[-1]:
+        values.pop()
+    columns = list(zip_longest(*values))
+    return names, columns + [(None,) * len(values)] * (len(names) - len(columns))
 
 
 def _strip(row: tuple[Any, ...]) -> tuple[Any, ...]:

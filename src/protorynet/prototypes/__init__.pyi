@@ -20,7 +20,6 @@ from .family_editing import Edited as Edited, apply_edits as apply_edits, score_
 from .kmedoids import (
     faster_pam as faster_pam,
     k_medoids as k_medoids,
-    mean_distance_to_nearest as mean_distance_to_nearest,
 )
 from .prototype import (
     Member as Member,
