@@ -266,7 +266,24 @@ class OnnxBackend:
             unfamiliar=np.zeros(n, np.bool_),
         )
         for documents in group_by_length(lengths, self._steps):
-            self._fill(result, documents, _lay_out(lengths, documents), vectors, index)
+            positions = _lay_out(lengths, documents)
+            inside = positions >= 0
+            at = positions[inside]
+            used, local = np.unique(index[at], return_inverse=True)
+            layout = np.zeros(positions.shape, np.int64)
+            layout[inside] = local
+            values: tuple[NDArray[Any], ...] = (vectors[used], layout, lengths[documents])
+            feed = dict(zip(INPUTS, values, strict=True))
+            outputs = run_session(self._session, self._outputs, feed, self._source)
+            given = dict(zip(self._outputs, outputs, strict=True))
+            self._check(given, inside)
+            result.probabilities[documents] = given.pop("probabilities")
+            result.members[at] = given.pop("columns")[inside]
+            result.runner_up_members[at] = given.pop("runner_up")[inside]
+            for name, padded in given.items():
+                getattr(result, name)[at] = padded[inside]
+        result.prototypes[:] = self._families[result.members]
+        result.runner_up[:] = self._families[result.runner_up_members]
         return result
 
     def leave_one_out(self, reading: Reading, embeddings: Embeddings) -> NDArray[np.float32]:
@@ -293,33 +310,6 @@ class OnnxBackend:
                 effects[start : start + length] = np.repeat(fall, sizes)
             start += length
         return effects
-
-    def _fill(
-        self,
-        result: Reading,
-        documents: NDArray[np.int64],
-        positions: NDArray[np.int64],
-        vectors: NDArray[np.float32],
-        index: NDArray[np.int64],
-    ) -> None:
-        """Read some documents; `positions` (documents, longest) are those of their sentences."""
-        inside = positions >= 0
-        at = positions[inside]
-        used, local = np.unique(index[at], return_inverse=True)
-        layout = np.zeros(positions.shape, np.int64)
-        layout[inside] = local
-        values: tuple[NDArray[Any], ...] = (vectors[used], layout, result.lengths[documents])
-        feed = dict(zip(INPUTS, values, strict=True))
-        outputs = run_session(self._session, self._outputs, feed, self._source)
-        given = dict(zip(self._outputs, outputs, strict=True))
-        self._check(given, inside)
-        result.probabilities[documents] = given.pop("probabilities")
-        for found, name in {"columns": "prototypes", "runner_up": "runner_up"}.items():
-            members = given.pop(found)[inside]
-            getattr(result, name)[at] = self._families[members]
-            getattr(result, "members" if found == "columns" else "runner_up_members")[at] = members
-        for name, padded in given.items():
-            getattr(result, name)[at] = padded[inside]
 
     def _check(self, given: dict[str, NDArray[Any]], inside: NDArray[np.bool_]) -> None:
         """Refuse what a graph of another model, or no reader at all, would say."""
