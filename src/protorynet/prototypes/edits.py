@@ -30,7 +30,7 @@ from protorynet.records import moment
 
 KEPT_STATES = 10
 """How many edits, one after the other, can be undone."""
-_LONGEST_SENTENCE, _LONGEST_NAME = 500, 80  # characters
+_LONGEST = {"sentence": 500, "name": 80}  # characters
 
 _Texts = Mapping[int, str] | Iterable[tuple[int, str]]
 
@@ -96,12 +96,12 @@ class Edits:
         return cls(
             _check_ids(drop, "drop"),
             tuple(_check_ids(group, "merge") for group in _check_list(merge, "merge")),
-            _check_sentences(replace, "replace"),
-            _check_texts(rename, "rename", "name", _LONGEST_NAME),
+            _check_texts(replace, "replace"),
+            _check_texts(rename, "rename", "name"),
             tuple((number, home) for number, (home,) in homes),
             tuple(_check_ids(group, "split") for group in _check_list(split, "split")),
             _check_ids(drop_members, "drop_members"),
-            _check_sentences(add, "add"),
+            _check_texts(add, "add"),
         )
 
     def __bool__(self) -> bool:
@@ -169,17 +169,9 @@ def _check_pairs(given: Any, what: str, kind: str) -> list[tuple[int, Any]]:
     return [(number, value) for number, (_, value) in zip(ids, pairs, strict=True)]
 
 
-def _check_sentences(given: Any, what: str) -> tuple[tuple[int, str], ...]:
-    sentences = _check_texts(given, what, "sentence", _LONGEST_SENTENCE)
-    for number, sentence in sentences:
-        if not sentence:
-            raise InputError(f"the sentence for prototype {number} is empty; type one.")
-    return sentences
-
-
-def _check_texts(given: Any, what: str, kind: str, longest: int) -> tuple[tuple[int, str], ...]:
-    """Return ids with their texts, each on one line."""
-    lines = []
+def _check_texts(given: Any, what: str, kind: str = "sentence") -> tuple[tuple[int, str], ...]:
+    """Return ids with their sentences or names, each on one line."""
+    lines, longest = [], _LONGEST[kind]
     for number, text in _check_pairs(given, what, "a text"):
         name = f"the {kind} for prototype {number}"
         if not isinstance(text, str):
@@ -187,6 +179,8 @@ def _check_texts(given: Any, what: str, kind: str, longest: int) -> tuple[tuple[
         line = " ".join(text.split())
         if len(line) > longest:
             raise InputError(f"{name} has {len(line):,} characters; give at most {longest}.")
+        if kind == "sentence" and not line:
+            raise InputError(f"{name} is empty; type one.")
         try:
             line.encode()
         except UnicodeEncodeError:
