@@ -107,7 +107,6 @@ _SETTLED_CHARACTERS = 8_000
 
 # Where a sentence is cut, the best points first: after a clause, after a comma, at a space.
 _BREAKS = (re.compile(r"[;:](?=\s)|[–—；：؛]"), re.compile(r",(?=\s)|[，、،]"), re.compile(r"\s+"))
-_TEXTS_PER_BATCH = 4_096
 
 # Pieces are planned this full, so that cutting at a comma seldom makes one too long again.
 _PIECE_FILL = 0.9
@@ -216,7 +215,19 @@ def split_documents(
     ]
     if counter is not None:
         spans = _fit_to_window(spans, documents, counter, reading)
-    return _check_filled(_collect(spans, documents, layouts, reading), on_empty)
+    # A piece cut from a long sentence may be punctuation only, of which the paper reads nothing.
+    cut = [(span, documents[span.document][span.start : span.end]) for span in spans]
+    kept = [(span, piece) for span, piece in cut if reading(piece)]
+    places = [
+        (number, start, end) if layout is None else (number, *layout.locate(start, end))
+        for (number, start, end), _ in kept
+        for layout in [layouts[number]]
+    ]
+    where = np.array(places, dtype=np.int64).reshape(-1, 3)
+    written = tuple(piece for _, piece in kept)
+    number, starts, ends = (column.copy() for column in where.T)
+    found = Sentences(tuple(map(reading, written)), written, starts, ends, number, len(documents))
+    return _check_filled(found, on_empty)
 
 
 def join_sentences(parts: Sequence[Sentences], *, on_empty: OnEmpty = "skip") -> Sentences:
@@ -257,32 +268,6 @@ def _check_texts(texts: Sequence[str]) -> list[str]:
                 "text.encode('utf-8', 'replace').decode()."
             ) from None
     return documents
-
-
-def _collect(
-    spans: list[_Span],
-    documents: list[str],
-    layouts: list[PlainText | None],
-    reading: Callable[[str], str],
-) -> Sentences:
-    written = [documents[span.document][span.start : span.end] for span in spans]
-    # A piece cut from a long sentence may be punctuation only, of which the paper reads nothing.
-    kept = [bool(reading(piece)) for piece in written]
-    written = list(itertools.compress(written, kept))
-    places = [
-        (number, start, end) if layout is None else (number, *layout.locate(start, end))
-        for number, start, end in itertools.compress(spans, kept)
-        for layout in [layouts[number]]
-    ]
-    where = np.array(places, dtype=np.int64).reshape(-1, 3)
-    return Sentences(
-        texts=tuple(map(reading, written)),
-        written=tuple(written),
-        starts=where[:, 1].copy(),
-        ends=where[:, 2].copy(),
-        documents=where[:, 0].copy(),
-        n_documents=len(documents),
-    )
 
 
 def document_list(documents: Any, *, are_texts: bool = True) -> list[Any]:
@@ -448,9 +433,12 @@ def _fit_to_window(
     fitting: list[_Span] = []
     while spans:
         texts = [reading(documents[span.document][span.start : span.end]) for span in spans]
-        counts = _count(texts, counter)
+        # No tokeniser makes more than one token of a byte, so short texts need not be tokenised.
+        counts = np.array([len(text.encode()) + 2 for text in texts], np.int64)
+        if (unsure := np.flatnonzero(counts > counter.window)).size:
+            counts[unsure] = counter.count_tokens([texts[index] for index in unsure])
         too_long: list[_Span] = []
-        for span, count in zip(spans, counts, strict=True):
+        for span, count in zip(spans, counts.tolist(), strict=True):
             if count <= counter.window or span.end - span.start == 1:
                 fitting.append(span)
             else:
@@ -458,22 +446,6 @@ def _fit_to_window(
                 too_long += _cut(span, documents[span.document], n_pieces)
         spans = too_long
     return sorted(fitting)
-
-
-def _count(texts: list[str], counter: TokenCounter) -> list[int]:
-    # No tokeniser makes more than one token of a byte, so short texts need not be tokenised.
-    counts = [0] * len(texts)
-    unsure = [
-        index
-        for index, text in enumerate(texts)
-        if (len(text) if text.isascii() else len(text.encode())) + 2 > counter.window
-    ]
-    for begin in range(0, len(unsure), _TEXTS_PER_BATCH):
-        batch = unsure[begin : begin + _TEXTS_PER_BATCH]
-        tokens = counter.count_tokens([texts[index] for index in batch])
-        for index, count in zip(batch, tokens.tolist(), strict=True):
-            counts[index] = count
-    return counts
 
 
 def _cut(span: _Span, document: str, n_pieces: int) -> list[_Span]:
