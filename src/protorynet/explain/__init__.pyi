@@ -32,7 +32,11 @@ from .explanation import (
     explain_documents as explain_documents,
     explain_reading as explain_reading,
 )
-from .leave_one_out import leave_one_out_effects as leave_one_out_effects
+from .leave_one_out import (
+    explain_matches as explain_matches,
+    explain_words as explain_words,
+    leave_one_out_effects as leave_one_out_effects,
+)
 from .likeness import (
     Encode as Encode,
     Judge as Judge,
@@ -57,4 +61,3 @@ from .overview import (
     nearest_sentences as nearest_sentences,
     overview_model as overview_model,
 )
-from .rationale import explain_matches as explain_matches, explain_words as explain_words
