@@ -286,10 +286,7 @@ def explain_reading(
 
 
 def _explain_sentences(
-    facts: ModelFacts,
-    sentences: Sentences,
-    reading: Reading,
-    effects: NDArray[np.float32],
+    facts: ModelFacts, sentences: Sentences, reading: Reading, effects: NDArray[np.float32]
 ) -> Iterator[SentenceExplanation]:
     """Explain all sentences of all documents, one after the other."""
     names, items, members = facts.labels.names, facts.prototypes.items, facts.prototypes.members

@@ -17,10 +17,7 @@ from .edits import (
     Retraining as Retraining,
 )
 from .family_editing import Edited as Edited, apply_edits as apply_edits, score_alone as score_alone
-from .kmedoids import (
-    faster_pam as faster_pam,
-    k_medoids as k_medoids,
-)
+from .kmedoids import faster_pam as faster_pam, k_medoids as k_medoids
 from .prototype import (
     Member as Member,
     Prototype as Prototype,

@@ -124,8 +124,7 @@ def print_robustness(found: Sequence[Robustness], console: Console) -> None:
     for each in found:
         shares = list(vars(each).values())[1:]
         table.add_row(
-            each.perturbation,
-            *("" if share is None else f"{100 * share:.1f}%" for share in shares),
+            each.perturbation, *("" if share is None else f"{100 * share:.1f}%" for share in shares)
         )
     console.print(table)
 

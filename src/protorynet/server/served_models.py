@@ -90,11 +90,7 @@ class ModelStore:
         return served
 
     def replace(
-        self,
-        name: str,
-        folder: Path | None = None,
-        *,
-        predictor: Predictor | None = None,
+        self, name: str, folder: Path | None = None, *, predictor: Predictor | None = None
     ) -> ServedModel:
         """Put another version in a model's place; requests under way end with the old one.
 
