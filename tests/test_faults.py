@@ -24,7 +24,7 @@ from protorynet.prototypes import Edits
 from protorynet.server import ApiError, KeyFile
 from protorynet.server.workbench.batch_routes import score_batch
 from protorynet.server.workbench.batch_store import BatchFolder
-from protorynet.server.workbench.desk_folders import Draft, DraftFolder, Marks
+from protorynet.server.workbench.desk import Draft, DraftFolder, Marks
 from protorynet.storage import load_model
 from protorynet.training import edit_model
 

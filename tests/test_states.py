@@ -19,7 +19,7 @@ from protorynet.encoders import EmbeddingCache
 from protorynet.errors import CheckpointError, InputError
 from protorynet.inference import PartStore, predict_to_file
 from protorynet.prototypes import Edits
-from protorynet.server.workbench.desk_folders import Draft, DraftFolder
+from protorynet.server.workbench.desk import Draft, DraftFolder
 from protorynet.storage import load_model
 from protorynet.training import edit_model
 

@@ -391,10 +391,10 @@ def test_a_log_of_edits_cannot_be_added_or_hidden(edited, broken, damaged):
         ("edits", lambda v: v["automata"][0][0].update(start=99), "edits.json: the automaton"),
         ("edits", lambda v: v["automata"][0].reverse(), "one automaton for each class"),
         ("edits", lambda v: v["automata"][0][0]["prototypes"].reverse(), "other prototypes than"),
-        ("edits", lambda v: v.update(automata=[]), "a state has the automata 0"),
-        ("edits", lambda v: v["states"][0].update(automata=-1), "a state has the automata -1"),
+        ("edits", lambda v: v.update(automata=[]), "a state has other automata than the 0 kept"),
+        ("edits", lambda v: v["states"][0].update(automata=-1), "a state has other automata than"),
         ("edits", lambda v: v["states"][0]["vectors"].pop(), "is not a valid model directory"),
-        ("edits", lambda v: v["states"][0].update(vectors=[-1]), "vectors of other members"),
+        ("edits", lambda v: v["states"][0].update(vectors=[-1]), "other vectors of members"),
     ],
 )
 def test_forged_automata_and_states_are_refused(damaged, name, change, reason):

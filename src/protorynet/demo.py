@@ -184,7 +184,9 @@ def _find_examples(
         said = f"{truth} review, read " + ("correctly" if is_right else f"as {each.label}")
         shown = (f"{step.prototype_sentence} {step.headline}" for step in each.sentences)
         is_clean = not any(map(_UNFIT.search, shown))
-        if is_clean and (not is_right or _is_of_one_tone(each)):
+        # No sentence is taken for one that speaks plainly against the right answer.
+        is_of_one_tone = all(step.scores[each.label] >= 0.4 for step in each.sentences)
+        if is_clean and (not is_right or is_of_one_tone):
             found[f"A {said}" if is_right else f"A mistake: a {said}"].append(each)
     return {
         caption: sorted(each, key=_least_alike, reverse=True)
@@ -214,11 +216,6 @@ def is_presentable(text: str, common: Container[str]) -> bool:
     shouts = any(len(word) > 3 and word.isupper() for word in words)
     known = 2 * len(plain) > len(words) and all(word in common for word in plain)
     return known and not shouts and not _UNFIT.search(text)
-
-
-def _is_of_one_tone(explanation: Explanation) -> bool:
-    """Say whether no sentence is taken for one that speaks plainly against the right answer."""
-    return all(step.scores[explanation.label] >= 0.4 for step in explanation.sentences)
 
 
 def _least_alike(explanation: Explanation) -> float:

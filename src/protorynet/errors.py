@@ -24,6 +24,11 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 
+def list_names(names: Sequence[object], most: int = 20) -> str:
+    """Return names in quotes, or numbers, the first few of many."""
+    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
+
+
 def list_nearest(given: object, known: Iterable[object], most: int = 5) -> str:
     """Return what is known, in quotes, what is most like the given name first.
 
@@ -50,8 +55,7 @@ def name_rows(rows: Sequence[int], most: int = 5) -> str:
     >>> name_rows([4]), name_rows([0, 1, 7], most=2)
     ('row 6', 'rows 2, 3, …')
     """
-    numbers = ", ".join(str(row + 2) for row in rows[:most]) + (", …" if len(rows) > most else "")
-    return f"row{'s' if len(rows) > 1 else ''} {numbers}"
+    return f"row{'s' * (len(rows) > 1)} {list_names([row + 2 for row in rows], most)}"
 
 
 class ProtoryNetError(Exception):
@@ -75,8 +79,8 @@ class EmptyDocumentError(InputError):
 
     def __init__(self, rows: list[int], *, in_table: bool = False) -> None:
         self.rows = rows
-        shown = ", ".join(str(row) for row in rows[:5]) + (", …" if len(rows) > 5 else "")
-        where = f"{name_rows(rows)} {HEADINGS}" if in_table else f"row {shown} (counted from 0)"
+        shown = f"row {list_names(rows, 5)} (counted from 0)"
+        where = f"{name_rows(rows)} {HEADINGS}" if in_table else shown
         super().__init__(
             f"{len(rows)} document(s) hold no sentence: {where}. "
             "Remove them, or skip them with on_empty='skip' (--skip-empty)."

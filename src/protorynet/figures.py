@@ -214,15 +214,19 @@ def measure_figures(
     """Compare predictions with the truth, both (documents, C)."""
     truth, predicted = targets > 0.5, labels.decide(probabilities)
     counts = (each.sum(axis=0).tolist() for each in (truth, predicted, truth & predicted))
-    confusion = None
+    said, came_true, confusion = probabilities.astype(np.float64), truth, None
     if labels.task == "multiclass":
         confusion = tuple(map(tuple, (truth.T.astype(np.int64) @ predicted).tolist()))
+        # What calibration is about: the last of two classes, or the leading one of several.
+        column = 1 if said.shape[1] == 2 else said.argmax(axis=1)
+        each = np.arange(len(said))
+        said, came_true = said[each, column], truth[each, column]
     return Figures(
         n_documents=len(truth),
         n_right=int((truth == predicted).all(axis=1).sum()),
         classes=tuple(ClassFigures(*each) for each in zip(labels.names, *counts, strict=True)),
         confusion=confusion,
-        reliability=reliability_bins(*_calibration_pairs(labels, probabilities, truth)),
+        reliability=reliability_bins(said.ravel(), came_true.ravel()),
         bag_of_words_accuracy=bag_of_words,
     )
 
@@ -249,19 +253,6 @@ def wilson_interval(count: int, total: int) -> tuple[float, float]:
 
     ends = binomtest(count, total).proportion_ci(0.95, method="wilson")
     return float(ends.low), float(ends.high)
-
-
-def _calibration_pairs(
-    labels: LabelCode, probabilities: NDArray[np.float32], truth: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the probabilities that calibration is about, and whether each came true."""
-    said = probabilities.astype(np.float64)
-    if labels.task == "multilabel":
-        return said.ravel(), truth.ravel()
-    if said.shape[1] == 2:
-        return said[:, 1], truth[:, 1]
-    leading = (np.arange(len(said)), said.argmax(axis=1))
-    return said[leading], truth[leading]
 
 
 def list_classes(classes: Sequence[ClassFigures]) -> str:

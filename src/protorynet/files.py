@@ -157,14 +157,18 @@ def sync_file(file: Path) -> None:
         os.close(handle)
 
 
+def hash_file(path: Path) -> str:
+    """Return the sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def hash_folder(folder: Path) -> str:
     """Return a hash of all files below a folder, hidden ones left out."""
     digest = hashlib.sha256()
     for name in list_files(folder):
         if not any(part.startswith(".") for part in Path(name).parts):
-            with (folder / name).open("rb") as file:
-                inner = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(os.fsencode(f"{name} {inner}\n"))
+            digest.update(os.fsencode(f"{name} {hash_file(folder / name)}\n"))
     return digest.hexdigest()
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.errors import InputError
+from protorynet.errors import InputError, list_names
 
 Task = Literal["multiclass", "multilabel"]
 """One class of two or more (softmax), or any number of classes at once (sigmoid)."""
@@ -59,13 +59,13 @@ class LabelCode:
         if unknown := [label for label in given if label not in self.names]:
             raise InputError(
                 f"there is no class {unknown[0]!r} to give a name; the classes are "
-                f"{', '.join(map(repr, self.names[:10]))}."
+                f"{list_names(self.names, 10)}."
             )
         called = tuple(given.get(own, own) for own in self.names)
         taken = [name for own, name in given.items() if name != own and name in self.names]
         if taken or len(set(called)) < len(called) or not all(called):
             raise InputError(
-                f"the names {', '.join(map(repr, called[:10]))} of the classes should be "
+                f"the names {list_names(called, 10)} of the classes should be "
                 "different, not empty, and none of them the label of another class."
             )
         return replace(self, called=called) if given else self
@@ -82,9 +82,17 @@ class LabelCode:
 
     def encode(self, labels: Any) -> NDArray[np.float32]:
         """Return one-hot or multi-hot vectors; a label that is no class is refused by name."""
-        if self.task == "multilabel":
-            return self._encode_sets(labels)
-        return self._mark([[_plain(label)] for label in labels])
+        if self.task == "multiclass":
+            return self._mark([[_plain(label)] for label in labels])
+        matrix = _matrix(labels)
+        if matrix is None:
+            return self._mark([_plain_set(chosen) for chosen in labels])
+        if matrix.shape[1] != len(self.classes):
+            raise InputError(
+                f"the label matrix has {matrix.shape[1]} columns, but the model has "
+                f"{len(self.classes)} classes."
+            )
+        return matrix
 
     def decide(self, probabilities: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Say for each document which classes it is given: the most probable, or all from .5 on."""
@@ -115,17 +123,6 @@ class LabelCode:
         given = np.array(self.names)[self.decide(probabilities[None])[0]]
         return ", ".join(given) or "(none)"
 
-    def _encode_sets(self, labels: Any) -> NDArray[np.float32]:
-        matrix = _matrix(labels)
-        if matrix is None:
-            return self._mark([_plain_set(chosen) for chosen in labels])
-        if matrix.shape[1] != len(self.classes):
-            raise InputError(
-                f"the label matrix has {matrix.shape[1]} columns, but the model has "
-                f"{len(self.classes)} classes."
-            )
-        return matrix
-
     def _mark(self, given: list[list[Scalar]]) -> NDArray[np.float32]:
         """Return a vector for each document with 1 for its labels."""
         targets = np.zeros((len(given), len(self.classes)), np.float32)
@@ -139,8 +136,8 @@ class LabelCode:
                     targets[document, position] = 1
         if unseen:
             raise InputError(
-                f"label(s) {', '.join(map(repr, sorted(unseen)[:5]))} were not seen in training; "
-                f"the classes are {', '.join(map(repr, self.names[:10]))}."
+                f"label(s) {list_names(sorted(unseen), 5)} were not seen in training; the classes "
+                f"are {list_names(self.names, 10)}."
             )
         return targets
 

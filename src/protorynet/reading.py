@@ -65,6 +65,11 @@ class Reading:
         return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
 
     @property
+    def documents(self) -> NDArray[np.int64]:
+        """The document that each sentence belongs to, counted among those that hold one."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    @property
     def entries(self) -> NDArray[np.float32]:
         """What the reader sees of each sentence, at the place of its prototype."""
         return np.ones_like(self.similarities) if self.ids_only else self.similarities
@@ -114,9 +119,8 @@ class Reading:
 
     def shuffle(self, seed: int) -> Reading:
         """Return the same documents, not read, with the sentences of each in random order."""
-        document = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        values = np.random.default_rng(seed).random(len(document))
-        return self.take(np.lexsort((values, document)), self.lengths)
+        values = np.random.default_rng(seed).random(len(self.prototypes))
+        return self.take(np.lexsort((values, self.documents)), self.lengths)
 
     def class_rates(
         self, targets: NDArray[Any], k: int
@@ -137,8 +141,7 @@ class Reading:
     @property
     def unfamiliar_share(self) -> NDArray[np.float64]:
         """The share of each document's sentences that are unfamiliar."""
-        document = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        counts = np.bincount(document[self.unfamiliar], minlength=len(self.lengths))
+        counts = np.bincount(self.documents[self.unfamiliar], minlength=len(self.lengths))
         return np.asarray(counts / self.lengths)
 
     def with_ids_only(self) -> Reading:

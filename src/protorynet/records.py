@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -17,6 +18,11 @@ DAMAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError,
 
 _Record = TypeVar("_Record")
 _type_hints: Any = cache(get_type_hints)  # a model is hundreds of records of a few kinds
+
+
+def moment() -> str:
+    """Return the present moment in UTC, as records keep it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def finite(value: Any) -> Any:

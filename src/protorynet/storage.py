@@ -175,6 +175,7 @@ def _build(config: dict[str, Any], path: Path) -> Model:
     settings = Settings.from_dict({**of_version_1, **config["settings"]})
     prototypes = _prototypes(listed, labels)
     centring = Centring(tensors["centring.mean"], float(tensors["centring.scale"]))
+    words = _read_optional(config, path, "words", _WORDS)
     model = Model(
         centring=centring,
         adapter=_adapter(_below(tensors, "adapter."), settings, centring, labels),
@@ -187,36 +188,19 @@ def _build(config: dict[str, Any], path: Path) -> Model:
         training=read_record(TrainingRecord, config["training"]),
         familiar=float(config.get("familiar", 0.0)),
         reach=float(config.get("reach", 0.0)),
-        words=_words(config, path, labels),
+        words=None if words is None else WordWeights.from_dict(words, len(labels.classes)),
     )
     _check_agreement(model)
-    model = replace(model, automata=_automata(config, path, model))
+    if (values := _read_optional(config, path, "automata", _AUTOMATA)) is not None:
+        automata = _read_automata(values["automata"], labels, path / _AUTOMATA)
+        _check_automata(automata, prototypes)
+        model = replace(model, automata=automata)
     return replace(model, edits=_edits(config, path, model))
 
 
 def _prototypes(listed: dict[str, Any], labels: LabelCode) -> Prototypes:
     items = tuple(read_record(Prototype, entry) for entry in listed["prototypes"])
     return Prototypes(items, labels.names)
-
-
-def _words(config: dict[str, Any], path: Path, labels: LabelCode) -> WordWeights | None:
-    if not config.get("words"):
-        _refuse_strangers(path, (_WORDS,), "words")
-        return None
-    values = _read_json(path / _WORDS, config["sha256"])
-    return WordWeights.from_dict(values, len(labels.classes))
-
-
-def _automata(config: dict[str, Any], path: Path, model: Model) -> tuple[Automaton, ...]:
-    """Read the automata, and check that they are of this model."""
-    if not config.get("automata"):
-        _refuse_strangers(path, (_AUTOMATA,), "automata")
-        return ()
-    file = path / _AUTOMATA
-    values = _read_json(file, config["sha256"])
-    automata = _read_automata(values["automata"], model.labels, file)
-    _check_automata(automata, model.prototypes)
-    return automata
 
 
 def _read_automata(entries: Any, labels: LabelCode, file: Path) -> tuple[Automaton, ...]:
@@ -241,29 +225,32 @@ def _plain_automata(automata: tuple[Automaton, ...]) -> list[dict[str, Any]]:
     return [{name: each[name] for name in each if name != "edges"} for each in plain]
 
 
-def _refuse_strangers(path: Path, names: tuple[str, ...], kind: str) -> None:
-    """Refuse files that the configuration does not know of."""
+def _read_optional(
+    config: dict[str, Any], path: Path, kind: str, *names: str
+) -> dict[str, Any] | None:
+    """Return what the first of some files holds; refuse those that config.json does not know of."""
+    if config.get(kind):
+        return _read_json(path / names[0], config["sha256"])
     if strange := [name for name in names if (path / name).exists()]:
         raise ModelFormatError(
             f"{path / strange[0]} does not belong to this model: {_CONFIG} knows of no {kind}. "
             "Remove it, or restore the directory from a copy."
         )
+    return None
 
 
 def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
     """Read the log of edits, and check that each past state is one of this model."""
-    count, checksums = config.get("edits", 0), config["sha256"]
-    if not count:
-        _refuse_strangers(path, (_EDITS, _STATES), "edits")
+    values = _read_optional(config, path, "edits", _EDITS, _STATES)
+    if values is None:
         return EditLog()
-    values = _read_json(path / _EDITS, checksums)
     if config["format_version"] == 1:
         for change in (change for entry in values["entries"] for change in entry["changes"]):
             change.pop("nearest", None)  # which prototype was nearest to one that was removed
     entries = tuple(read_record(EditEntry, entry) for entry in values["entries"])
-    if len(entries) != count:
-        raise ValueError(f"{len(entries)} edits in {_EDITS}, but {count!r} in {_CONFIG}")
-    tensors = _read_weights(path / _STATES, checksums[_STATES])
+    if len(entries) != config["edits"]:
+        raise ValueError(f"{len(entries)} edits in {_EDITS}, but {config['edits']!r} in {_CONFIG}")
+    tensors = _read_weights(path / _STATES, config["sha256"][_STATES])
     kept = [
         _read_automata(automata, model.labels, path / _EDITS)
         for automata in values.get("automata", ())
@@ -274,31 +261,24 @@ def _edits(config: dict[str, Any], path: Path, model: Model) -> EditLog:
         prototypes = _prototypes(entry, model.labels)
         weights = _below(tensors, f"{number}.")
         if "vectors" in entry:  # not in version 1
-            weights["network.members"] = _past_vectors(entry["vectors"], tensors["vectors"])
-        state = PastState(
-            number,
-            _network(weights, model.settings, n_classes, prototypes.sizes),
-            prototypes,
-            _past_automata(entry.get("automata"), kept),
-        )
+            vectors = tensors["vectors"]
+            _check_positions(entry["vectors"], len(vectors), "vectors of members")
+            weights["network.members"] = vectors[entry["vectors"]]
+        automata: tuple[Automaton, ...] = ()
+        if (at := entry.get("automata")) is not None:
+            _check_positions([at], len(kept), "automata")
+            automata = kept[at]
+        network = _network(weights, model.settings, n_classes, prototypes.sizes)
+        state = PastState(number, network, prototypes, automata)
         _check_agreement(replace(model, network=state.network, prototypes=state.prototypes))
         _check_automata(state.automata, state.prototypes)
         states.append(state)
     return EditLog(entries, tuple(states))
 
 
-def _past_automata(number: Any, kept: list[tuple[Automaton, ...]]) -> tuple[Automaton, ...]:
-    if number is None:
-        return ()
-    if type(number) is not int or not 0 <= number < len(kept):
-        raise ValueError(f"a state has the automata {number!r}, but {_EDITS} holds {len(kept)}")
-    return kept[number]
-
-
-def _past_vectors(positions: Any, vectors: torch.Tensor) -> torch.Tensor:
-    if not all(type(number) is int and 0 <= number < len(vectors) for number in positions):
-        raise ValueError(f"a state has vectors of other members than the {len(vectors)} kept")
-    return vectors[positions]
+def _check_positions(positions: Any, count: int, what: str) -> None:
+    if not all(type(number) is int and 0 <= number < count for number in positions):
+        raise ValueError(f"a state has other {what} than the {count} kept")
 
 
 def _edit_files(log: EditLog) -> dict[str, bytes]:

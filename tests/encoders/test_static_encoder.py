@@ -53,7 +53,7 @@ def slow_vectors(teacher: TransformerEncoder, dimension: int) -> dict[int, Any]:
 
 @pytest.mark.parametrize("dimension", [3, 12])
 def test_it_equals_the_slow_and_obvious_way(teacher, dimension, monkeypatch):
-    monkeypatch.setattr("protorynet.encoders.static_encoder.MOST_COMPONENTS", dimension)
+    monkeypatch.setattr("protorynet.encoders.encoder_variants.MOST_COMPONENTS", dimension)
     encoder = StaticEncoder.distil(teacher)
     vectors = slow_vectors(teacher, dimension)
     for sentence, each in zip(SENTENCES, encoder.encode(SENTENCES), strict=True):

@@ -12,7 +12,7 @@ from protorynet import ProtoryNetClassifier as Classifier
 from protorynet.data import Splitter
 from protorynet.errors import InputError
 from protorynet.explain import explain_matches, explain_words
-from protorynet.explain.rationale import Rationale, leave_out, word_spans
+from protorynet.explain.leave_one_out import Rationale, leave_out, word_spans
 
 SENTENCE = "The room was clean, but the breakfast was awful."
 

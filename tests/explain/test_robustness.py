@@ -3,7 +3,7 @@
 import pytest
 
 from protorynet.explain import measure_robustness, perturb
-from protorynet.explain.robustness import PERTURBATIONS
+from protorynet.explain.evaluation import PERTURBATIONS
 
 TEXT = "The film was good, really. The staff was friendly (and kind)! We came back."
 

@@ -54,9 +54,7 @@ class Cluster:
         found = []
         for folder in Path("/proc").iterdir():
             try:
-                is_worker = (
-                    b"ray::MapWorker(MapBatches(PartScorer" in (folder / "cmdline").read_bytes()
-                )
+                is_worker = b"ray::MapWorker(MapBatches(Worker" in (folder / "cmdline").read_bytes()
                 if is_worker and token in (folder / "environ").read_bytes():
                     found.append(int(folder.name))
             except (OSError, ValueError):

@@ -3,25 +3,25 @@
 from types import ModuleType, SimpleNamespace
 from typing import cast
 
-import pyarrow as pa
 import pytest
 
-from protorynet.inference.ray_cluster import SentenceEncoder
+from protorynet.errors import ProtoryNetError
+from protorynet.inference.ray_cluster import Encoding
 from protorynet.inference.ray_prediction import ship_model
-
-BLOCK = pa.table({"row": [0, 1], "text": ["The room was clean.", "Awful."]})
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("fingerprint", "device", "message"),
     [
-        ({"fingerprint": "another"}, "is another one than on the machine of the command"),
-        ({"device": "no-such-device"}, "no-such-device"),
+        ("another", "cpu", "is another one than on the machine of the command"),
+        (None, "no-such-device", "no-such-device"),
     ],
 )
-def test_a_worker_that_cannot_encode_as_the_command_says_so(tiny_bert_folder, options, message):
-    answer = SentenceEncoder(str(tiny_bert_folder), **options)(BLOCK)
-    assert all(message in error for error in answer["error"].to_pylist())
+def test_a_worker_that_cannot_encode_as_the_command_says_so(
+    tiny_bert_folder, fingerprint, device, message
+):
+    with pytest.raises(ProtoryNetError, match=message):
+        Encoding(str(tiny_bert_folder), fingerprint, device).open()
 
 
 def test_no_file_outside_of_the_model_is_sent(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
-from protorynet.prototypes import faster_pam, k_medoids, mean_distance_to_nearest
+from protorynet.prototypes import faster_pam, k_medoids
 
 
 def all_distances(points: NDArray[np.float32]) -> NDArray[np.float32]:

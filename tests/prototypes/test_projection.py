@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from protorynet.prototypes import cluster_means, project, projection
+from protorynet.prototypes import candidates, cluster_means, project
 
 
 def random_tensor(*shape: int, seed: int = 0) -> Tensor:
@@ -43,7 +43,7 @@ def test_blocks_give_what_all_sentences_at_once_give(monkeypatch):
     prototypes, sentences = random_tensor(6, 3), random_tensor(40, 3, seed=1)
     whole = project(prototypes, sentences).tolist()
     assert project(prototypes, iter(torch.split(sentences, 11))).tolist() == whole
-    monkeypatch.setattr(projection, "_SENTENCES_PER_BLOCK", 7)
+    monkeypatch.setattr(candidates, "_SENTENCES_PER_BLOCK", 7)
     assert project(prototypes, sentences).tolist() == whole
 
 
@@ -51,7 +51,7 @@ def test_cluster_means_are_those_of_the_sentences_nearest_to_each_prototype(monk
     base, embedded, prototypes = random_tensor(100, 3), random_tensor(50, 4), random_tensor(5, 4)
     index = torch.arange(0, 100, 2)
     nearest = torch.cdist(embedded, prototypes).argmin(dim=1)
-    monkeypatch.setattr(projection, "_SENTENCES_PER_BLOCK", 7)
+    monkeypatch.setattr(candidates, "_SENTENCES_PER_BLOCK", 7)
     means = cluster_means(base, embedded, prototypes, index=index)
     for prototype in range(5):
         expected = base[index][nearest == prototype].sum(dim=0)

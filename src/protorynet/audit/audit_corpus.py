@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.audit.findings import quote
+from protorynet.errors import list_names
 from protorynet.explain import LabelledDocuments, documents_at
 from protorynet.figures import Figures, measure_figures
 from protorynet.model import Model
@@ -215,6 +216,11 @@ class AuditCorpus:
         return self.is_test[self.documents]
 
     @property
+    def train_sentences(self) -> list[str]:
+        """The sentences of training documents, which come first."""
+        return self.sentences[: int((~self.in_test).sum())]
+
+    @property
     def right(self) -> NDArray[np.bool_]:
         """Which documents have all their classes right."""
         return np.asarray((self.predicted == self.truth).all(axis=1))
@@ -237,8 +243,7 @@ class AuditCorpus:
 
     def list_ids(self, positions: list[int]) -> str:
         """Return the ids of some prototypes for reading."""
-        ids = sorted(self.model.prototypes[position].id for position in positions)
-        return ", ".join(map(str, ids[:10])) + (", …" if len(ids) > 10 else "")
+        return list_names(sorted(self.model.prototypes[each].id for each in positions), 10)
 
     def label(self, document: int) -> str:
         """Return a document's label in words."""
@@ -257,7 +262,7 @@ def read_corpus(model: Model, train: LabelledDocuments, test: LabelledDocuments)
         rows=np.concatenate([part.rows for part in parts]),
         is_test=np.repeat([False, True], [len(part.texts) for part in parts]),
         sentences=[text for part in parts for text in part.sentences.texts],
-        documents=np.repeat(np.arange(len(reading.lengths)), reading.lengths),
+        documents=reading.documents,
         reading=reading,
         truth=np.concatenate([part.targets > 0.5 for part in parts]),
         n_empty=tuple(len(s.texts) - len(p.texts) for s, p in zip(splits, parts, strict=True)),

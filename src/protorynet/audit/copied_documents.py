@@ -32,7 +32,8 @@ def copy_findings(corpus: AuditCorpus) -> list[Finding]:
     return [
         *_shared_texts(corpus),
         *_near_shared_texts(corpus, [pair for pair in near if not pair.is_form]),
-        *_shared_forms(corpus, [pair for pair in near if pair.is_form]),
+        # Test texts that differ from several others by what was filled in.
+        *_near_shared_texts(corpus, [pair for pair in near if pair.is_form]),
         *_duplicates(corpus, is_test=False),
         *_duplicates(corpus, is_test=True),
         *_conflicting_labels(corpus),
@@ -59,21 +60,6 @@ def _shared_texts(corpus: AuditCorpus) -> list[Finding]:
 def _near_shared_texts(corpus: AuditCorpus, pairs: list[NearCopy]) -> list[Finding]:
     if not pairs:
         return []
-    count, whole = len(pairs), int(corpus.is_test.sum())
-    severity: Severity = "warning" if count / whole >= _SERIOUS_SHARE else "note"
-    evidence = _near_evidence(corpus, pairs)
-    return [describe("near_shared_texts", severity, evidence, whole=whole)]
-
-
-def _shared_forms(corpus: AuditCorpus, pairs: list[NearCopy]) -> list[Finding]:
-    """Report test texts that differ from several others by what was filled in."""
-    if not pairs:
-        return []
-    whole = int(corpus.is_test.sum())
-    return [describe("shared_forms", "note", _near_evidence(corpus, pairs), whole=whole)]
-
-
-def _near_evidence(corpus: AuditCorpus, pairs: list[NearCopy]) -> dict[str, Any]:
     chosen = np.zeros(len(corpus.texts), np.bool_)
     chosen[[pair.test for pair in pairs]] = True
     examples = [
@@ -85,7 +71,12 @@ def _near_evidence(corpus: AuditCorpus, pairs: list[NearCopy]) -> dict[str, Any]
         }
         for pair in pairs[:_EXAMPLES]
     ]
-    return {**_compare_accuracy(corpus, chosen), "examples": examples}
+    evidence = {**_compare_accuracy(corpus, chosen), "examples": examples}
+    whole = int(corpus.is_test.sum())
+    if pairs[0].is_form:
+        return [describe("shared_forms", "note", evidence, whole=whole)]
+    severity: Severity = "warning" if len(pairs) / whole >= _SERIOUS_SHARE else "note"
+    return [describe("near_shared_texts", severity, evidence, whole=whole)]
 
 
 def _compare_accuracy(corpus: AuditCorpus, chosen: NDArray[np.bool_]) -> dict[str, Any]:

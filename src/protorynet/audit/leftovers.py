@@ -269,18 +269,14 @@ def fixed_sentences(corpus: AuditCorpus) -> list[Finding]:
             sentence = corpus.sentences[at_edge[first[k]]]
             class_shift = np.abs(corpus.truth[corpus.documents[same]].mean(axis=0) - base).max()
             if np.isin(same, edges).mean() > _NEARLY_ALWAYS and class_shift < _FAR_FROM_USUAL:
-                findings.append(_describe_fixed(sentence, edge, int(counts[k]), whole))
+                evidence = {
+                    "sentence": quote(sentence),
+                    "place": edge,
+                    "n_documents": int(counts[k]),
+                    "share_of_documents": counts[k] / whole,
+                }
+                findings.append(describe("fixed_sentence", "note", evidence, whole=whole))
     return findings
-
-
-def _describe_fixed(sentence: str, edge: str, count: int, whole: int) -> Finding:
-    evidence = {
-        "sentence": quote(sentence),
-        "place": edge,
-        "n_documents": count,
-        "share_of_documents": count / whole,
-    }
-    return describe("fixed_sentence", "note", evidence, whole=whole)
 
 
 def copied_passages(corpus: AuditCorpus) -> list[Finding]:

@@ -142,7 +142,7 @@ def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
 
 def _foreign(corpus: AuditCorpus) -> list[Finding]:
     """Check that the prototypes stand in the training documents given."""
-    known = set(corpus.sentences[: int((~corpus.in_test).sum())])
+    known = set(corpus.train_sentences)
     items, members = corpus.model.prototypes, corpus.model.prototypes.members
     foreign = sum(member.sentence not in known for member in members)
     # Prototypes may have been edited by hand; not most of them.
@@ -172,7 +172,7 @@ def usage_findings(corpus: AuditCorpus) -> list[Finding]:
 
 
 def _classes_without_prototype(corpus: AuditCorpus) -> list[Finding]:
-    scores = _scores(corpus)
+    scores = corpus.model.prototypes.scores
     if corpus.model.labels.task == "multilabel":
         # A rare class may have no score above one half, yet prototypes that speak for it.
         spoken = (scores > 2 * corpus.truth.mean(axis=0)).any(axis=0) | (scores >= 0.5).any(axis=0)
@@ -216,7 +216,8 @@ def _score_calibration(corpus: AuditCorpus) -> list[Finding]:
     if len(rates) < _CALIBRATED_PROTOTYPES:
         return []
     positions = list(rates)
-    observed, scores = np.array(list(rates.values())), _scores(corpus)[positions]
+    observed = np.array(list(rates.values()))
+    scores = corpus.model.prototypes.scores[positions]
     if scores.shape[1] == 2 and corpus.model.labels.task == "multiclass":
         observed, scores = observed[:, 1:], scores[:, 1:]
     if observed.std() == 0 or scores.std() == 0:
@@ -230,10 +231,6 @@ def _score_calibration(corpus: AuditCorpus) -> list[Finding]:
         "examples": [prototype_evidence(corpus, positions[at]) for at in worst],
     }
     return [describe("poor_score_calibration", "warning", evidence)]
-
-
-def _scores(corpus: AuditCorpus) -> NDArray[np.float64]:
-    return np.array([list(item.scores.values()) for item in corpus.model.prototypes])
 
 
 def _class_rates(corpus: AuditCorpus) -> dict[int, NDArray[np.float64]]:
@@ -264,7 +261,7 @@ def member_findings(corpus: AuditCorpus, telling: set[int]) -> list[Finding]:
     reasons = _find_reasons(corpus, telling)
     if not reasons:
         return []
-    owners = np.repeat(np.arange(len(prototypes)), prototypes.sizes)
+    owners = prototypes.families
     uses = np.bincount(corpus.reading.members, minlength=len(owners))
     share = float(uses[list(reasons)].sum() / uses.sum())
     ordered = sorted(reasons, key=lambda at: (list(_REASONS).index(reasons[at]), -uses[at]))
@@ -302,7 +299,9 @@ def _find_reasons(corpus: AuditCorpus, telling: set[int]) -> dict[int, str]:
     def share(sentences: NDArray[np.bool_]) -> NDArray[np.float64]:
         return np.bincount(matched[sentences], minlength=count) / np.maximum(uses, 1)
 
-    own = _locate(corpus)
+    # Where each member's sentence stands among the training sentences; −1 for nowhere.
+    places = {text: at for at, text in enumerate(corpus.train_sentences)}
+    own = np.array([places.get(member.sentence, -1) for member in corpus.model.prototypes.members])
     is_known = own >= 0
     # Shorter sentences, and formulas, may be written twice by chance.
     unique = (corpus.words.lengths >= PASSAGE_WORDS) & ~corpus.formulas
@@ -325,14 +324,6 @@ def _most_frequent(corpus: AuditCorpus, member: int) -> list[str]:
     """Return the sentence that a member stands for most often."""
     sentences = np.flatnonzero(corpus.reading.members == member)
     return [quote(corpus.sentences[at]) for at, _ in corpus.most_copied(sentences, 1)]
-
-
-def _locate(corpus: AuditCorpus) -> NDArray[np.int64]:
-    """Return where each member's sentence stands among the training sentences; −1 for nowhere."""
-    n_train = int((~corpus.in_test).sum())
-    places = {text: at for at, text in enumerate(corpus.sentences[:n_train])}
-    members = corpus.model.prototypes.members
-    return np.array([places.get(member.sentence, -1) for member in members], np.int64)
 
 
 def _largest_source(corpus: AuditCorpus, count: int) -> NDArray[np.int64]:

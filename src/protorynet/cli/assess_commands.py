@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from protorynet.cli import command_inputs as inputs
 from protorynet.cli.output import check_writable, note, print_json, result_console
 from protorynet.errors import InputError, TableError
+from protorynet.files import hash_file
 
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
@@ -238,17 +238,12 @@ def _list_provenance(
     named = [
         ("Command", command),
         ("Model", str(model)),
-        ("Test data", f"{test}: {n_documents:,} rows; sha256 {_sha256(test)}"),
+        ("Test data", f"{test}: {n_documents:,} rows; sha256 {hash_file(test)}"),
     ]
     if train is not None:
-        named.append(("Training data given", f"{train}: sha256 {_sha256(train)}"))
+        named.append(("Training data given", f"{train}: sha256 {hash_file(train)}"))
     versions = ", ".join(f"{package} {version(package)}" for package in _PACKAGES)
     return (*named, ("Versions of this report", versions))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @inputs.with_options

@@ -11,11 +11,12 @@ from .document_tables import (
     read_columns as read_columns,
     read_table as read_table,
 )
-from .excel_files import load_openpyxl as load_openpyxl
-from .splitter import LANGUAGES as LANGUAGES, Rule as Rule, Splitter as Splitter
 from .splitting import (
+    LANGUAGES as LANGUAGES,
     OnEmpty as OnEmpty,
+    Rule as Rule,
     Sentences as Sentences,
+    Splitter as Splitter,
     TokenCounter as TokenCounter,
     check_texts as check_texts,
     document_list as document_list,
@@ -25,5 +26,5 @@ from .splitting import (
     sequence_text as sequence_text,
     split_documents as split_documents,
 )
-from .table_batches import open_table as open_table
+from .table_batches import load_openpyxl as load_openpyxl, open_table as open_table
 from .table_files import find_files as find_files, one_line as one_line

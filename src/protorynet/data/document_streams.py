@@ -20,8 +20,8 @@ from protorynet.data.document_tables import (
     require_split_column,
 )
 from protorynet.data.table_batches import open_standard_input, open_table, row_bytes
-from protorynet.data.table_files import BLOCK_BYTES, BatchReader, find_files, list_names, one_line
-from protorynet.errors import TableError
+from protorynet.data.table_files import BLOCK_BYTES, BatchReader, find_files, one_line
+from protorynet.errors import TableError, list_names
 
 # Enough documents that sentences of one length meet in the encoder's batches.
 DOCUMENTS = 4_096
@@ -139,7 +139,10 @@ class TableStream:
                 raise blank_texts(table.name, self.text_column, batch.num_rows, rows)
             self.n_blank += int(blank.sum())
             kept = np.flatnonzero(wanted & ~blank)
-            sizes = self._document_bytes(batch)[kept]
+            # A share of the row where the rest is far more, so that pictures do not fill memory.
+            whole = np.sum([row_bytes(column) for column in batch.columns], axis=0, dtype=np.int64)
+            of_text = row_bytes(batch.column(self.text_column))
+            sizes = np.maximum(of_text, whole // _ROW_PER_TEXT)[kept]
             while len(kept):
                 together = np.cumsum(sizes[: documents - n_documents])
                 fitting = int(np.searchsorted(together, text_bytes - n_bytes, side="right"))
@@ -168,12 +171,6 @@ class TableStream:
             if splits is not None and len(splits) < _MOST_LISTED:
                 splits.update(dict.fromkeys(there))
         return wanted, wanted & find_blank(batch.column(self.text_column))
-
-    def _document_bytes(self, batch: pa.RecordBatch) -> NDArray[np.int64]:
-        # A share of the row where the rest is far more, so that pictures do not fill the memory.
-        whole = np.sum([row_bytes(column) for column in batch.columns], axis=0, dtype=np.int64)
-        of_text = row_bytes(batch.column(self.text_column))
-        return np.maximum(of_text, whole // _ROW_PER_TEXT).astype(np.int64)
 
     def _batches(self, first: int) -> Iterator[tuple[int, BatchReader, pa.RecordBatch]]:
         position = 0

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from protorynet.data.json_lines import infer_table, is_scalar, is_text
 from protorynet.data.table_batches import open_table
-from protorynet.data.table_files import check_names, list_names
-from protorynet.errors import HEADINGS, TableError, list_nearest, name_rows
+from protorynet.data.table_files import check_names
+from protorynet.errors import HEADINGS, TableError, list_names, list_nearest, name_rows
 
 Label = str | int | float | bool | tuple[str, ...]
 
@@ -143,7 +143,11 @@ def _load(source: object, split: str | None) -> LoadedTable:
     elif isinstance(source, pa.Table):
         loaded = LoadedTable("the pyarrow Table", source)
     elif _comes_from(source, "pandas") and hasattr(source, "columns"):
-        loaded = _load_frame(source)
+        frame: Any = source
+        names = [str(name) for name in frame.columns]
+        check_names(names, "the DataFrame")
+        columns = {name: frame.iloc[:, n] for n, name in enumerate(names)}
+        loaded = LoadedTable("the DataFrame", *infer_table(columns))
     elif _comes_from(source, "datasets"):
         loaded = _load_dataset(source, split)
     else:
@@ -160,14 +164,6 @@ def _load(source: object, split: str | None) -> LoadedTable:
 
 def _comes_from(source: object, library: str) -> bool:
     return any(kind.__module__.partition(".")[0] == library for kind in type(source).__mro__)
-
-
-def _load_frame(frame: Any) -> LoadedTable:
-    names = [str(name) for name in frame.columns]
-    check_names(names, "the DataFrame")
-    return LoadedTable(
-        "the DataFrame", *infer_table({name: frame.iloc[:, n] for n, name in enumerate(names)})
-    )
 
 
 def _load_dataset(source: Any, split: str | None) -> LoadedTable:

@@ -15,7 +15,6 @@ from protorynet.data.table_files import (
     READ_ERRORS,
     ROW_BYTES,
     BatchReader,
-    list_names,
     not_utf8,
     one_line,
     open_bytes,
@@ -23,7 +22,7 @@ from protorynet.data.table_files import (
     read_start,
     rows_after,
 )
-from protorynet.errors import TableError
+from protorynet.errors import TableError, list_names
 
 _LINES_PER_BATCH = 2_048
 _MOST_LEVELS = 60  # of lists and objects in each other; Arrow writes few more

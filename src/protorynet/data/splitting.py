@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import re
 import reprlib
@@ -16,9 +17,67 @@ import numpy as np
 from numpy.typing import NDArray
 from sentencex import segment
 
-from protorynet.data.splitter import Splitter
 from protorynet.data.text_layout import PlainText, remove_layout
 from protorynet.errors import EmptyDocumentError, InputError
+from protorynet.records import read_record
+
+Rule = Literal["sentencex", "lines", "paper"]
+
+# The languages whose abbreviations or signs sentencex knows, itself or as those of a relative.
+LANGUAGES = {
+    "am": "Amharic", "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan",
+    "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
+    "es": "Spanish", "fi": "Finnish", "fr": "French", "gl": "Galician", "gu": "Gujarati",
+    "hi": "Hindi", "hy": "Armenian", "it": "Italian", "ja": "Japanese", "kk": "Kazakh",
+    "kn": "Kannada", "ml": "Malayalam", "mr": "Marathi", "my": "Burmese", "nl": "Dutch",
+    "pa": "Punjabi", "pl": "Polish", "pt": "Portuguese", "ru": "Russian", "sk": "Slovak",
+    "ta": "Tamil", "te": "Telugu", "uk": "Ukrainian", "ur": "Urdu", "zh": "Chinese",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """How documents are split into sentences.
+
+    - `rule`: ``"sentencex"`` knows abbreviations, numbers and quotations, joins wrapped lines, and
+      removes marks of quoted lines (``>``) and markup; apart from these, sentences stay as written.
+      ``"lines"`` ends a sentence at every line end as well, and removes nothing. ``"paper"`` ends
+      one at every '.', '?', '!' and line end, and gives the encoder lower-case text without
+      punctuation.
+    - `language`: the code of the language, one of `LANGUAGES`.
+    """
+
+    rule: Rule = "sentencex"
+    language: str = "en"
+
+    def __post_init__(self) -> None:
+        if self.rule not in get_args(Rule):
+            listed = ", ".join(map(repr, get_args(Rule)))
+            raise InputError(f"splitter={str(self.rule)[:40]!r} is not one of {listed}.")
+        if not isinstance(self.language, str) or self.language not in LANGUAGES:
+            raise InputError(_unknown_language(self.language))
+
+    @classmethod
+    def read(cls, value: Any) -> Splitter:
+        """Return the splitter that a model's file names; older ones name a rule alone.
+
+        Their ``"sentencex"`` ended a sentence at every line end.
+        """
+        if isinstance(value, str):
+            value = {"rule": {"sentencex": "lines"}.get(value, value)}
+        return read_record(cls, value)
+
+
+def _unknown_language(language: Any) -> str:
+    codes = {name.lower(): code for code, name in LANGUAGES.items()} | {c: c for c in LANGUAGES}
+    given = str(language)[:40]
+    near = difflib.get_close_matches(given.lower().split("-")[0], codes, n=1)
+    hint = f"did you mean {codes[near[0]]!r}? " if near else ""
+    return (
+        f"language={given!r} is not one of the {len(LANGUAGES)} that are known, such as 'de'; "
+        f"{hint}'en' does for others: it knows the signs that end a sentence in every script."
+    )
+
 
 OnEmpty = Literal["error", "skip"]
 
@@ -48,7 +107,6 @@ _SETTLED_CHARACTERS = 8_000
 
 # Where a sentence is cut, the best points first: after a clause, after a comma, at a space.
 _BREAKS = (re.compile(r"[;:](?=\s)|[–—；：؛]"), re.compile(r",(?=\s)|[，、،]"), re.compile(r"\s+"))
-_TEXTS_PER_BATCH = 4_096
 
 # Pieces are planned this full, so that cutting at a comma seldom makes one too long again.
 _PIECE_FILL = 0.9
@@ -85,18 +143,23 @@ class Sentences:
 
     def part(self, chosen: NDArray[np.bool_]) -> Sentences:
         """Return the sentences of some of the documents, with these renumbered."""
-        if chosen.all():
-            return self
-        kept = chosen[self.documents]
-        number = np.cumsum(chosen) - 1
-        return Sentences(
-            texts=tuple(itertools.compress(self.texts, kept.tolist())),
-            written=tuple(itertools.compress(self.written, kept.tolist())),
-            starts=self.starts[kept],
-            ends=self.ends[kept],
-            documents=number[self.documents[kept]],
-            n_documents=int(chosen.sum()),
+        return self if chosen.all() else self.take(np.flatnonzero(chosen))[0]
+
+    def take(self, documents: NDArray[np.int64]) -> tuple[Sentences, NDArray[np.int64]]:
+        """Return the sentences of documents, which are renumbered, and where they stood here."""
+        lengths = self.lengths
+        starts = (np.cumsum(lengths) - lengths)[documents]
+        steps = map(np.arange, starts, starts + lengths[documents])
+        where = np.concatenate([np.zeros(0, np.int64), *steps])
+        taken = Sentences(
+            tuple(self.texts[sentence] for sentence in where.tolist()),
+            tuple(self.written[sentence] for sentence in where.tolist()),
+            self.starts[where],
+            self.ends[where],
+            np.repeat(np.arange(len(documents)), lengths[documents]),
+            len(documents),
         )
+        return taken, where
 
     def without_empty(self) -> Sentences:
         """Renumber the documents so that those without a sentence are gone."""
@@ -144,9 +207,7 @@ def split_documents(
             document if layout is None else layout.text
             for document, layout in zip(documents, layouts, strict=True)
         ]
-    find, reading = (
-        (_paper_spans, paper_reading) if splitter.rule == "paper" else (_sentencex_spans, str)
-    )
+    find, reading = (_paper_spans, paper_reading) if splitter.rule == "paper" else (_spans, str)
     spans = [
         _Span(number, start, end)
         for number, document in enumerate(documents)
@@ -154,7 +215,19 @@ def split_documents(
     ]
     if counter is not None:
         spans = _fit_to_window(spans, documents, counter, reading)
-    return _check_filled(_collect(spans, documents, layouts, reading), on_empty)
+    # A piece cut from a long sentence may be punctuation only, of which the paper reads nothing.
+    cut = [(span, documents[span.document][span.start : span.end]) for span in spans]
+    kept = [(span, piece) for span, piece in cut if reading(piece)]
+    places = [
+        (number, start, end) if layout is None else (number, *layout.locate(start, end))
+        for (number, start, end), _ in kept
+        for layout in [layouts[number]]
+    ]
+    where = np.array(places, dtype=np.int64).reshape(-1, 3)
+    written = tuple(piece for _, piece in kept)
+    number, starts, ends = (column.copy() for column in where.T)
+    found = Sentences(tuple(map(reading, written)), written, starts, ends, number, len(documents))
+    return _check_filled(found, on_empty)
 
 
 def join_sentences(parts: Sequence[Sentences], *, on_empty: OnEmpty = "skip") -> Sentences:
@@ -196,32 +269,6 @@ def check_texts(texts: Sequence[str]) -> list[str]:
                 "text.encode('utf-8', 'replace').decode()."
             ) from None
     return documents
-
-
-def _collect(
-    spans: list[_Span],
-    documents: list[str],
-    layouts: list[PlainText | None],
-    reading: Callable[[str], str],
-) -> Sentences:
-    written = [documents[span.document][span.start : span.end] for span in spans]
-    # A piece cut from a long sentence may be punctuation only, of which the paper reads nothing.
-    kept = [bool(reading(piece)) for piece in written]
-    written = list(itertools.compress(written, kept))
-    places = [
-        (number, start, end) if layout is None else (number, *layout.locate(start, end))
-        for number, start, end in itertools.compress(spans, kept)
-        for layout in [layouts[number]]
-    ]
-    where = np.array(places, dtype=np.int64).reshape(-1, 3)
-    return Sentences(
-        texts=tuple(map(reading, written)),
-        written=tuple(written),
-        starts=where[:, 1].copy(),
-        ends=where[:, 2].copy(),
-        documents=where[:, 0].copy(),
-        n_documents=len(documents),
-    )
 
 
 def document_list(documents: Any, *, are_texts: bool = True) -> list[Any]:
@@ -270,14 +317,6 @@ def sequence_sentences(lengths: NDArray[np.int64]) -> Sentences:
     )
 
 
-def _sentencex_spans(document: str, splitter: Splitter) -> list[tuple[int, int]]:
-    """Return start and end of every sentence, found by the rules of `sentencex`."""
-    # A piece without a word or a symbol, such as ").", joins the sentence before it on its line
-    # and is dropped where there is none, unless the document holds nothing else.
-    spans = _spans(document, splitter, _is_meaningful)
-    return spans or _spans(document, splitter, _is_visible)
-
-
 def _paper_spans(document: str, _: Splitter) -> list[tuple[int, int]]:
     """Return start and end of every sentence, each ended by '.', '?', '!' or the end of a line."""
     return [
@@ -293,20 +332,25 @@ def paper_reading(sentence: str) -> str:
     return " ".join(sentence.lower().translate(_NO_PUNCTUATION).split())
 
 
-def _spans(
-    document: str, splitter: Splitter, is_sentence: Callable[[str], bool]
-) -> list[tuple[int, int]]:
+def _spans(document: str, splitter: Splitter) -> list[tuple[int, int]]:
+    """Return start and end of every sentence, found by the rules of `sentencex`.
+
+    A piece without a word or a symbol, such as ").", joins the sentence before it on its line and
+    is dropped where there is none, unless the document holds nothing else.
+    """
+    cut = [(offset, line, _sentence_ends(line, splitter)) for offset, line in _lines(document)]
     spans: list[tuple[int, int]] = []
-    for offset, line in _lines(document):
-        before_line = len(spans)
-        begin = 0
-        for end in _sentence_ends(line, splitter):
-            piece = line[begin:end]
-            if is_sentence(piece):
-                spans.append(_strip_span(piece, offset + begin))
-            elif len(spans) > before_line and not piece.isspace():
-                spans[-1] = (spans[-1][0], _strip_span(piece, offset + begin)[1])
-            begin = end
+    for is_sentence in (_is_meaningful, _is_visible):
+        for offset, line, ends in cut:
+            before_line = len(spans)
+            for begin, end in pairwise([0, *ends]):
+                piece = line[begin:end]
+                if is_sentence(piece):
+                    spans.append(_strip_span(piece, offset + begin))
+                elif len(spans) > before_line and not piece.isspace():
+                    spans[-1] = (spans[-1][0], _strip_span(piece, offset + begin)[1])
+        if spans:
+            break
     return spans
 
 
@@ -390,9 +434,12 @@ def _fit_to_window(
     fitting: list[_Span] = []
     while spans:
         texts = [reading(documents[span.document][span.start : span.end]) for span in spans]
-        counts = _count(texts, counter)
+        # No tokeniser makes more than one token of a byte, so short texts need not be tokenised.
+        counts = np.array([len(text.encode()) + 2 for text in texts], np.int64)
+        if (unsure := np.flatnonzero(counts > counter.window)).size:
+            counts[unsure] = counter.count_tokens([texts[index] for index in unsure])
         too_long: list[_Span] = []
-        for span, count in zip(spans, counts, strict=True):
+        for span, count in zip(spans, counts.tolist(), strict=True):
             if count <= counter.window or span.end - span.start == 1:
                 fitting.append(span)
             else:
@@ -400,22 +447,6 @@ def _fit_to_window(
                 too_long += _cut(span, documents[span.document], n_pieces)
         spans = too_long
     return sorted(fitting)
-
-
-def _count(texts: list[str], counter: TokenCounter) -> list[int]:
-    # No tokeniser makes more than one token of a byte, so short texts need not be tokenised.
-    counts = [0] * len(texts)
-    unsure = [
-        index
-        for index, text in enumerate(texts)
-        if (len(text) if text.isascii() else len(text.encode())) + 2 > counter.window
-    ]
-    for begin in range(0, len(unsure), _TEXTS_PER_BATCH):
-        batch = unsure[begin : begin + _TEXTS_PER_BATCH]
-        tokens = counter.count_tokens([texts[index] for index in batch])
-        for index, count in zip(batch, tokens.tolist(), strict=True):
-            counts[index] = count
-    return counts
 
 
 def _cut(span: _Span, document: str, n_pieces: int) -> list[_Span]:

@@ -3,11 +3,13 @@
 import codecs
 import csv
 import io
+import warnings
+import zipfile
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +18,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from protorynet.data.excel_files import open_excel
-from protorynet.data.json_lines import is_text, open_json_lines, stream_json_lines
+from protorynet.data.json_lines import infer_table, is_text, open_json_lines, stream_json_lines
 from protorynet.data.table_files import (
     BLOCK_BYTES,
     MOST_COLUMNS,
@@ -35,7 +36,7 @@ from protorynet.data.table_files import (
     rows_after,
     table_ending,
 )
-from protorynet.errors import TableError
+from protorynet.errors import MissingExtraError, TableError
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _HEADER_BYTES = 2**20
@@ -61,7 +62,7 @@ def open_table(path: Path) -> BatchReader:
 
 def open_standard_input(file: BinaryIO, kind: str | None) -> BatchReader:
     """Open a table that comes in a stream: JSON lines if it opens with a brace, else CSV."""
-    buffered = io.BufferedReader(cast(io.RawIOBase, file))
+    buffered = io.BufferedReader(cast("io.RawIOBase", file))
     start = buffered.peek(4)
     if kind == "parquet" or start[:4] == b"PAR1":
         raise TableError(
@@ -272,3 +273,85 @@ def row_bytes(column: pa.Array) -> NDArray[np.int64]:
     except ValueError:  # not of one width
         width = int(column.nbytes) // max(1, len(column))
     return np.full(len(column), width, np.int64)
+
+
+_LARGEST = 512 * 2**20  # bytes of a workbook when unpacked
+_MOST_UNPACKED, _SMALL = 100, 2**20  # times its size, as real ones never are; or so many bytes
+_MOST_ROWS = 2**20  # as in Excel
+_MOST_CELLS = 20_000_000  # empty ones included: a few bytes can stand for a thousand of those
+_ROWS_AT_ONCE = 4_096
+
+
+def load_openpyxl() -> Any:
+    """Return the library that reads and writes workbooks, or say what to install."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise MissingExtraError("An Excel file", "openpyxl", extra="excel") from None
+    return openpyxl
+
+
+def open_excel(path: Path) -> BatchReader:
+    """Open the first sheet of a workbook; its first row names the columns."""
+    openpyxl = load_openpyxl()
+    try:
+        # Opened here, because the library leaves a damaged file open.
+        with path.open("rb") as file, warnings.catch_warnings():
+            with zipfile.ZipFile(file) as packed:
+                size = sum(part.file_size for part in packed.infolist())
+            if size > min(_LARGEST, _SMALL + _MOST_UNPACKED * path.stat().st_size):
+                raise TableError(f"{path} has {size / 1e6:,.0f} MB when unpacked; save it as CSV.")
+            warnings.simplefilter("ignore")  # of styles and the like, which are not read
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            names, columns = _read_sheet(book.worksheets[0], str(path))
+    except TableError:
+        raise
+    except Exception as error:  # whatever the library makes of a damaged file
+        raise TableError(
+            f"{path} cannot be read as an Excel file ({one_line(error)}); save it again, or as CSV."
+        ) from None
+    table, mixed = infer_table(dict(zip(names, columns, strict=True)))
+    return BatchReader(
+        str(path),
+        table.schema,
+        lambda skip: iter(table.slice(skip).to_batches(max_chunksize=_ROWS_AT_ONCE)),
+        mixed,
+    )
+
+
+def _read_sheet(sheet: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    sheet.reset_dimensions()  # which some programs write wrong
+    rows = sheet.iter_rows(values_only=True)
+    header = _strip(next(rows, ()))
+    if len(header) > MOST_COLUMNS:
+        raise TableError(f"{name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are read.")
+    if None in header:
+        raise TableError(f"column {header.index(None) + 1} of {name} has no name in the first row.")
+    names = [str(each) for each in header]
+    check_names(names, name)
+    values: list[tuple[Any, ...]] = []
+    n_cells = 0
+    for number, row in enumerate(rows, start=2):
+        n_cells += len(row)
+        if number > _MOST_ROWS + 1 or n_cells > _MOST_CELLS:
+            raise TableError(
+                f"{name} has more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells; save it as "
+                "CSV."
+            )
+        values.append(_strip(row))
+        if len(values[-1]) > len(names):
+            raise TableError(
+                f"row {number} of {name} has more cells than the {len(names)} columns that the "
+                "first row names."
+            )
+    while values and not values[-1]:
+        values.pop()
+    columns = list(zip_longest(*values))
+    return names, columns + [(None,) * len(values)] * (len(names) - len(columns))
+
+
+def _strip(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a row without the empty cells at its end."""
+    if not row or row[-1] is not None:
+        return row
+    return row[: max((n for n, cell in enumerate(row, 1) if cell is not None), default=0)]

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 
 import pyarrow as pa
 
-from protorynet.errors import TableError
+from protorynet.errors import TableError, list_names
 
 BLOCK_BYTES = 8 * 2**20  # of rows that are held at once
 # A longer row of a text file comes of a mistake. The objects of a JSON line take 35 times its room.
@@ -160,11 +160,6 @@ def not_utf8(name: str, line: int | None = None) -> TableError:
         f"{name if line is None else f'line {line} of {name}'} is not UTF-8 text. Convert it "
         f"first, for example with: iconv -f WINDOWS-1252 -t UTF-8 {file} > utf8-{file}"
     )
-
-
-def list_names(names: Sequence[str], most: int = 20) -> str:
-    """Return names in quotes, the first few of many."""
-    return ", ".join(repr(name) for name in names[:most]) + (", …" if len(names) > most else "")
 
 
 def one_line(complaint: object) -> str:

@@ -11,6 +11,7 @@ from .encoder_variants import (
     VARIANTS as VARIANTS,
     Bfloat16Encoder as Bfloat16Encoder,
     EncoderChoice as EncoderChoice,
+    StaticEncoder as StaticEncoder,
     choose_encoder as choose_encoder,
     is_form_of as is_form_of,
     split_variant as split_variant,
@@ -34,7 +35,6 @@ from .sentence_tokenizer import (
     SentenceTokenizer as SentenceTokenizer,
     parse_tokenizer as parse_tokenizer,
 )
-from .static_encoder import StaticEncoder as StaticEncoder
 from .transformer_encoder import (
     TransformerEncoder as TransformerEncoder,
     choose_device as choose_device,

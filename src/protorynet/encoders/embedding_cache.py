@@ -371,24 +371,20 @@ def _checksums(keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> NDArra
 def _default_folder() -> Path:
     if given := os.environ.get("PROTORYNET_CACHE"):
         return Path(given).expanduser()
+    name, usual = {
+        "win32": ("LOCALAPPDATA", "AppData/Local"),
+        "darwin": ("", "Library/Caches"),
+    }.get(sys.platform, ("XDG_CACHE_HOME", ".cache"))
+    # The XDG rules say to ignore a relative path.
+    base = Path(os.environ.get(name, ""))
     try:
-        return _user_cache() / "protorynet" / "embeddings"
+        base = base if base.is_absolute() else Path.home() / usual
     except RuntimeError:
         raise InputError(
             "there is no home directory to keep embeddings in; set the environment variable "
             "PROTORYNET_CACHE to a folder."
         ) from None
-
-
-def _user_cache() -> Path:
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return Path(local) if local else Path.home() / "AppData" / "Local"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    # The XDG rules say to ignore a relative path.
-    xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return xdg if xdg.is_absolute() else Path.home() / ".cache"
+    return base / "protorynet" / "embeddings"
 
 
 def _default_limit() -> int:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from protorynet.errors import EncoderError
-from protorynet.files import read_limited
+from protorynet.files import hash_file, read_limited
 
 # Keys of the old-style pooling configuration, in the order in which modes are joined.
 POOLING_KEYS = {
@@ -177,8 +177,7 @@ def file_sha256(path: Path) -> str:
 
 @functools.lru_cache(maxsize=32)
 def _sha256(path: Path, *version: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return hash_file(path)
 
 
 def first_line(error: BaseException) -> str:

@@ -16,11 +16,12 @@ from protorynet.encoders.embeddings import Encoder
 from protorynet.encoders.encoder_folder import file_sha256, first_line
 from protorynet.encoders.encoder_variants import (
     VARIANTS,
+    StaticEncoder,
     choose_encoder,
+    find_static,
     make_variant,
     split_variant,
 )
-from protorynet.encoders.static_encoder import StaticEncoder, find_static
 from protorynet.errors import EncoderError, ProtoryNetError, UnknownEncoderError, list_nearest
 from protorynet.progress import progress_bar
 

@@ -12,20 +12,15 @@ from .automaton_learning import (
     stored_automaton as stored_automaton,
 )
 from .evaluation import (
+    PERTURBATIONS as PERTURBATIONS,
     Evaluation as Evaluation,
     Measure as Measure,
+    Robustness as Robustness,
     Verdict as Verdict,
     evaluate_model as evaluate_model,
-)
-from .examples import (
-    LabelledDocuments as LabelledDocuments,
-    Mistake as Mistake,
-    Slice as Slice,
-    confident_mistakes as confident_mistakes,
-    documents_at as documents_at,
-    explain_mistakes as explain_mistakes,
-    find_slices as find_slices,
-    has_word as has_word,
+    measure_robustness as measure_robustness,
+    parse_perturbations as parse_perturbations,
+    perturb as perturb,
 )
 from .explanation import (
     AutomatonReading as AutomatonReading,
@@ -37,7 +32,11 @@ from .explanation import (
     explain_documents as explain_documents,
     explain_reading as explain_reading,
 )
-from .leave_one_out import leave_one_out_effects as leave_one_out_effects
+from .leave_one_out import (
+    explain_matches as explain_matches,
+    explain_words as explain_words,
+    leave_one_out_effects as leave_one_out_effects,
+)
 from .likeness import (
     Encode as Encode,
     Judge as Judge,
@@ -48,17 +47,17 @@ from .likeness import (
 )
 from .overview import (
     SURE as SURE,
+    LabelledDocuments as LabelledDocuments,
+    Mistake as Mistake,
     Neighbour as Neighbour,
     Overview as Overview,
     PrototypeFigures as PrototypeFigures,
+    Slice as Slice,
+    confident_mistakes as confident_mistakes,
+    documents_at as documents_at,
+    explain_mistakes as explain_mistakes,
+    find_slices as find_slices,
+    has_word as has_word,
     nearest_sentences as nearest_sentences,
     overview_model as overview_model,
-)
-from .rationale import explain_matches as explain_matches, explain_words as explain_words
-from .robustness import (
-    PERTURBATIONS as PERTURBATIONS,
-    Robustness as Robustness,
-    measure_robustness as measure_robustness,
-    parse_perturbations as parse_perturbations,
-    perturb as perturb,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protorynet.automaton import Automaton, Pattern, State
-from protorynet.errors import EmptyDocumentError, InputError
+from protorynet.errors import EmptyDocumentError, InputError, list_names
 from protorynet.explain.quotient import (
     BeliefReader,
     PrefixTree,
@@ -83,8 +83,7 @@ def class_index(model: Model, label: object) -> int:
     names, position = model.labels.names, model.labels.find(label)
     if position is None:
         raise InputError(
-            f"{str(label)!r} is none of the model's classes, which are "
-            f"{', '.join(map(repr, names[:10]))}{', …' if len(names) > 10 else ''}."
+            f"{str(label)!r} is none of the model's classes, which are {list_names(names, 10)}."
         )
     return position
 
@@ -151,17 +150,23 @@ def _learn(
     trained = _read_documents(model, train)
     others = None if held_out is None else _read_documents(model, held_out)
     ids_only = _read_documents(model, (held_out or train).with_ids_only())
-    part = _take_some(model, trained)
+    # So many of the documents that learning is quick, spread over all of them.
+    most = np.clip(_READ_FOR_ALL // len(model.labels.names), *_READ_SENTENCES)
+    inside = np.zeros(len(trained.members), np.bool_)
+    inside[evenly_chosen(trained.reading.lengths, int(most))] = True
+    part = trained if inside.all() else _ReadDocuments(model, trained.reading.part(inside))
     tree = grow_tree(part.reading, part.members[:, 0])
     machines = _find_machines(model, part, tree, labels, max_states)
     for label, machine in zip(labels, machines, strict=True):
         nodes = tree.states(machine.table, machine.start)
         traffic = np.zeros_like(machine.table)
         np.add.at(traffic, (nodes[tree.parents[1:]], tree.prototypes[1:]), tree.documents[1:])
+        visits = np.bincount(nodes, tree.documents, len(traffic)).astype(int)
+        facts = (each.tolist() for each in (machine.belief, machine.accepting, visits))
         yield Automaton(
             label=model.labels.names[label],
             prototypes=tuple(item.id for item in model.prototypes),
-            states=_describe_states(machine, np.bincount(nodes, tree.documents, len(traffic))),
+            states=tuple(map(State, range(len(traffic)), *facts)),
             start=machine.start,
             transitions=tuple(map(tuple, machine.table.tolist())),
             traffic=tuple(map(tuple, traffic.tolist())),
@@ -178,15 +183,6 @@ def _read_documents(model: Model, reading: Reading) -> _ReadDocuments:
     if not reading.lengths.all():
         raise EmptyDocumentError(np.flatnonzero(reading.lengths == 0).tolist())
     return _ReadDocuments(model, model.read(reading))
-
-
-def _take_some(model: Model, documents: _ReadDocuments) -> _ReadDocuments:
-    """Return so many of the documents that learning is quick, spread over all of them."""
-    most = np.clip(_READ_FOR_ALL // len(model.labels.names), *_READ_SENTENCES)
-    chosen = evenly_chosen(documents.reading.lengths, int(most))
-    inside = np.zeros(len(documents.members), np.bool_)
-    inside[chosen] = True
-    return documents if inside.all() else _ReadDocuments(model, documents.reading.part(inside))
 
 
 def _find_machines(
@@ -218,11 +214,6 @@ def _reachable_machine(quotient: Quotient, table: NDArray[np.int64]) -> _Machine
         reached[table[reached]] = True
     whole = _Machine(table, quotient.start, quotient.accepting, quotient.outlook[:, 0])
     return whole.take(np.flatnonzero(reached))
-
-
-def _describe_states(machine: _Machine, visits: NDArray[np.int64]) -> tuple[State, ...]:
-    facts = (machine.belief.tolist(), machine.accepting.tolist(), visits.astype(int).tolist())
-    return tuple(State(number, *values) for number, values in enumerate(zip(*facts, strict=True)))
 
 
 def _find_patterns(

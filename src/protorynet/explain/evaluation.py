@@ -1,15 +1,21 @@
 """How right a model is, and how far its explanations can be trusted: always reported together."""
 
+import random
+import re
 import tomllib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from protorynet.data import Sentences
 from protorynet.encoders import Embeddings
+from protorynet.errors import InputError
 from protorynet.explain.leave_one_out import leave_one_out_effects
 from protorynet.explain.likeness import (
     Encode,
@@ -84,7 +90,7 @@ class Evaluation(Figures):
         found: list[Verdict] = []
         for name, claim, best, enough, most in _CLAIMS:
             if measure := known.get(name):
-                value = cast(float, measure.value)
+                value = cast("float", measure.value)
                 away = value if best == 0 else (best or self.accuracy) - value
                 answer: Answer = "yes" if away <= enough else "mostly" if away <= most else "no"
                 found.append(Verdict(claim, answer, measure))
@@ -192,7 +198,7 @@ def _calibration(
 ) -> dict[str, float | str]:
     """Compare scores with class rates: as a correlation, and as a mean difference by use."""
     counts, rates = reading.class_rates(targets, len(model.prototypes))
-    scores = np.array([list(item.scores.values()) for item in model.prototypes])
+    scores = model.prototypes.scores
     first = 1 if rates.shape[1] == 2 and model.labels.task == "multiclass" else 0
     used = counts > 0
     counts, rates, scores = counts[used], rates[used, first:], scores[used, first:]
@@ -210,12 +216,11 @@ def _spread(model: Model, reading: Reading, targets: NDArray[np.float32]) -> flo
     In each it is their standard deviation, by use, without what chance adds to rates of so few
     documents, each of which counts once for a member.
     """
-    document = np.repeat(np.arange(len(reading.lengths)), reading.lengths)
+    document, family = reading.documents, model.prototypes.families
     _, first = np.unique(np.stack([document, reading.members]), axis=1, return_index=True)
     once = reading.take(np.sort(first), np.bincount(document[first], minlength=len(targets)))
     members = replace(once, prototypes=once.members)
     counts, rates = members.class_rates(targets, len(model.prototypes.members))
-    family = np.repeat(np.arange(len(model.prototypes)), model.prototypes.sizes)
     _, means = once.class_rates(targets, len(model.prototypes))
     variance = np.square(rates - means[family]).mean(axis=1)
     chance = (rates * (1 - rates)).mean(axis=1) / np.maximum(counts - 1, 1)
@@ -240,7 +245,12 @@ def _erasure(model: Model, reading: Reading, seed: int) -> dict[str, float | str
         chosen = np.random.default_rng(seed).choice(chosen, _ERASURE_DOCUMENTS, replace=False)
     # Read again: a document's probabilities depend, by rounding, on those beside it.
     whole = model.read(reading.part(np.isin(np.arange(len(reading.lengths)), chosen)))
-    important = _most_important(leave_one_out_effects(model, whole), whole.lengths)
+    # Of each document the fifth of the sentences with the largest effects, at least one.
+    order = np.lexsort((-leave_one_out_effects(model, whole), whole.documents))
+    rank = np.arange(len(order)) - np.repeat(whole.offsets[:-1], whole.lengths)
+    most = np.maximum(1, whole.lengths // _IMPORTANT_ONE_IN)
+    important = np.zeros(len(order), np.bool_)
+    important[order] = rank < np.repeat(most, whole.lengths)
     leading = whole.probabilities.argmax(axis=1)[:, None]
 
     def lost(kept: NDArray[np.bool_]) -> float:
@@ -250,16 +260,6 @@ def _erasure(model: Model, reading: Reading, seed: int) -> dict[str, float | str
         return float(np.take_along_axis(fall, leading, axis=1).mean(dtype=np.float64))
 
     return {"comprehensiveness": lost(~important), "sufficiency": lost(important)}
-
-
-def _most_important(effects: NDArray[np.float32], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Mark in each document the fifth of the sentences with the largest effects, at least one."""
-    document = np.repeat(np.arange(len(lengths)), lengths)
-    order = np.lexsort((-effects, document))
-    rank = np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    important = np.zeros(len(order), dtype=np.bool_)
-    important[order] = rank < np.repeat(np.maximum(1, lengths // _IMPORTANT_ONE_IN), lengths)
-    return important
 
 
 def _usage(model: Model, reading: Reading) -> dict[str, float | str]:
@@ -286,3 +286,135 @@ def _automata(
         shares.append(members.fidelity(np.array(automaton.transitions), automaton.start, accepting))
     most = max(len(automaton.states) for automaton in model.automata)
     return {"automaton_fidelity": float(np.mean(shares)), "automaton_states": float(most)}
+
+
+_SHARE = 0.2  # of the words that are changed, where they can be
+_LONG_WORD, _ANY_WORD = re.compile(r"[^\W\d_]{4,}"), re.compile(r"[^\W\d_]+")
+_MARKS = re.compile(r"[.!?]+|[,;:()\"'-]")
+_SYNONYMS = """
+good fine nice; great excellent superb; bad poor; awful terrible horrible; movie film picture
+big large huge; small little tiny; quick fast rapid; slow sluggish; funny amusing hilarious
+boring dull tedious; beautiful lovely gorgeous; ugly hideous; sad unhappy; happy glad pleased
+begin start; end finish; buy purchase; help assist; say state; think believe; show display
+very really extremely; often frequently; almost nearly; also too; but however; maybe perhaps
+story plot tale; actor performer; room chamber; staff personnel; price cost; food meal; people folks
+clean spotless; dirty filthy; broken defective; noisy loud; friendly kind; rude impolite
+new recent; old aged; smart clever; stupid foolish; important significant; strange odd weird
+"""
+_GROUPS = [group.split() for group in re.split(r"[;\n]", _SYNONYMS) if group.strip()]
+_OTHERS = {word: [other for other in group if other != word] for group in _GROUPS for word in group}
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """What a perturbation does to a model.
+
+    - `accuracy`: share of the documents labelled correctly; `words_accuracy`: the same by the words
+      that the model carries alone, a bag of words, None where it carries none.
+    - `same_label`, `same_trajectory`: share of documents labelled as without noise, and of their
+      sentences that are matched to the same prototypes in the same order, the mean of documents.
+    """
+
+    perturbation: str
+    accuracy: float
+    same_label: float
+    same_trajectory: float
+    words_accuracy: float | None
+
+
+def measure_robustness(
+    model: Model,
+    read: Callable[[Sequence[str]], Reading],
+    texts: Sequence[str],
+    targets: NDArray[np.float32],
+    perturbations: Iterable[str],
+    *,
+    seed: int = 0,
+) -> list[Robustness]:
+    """Measure a model on documents, none empty, as they are and under each kind of noise."""
+    truth, before, found = model.labels.decide(targets), read(texts), []
+    for name in ["none", *perturbations]:
+        noisy = [perturb(text, name, seed) for text in texts]
+        after = before if name == "none" else read(noisy)
+        labels = model.labels.decide(after.probabilities)
+        words = None if model.words is None else model.words.read(noisy)
+        same = labels == model.labels.decide(before.probabilities)
+        found.append(
+            Robustness(
+                name,
+                float((labels == truth).all(axis=1).mean()),
+                float(same.all(axis=1).mean()),
+                _like_trajectories(before, after),
+                None if words is None else model.labels.share_equal(expit(words), targets),
+            )
+        )
+    return found
+
+
+def parse_perturbations(listed: str) -> list[str]:
+    """Return the kinds of noise that a list such as ``"typos,case"`` names."""
+    wanted = list(dict.fromkeys(listed.split(",")))
+    for name in wanted:
+        if name not in PERTURBATIONS:
+            known = ", ".join(PERTURBATIONS)
+            raise InputError(f"there is no perturbation {name!r}; there are {known}.")
+    return wanted
+
+
+def perturb(text: str, name: str, seed: int = 0) -> str:
+    """Return a text with noise, the same for the same seed.
+
+    Examples
+    --------
+    >>> perturb("The film was good. The staff was friendly.", "synonyms")
+    'The picture was nice. The personnel was kind.'
+    """
+    if name == "none":
+        return text
+    return PERTURBATIONS[name](text, random.Random(f"{seed} {name} {text}"))  # noqa: S311
+
+
+def _add_typos(text: str, draw: random.Random) -> str:
+    def mistype(found: re.Match[str]) -> str:
+        word = found[0]
+        if draw.random() > _SHARE:
+            return word
+        at = draw.randrange(1, len(word) - 2)
+        swapped = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+        return draw.choice([swapped, word[:at] + word[at + 1 :], word[:at] + word[at] + word[at:]])
+
+    return _LONG_WORD.sub(mistype, text)
+
+
+def _change_punctuation(text: str, draw: random.Random) -> str:
+    # A sentence still ends where it ended.
+    return _MARKS.sub(
+        lambda found: draw.choice([".", "!", ".."] if found[0][0] in ".!?" else ["", found[0] * 2]),
+        text,
+    )
+
+
+def _change_words(text: str, draw: random.Random) -> str:
+    def exchange(found: re.Match[str]) -> str:
+        others = _OTHERS.get(found[0].lower())
+        if not others:
+            return found[0]
+        other = draw.choice(others)
+        return other.capitalize() if found[0][0].isupper() else other
+
+    return _ANY_WORD.sub(exchange, text)
+
+
+PERTURBATIONS: dict[str, Callable[[str, random.Random], str]] = {
+    "typos": _add_typos,
+    "case": lambda text, draw: draw.choice([str.lower, str.upper])(text),
+    "punctuation": _change_punctuation,
+    "synonyms": _change_words,
+}
+
+
+def _like_trajectories(before: Reading, after: Reading) -> float:
+    ids = range(int(max(before.prototypes.max(), after.prototypes.max())) + 1)
+    pairs = zip(before.paths(ids), after.paths(ids), strict=True)
+    matchers = (SequenceMatcher(None, a.tolist(), b.tolist(), autojunk=False) for a, b in pairs)
+    return float(np.mean([matcher.ratio() for matcher in matchers]))

@@ -286,14 +286,11 @@ def explain_reading(
 
 
 def _explain_sentences(
-    facts: ModelFacts,
-    sentences: Sentences,
-    reading: Reading,
-    effects: NDArray[np.float32],
+    facts: ModelFacts, sentences: Sentences, reading: Reading, effects: NDArray[np.float32]
 ) -> Iterator[SentenceExplanation]:
     """Explain all sentences of all documents, one after the other."""
     names, items, members = facts.labels.names, facts.prototypes.items, facts.prototypes.members
-    families = np.repeat(np.arange(len(items)), facts.prototypes.sizes).tolist()
+    families = facts.prototypes.families.tolist()
     # Plain numbers at once: taking them from arrays one by one would be slower by far.
     for text, start, end, at, similarity, other, next_best, running, effect, strange in zip(
         sentences.written,

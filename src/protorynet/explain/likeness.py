@@ -194,7 +194,7 @@ def measure_match_quality(
 def measure_coherence(model: Model, judge: Judge, *, seed: int) -> float | str:
     """Return how often a judge finds members of a prototype, drawn by use, nearer than others."""
     prototypes = model.prototypes
-    family = np.repeat(np.arange(len(prototypes)), prototypes.sizes)
+    family = prototypes.families
     if len(prototypes) < 2:
         return " Needs two prototypes."
     random = np.random.default_rng([seed, 2])

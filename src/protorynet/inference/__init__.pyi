@@ -1,11 +1,11 @@
-from .export_folder import (
+from .exporting import Comparison as Comparison, compare as compare, export_onnx as export_onnx
+from .onnx_backend import (
     EncoderPart as EncoderPart,
     Exported as Exported,
+    OnnxBackend as OnnxBackend,
     is_exported as is_exported,
     read_exported as read_exported,
 )
-from .exporting import Comparison as Comparison, compare as compare, export_onnx as export_onnx
-from .onnx_backend import OnnxBackend as OnnxBackend
 from .part_store import Part as Part, PartFolder as PartFolder, PartStore as PartStore
 from .predictor import (
     Backend as Backend,

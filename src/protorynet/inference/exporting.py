@@ -29,9 +29,11 @@ from protorynet.encoders import (
 )
 from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
 from protorynet.files import check_replaceable, replaced_directory
-from protorynet.inference.export_folder import (
+from protorynet.inference.onnx_backend import (
     ENCODER,
     EXPORT,
+    INPUTS,
+    OUTPUTS,
     READER,
     REQUIREMENTS,
     TOKENIZER,
@@ -40,7 +42,6 @@ from protorynet.inference.export_folder import (
     Exported,
     Precision,
 )
-from protorynet.inference.onnx_backend import INPUTS, OUTPUTS
 from protorynet.inference.predictor import Predictor, open_predictor, torch_model
 from protorynet.model import Model
 from protorynet.network import (
@@ -116,8 +117,14 @@ def export_onnx(
         with replaced_directory(folder) as fresh:
             is_same = _write(model, encoder, fresh, precision)
             comparison = compare(predictor, fresh, _trial_documents(model, encoder))
-            if is_same:
-                _refuse_differences(comparison)
+            is_like = comparison.same_labels == 1 and comparison.largest_difference <= _ALLOWED
+            if is_same and not is_like:
+                raise ProtoryNetError(
+                    f"the exported model differs from the model: {comparison.same_labels:.1%} of "
+                    f"{comparison.n_documents} documents get the same label, and probabilities "
+                    f"differ by up to {comparison.largest_difference:.1g} ({_ALLOWED:g} is "
+                    "allowed). Nothing was written; use the model with torch."
+                )
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror or error}.") from None
     return comparison
@@ -157,28 +164,14 @@ def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precis
         sha256={name: file_sha256(fresh / name) for name in names},
     )
     (fresh / EXPORT).write_bytes(exported.to_json())
-    (fresh / REQUIREMENTS).write_text(_requirements(), encoding="utf-8")
-    return is_same
-
-
-def _refuse_differences(comparison: Comparison) -> None:
-    if comparison.same_labels < 1 or not comparison.largest_difference <= _ALLOWED:
-        raise ProtoryNetError(
-            f"the exported model differs from the model: {comparison.same_labels:.1%} of "
-            f"{comparison.n_documents} documents get the same label, and probabilities differ by "
-            f"up to {comparison.largest_difference:.1g} ({_ALLOWED:g} is allowed). Nothing was "
-            "written; use the model with torch."
-        )
-
-
-def _requirements() -> str:
     lines = [
         "# What a Python without torch needs to run this model:",
         "#   pip install -r requirements.txt",
         f"#   pip install --no-deps protorynet=={__version__}",
         *_REQUIRED,
     ]
-    return "\n".join(lines) + "\n"
+    (fresh / REQUIREMENTS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return is_same
 
 
 def compare(

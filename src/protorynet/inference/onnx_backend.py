@@ -1,14 +1,29 @@
-"""Exported models computed by ONNX Runtime, without torch."""
+"""Exported models: their folder, read with suspicion, computed by ONNX Runtime without torch.
+
+::
+
+    export.json       format_version, classes, encoder, splitter, prototypes, checksums
+    reader.onnx       from the encoder's vectors to prototypes and probabilities
+    encoder.onnx      from token ids to vectors; only where the model's encoder is exported
+    tokenizer.json    from texts to token ids; only with encoder.onnx
+    words.json        weights of words; only where the model looks at them
+    requirements.txt  what an environment needs to run it
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from protorynet.automaton import Automaton
+from protorynet.data import Splitter, one_line
 from protorynet.encoders import (
     Embeddings,
     Encoder,
@@ -20,23 +35,185 @@ from protorynet.encoders import (
     run_session,
 )
 from protorynet.errors import EncoderError, InputError, ModelFormatError
-from protorynet.inference.export_folder import (
-    ENCODER,
-    READER,
-    TOKENIZER,
-    EncoderPart,
-    Exported,
-    read_exported,
-    read_part,
-)
+from protorynet.files import read_limited
+from protorynet.labels import LabelCode, read_labels
+from protorynet.prototypes import Prototype, Prototypes
 from protorynet.reading import Reading, group_by_length
+from protorynet.records import DAMAGE, digest_values, json_object, read_record
+from protorynet.words import WordWeights
 
+FORMAT_VERSION = 2
+EXPORT, READER, REQUIREMENTS = "export.json", "reader.onnx", "requirements.txt"
+ENCODER, TOKENIZER, WORDS = "encoder.onnx", "tokenizer.json", "words.json"
+Precision = Literal["float32", "int8"]
+
+_LARGEST_BYTES = {EXPORT: 64 * 2**20, TOKENIZER: 256 * 2**20, READER: 2**31, ENCODER: 2**31}
+_LARGEST_BYTES[WORDS] = _LARGEST_BYTES[EXPORT]
+_LARGEST_WINDOW = 1_000_000  # tokens
 INPUTS = ("vectors", "rows", "lengths")
 _OF_SENTENCES = ("columns", "similarities", "runner_up", "runner_up_similarities")
 OUTPUTS = ("probabilities", "running", *_OF_SENTENCES, "unfamiliar")
 _STEPS_PER_BATCH = 16_384  # sentences, padding included, read at once
 _SIMILARITIES_PER_BATCH = 4_194_304  # of sentences to prototypes, held at once
 _VARIANTS_PER_DOCUMENT = 256  # that are read to measure what its sentences do
+
+
+@dataclass(frozen=True)
+class EncoderPart:
+    """The encoder that comes with an exported model: most tokens, padding id, precision."""
+
+    window: int
+    pad_token_id: int
+    precision: Precision
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """The values of `Exported` that JSON holds as they are."""
+
+    version: str
+    splitter: Splitter
+    encoder_name: str
+    encoder_fingerprint: str
+    dimension: int
+    encoder: EncoderPart | None
+    class_frequencies: tuple[float, ...]
+    validation_accuracy: float
+    reader_is_behind: bool
+    familiar: float
+
+
+_PLAIN = tuple(field.name for field in fields(_Plain))
+_NAMES = {"format_version", "classes", "task", "prototypes", "sha256", *_PLAIN}
+
+
+@dataclass(frozen=True)
+class Exported(_Plain):
+    """What an exported model says of itself: the model's facts, and the digest of each file.
+
+    `encoder` is the encoder's part of the folder; None where vectors have to be given.
+    """
+
+    labels: LabelCode
+    prototypes: Prototypes
+    sha256: Mapping[str, str]
+    words: WordWeights | None = None
+
+    automata: ClassVar[tuple[Automaton, ...]] = ()
+    """They are not exported."""
+
+    @property
+    def width(self) -> int:
+        """Components of the vectors that the reader takes: the encoder's, and what words tell."""
+        return self.dimension + (0 if self.words is None else self.words.n_classes)
+
+    def to_json(self) -> bytes:
+        """Return the content of export.json."""
+        values = {
+            "format_version": FORMAT_VERSION,
+            **{name: getattr(self, name) for name in _PLAIN},
+            "splitter": vars(self.splitter),
+            "encoder": None if self.encoder is None else vars(self.encoder),
+            **self.labels.to_dict(),
+            **self.prototypes.to_dict(),
+        }
+        checksums = {**self.sha256, EXPORT: digest_values(values)}
+        content = {**values, "sha256": checksums}
+        return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def is_exported(folder: Path) -> bool:
+    """Say whether a folder looks like an exported model."""
+    return (folder / EXPORT).is_file()
+
+
+def read_exported(folder: Path) -> Exported:
+    """Read what an exported model says of itself; a ModelFormatError where it is wrong."""
+    path = folder / EXPORT
+    values = json_object(path, _read(path))
+    version = values.get("format_version")
+    if type(version) is not int or version not in (1, FORMAT_VERSION):
+        raise ModelFormatError(
+            f"{path} has format_version {str(version)[:40]!r}, but this release reads up to "
+            f"{FORMAT_VERSION}. Read it with the release that wrote it, or export the model again."
+        )
+    try:
+        exported = _parse_description(values)
+        if WORDS not in exported.sha256:
+            return exported
+        weights = json_object(folder / WORDS, read_part(folder, WORDS, exported))
+        return replace(exported, words=WordWeights.from_dict(weights, len(exported.labels.classes)))
+    except DAMAGE as error:
+        raise ModelFormatError(
+            f"{path} is not valid ({one_line(error)}); copy the folder again, or export the model "
+            "again."
+        ) from None
+
+
+def read_part(folder: Path, name: str, exported: Exported) -> bytes:
+    """Return the content of a file, if it is the one that export.json names."""
+    content = _read(folder / name)
+    if hashlib.sha256(content).hexdigest() != exported.sha256[name]:
+        raise ModelFormatError(
+            f"{folder / name} was changed or cut off after the export (its sha256 differs from "
+            f"the one in {EXPORT}). Copy the folder again, or export the model again."
+        )
+    return content
+
+
+def _parse_description(values: dict[str, Any]) -> Exported:
+    names = _NAMES - {"familiar"} if values["format_version"] == 1 else _NAMES
+    if strange := sorted((values.keys() - {"names"}) ^ names):
+        raise ValueError(f"the entries {', '.join(map(repr, strange))} are missing or unknown")
+    given = {name: values[name] for name in _PLAIN if name in names}
+    given["splitter"] = vars(Splitter.read(values["splitter"]))
+    # Version 1 knows of no unfamiliar sentences.
+    plain = read_record(_Plain, {"familiar": 0.0, **given})
+    sha256 = values["sha256"]
+    files = {EXPORT, READER} | ({ENCODER, TOKENIZER} if plain.encoder is not None else set())
+    # Only these very names are ever read, so that no entry can point out of the folder.
+    if not isinstance(sha256, dict) or set(sha256) - {WORDS} != files:
+        raise ValueError(f"sha256 should name {', '.join(sorted(files))}")
+    sha256 = dict(sha256)
+    if digest_values(values) != sha256.pop(EXPORT):
+        raise ValueError("it was changed by hand: its own sha256 differs")
+    labels = read_labels(values)
+    entries = values["prototypes"]
+    if not isinstance(entries, list) or not entries:
+        raise ValueError("there are no prototypes")
+    items = tuple(read_record(Prototype, entry) for entry in entries)
+    result = Exported(
+        **vars(plain), labels=labels, prototypes=Prototypes(items, labels.names), sha256=sha256
+    )
+    _check_agreement(result)
+    return result
+
+
+def _check_agreement(exported: Exported) -> None:
+    """Refuse parts that are each valid but do not belong together."""
+    exported.prototypes.check()
+    if len(exported.class_frequencies) != len(exported.labels.names):
+        raise ValueError(f"{len(exported.class_frequencies)} class frequencies")
+    if not 0 <= exported.familiar <= 1:
+        raise ValueError(f"familiar {exported.familiar}")
+    if exported.dimension < 1:
+        raise ValueError(f"dimension {exported.dimension}")
+    encoder = exported.encoder
+    if encoder is not None:
+        if not 1 <= encoder.window <= _LARGEST_WINDOW:
+            raise ValueError(f"window {encoder.window}")
+        if not 0 <= encoder.pad_token_id < 2**31:
+            raise ValueError(f"pad_token_id {encoder.pad_token_id}")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_limited(path, _LARGEST_BYTES[path.name])
+    except OSError as error:
+        raise ModelFormatError(
+            f"{path} cannot be read ({error.strerror}); the folder is no exported model, or not "
+            "all of it. Make one with: protorynet export MODEL -o FOLDER"
+        ) from None
 
 
 def open_export(folder: Path, encoder: Encoder | None = None) -> tuple[OnnxBackend, Encoder | None]:
@@ -63,8 +240,7 @@ class OnnxBackend:
         self._outputs = OUTPUTS if exported.familiar else OUTPUTS[:-1]
         self._session = open_session(graph, source, inputs=INPUTS, outputs=self._outputs)
         self._source = source
-        sizes = exported.prototypes.sizes
-        self._families = np.repeat(np.arange(len(sizes)), sizes)
+        self._families = exported.prototypes.families
         self._n_classes = len(exported.labels.classes)
         self._steps = max(1, min(_STEPS_PER_BATCH, _SIMILARITIES_PER_BATCH // len(self._families)))
 
@@ -90,7 +266,24 @@ class OnnxBackend:
             unfamiliar=np.zeros(n, np.bool_),
         )
         for documents in group_by_length(lengths, self._steps):
-            self._fill(result, documents, _lay_out(lengths, documents), vectors, index)
+            positions = _lay_out(lengths, documents)
+            inside = positions >= 0
+            at = positions[inside]
+            used, local = np.unique(index[at], return_inverse=True)
+            layout = np.zeros(positions.shape, np.int64)
+            layout[inside] = local
+            values: tuple[NDArray[Any], ...] = (vectors[used], layout, lengths[documents])
+            feed = dict(zip(INPUTS, values, strict=True))
+            outputs = run_session(self._session, self._outputs, feed, self._source)
+            given = dict(zip(self._outputs, outputs, strict=True))
+            self._check(given, inside)
+            result.probabilities[documents] = given.pop("probabilities")
+            result.members[at] = given.pop("columns")[inside]
+            result.runner_up_members[at] = given.pop("runner_up")[inside]
+            for name, padded in given.items():
+                getattr(result, name)[at] = padded[inside]
+        result.prototypes[:] = self._families[result.members]
+        result.runner_up[:] = self._families[result.runner_up_members]
         return result
 
     def leave_one_out(self, reading: Reading, embeddings: Embeddings) -> NDArray[np.float32]:
@@ -109,47 +302,14 @@ class OnnxBackend:
                 effects[start] = whole[document] - frequencies[label]
             else:
                 size = -(-length // _VARIANTS_PER_DOCUMENT)
-                without = self._read_without(embeddings.vectors, index, size)[:, label]
+                runs = [np.delete(index, slice(at, at + size)) for at in range(0, length, size)]
+                rest = Embeddings(embeddings.vectors, np.concatenate(runs))
+                without = self.read(rest, np.array([len(run) for run in runs])).probabilities
                 sizes = np.minimum(size, length - np.arange(0, length, size))
-                fall = (whole[document] - without) / sizes
+                fall = (whole[document] - without[:, label]) / sizes
                 effects[start : start + length] = np.repeat(fall, sizes)
             start += length
         return effects
-
-    def _read_without(
-        self, vectors: NDArray[np.float32], index: NDArray[np.int64], size: int
-    ) -> NDArray[np.float32]:
-        """Return the probabilities of one document without each run of `size` sentences."""
-        runs = [np.delete(index, slice(at, at + size)) for at in range(0, len(index), size)]
-        lengths = np.array([len(run) for run in runs], np.int64)
-        return self.read(Embeddings(vectors, np.concatenate(runs)), lengths).probabilities
-
-    def _fill(
-        self,
-        result: Reading,
-        documents: NDArray[np.int64],
-        positions: NDArray[np.int64],
-        vectors: NDArray[np.float32],
-        index: NDArray[np.int64],
-    ) -> None:
-        """Read some documents; `positions` (documents, longest) are those of their sentences."""
-        inside = positions >= 0
-        at = positions[inside]
-        used, local = np.unique(index[at], return_inverse=True)
-        layout = np.zeros(positions.shape, np.int64)
-        layout[inside] = local
-        values: tuple[NDArray[Any], ...] = (vectors[used], layout, result.lengths[documents])
-        feed = dict(zip(INPUTS, values, strict=True))
-        outputs = run_session(self._session, self._outputs, feed, self._source)
-        given = dict(zip(self._outputs, outputs, strict=True))
-        self._check(given, inside)
-        result.probabilities[documents] = given.pop("probabilities")
-        for found, name in {"columns": "prototypes", "runner_up": "runner_up"}.items():
-            members = given.pop(found)[inside]
-            getattr(result, name)[at] = self._families[members]
-            getattr(result, "members" if found == "columns" else "runner_up_members")[at] = members
-        for name, padded in given.items():
-            getattr(result, name)[at] = padded[inside]
 
     def _check(self, given: dict[str, NDArray[Any]], inside: NDArray[np.bool_]) -> None:
         """Refuse what a graph of another model, or no reader at all, would say."""

@@ -22,7 +22,7 @@ from protorynet.encoders import (
 from protorynet.errors import EmptyDocumentError, InputError, ModelFormatError, TableError
 from protorynet.explain import Explanation, ModelFacts, explain_reading
 from protorynet.files import hash_folder
-from protorynet.inference.export_folder import is_exported
+from protorynet.inference.onnx_backend import is_exported
 from protorynet.labels import LabelCode
 from protorynet.preparation import add_words, prepare_documents, prepare_vectors, split_for
 from protorynet.reading import Reading

@@ -1,6 +1,5 @@
 """Ray: one of our own on this machine or a cluster that is there, its workers, and encoding."""
 
-import contextlib
 import importlib.util
 import logging
 import os
@@ -11,6 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from protorynet import errors
 from protorynet.data import one_line
 from protorynet.encoders import Encoder, load_encoder
-from protorynet.errors import EncoderError, InputError, MissingExtraError, ProtoryNetError
+from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
 from protorynet.progress import progress_bar
 
 # What passes through it is work orders and blocks of vectors of a few megabytes.
@@ -52,19 +52,15 @@ def ray_session(address: str | None = None) -> Iterator[ModuleType]:
         yield ray
         return
     with _connected(ray, address):
-        _configure_data(ray)
+        # Ray Data reports every run on standard error; what matters is raised as an error.
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        # By default a worker that is lost while it starts ends the run.
+        context.max_consecutive_actor_init_deaths = _WORKERS_LOST_WHILE_STARTING
         if address is not None:
             _check_nodes(ray)
         yield ray
-
-
-def _configure_data(ray: ModuleType) -> None:
-    # Ray Data reports every run on standard error; what matters is raised as an error.
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    # By default a worker that is lost while it starts ends the run.
-    context.max_consecutive_actor_init_deaths = _WORKERS_LOST_WHILE_STARTING
 
 
 def _prepare_environment(*, own: bool) -> None:
@@ -96,34 +92,26 @@ def _silence_stderr() -> Iterator[None]:
 
 @contextmanager
 def _connected(ray: ModuleType, address: str | None) -> Iterator[None]:
+    # The path of a Unix socket holds about a hundred characters, and Ray adds sixty.
+    where = "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108
     # The folder is removed last: while Ray runs, it writes there.
-    with _short_folder() if address is None else contextlib.nullcontext() as folder:
+    with tempfile.TemporaryDirectory(prefix="ray-", dir=where, ignore_cleanup_errors=True) as own:
         try:
-            if folder is None:
-                _join(ray, str(address))
+            if address is not None:
+                _join(ray, address)
             else:
-                _start(ray, folder)
+                with _silence_stderr():
+                    ray.init(
+                        address="local",
+                        include_dashboard=False,
+                        object_store_memory=_OBJECT_STORE_BYTES,
+                        log_to_driver=False,
+                        logging_level=logging.CRITICAL,
+                        _temp_dir=own,
+                    )
             yield
         finally:
             ray.shutdown()
-
-
-def _short_folder() -> tempfile.TemporaryDirectory[str]:
-    # The path of a Unix socket holds about a hundred characters, and Ray adds sixty.
-    where = "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108
-    return tempfile.TemporaryDirectory(prefix="ray-", dir=where, ignore_cleanup_errors=True)
-
-
-def _start(ray: ModuleType, folder: str) -> None:
-    with _silence_stderr():
-        ray.init(
-            address="local",
-            include_dashboard=False,
-            object_store_memory=_OBJECT_STORE_BYTES,
-            log_to_driver=False,
-            logging_level=logging.CRITICAL,
-            _temp_dir=folder,
-        )
 
 
 def _join(ray: ModuleType, address: str) -> None:
@@ -213,7 +201,7 @@ def worker_pool(ray: ModuleType, pieces: int, device: str = "auto") -> dict[str,
     }
 
 
-class Attempts:
+class _Attempts:
     """Counts how often each piece of work was begun.
 
     Ray gives the work of a lost worker to another without end, so work that takes too much memory
@@ -227,6 +215,54 @@ class Attempts:
         """Count another attempt, and say whether it may be made."""
         self._begun[piece] += 1
         return self._begun[piece] <= _ATTEMPTS_PER_PIECE
+
+
+class Worker:
+    """A worker: it opens what its job needs once, and answers piece after piece of work.
+
+    A job has `open()`, `answer(opened, piece)` and, for messages, `name(piece)`. What goes wrong is
+    an answer too, because an exception would reach the user as pages of Ray's own.
+    """
+
+    def __init__(self, job: Any, attempts: Any) -> None:
+        self._job, self._attempts = job, attempts
+        self._opened: Any = None
+
+    def __call__(self, piece: pa.Table) -> pa.Table:
+        """Answer a piece, or say what went wrong."""
+        import ray
+
+        try:
+            if not ray.get(self._attempts.begin.remote(piece.column(0)[0].as_py())):
+                raise ProtoryNetError(
+                    f"{self._job.name(piece)} ended every worker that took them, most likely for "
+                    "want of memory; offer fewer CPUs per machine to Ray."
+                )
+            if self._opened is None:
+                self._opened = self._job.open()
+            answer: pa.Table = self._job.answer(self._opened, piece)
+        except ProtoryNetError as error:
+            message = f"{error} (on {socket.gethostname()})"
+            answer = pa.table({"error": [type(error).__name__], "message": [message]})
+        return answer
+
+
+def work_off(
+    ray: ModuleType, job: Any, pieces: Sequence[pa.Table], device: str = "auto"
+) -> Iterator[pa.Table]:
+    """Yield what workers answer to pieces of work, which their first numbers tell apart."""
+    stage = ray.data.from_arrow(list(pieces)).map_batches(
+        Worker,
+        fn_constructor_args=(job, start_here(ray, _Attempts)),
+        **worker_pool(ray, len(pieces), device),
+    )
+    try:
+        for answer in stage.iter_batches(batch_size=None, batch_format="pyarrow"):
+            if "error" in answer.column_names:
+                raise error_of(*(answer.column(name)[0].as_py() for name in ("error", "message")))
+            yield answer
+    except ray.exceptions.RayError as error:
+        raise ProtoryNetError(f"Ray gave up: {' '.join(str(error).split())[-300:]}") from None
 
 
 def error_of(kind: str, message: str) -> errors.ProtoryNetError:
@@ -284,58 +320,34 @@ def encode_with_ray(
         ray_session(address) as ray,
         progress_bar(f"Encoding {len(texts):,} sentences", len(texts), enabled=progress) as advance,
     ):
-        stage = ray.data.from_arrow(tables).map_batches(
-            SentenceEncoder,
-            fn_constructor_args=(encoder, fingerprint, start_here(ray, Attempts), device),
-            **worker_pool(ray, len(tables), device),
-        )
-        try:
-            for block in stage.iter_batches(batch_size=None, batch_format="pyarrow"):
-                if error := block.column("error")[0].as_py():
-                    raise EncoderError(error)
-                content = b"".join(block.column("vector").to_pylist())
-                vectors = np.frombuffer(content, "<f4").reshape(len(block), -1)
-                if not result.size:
-                    result = np.empty((len(texts), vectors.shape[1]), dtype=np.float32)
-                result[block.column("row").to_numpy()] = vectors
-                advance(len(block))
-        except ray.exceptions.RayError as error:
-            raise ProtoryNetError(f"Ray gave up: {' '.join(str(error).split())[-300:]}") from None
+        for block in work_off(ray, Encoding(encoder, fingerprint, device), tables, device):
+            content = b"".join(block.column("vector").to_pylist())
+            vectors = np.frombuffer(content, "<f4").reshape(len(block), -1)
+            if not result.size:
+                result = np.empty((len(texts), vectors.shape[1]), dtype=np.float32)
+            result[block.column("row").to_numpy()] = vectors
+            advance(len(block))
     return result
 
 
-class SentenceEncoder:
-    """A worker: it loads the encoder once, and answers every block, also with what goes wrong."""
+@dataclass(frozen=True)
+class Encoding:
+    """The job of encoding blocks of sentences, by an encoder of the fingerprint given, if any."""
 
-    def __init__(
-        self, spec: str, fingerprint: str | None = None, attempts: Any = None, device: str = "auto"
-    ) -> None:
-        self._which = (spec, fingerprint)
-        self._device = device
-        self._attempts = attempts
-        self._encoder: Encoder | None = None
+    spec: str
+    fingerprint: str | None
+    device: str
 
-    def __call__(self, block: pa.Table) -> pa.Table:
-        """Return the rows with their vectors, or with an error."""
-        vectors, message = [b""] * len(block), ""
-        try:
-            self._count_attempt(block)
-            if self._encoder is None:
-                self._encoder = load_same_encoder(*self._which, device=self._device)
-            encoded = self._encoder.encode(block.column("text").to_pylist())
-            vectors = [vector.tobytes() for vector in np.ascontiguousarray(encoded, dtype="<f4")]
-        except ProtoryNetError as error:
-            message = str(error)
-        columns = {"vector": pa.array(vectors, pa.binary()), "error": [message] * len(block)}
-        return pa.table({"row": block.column("row"), **columns})
+    def open(self) -> Encoder:
+        """Load the encoder."""
+        return load_same_encoder(self.spec, self.fingerprint, device=self.device)
 
-    def _count_attempt(self, block: pa.Table) -> None:
-        import ray
+    def answer(self, encoder: Encoder, block: pa.Table) -> pa.Table:
+        """Return the rows with their vectors."""
+        encoded = encoder.encode(block.column("text").to_pylist())
+        vectors = [vector.tobytes() for vector in np.ascontiguousarray(encoded, dtype="<f4")]
+        return pa.table({"row": block.column("row"), "vector": pa.array(vectors, pa.binary())})
 
-        row = block.column("row")[0].as_py()
-        if self._attempts is None or ray.get(self._attempts.begin.remote(row)):
-            return
-        raise ProtoryNetError(
-            f"{len(block)} sentences, that of row {row} the first, ended every worker that encoded "
-            "them, most likely for want of memory; offer fewer CPUs per machine to Ray."
-        )
+    def name(self, block: pa.Table) -> str:
+        """Say which sentences a block holds."""
+        return f"{len(block)} sentences, that of row {block.column('row')[0]} the first,"

@@ -8,7 +8,6 @@ twice, because a worker was lost, is written twice with the same content and cou
 from __future__ import annotations
 
 import math
-import socket
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -29,22 +28,18 @@ from pyarrow import fs
 from protorynet import __version__, errors
 from protorynet.data import DOCUMENTS, TEXT_BYTES, find_files, one_line, read_table
 from protorynet.files import list_files, write_files
-from protorynet.inference.addresses import (
+from protorynet.inference.part_store import (
+    Part,
+    PartFolder,
+    PartStore,
+    check_output_folder,
     hide_keys,
     is_address,
     normalise_address,
     open_filesystem,
 )
-from protorynet.inference.part_store import Part, PartFolder, PartStore, check_output_folder
 from protorynet.inference.predictor import Predictor, Runtime, hash_model, open_predictor
-from protorynet.inference.ray_cluster import (
-    Attempts,
-    error_of,
-    n_workers,
-    ray_session,
-    start_here,
-    worker_pool,
-)
+from protorynet.inference.ray_cluster import n_workers, ray_session, work_off
 from protorynet.inference.running import Written
 from protorynet.progress import progress_bar
 
@@ -115,9 +110,11 @@ def predict_with_ray(
         with store.reporting_how_to_resume(tell):
             total = sum(part.stop - part.start for part in left)
             with progress_bar(f"Scoring {total:,} rows", total, enabled=progress) as advance:
-                for part in _score(ray, left, shipped, store.folder, text, skip_empty):
-                    done.append(part)
-                    advance(part.stop - part.first)
+                job = Scoring(shipped, store.folder, text, skip_empty)
+                orders = [pa.Table.from_pylist([asdict(part)]) for part in left]
+                for answer in work_off(ray, job, orders) if orders else ():
+                    done.append(Part(**answer.to_pylist()[0]))
+                    advance(done[-1].stop - done[-1].first)
             if len(done) < len(slices):
                 raise errors.ProtoryNetError(
                     f"Ray gave no answer for {len(slices) - len(done)} of {len(slices)} parts; "
@@ -127,93 +124,43 @@ def predict_with_ray(
     return Written.of(done)
 
 
-class PartScorer:
-    """A worker: it loads the model once, then scores part after part.
+@dataclass(frozen=True)
+class Scoring:
+    """The job of scoring slices: each is written where it belongs, and answered by its counts."""
 
-    What goes wrong with a part is an answer too, because an exception would reach the user as
-    pages of Ray's own.
-    """
+    model: ShippedModel
+    folder: PartFolder
+    text: str
+    skip_empty: bool
 
-    def __init__(
-        self, shipped: ShippedModel, folder: PartFolder, text: str, skip_empty: bool, attempts: Any
-    ) -> None:
-        self._shipped = shipped
-        self._folder = folder
-        self._how: dict[str, Any] = {"text": text, "skip_empty": skip_empty}
-        self._attempts = attempts
-        self._predictor: Predictor | None = None
+    def open(self) -> Predictor:
+        """Load the model."""
+        return self.model.open()
 
-    def __call__(self, orders: pa.Table) -> pa.Table:
-        """Score the slice that a table of one row describes; answer with what was written."""
-        part = Slice(**orders.to_pylist()[0])
-        answer = {"first": part.first, "rows": 0, "unfamiliar": 0, "kind": "", "message": ""}
-        try:
-            self._begin(part)
-            if self._predictor is None:
-                self._predictor = self._shipped.open()
-            batches = list(self._score_slice(self._predictor, part))
-            counts = sum(map(len, batches)), sum(map(self._predictor.count_unfamiliar, batches))
-            self._folder.write(_finished_part(part, *counts), batches)
-            answer |= dict(zip(("rows", "unfamiliar"), counts, strict=True))
-        except errors.ProtoryNetError as error:
-            answer["kind"] = type(error).__name__
-            answer["message"] = f"{error} (on {socket.gethostname()})"
-        return pa.Table.from_pylist([answer])
-
-    def _begin(self, part: Slice) -> None:
-        import ray
-
-        if not ray.get(self._attempts.begin.remote(part.first)):
-            raise errors.ProtoryNetError(
-                f"rows {part.start} to {part.stop} of {hide_keys(part.source)} ended every worker "
-                "that scored them, most likely for want of memory; offer fewer CPUs per machine to "
-                "Ray."
-            )
-
-    def _score_slice(self, predictor: Predictor, part: Slice) -> Iterator[pa.RecordBatch]:
-        at = part.start
-        rows = read_slice(part)
+    def answer(self, predictor: Predictor, order: pa.Table) -> pa.Table:
+        """Score the slice that a table of one row describes."""
+        part = Slice(**order.to_pylist()[0])
+        rows, at, scored = read_slice(part), part.start, []
         # Of the size that one machine reads at once, so that memory is bounded in the same way.
         fitting = int(TEXT_BYTES * len(rows) / max(rows.nbytes, 1))
         for batch in rows.to_batches(max_chunksize=max(1, min(DOCUMENTS, fitting))):
-            with _naming_rows(part.source, at):
-                yield predictor.score_batch(batch, **self._how)
+            try:
+                how: dict[str, Any] = {"text": self.text, "skip_empty": self.skip_empty}
+                scored.append(predictor.score_batch(batch, **how))
+            except errors.EmptyDocumentError as error:
+                named = errors.EmptyDocumentError([at + row for row in error.rows])
+                raise errors.InputError(f"{hide_keys(part.source)}: {named}") from None
             at += len(batch)
+        size, n_rows = part.stop - part.start, sum(map(len, scored))
+        n_unfamiliar = sum(map(predictor.count_unfamiliar, scored))
+        done = Part(part.first, part.first + size, n_rows, size - n_rows, n_unfamiliar)
+        self.folder.write(done, scored)
+        return pa.Table.from_pylist([asdict(done)])
 
-
-def _finished_part(part: Slice, n_rows: int, n_unfamiliar: int) -> Part:
-    size = part.stop - part.start
-    return Part(part.first, part.first + size, n_rows, size - n_rows, n_unfamiliar)
-
-
-def _score(ray: ModuleType, slices: Sequence[Slice], *how: Any) -> Iterator[Part]:
-    """Yield the parts as they are finished."""
-    if not slices:
-        return
-    by_row = {part.first: part for part in slices}
-    orders = ray.data.from_items([asdict(part) for part in slices], override_num_blocks=len(slices))
-    how = (*how, start_here(ray, Attempts))
-    answers = orders.map_batches(
-        PartScorer, fn_constructor_args=how, **worker_pool(ray, len(slices))
-    )
-    try:
-        for answer in answers.iter_rows():
-            if answer["kind"]:
-                raise error_of(answer["kind"], answer["message"])
-            part = by_row[answer["first"]]
-            yield _finished_part(part, answer["rows"], answer["unfamiliar"])
-    except ray.exceptions.RayError as error:
-        reason = " ".join(str(error).split())[-300:]
-        raise errors.ProtoryNetError(f"Ray gave up: {reason}") from None
-
-
-@contextmanager
-def _naming_rows(source: str, start: int) -> Iterator[None]:
-    try:
-        yield
-    except errors.EmptyDocumentError as error:
-        rows = [start + row for row in error.rows]
-        raise errors.InputError(f"{hide_keys(source)}: {errors.EmptyDocumentError(rows)}") from None
+    def name(self, order: pa.Table) -> str:
+        """Say which rows a slice holds."""
+        part = Slice(**order.to_pylist()[0])
+        return f"rows {part.start} to {part.stop} of {hide_keys(part.source)}"
 
 
 def _check_apart(sources: Sequence[str], output: Path | str) -> None:
@@ -251,17 +198,15 @@ class ShippedModel:
 
     def open(self) -> Predictor:
         """Load the model in this process; nothing of it is left on disk."""
-        if isinstance(self.content, Path):
-            return self._open(self.content)
-        import ray
+        folder = self.content
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
+            if not isinstance(folder, Path):
+                import ray
 
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            write_files(Path(folder), ray.get(self.content))
-            return self._open(Path(folder))
-
-    def _open(self, folder: Path) -> Predictor:
-        # Documents to be scored are new, so looking them up would only cost.
-        return open_predictor(folder, encoder=self.encoder, runtime=self.runtime, cache=False)
+                write_files(Path(own), ray.get(folder))
+                folder = Path(own)
+            # Documents to be scored are new, so looking them up would only cost.
+            return open_predictor(folder, encoder=self.encoder, runtime=self.runtime, cache=False)
 
 
 def ship_model(

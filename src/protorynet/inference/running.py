@@ -46,8 +46,12 @@ def predict_to_file(
 
     `advance` is called with the number of rows done; a part has so many documents at most.
     """
-    done = _unbroken(store.folder.finished())
-    first = done[-1].stop if done else 0
+    done: list[Part] = []
+    first = 0
+    for part in store.folder.finished():
+        if part.first == first:  # from the first row on, up to the first part that is missing
+            done.append(part)
+            first = part.stop
     advance(first)
     chunks = stream.chunks(first=first, documents=documents)
     # Standard input may keep a thread waiting, which then could not be stopped.
@@ -87,15 +91,6 @@ def predict_to_stream(
             done.append(_part(predictor, chunk, labelled))
             advance(chunk.stop - chunk.first)
         return _count_written(done)
-
-
-def _unbroken(parts: list[Part]) -> list[Part]:
-    """Return the parts from the first row on, up to the first that is missing."""
-    found: list[Part] = []
-    for part in parts:
-        if part.first == (found[-1].stop if found else 0):
-            found.append(part)
-    return found
 
 
 def _part(predictor: Predictor, chunk: Chunk, labelled: pa.RecordBatch) -> Part:

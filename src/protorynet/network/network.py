@@ -172,9 +172,14 @@ def read_matches(reader: Reader, trajectory: Reading, task: Task) -> Reading:
     def read_some(documents: NDArray[np.int64]) -> None:
         sentences = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in documents])
         lengths = torch.from_numpy(trajectory.lengths[documents]).to(device)
-        steps = _steps(trajectory, sentences, width).to(device)
+        if trajectory.dense is not None:
+            steps = torch.from_numpy(trajectory.dense[sentences])
+        else:
+            prototypes = torch.from_numpy(trajectory.prototypes[sentences])[:, None]
+            entries = torch.from_numpy(trajectory.entries[sentences])[:, None]
+            steps = torch.zeros(len(sentences), width).scatter_(1, prototypes, entries)
         longest = int(trajectory.lengths[documents].max())
-        outputs = probabilities(reader(pad_documents(steps, lengths, longest)), task)
+        outputs = probabilities(reader(pad_documents(steps.to(device), lengths, longest)), task)
         final[documents] = at_last_sentence(outputs, lengths).cpu().numpy()
         inside = torch.arange(outputs.shape[1], device=device)[None] < lengths[:, None]
         running[sentences] = outputs[inside].cpu().numpy()
@@ -183,16 +188,6 @@ def read_matches(reader: Reader, trajectory: Reading, task: Task) -> Reading:
     map_in_threads(read_some, groups, device=device.type)
     reader.train(training)
     return replace(trajectory, probabilities=final, running=running)
-
-
-def _steps(trajectory: Reading, sentences: NDArray[np.int64], width: int) -> Tensor:
-    """Return what the reader sees of some sentences, (n, K)."""
-    if trajectory.dense is not None:
-        return torch.from_numpy(trajectory.dense[sentences])
-    steps = torch.zeros(len(sentences), width)
-    prototypes = torch.from_numpy(trajectory.prototypes[sentences])
-    values = torch.from_numpy(trajectory.entries[sentences])
-    return steps.scatter_(1, prototypes[:, None], values[:, None])
 
 
 def probabilities(logits: Tensor, task: Task) -> Tensor:

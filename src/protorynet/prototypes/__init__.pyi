@@ -1,8 +1,10 @@
 from .candidates import (
+    cluster_means as cluster_means,
     distinct_candidates as distinct_candidates,
     is_complete as is_complete,
     is_readable as is_readable,
     marking_words as marking_words,
+    project as project,
     typical_first as typical_first,
 )
 from .edits import (
@@ -15,12 +17,7 @@ from .edits import (
     Retraining as Retraining,
 )
 from .family_editing import Edited as Edited, apply_edits as apply_edits, score_alone as score_alone
-from .kmedoids import (
-    faster_pam as faster_pam,
-    k_medoids as k_medoids,
-    mean_distance_to_nearest as mean_distance_to_nearest,
-)
-from .projection import cluster_means as cluster_means, project as project
+from .kmedoids import faster_pam as faster_pam, k_medoids as k_medoids
 from .prototype import (
     Member as Member,
     Prototype as Prototype,

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from numbers import Integral
 from typing import Any, Literal
 
@@ -27,10 +26,11 @@ from protorynet.automaton import Automaton
 from protorynet.errors import InputError
 from protorynet.network import ProtoryNetwork
 from protorynet.prototypes.prototype import Prototypes
+from protorynet.records import moment
 
 KEPT_STATES = 10
 """How many edits, one after the other, can be undone."""
-_LONGEST_SENTENCE, _LONGEST_NAME = 500, 80  # characters
+_LONGEST = {"sentence": 500, "name": 80}  # characters
 
 _Texts = Mapping[int, str] | Iterable[tuple[int, str]]
 
@@ -96,12 +96,12 @@ class Edits:
         return cls(
             _check_ids(drop, "drop"),
             tuple(_check_ids(group, "merge") for group in _check_list(merge, "merge")),
-            _check_sentences(replace, "replace"),
-            _check_texts(rename, "rename", "name", _LONGEST_NAME),
+            _check_texts(replace, "replace"),
+            _check_texts(rename, "rename", "name"),
             tuple((number, home) for number, (home,) in homes),
             tuple(_check_ids(group, "split") for group in _check_list(split, "split")),
             _check_ids(drop_members, "drop_members"),
-            _check_sentences(add, "add"),
+            _check_texts(add, "add"),
         )
 
     def __bool__(self) -> bool:
@@ -169,17 +169,9 @@ def _check_pairs(given: Any, what: str, kind: str) -> list[tuple[int, Any]]:
     return [(number, value) for number, (_, value) in zip(ids, pairs, strict=True)]
 
 
-def _check_sentences(given: Any, what: str) -> tuple[tuple[int, str], ...]:
-    sentences = _check_texts(given, what, "sentence", _LONGEST_SENTENCE)
-    for number, sentence in sentences:
-        if not sentence:
-            raise InputError(f"the sentence for prototype {number} is empty; type one.")
-    return sentences
-
-
-def _check_texts(given: Any, what: str, kind: str, longest: int) -> tuple[tuple[int, str], ...]:
-    """Return ids with their texts, each on one line."""
-    lines = []
+def _check_texts(given: Any, what: str, kind: str = "sentence") -> tuple[tuple[int, str], ...]:
+    """Return ids with their sentences or names, each on one line."""
+    lines, longest = [], _LONGEST[kind]
     for number, text in _check_pairs(given, what, "a text"):
         name = f"the {kind} for prototype {number}"
         if not isinstance(text, str):
@@ -187,6 +179,8 @@ def _check_texts(given: Any, what: str, kind: str, longest: int) -> tuple[tuple[
         line = " ".join(text.split())
         if len(line) > longest:
             raise InputError(f"{name} has {len(line):,} characters; give at most {longest}.")
+        if kind == "sentence" and not line:
+            raise InputError(f"{name} is empty; type one.")
         try:
             line.encode()
         except UnicodeEncodeError:
@@ -340,7 +334,7 @@ class EditLog:
     ) -> EditLog:
         """Return the log with one more edit, which ended the state given."""
         number = len(self.entries) + 1
-        entry = EditEntry(number, _now(), tuple(changes))
+        entry = EditEntry(number, moment(), tuple(changes))
         states = (*self.states, PastState(number, network, prototypes, automata))
         return EditLog((*self.entries, entry), states[-KEPT_STATES:])
 
@@ -356,10 +350,6 @@ class EditLog:
             raise InputError(f"there is no edit to undo{past}.")
         state = self.states[-1]
         position = state.number - 1
-        entry = replace(self.entries[position], undone=_now())
+        entry = replace(self.entries[position], undone=moment())
         entries = (*self.entries[:position], entry, *self.entries[position + 1 :])
         return EditLog(entries, self.states[:-1]), state
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protorynet.errors import InputError
+from protorynet.errors import InputError, list_names
 from protorynet.labels import Task
 from protorynet.network import (
     ProtoryNetwork,
@@ -84,8 +84,8 @@ def _check_known(edits: Edits, prototypes: Prototypes) -> None:
     ids = prototypes.ids.tolist()
     if unknown := sorted({*edits.removed, *edits.prototypes}.difference(ids)):
         raise InputError(
-            f"there is no prototype {', '.join(map(str, unknown[:5]))}; the ids are "
-            f"{', '.join(map(str, sorted(ids)[:20]))}{', …' if len(ids) > 20 else ''}."
+            f"there is no prototype {list_names(unknown, 5)}; the ids are "
+            f"{list_names(sorted(ids))}."
         )
     if strange := sorted(set(edits.members).difference(m.id for m in prototypes.members)):
         raise InputError(

@@ -61,17 +61,6 @@ def k_medoids(
     return medoids
 
 
-def mean_distance_to_nearest(
-    points: NDArray[np.float32], medoids: NDArray[np.float32], *, block: int = 8192
-) -> float:
-    """Return the k-medoids objective per point, computed in blocks."""
-    total = sum(
-        float(_distances(points[part], medoids).min(axis=1).sum())
-        for part in _parts(len(points), block)
-    )
-    return total / len(points)
-
-
 def faster_pam(
     distances: NDArray[np.float32], medoids: NDArray[np.int64], *, max_passes: int = 50
 ) -> NDArray[np.int64]:

@@ -130,6 +130,16 @@ class Prototypes:
         """How many members each prototype has."""
         return tuple(len(item.members) for item in self.items)
 
+    @property
+    def families(self) -> NDArray[np.int64]:
+        """The position of the prototype that each member belongs to."""
+        return np.repeat(np.arange(len(self.items)), self.sizes)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The score of each prototype for each class, (K, C)."""
+        return np.array([list(item.scores.values()) for item in self.items])
+
     @cached_property
     def members(self) -> tuple[Member, ...]:
         """The members of all prototypes, in the order of the network."""

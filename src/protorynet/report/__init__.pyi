@@ -1,7 +1,3 @@
-from .audit_views import (
-    audit_fragment as audit_fragment,
-    print_audit as print_audit,
-)
 from .automaton_drawing import automaton_svg as automaton_svg
 from .console_views import (
     pattern_sentence as pattern_sentence,
@@ -18,12 +14,9 @@ from .conventions import (
     printable as printable,
     shorten as shorten,
 )
-from .explanation_picture import (
-    explanation_svg as explanation_svg,
-    picture_png as picture_png,
-    write_view as write_view,
-)
 from .figure_views import (
+    audit_fragment as audit_fragment,
+    print_audit as print_audit,
     print_classes as print_classes,
     print_evaluation as print_evaluation,
     print_figures as print_figures,
@@ -45,4 +38,9 @@ from .html_pages import (
     prototypes_page as prototypes_page,
     render as render,
 )
-from .trajectory_drawing import trajectory_svg as trajectory_svg
+from .trajectory_drawing import (
+    explanation_svg as explanation_svg,
+    picture_png as picture_png,
+    trajectory_svg as trajectory_svg,
+    write_view as write_view,
+)

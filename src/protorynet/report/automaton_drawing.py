@@ -103,6 +103,26 @@ class _Arc:
     def hue(self) -> int | None:
         return {1: 0, -1: 1}.get(self.side)
 
+    def bend(
+        self, ends: tuple[float, float], offsets: tuple[float, float], axis: float, height: float
+    ) -> None:
+        """Rise so high over the circles of the two states, and leave and reach them there."""
+        x1, x2 = (end + offset for end, offset in zip(ends, offsets, strict=True))
+        y1, y2 = (axis - self.side * math.sqrt(_RADIUS**2 - offset**2) for offset in offsets)
+        apex = axis - self.side * (_RADIUS + height)
+        # A cubic curve rises to three quarters of the way to its handles.
+        top = (apex - (y1 + y2) / 8) * 4 / 3
+        self.path = f"M{x1:.1f} {y1:.1f}C{x1:.1f} {top:.1f} {x2:.1f} {top:.1f} {x2:.1f} {y2:.1f}"
+        self.tip = x2, y2
+        self.label_at = sum(ends) / 2, apex + 4 - self.side * 9
+
+    def bend_to_loop(self, x: float, axis: float, raised: float) -> None:
+        y, top = axis - math.sqrt(_RADIUS**2 - _INNER**2), axis - _RADIUS - _LOOP * 4 / 3
+        left, right = f"{x - _INNER:.1f}", f"{x + _INNER:.1f}"
+        self.path = f"M{left} {y:.1f}C{x - 20:.1f} {top:.1f} {x + 20:.1f} {top:.1f} {right} {y:.1f}"
+        self.tip = x + _INNER, y
+        self.label_at = x, axis - _RADIUS - _LOOP - 5 - raised
+
 
 @dataclass(frozen=True)
 class _Layout:
@@ -141,9 +161,9 @@ def _lay_out(automaton: Automaton) -> _Layout:
         source, target = (points[state] for state in arc.way)
         if arc.side:
             offsets = ports[arc.way, "out"], ports[arc.way, "in"]
-            _bend(arc, source, target, offsets, axis, ground + _LANE * lanes[arc.way])
+            arc.bend((source, target), offsets, axis, ground + _LANE * lanes[arc.way])
         else:
-            _bend_loop(arc, source, axis, _LABEL_HEIGHT * lanes[arc.way])
+            arc.bend_to_loop(source, axis, _LABEL_HEIGHT * lanes[arc.way])
     bottom = axis + _RADIUS + (ground + _LANE * (down - 1) if down else 0) + 28
     return _Layout(width, bottom, axis, points, arcs)
 
@@ -215,38 +235,6 @@ def _assign_ports(edges: list[Edge]) -> dict[tuple[tuple[int, int], str], float]
             away = _SIDE - (_SIDE - _INNER) * (rank / max(len(bundle) - 1, 1))
             offsets[(edge.source, edge.target), end] = side * away
     return offsets
-
-
-def _bend(
-    arc: _Arc,
-    source: float,
-    target: float,
-    offsets: tuple[float, float],
-    axis: float,
-    height: float,
-) -> None:
-    """Draw the curve of an arc that rises so high over the circles of its two states."""
-    x1, x2 = source + offsets[0], target + offsets[1]
-    y1, y2 = (axis - arc.side * _edge_of_circle(offset) for offset in offsets)
-    apex = axis - arc.side * (_RADIUS + height)
-    # A cubic curve rises to three quarters of the way to its handles.
-    handle = (apex - (y1 + y2) / 8) * 4 / 3
-    arc.path = f"M{x1:.1f} {y1:.1f}C{x1:.1f} {handle:.1f} {x2:.1f} {handle:.1f} {x2:.1f} {y2:.1f}"
-    arc.tip = x2, y2
-    arc.label_at = (source + target) / 2, apex + 4 - arc.side * 9
-
-
-def _bend_loop(arc: _Arc, x: float, axis: float, raised: float) -> None:
-    y = axis - _edge_of_circle(_INNER)
-    top = axis - _RADIUS - _LOOP * 4 / 3
-    left, right = f"{x - _INNER:.1f}", f"{x + _INNER:.1f}"
-    arc.path = f"M{left} {y:.1f}C{x - 20:.1f} {top:.1f} {x + 20:.1f} {top:.1f} {right} {y:.1f}"
-    arc.tip = x + _INNER, y
-    arc.label_at = x, axis - _RADIUS - _LOOP - 5 - raised
-
-
-def _edge_of_circle(dx: float) -> float:
-    return math.sqrt(_RADIUS**2 - dx**2)
 
 
 def _headline(automaton: Automaton) -> str:

@@ -124,8 +124,7 @@ def print_robustness(found: Sequence[Robustness], console: Console) -> None:
     for each in found:
         shares = list(vars(each).values())[1:]
         table.add_row(
-            each.perturbation,
-            *("" if share is None else f"{100 * share:.1f}%" for share in shares),
+            each.perturbation, *("" if share is None else f"{100 * share:.1f}%" for share in shares)
         )
     console.print(table)
 
@@ -227,29 +226,6 @@ def _mark(
     return line
 
 
-def _liken(
-    match: SentenceExplanation,
-    console: Console,
-    style: str = "",
-    runner_up: str = "",
-    lead: str = "like",
-) -> Text:
-    """Return the prototype, or the member of it, that a sentence is like."""
-    lead += ": " if is_member(match) else f" prototype {match.prototype}: "
-    like = Text(lead, style="dim")
-    words = match.prototype_words
-    like.append_text(_mark(match.prototype_sentence, words, match, console, style))
-    return like.append(f" (similarity {match.similarity:.2f}{runner_up})", style="dim")
-
-
-def _print_headline(match: SentenceExplanation, indent: str, console: Console) -> None:
-    """Print the prototype that a member belongs to on one line."""
-    if is_member(match):
-        told = printable(f"prototype {match.prototype}: {match.headline}", console.encoding)
-        told = shorten(told, _view_width(console) - len(indent))
-        print_hanging(console, indent, Text(told, style="dim"))
-
-
 def _print_words(match: SentenceExplanation, indent: str, console: Console) -> None:
     """Print the strongest words of both sentences with their effects, for pipes and the blind."""
 
@@ -275,9 +251,16 @@ def _print_step(sentence: SentenceExplanation, scale: Scale, lead: str, console:
     indent = " " * len(lead)
     if sentence.unfamiliar:
         print_hanging(console, indent, Text(UNFAMILIAR, style="bold yellow"))
-    kind = "nearest" if sentence.unfamiliar else "like"
-    print_hanging(console, indent, _liken(sentence, console, "italic", runner_up, kind))
-    _print_headline(sentence, indent, console)
+    kind, number = "nearest" if sentence.unfamiliar else "like", sentence.prototype
+    like = Text(f"{kind}: " if is_member(sentence) else f"{kind} prototype {number}: ", style="dim")
+    matched, words = sentence.prototype_sentence, sentence.prototype_words
+    like.append_text(_mark(matched, words, sentence, console, "italic"))
+    like.append(f" (similarity {sentence.similarity:.2f}{runner_up})", style="dim")
+    print_hanging(console, indent, like)
+    if is_member(sentence):
+        told = printable(f"prototype {number}: {sentence.headline}", console.encoding)
+        told = shorten(told, _view_width(console) - len(indent))
+        print_hanging(console, indent, Text(told, style="dim"))
     if sentence.words:
         _print_words(sentence, indent, console)
     print_hanging(console, indent, _figures(sentence, scale, console, len(indent)))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from rich.cells import cell_len, chop_cells
 
 if TYPE_CHECKING:
     from protorynet.explain import Explanation, SentenceExplanation, WordEffect
@@ -101,21 +102,15 @@ def printable(text: str, encoding: str = "utf-8") -> str:
     return line.encode(encoding, "replace").decode(encoding)
 
 
-def text_width(text: str) -> int:
-    """Return the width of a text in letters; East Asian characters take two."""
-    return sum(
-        0 if unicodedata.combining(mark) else 1 + (unicodedata.east_asian_width(mark) in "WF")
-        for mark in text
-    )
+text_width = cell_len
+"""Return the width of a text in letters; East Asian characters take two."""
 
 
 def shorten(text: str, limit: int) -> str:
     """Return the text cut to a number of letters, with an ellipsis where it was cut."""
-    if text_width(text) <= limit:
+    if cell_len(text) <= limit:
         return text
-    while text and text_width(text) > limit - 1:
-        text = text[:-1]
-    return text.rstrip() + "…"
+    return chop_cells(text, max(limit - 1, 1))[0].rstrip() + "…"
 
 
 def break_lines(text: str, limit: int, most: int = 100) -> list[str]:
@@ -125,22 +120,13 @@ def break_lines(text: str, limit: int, most: int = 100) -> list[str]:
         joined = f"{line} {word}" if line else word
         if text_width(joined) > limit:
             broken += [line] if line else []
-            *full, joined = _cut_word(word, limit)
+            *full, joined = chop_cells(word, limit)
             broken += full
         line = joined
     broken.append(line)
     if len(broken) > most:
         broken[most - 1 :] = [shorten(" ".join(broken[most - 1 : most + 1]), limit)]
     return broken
-
-
-def _cut_word(word: str, limit: int) -> list[str]:
-    parts = [""]
-    for mark in word:
-        if parts[-1] and text_width(parts[-1] + mark) > limit:
-            parts.append("")
-        parts[-1] += mark
-    return parts
 
 
 @dataclass(frozen=True)

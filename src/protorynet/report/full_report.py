@@ -26,12 +26,12 @@ from protorynet.explain import (
 from protorynet.model import Model
 from protorynet.reading import Reading
 from protorynet.report import report_charts as charts
-from protorynet.report.audit_views import audit_fragment
 from protorynet.report.automaton_drawing import automaton_svg
 from protorynet.report.console_views import pattern_sentence
 from protorynet.report.conventions import has_families, printable, scale_of_prototypes, shorten
-from protorynet.report.explanation_picture import write_view
+from protorynet.report.figure_views import audit_fragment
 from protorynet.report.html_pages import render
+from protorynet.report.trajectory_drawing import write_view
 
 if TYPE_CHECKING:
     from protorynet.explain import Explanation, SentenceExplanation
@@ -83,14 +83,15 @@ def compile_report(
 
     `provenance` is what is needed to make the report again.
     """
-    automata = _choose_automata(model, test, train)
+    measured = documents_at(test, np.flatnonzero(test.sentences.filled))
+    reading = model.read(model.match(measured.embeddings, measured.sentences.lengths))
     return FullReport(
         title,
         model,
         overview_model(model, test, mistakes=_MOST_MISTAKES, examples=_MOST_EXAMPLES),
         evaluation,
-        automata,
-        _slice(model, test),
+        _choose_automata(model, reading, train),
+        find_slices(model, measured, reading),
         None
         if train is None
         else audit_model(model, train, test, floor=evaluation.bag_of_words_accuracy),
@@ -99,17 +100,18 @@ def compile_report(
 
 
 def _choose_automata(
-    model: Model, test: LabelledDocuments, train: LabelledDocuments | None
+    model: Model, measuring: Reading, train: LabelledDocuments | None
 ) -> tuple[Automaton, ...]:
     """Return an automaton for each of the most frequent answers: the model's own, or new ones."""
-    measuring = _trace(model, test)
-    given = model.labels.decide(model.read(measuring).probabilities).sum(axis=0)
+    given = model.labels.decide(measuring.probabilities).sum(axis=0)
     frequent = [label for label in np.argsort(-given, kind="stable").tolist() if given[label]]
     frequent = frequent[:_MOST_AUTOMATA]
     if model.automata:
         return tuple(model.automata[label] for label in frequent)
     if train is not None and train.sentences.filled.any():
-        learning, held_out = _trace(model, train), measuring
+        filled = documents_at(train, np.flatnonzero(train.sentences.filled))
+        learning = model.match(filled.embeddings, filled.sentences.lengths)
+        held_out: Reading | None = measuring
     elif len(measuring.lengths) < _FEWEST_TO_SPLIT:
         learning, held_out = measuring, None
     else:
@@ -119,16 +121,6 @@ def _choose_automata(
     return tuple(
         learn_automaton(model, learning, names[label], held_out=held_out) for label in frequent
     )
-
-
-def _slice(model: Model, documents: LabelledDocuments) -> tuple[Slice, ...]:
-    filled = documents_at(documents, np.flatnonzero(documents.sentences.filled))
-    return find_slices(model, filled, model.read(_trace(model, filled)))
-
-
-def _trace(model: Model, documents: LabelledDocuments) -> Reading:
-    filled = documents_at(documents, np.flatnonzero(documents.sentences.filled))
-    return model.match(filled.embeddings, filled.sentences.lengths)
 
 
 def write_report(report: FullReport, path: Path, *, as_markdown: bool = False) -> None:

@@ -16,8 +16,7 @@ from markupsafe import Markup
 from protorynet.encoders import hub_name
 from protorynet.errors import InputError
 from protorynet.report import conventions
-from protorynet.report.explanation_picture import write_view
-from protorynet.report.trajectory_drawing import trajectory_svg
+from protorynet.report.trajectory_drawing import trajectory_svg, write_view
 
 if TYPE_CHECKING:
     from protorynet.explain import Evaluation, Explanation
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from protorynet.prototypes import Prototypes
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]|~$#])")
+_CELL = re.compile(r"([\\|<>\[\]`*_])")
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,4 @@ def _escape_markdown(value: object) -> str:
 
 def _escape_cell(text: str) -> str:
     """Keep text from breaking out of a Markdown table or becoming markup."""
-    flat = " ".join(text.split())
-    for character in "\\|<>[]`*_":
-        flat = flat.replace(character, "\\" + character)
-    return flat
+    return _CELL.sub(r"\\\1", " ".join(text.split()))

@@ -164,7 +164,10 @@ def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width:
         note = f"{said[-1]} ({format_percent(share)})"
         parts += _draw_cell(box, strength, 0 if truth == answer else 1, note)
         if count and text_width(f"{count}") * LETTER_WIDTH <= cell - 4:
-            parts.append(_write_figure(f"{count}", box, strength))
+            x, y = box[0] + cell / 2, box[1] + tall / 2 + 4.2
+            look = {"text_anchor": "middle", "font_weight": 600, "pointer_events": "none"}
+            look |= {"font_size": 12.0, "style": _ON_DARK if strength > 0.55 else ""}
+            parts.append(text(f"{count}", x, y, **look))
     described = "; ".join(said) + "."
     return _chart(("Confusion matrix", described), parts, width, top + tall * n + 4)
 
@@ -245,19 +248,3 @@ def _draw_cell(
         rectangle(*inner, note, **fill(hue), fill_opacity=0.04 + 0.9 * strength),
         rectangle(*inner, **edge),
     ]
-
-
-def _write_figure(
-    written: str, box: tuple[float, float, float, float], strength: float, size: float = 12.0
-) -> str:
-    x, y, wide, tall = box
-    return text(
-        written,
-        x + wide / 2,
-        y + tall / 2 + size * 0.35,
-        text_anchor="middle",
-        font_size=size,
-        font_weight=600,
-        pointer_events="none",
-        style=_ON_DARK if strength > 0.55 else "",
-    )

@@ -7,7 +7,6 @@ import os
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
@@ -18,7 +17,7 @@ from starlette.datastructures import Headers
 
 from protorynet.errors import InputError
 from protorynet.files import alone_in, read_limited, write_atomically
-from protorynet.records import read_record
+from protorynet.records import moment, read_record
 from protorynet.server.api_shapes import refusal
 
 Scope = Literal["predict", "edit", "admin"]
@@ -76,8 +75,7 @@ class KeyFile:
         A file that does not exist is made.
         """
         secret = _PREFIX + secrets.token_urlsafe(32)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        key = Key(secrets.token_hex(4), name, scope, _digest(secret), now)
+        key = Key(secrets.token_hex(4), name, scope, _digest(secret), moment())
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with alone_in(self.path.parent):
             known = self.keys() if os.path.lexists(self.path) else []

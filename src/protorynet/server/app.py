@@ -65,20 +65,17 @@ def create_app(config: ServerConfig) -> FastAPI:
     for part in (model_routes, workbench, background, api_pages):
         app.include_router(part.router)
     if config.database is not None:
-        state.surveys = _load_surveys()
+        # The laboratory's: their `router`, and `attach` for their database.
+        found = [*entry_points(group="protorynet.server", name="surveys")]
+        if not found:
+            raise MissingExtraError("Serving surveys", "protorynet-lab", extra="lab")
+        state.surveys = found[0].load()
         app.include_router(state.surveys.router)
     app.include_router(api_pages.page_routes())
     app.openapi = lambda: api_pages.describe(app)  # type: ignore[method-assign]
     # FastAPI puts routes together when they are first looked at: now, not while somebody waits.
     api_pages.route_scopes(app)
     return app
-
-
-def _load_surveys() -> Any:
-    """Return the laboratory's surveys: their `router`, and `attach` for their database."""
-    for entry in entry_points(group="protorynet.server", name="surveys"):
-        return entry.load()
-    raise MissingExtraError("Serving surveys", "protorynet-lab", extra="lab")
 
 
 @contextlib.asynccontextmanager

@@ -34,22 +34,15 @@ class WorkPool:
     def __init__(self, *, max_waiting: int, seconds: float) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="protorynet")
         self._max_waiting = max_waiting
+        self._room = threading.BoundedSemaphore(max_waiting)
         self._seconds = seconds
-        self._waiting = 0
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function on a thread; 429 if too many wait, 503 if it takes too long."""
-        if self._waiting >= self._max_waiting:
-            raise refusal("too_busy", waiting=self._waiting)
-        self._waiting += 1
+        if not self._room.acquire(blocking=False):
+            raise refusal("too_busy", waiting=self._max_waiting)
         future = self._threads.submit(function, *args, **kwargs)
-        loop = asyncio.get_running_loop()
-
-        def count_down(_: object) -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(self._count_down)
-
-        future.add_done_callback(count_down)
+        future.add_done_callback(lambda _: self._room.release())
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
         except TimeoutError:
@@ -58,9 +51,6 @@ class WorkPool:
     def close(self) -> None:
         """Let what runs come to its end, and drop what has not begun."""
         self._threads.shutdown(wait=True, cancel_futures=True)
-
-    def _count_down(self) -> None:
-        self._waiting -= 1
 
 
 async def run_in_pool(

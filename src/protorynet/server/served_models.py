@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from protorynet.data import Sentences
 from protorynet.encoders import Embeddings
-from protorynet.errors import InputError, ModelFormatError
+from protorynet.errors import InputError, ModelFormatError, list_names
 from protorynet.inference import Predictor, TorchBackend, open_model, torch_model
 from protorynet.model import PRECOMPUTED, Model
 from protorynet.reading import Reading
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
 
 Kind = Literal["predict", "explain"]
-_NUMBERS_SHOWN = 5
 _LOG = logging.getLogger("protorynet.server")
 
 
@@ -91,11 +90,7 @@ class ModelStore:
         return served
 
     def replace(
-        self,
-        name: str,
-        folder: Path | None = None,
-        *,
-        predictor: Predictor | None = None,
+        self, name: str, folder: Path | None = None, *, predictor: Predictor | None = None
     ) -> ServedModel:
         """Put another version in a model's place; requests under way end with the old one.
 
@@ -218,9 +213,7 @@ def refuse_texts(predictor: Predictor, texts: Sequence[str], max_sentences: int)
 
 def _refuse_lengths(lengths: NDArray[np.int64], max_sentences: int) -> ApiError | None:
     if (empty := np.flatnonzero(lengths == 0)).size:
-        numbers = ", ".join(map(str, empty[:_NUMBERS_SHOWN]))
-        more = ", …" if len(empty) > _NUMBERS_SHOWN else ""
-        return refusal("empty_text", n=len(empty), numbers=numbers + more)
+        return refusal("empty_text", n=len(empty), numbers=list_names(empty.tolist(), 5))
     if (count := int(lengths.sum())) > max_sentences:
         given, remedy = ("text holds", "Shorten it.")
         if len(lengths) > 1:

@@ -47,6 +47,7 @@ _CSV_ROWS_AT_ONCE = 256
 _MOST_GROUPS, _LONGEST_GROUP = 20, 200
 _OTHER, _NONE = "(other)", "(none)"
 _SENTENCES_SHOWN = 5
+_OF_PROTOTYPES = ("id", "sentence", "name", "words", "scores")
 _LONGEST_ROW = 20_000
 _LEAST_READABLE = 0.5
 _FIRST, _LAST = np.datetime64("1000-01-01"), np.datetime64("3000-01-01")
@@ -124,7 +125,13 @@ def batch_state(desk: AtDesk, batch: _Id) -> dict[str, Any]:
 def batch_csv(desk: AtDesk, batch: _Id) -> StreamingResponse:
     """Give the rows with their predictions and trajectories as CSV."""
     path = _find_result(desk, batch)
-    return csv_download("predictions.csv", pq.read_schema(path).names, _read_rows(path))
+
+    def read() -> Iterator[tuple[Any, ...]]:
+        with pq.ParquetFile(path) as file:
+            for rows in file.iter_batches(batch_size=_CSV_ROWS_AT_ONCE):
+                yield from zip(*map(values, rows.columns), strict=True)
+
+    return csv_download("predictions.csv", pq.read_schema(path).names, read())
 
 
 @router.get("/batches/{batch}/result.parquet", dependencies=PREDICT)
@@ -200,12 +207,6 @@ def _find_result(desk: Desk, batch_id: str) -> FilePath:
     return desk.batches.path(desk.batches.read(batch_id, is_done=True).id, "result.parquet")
 
 
-def _read_rows(path: FilePath) -> Iterator[tuple[Any, ...]]:
-    with pq.ParquetFile(path) as file:
-        for rows in file.iter_batches(batch_size=_CSV_ROWS_AT_ONCE):
-            yield from zip(*map(values, rows.columns), strict=True)
-
-
 def score_batch(
     folder: BatchFolder, batch: Batch, predictor: Predictor, progress: Progress, most: int
 ) -> dict[str, Any]:
@@ -232,7 +233,12 @@ def _score_table(
     most: int,
 ) -> int:
     texts = column_texts(table.column(batch.text), batch.text)
-    _check_lengths(texts, most)
+    for row, text in enumerate(texts):
+        if len(text) > most:
+            raise InputError(
+                f"{name_rows([row])} {HEADINGS} has a text of {len(text):,} characters; at most "
+                f"{most:,} are allowed. Cut it, and send the file again."
+            )
     rows = np.flatnonzero([bool(text.strip()) for text in texts])
     texts = [texts[row] for row in rows.tolist()]
     table = table.take(rows).combine_chunks()
@@ -268,15 +274,6 @@ def _make_keys(batch: Batch, table: pa.Table) -> dict[str, Keys]:
     if batch.time is not None:
         keys["time"] = time_keys(values(table.column(batch.time).combine_chunks()), batch.time)
     return keys
-
-
-def _check_lengths(texts: list[str], most: int) -> None:
-    for row, text in enumerate(texts):
-        if len(text) > most:
-            raise InputError(
-                f"{name_rows([row])} {HEADINGS} has a text of {len(text):,} characters; at most "
-                f"{most:,} are allowed. Cut it, and send the file again."
-            )
 
 
 @dataclass(frozen=True)
@@ -422,20 +419,14 @@ class Tally:
             ],
             "prototypes": [
                 {
-                    **self._view_prototype(position, holding[position]),
-                    "n_sentences": n_sentences[position],
+                    **{name: getattr(self._model.prototypes[at], name) for name in _OF_PROTOTYPES},
+                    "n_documents": int(holding[at].sum()),
+                    "counts": holding[at].tolist(),
+                    "top": [self._view_sentence(near) for near in self._top[at]],
+                    "n_sentences": n_sentences[at],
                 }
-                for position in order
+                for at in order
             ],
-        }
-
-    def _view_prototype(self, position: int, counts: NDArray[np.int64]) -> dict[str, Any]:
-        item = self._model.prototypes[position]
-        return {
-            **{name: getattr(item, name) for name in ("id", "sentence", "name", "words", "scores")},
-            "n_documents": int(counts.sum()),
-            "counts": counts.tolist(),
-            "top": [self._view_sentence(near) for near in self._top[position]],
         }
 
     def _view_sentence(self, near: Neighbour) -> dict[str, Any]:

@@ -18,10 +18,9 @@ from protorynet.data import open_table, read_table
 from protorynet.errors import InputError, TableError
 from protorynet.files import read_limited, write_atomically
 from protorynet.inference import values
-from protorynet.records import read_record
+from protorynet.records import moment, read_record
 from protorynet.server.api_shapes import refusal
 from protorynet.server.background import Job
-from protorynet.server.workbench.desk_folders import moment
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
 _MOST_BATCHES, _SECONDS_KEPT = 20, 7 * 24 * 3600

@@ -18,6 +18,7 @@ from protorynet.model import Model
 from protorynet.progress import progress_told
 from protorynet.prototypes import EditEntry, Edits
 from protorynet.reading import Reading
+from protorynet.records import moment
 from protorynet.server.api_shapes import Body, Text, refusal
 from protorynet.server.background import Progress
 from protorynet.server.served_models import ServedModel, folder_version
@@ -27,12 +28,13 @@ from protorynet.server.workbench.desk import (
     PREDICT,
     AtDesk,
     Desk,
+    Draft,
+    Version,
     WorkingView,
     in_pool,
     make_router,
     writing,
 )
-from protorynet.server.workbench.desk_folders import Draft, Version, moment
 from protorynet.server.workbench.labelled_table import quiet_copy, shorten
 from protorynet.storage import save_model
 

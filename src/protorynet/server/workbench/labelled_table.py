@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from protorynet.data import Label, read_columns, read_table
 from protorynet.errors import TableError
 from protorynet.explain import LabelledDocuments, documents_at
+from protorynet.files import hash_file
 from protorynet.labels import LabelCode
 from protorynet.server.api_shapes import refusal
 from protorynet.server.background import Progress
@@ -113,8 +113,7 @@ def read_data(path: Path) -> DataTable:
             )
         table = read_table(path, skip_empty=True)
         splits = _read_splits(path, table.rows)
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        digest = hash_file(path)[:16]
     except OSError as error:
         raise TableError(f"{path.name} cannot be read ({error.strerror}).") from None
     except TableError as error:

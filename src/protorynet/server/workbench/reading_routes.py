@@ -26,12 +26,12 @@ from protorynet.server.workbench.desk import (
     PREDICT,
     AtDesk,
     Desk,
+    Draft,
     Paged,
     explain_text,
     in_pool,
     make_router,
 )
-from protorynet.server.workbench.desk_folders import Draft
 from protorynet.server.workbench.draft_routes import present_draft
 from protorynet.server.workbench.labelled_table import (
     DataTable,
