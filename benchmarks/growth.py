@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from protorynet.settings import Settings
 from protorynet.training import (
     AdaptedSource,
     Corpus,
+    FrozenSource,
     Run,
     Stage,
     adam,
@@ -52,6 +54,8 @@ from protorynet.training import (
     project_prototypes,
     train_one_epoch,
 )
+from protorynet.training.bag_of_words import learn_bag, learn_words
+from protorynet.training.families import train_families
 
 DIMENSION, PROTOTYPES, THEMES, SENTENCES = 384, 200, 300, 8
 SIZES = (1_000, 10_000, 100_000)
@@ -146,6 +150,31 @@ def training(n: int, _: int) -> float:
     return timed(lambda: train_one_epoch(module, run, optimiser, stage, 0, loss))
 
 
+def learning_words(n: int, _: int) -> float:
+    """Learn what words tell of the label, three times without a third of the documents."""
+    run, _ = run_of(n)
+    texts = texts_of(n)
+    fold = np.arange(len(run.train)) % 3
+
+    def work() -> None:
+        bag = learn_bag(texts, run.train, run.validation, run.labels)
+        assert bag is not None
+        learn_words(bag, fold)
+
+    return timed(work)
+
+
+def grouping(n: int, _: int) -> float:
+    """Learn families of up to 5,000 members, one epoch of each network."""
+    run, _ = run_of(n)
+    settings = Settings(epochs=1, retrain_epochs=1)
+    run = replace(run, source=FrozenSource(run.source.base), settings=settings)
+    begin = time.perf_counter()
+    trained = train_families(run)
+    print(f"           {trained.seconds}", file=sys.stderr)
+    return time.perf_counter() - begin
+
+
 def projecting(n: int, _: int) -> float:
     """Find the real sentences that stand for the prototypes."""
     run, network = run_of(n)
@@ -191,6 +220,8 @@ STAGES: dict[str, Callable[[int, int], float]] = {
     "filter": filtering,
     "encode": encoding,
     "kmedoids": clustering,
+    "words": learning_words,
+    "families": grouping,
     "epoch": training,
     "project": projecting,
     "predict": predicting,

@@ -62,8 +62,9 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
     ----------
     encoder
         ``"minilm"`` (comes with the package), the name or folder of any sentence-transformers
-        model, each also with ``":bf16"``, ``":int8"`` or ``":static"``; ``"auto"``; an object with
-        `name`, `fingerprint` and `encode`; or ``"precomputed"`` to pass (T, d) arrays as texts.
+        model, each also with ``":bf16"``, ``":int8"`` or ``":static"``; ``"auto"`` for minilm, in
+        bfloat16 where that is faster; an object with `name`, `fingerprint` and `encode`; or
+        ``"precomputed"`` to pass (T, d) arrays as texts.
     settings
         ``"default"``, ``"paper"``, a TOML or JSON file, or a `Settings`.
     n_prototypes, max_prototypes, encoder_training
@@ -112,7 +113,7 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
 
     def __init__(
         self,
-        encoder: str | Path | Encoder = "minilm",
+        encoder: str | Path | Encoder = "auto",
         *,
         settings: str | Path | Settings = "default",
         n_prototypes: int | None = None,
@@ -431,9 +432,10 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
     def _load_encoder(self, settings: Settings) -> Encoder | None:
         if self._precomputed():
             return None
-        encoder = load_encoder(self.encoder, device=self.device, fetch=True)
-        # Full training changes the weights; an encoder that the user holds must stay as it is.
         full = settings.encoder_training == "full"
+        # Full training changes the weights; an encoder that the user holds must stay as it is.
+        spec = "minilm" if full and self.encoder == "auto" else self.encoder
+        encoder = load_encoder(spec, device=self.device, fetch=True)
         return copy.deepcopy(tunable_encoder(encoder)) if full else encoder
 
     def _summarised(self, fitted: Fitted) -> Model:

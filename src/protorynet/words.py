@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,16 +102,15 @@ def count_ngrams(
     An n-gram that occurs n times has the value 1 + log n. With `grow`, those that `numbers` does
     not know get the next ones.
     """
-    found, lengths = [], np.empty(len(texts), np.int64)
+    found, ends = array("q"), np.empty(len(texts), np.int64)
     for row, text in enumerate(texts):
         ngrams = find_ngrams(text)
         if grow:
-            some = [numbers.setdefault(ngram, len(numbers)) for ngram in ngrams]
+            found.extend([numbers.setdefault(ngram, len(numbers)) for ngram in ngrams])
         else:
-            some = [numbers[ngram] for ngram in ngrams if ngram in numbers]
-        found.append(some)
-        lengths[row] = len(some)
-    columns = np.fromiter(chain.from_iterable(found), np.int64, int(lengths.sum()))
+            found.extend([numbers[ngram] for ngram in ngrams if ngram in numbers])
+        ends[row] = len(found)
+    columns, lengths = np.asarray(found, np.int64), np.diff(ends, prepend=0)
     width = max(1, len(numbers))
     codes = np.repeat(np.arange(len(texts)), lengths) * width + columns
     distinct, counts = np.unique(codes, return_counts=True)

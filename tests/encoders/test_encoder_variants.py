@@ -13,6 +13,7 @@ from protorynet.encoders import (
     choose_encoder,
     encoder_variants,
     load_encoder,
+    suit_machine,
 )
 from protorynet.errors import EncoderError, InputError
 from protorynet.explain import choose_judge, tfidf_judge
@@ -106,16 +107,26 @@ def test_a_variant_warns_where_its_instructions_are_missing(variant, told, make_
     [
         ("avx512_bf16 avx512_vnni", "minilm:bf16"),
         ("amx_bf16", "minilm:bf16"),
-        ("avx512_vnni", "minilm:int8"),
-        ("avx2", "minilm"),
+        ("avx512_vnni", "minilm"),
     ],
 )
-def test_auto_follows_from_the_instructions_and_explains_itself(told, name, flags, capsys):
+def test_auto_follows_from_the_instructions_and_explains_itself(told, name, flags):
     flags(told)
-    assert choose_encoder("cpu").name == name
-    if name == "minilm":
-        assert load_encoder("auto", device="cpu").name == name
-        assert capsys.readouterr().err.startswith("Encoder 'minilm': the processor has ")
+    choice = choose_encoder("cpu")
+    assert choice.name == load_encoder("auto", device="cpu").name == name
+    assert "bfloat16" in choice.reason
+
+
+def test_auto_does_without_what_is_not_known(monkeypatch, tmp_path):
+    monkeypatch.setattr(encoder_variants, "CPU_DESCRIPTION", tmp_path / "absent")
+    assert "Linux only" in choose_encoder("cpu").reason
+
+
+@pytest.mark.parametrize(("told", "form"), [("avx2", "minilm"), ("amx_bf16", "minilm:bf16")])
+def test_a_model_made_in_bfloat16_is_read_in_float32_where_that_is_faster(told, form, flags):
+    flags(told)
+    assert suit_machine("minilm:bf16", "cpu") == form
+    assert suit_machine("minilm:int8", "cpu") == "minilm:int8"
 
 
 @quiet

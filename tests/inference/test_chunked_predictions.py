@@ -22,13 +22,34 @@ WORDS = st.sampled_from(["", " ", "Fine.", "Bad. Very bad.", "...", "Ü. ß.", "
 TABLES = st.lists(st.tuples(WORDS, st.sampled_from(["train", "test"])), min_size=1, max_size=60)
 
 
+class AheadPredictor(ToyPredictor):
+    """One whose next chunk is prepared while this one is written."""
+
+    is_on_gpu = True
+
+    def prepare_batch(self, batch, *, text):
+        return (batch.column(text).to_pylist(),)
+
+    def read_prepared(self, texts):
+        return super().read(texts)
+
+    def read(self, texts):
+        raise AssertionError("it was prepared already")
+
+
 def written(
-    folder: Path, stream: TableStream, *, documents: int = 4_096, ending: str = "parquet"
+    folder: Path,
+    stream: TableStream,
+    *,
+    documents: int = 4_096,
+    ending: str = "parquet",
+    predictor: ToyPredictor | None = None,
 ) -> Path:
     output = folder / f"out-{documents}.{ending}"
     store = PartStore(output, {})
     store.begin()
-    predict_to_file(stream, ToyPredictor(), store, lambda rows: None, documents=documents)
+    chosen = predictor or ToyPredictor()
+    predict_to_file(stream, chosen, store, lambda rows: None, documents=documents)
     return output
 
 
@@ -97,6 +118,13 @@ def test_every_format_goes_into_every_other(table, tmp_path, ending, into):
     scored = ToyPredictor().score_batch(batch, text="text")
     for name in ("text", "stars", "trajectory"):
         assert rows[name].to_pylist() == scored[name].to_pylist()
+
+
+def test_chunks_encoded_while_others_are_written_give_the_same(table, tmp_path):
+    stream = open_stream([str(save(table, tmp_path / "in.parquet"))])
+    plain = pq.read_table(written(tmp_path, stream))
+    ahead = written(tmp_path, stream, documents=6, predictor=AheadPredictor())
+    assert pq.read_table(ahead).equals(plain)
 
 
 def test_several_files_are_one_table(table, tmp_path):

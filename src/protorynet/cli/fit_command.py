@@ -32,7 +32,7 @@ def fit(
     split: str | None = None,
     skip_empty: bool = False,
     names: str | None = None,
-    encoder: str = "minilm",
+    encoder: str = "auto",
     settings: str = "default",
     prototypes: int | None = None,
     max_prototypes: int | None = None,

@@ -15,6 +15,7 @@ from .encoder_variants import (
     choose_encoder as choose_encoder,
     is_form_of as is_form_of,
     split_variant as split_variant,
+    suit_machine as suit_machine,
 )
 from .onnx_encoder import (
     OnnxEncoder as OnnxEncoder,

@@ -11,7 +11,6 @@ vocabularies are ordered by frequency, and frequent tokens say little. Only dist
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import re
 import warnings
 from collections.abc import Sequence
@@ -61,28 +60,34 @@ class EncoderChoice:
 
 
 def choose_encoder(device: str = "auto") -> EncoderChoice:
-    """Return what ``"auto"`` stands for; it follows from the machine, not from timing."""
+    """Return what ``"auto"`` stands for: the fastest form whose accuracy is that of float32.
+
+    It follows from the machine, not from timing.
+    """
+    if _has_bfloat16(device):
+        return EncoderChoice(
+            "minilm:bf16", "bfloat16 is faster here, and as accurate as float32 but for noise"
+        )
+    if not _processor_flags():
+        return EncoderChoice("minilm", "what this processor can do is known on Linux only")
+    return EncoderChoice("minilm", "there are no instructions for bfloat16 here")
+
+
+def suit_machine(name: str, device: str) -> str:
+    """Return the form of an encoder to read a model with: float32 where bfloat16 would be slow."""
+    base, variant = split_variant(name)
+    return base if variant == "bf16" and not _has_bfloat16(device) else name
+
+
+def _has_bfloat16(device: str) -> bool:
+    import torch
+
     from protorynet.encoders.transformer_encoder import choose_device
 
-    if choose_device(device).type != "cpu":
-        return EncoderChoice("minilm", "a GPU is fast enough for float32")
-    flags = _processor_flags()
-    if flags & _BFLOAT16:
-        return EncoderChoice(
-            "minilm:bf16", "the processor has bfloat16 instructions, and 16 bits lose less than 8"
-        )
-    if not flags:
-        return EncoderChoice("minilm", "what this processor can do is known on Linux only")
-    if not flags & _BYTE_PRODUCTS:
-        return EncoderChoice(
-            "minilm", "the processor has instructions neither for bfloat16 nor for int8"
-        )
-    if any(importlib.util.find_spec(package) is None for package in ("onnx", "onnxruntime")):
-        remedy = "pip install 'protorynet[onnx]' would make it several times as fast"
-        return EncoderChoice("minilm", f"ONNX Runtime is not installed; {remedy}")
-    return EncoderChoice(
-        "minilm:int8", "the processor has instructions for int8, but not for bfloat16"
-    )
+    target = choose_device(device)
+    if target.type == "cuda":
+        return torch.cuda.get_device_capability(target) >= (8, 0)
+    return target.type == "cpu" and bool(_processor_flags() & _BFLOAT16)
 
 
 def split_variant(spec: str) -> tuple[str, str | None]:
@@ -119,8 +124,7 @@ class Bfloat16Encoder:
         self.dimension, self.window = teacher.dimension, teacher.window
         self.source, self.tokenizer = teacher.source, teacher.tokenizer
         network: Any = teacher.network
-        flags = _processor_flags()
-        if next(network.parameters()).device.type == "cpu" and flags and not flags & _BFLOAT16:
+        if _processor_flags() and not _has_bfloat16(str(next(network.parameters()).device)):
             _warn(
                 f"this processor has no bfloat16 instructions, so {name!r} is slower here than "
                 f"{teacher.name!r}"

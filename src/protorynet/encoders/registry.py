@@ -72,20 +72,14 @@ def load_encoder(
       those listed in the environment variable PROTORYNET_ENCODERS, a Hugging Face name such as
       ``"thenlper/gte-small"`` (or its short form ``"gte-small"``), or an object that meets the
       `Encoder` protocol. Names and folders may end in ``:bf16``, ``:int8`` or ``:static``, which
-      are faster; ``"auto"`` is the form of minilm that suits the machine.
+      are faster; ``"auto"`` is what `choose_encoder` says.
     - `device`, `fetch`: ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, …; whether a
       Hugging Face name that is not on this machine may be downloaded.
     """
     if not isinstance(spec, str | os.PathLike):
         return _check_object(spec)
     if spec == "auto":
-        choice = choose_encoder(device)
-        print(
-            f"Encoder {choice.name!r}: {choice.reason}. `protorynet encoders` shows the others, "
-            "--encoder NAME takes one.",
-            file=sys.stderr,
-        )
-        spec = choice.name
+        spec = choose_encoder(device).name
     given, variant = split_variant(os.fspath(spec))
     # A folder may happen to end in the name of a variant.
     if variant is None or _is_folder(Path(spec).expanduser()) or _named_folder(str(spec)):

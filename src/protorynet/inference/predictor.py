@@ -361,12 +361,12 @@ def open_model(
     path: Path, *, encoder: str | Path | Encoder | None = None, device: str = "auto"
 ) -> tuple[Model, Encoder | None]:
     """Read a model directory and load its encoder; a tuned one lies in the directory itself."""
-    from protorynet.encoders import choose_device
+    from protorynet.encoders import choose_device, suit_machine
     from protorynet.model import PRECOMPUTED
     from protorynet.storage import load_model
 
     model, folder = load_model(path, device=str(choose_device(device)))
-    named = model.encoder.name if encoder is None else encoder
+    named = suit_machine(model.encoder.name, device) if encoder is None else encoder
     loaded = None
     if not (isinstance(named, str) and named == PRECOMPUTED):
         loaded = load_encoder(folder or named, device=device, fetch=False)

@@ -268,7 +268,8 @@ def _first_kinds(learned: Learned, per_class: int, run: Run) -> Tensor:
     elsewhere = every[:, None] // per_class != every // per_class
     rare = candidates < _FEWEST_OF_KIND
     apart = (every[:, None] - every).abs() + len(every) * (elsewhere + 2 * rare)
-    return torch.unique(apart.argmin(1)[classify(fair)], return_inverse=True)[1]
+    kind: Tensor = torch.unique(apart.argmin(1)[classify(fair)], return_inverse=True)[1]
+    return kind
 
 
 def _loss_by_kinds(

@@ -49,6 +49,10 @@ class StepGraphs:
             return None
         return self._graphs[tokens](*sentences, *halve(network, self._weights))
 
+    def clear(self) -> None:
+        """Give the memory of the graphs back; they refer to an encoder that refers to them."""
+        self._graphs, self._weights, self._pool = {}, [], None
+
     def _capture(
         self,
         read: Callable[..., Tensor],

@@ -205,7 +205,9 @@ class FineTunedSource(SentenceSource):
 
     def settle(self) -> None:
         """Compute in full precision from here on, as the delivered model does."""
-        self._half, self._graphs = False, None
+        self._half = False
+        if self._graphs is not None:
+            self._graphs.clear()
 
     def tokens_of(self, numbers: NDArray[np.int64]) -> int:
         """Count the tokens of some sentences."""
