@@ -112,6 +112,47 @@ def test_many_classes_short_documents_and_few_of_them(make, n, topics, sentences
     assert clf.score(texts, labels) > (0.7 if n > 2 * topics else 0.4)
 
 
+def queries(n: int, topics: int) -> tuple[list[str], list[int]]:
+    """Questions of one sentence, and one class in twenty of statements."""
+    draw, labels = random.Random(0), [number % topics for number in range(n)]
+    verbs, things = ["saw", "sold", "lost", "sent"], ["card", "cat", "coat", "coin", "cow", "cup"]
+    texts = []
+    for label in labels:
+        verb, thing = draw.choice(verbs), draw.choice(things)
+        begin = "Who" if label else "Everybody"
+        texts.append(f"{begin} {verb} the {thing} of subject{label}{'?' if label else '.'}")
+    return texts, labels
+
+
+@pytest.fixture(scope="module")
+def of_many(make):
+    """A model of more classes than topics and tones could tell apart."""
+    texts, labels = queries(320, 8)
+    settings = {"epochs": 20, "retrain_epochs": 8, "learning_rate": 0.03}
+    return make(**settings).fit(texts, labels)
+
+
+def test_every_class_of_questions_has_prototypes_that_speak_for_it(of_many):
+    texts, labels = queries(80, 8)
+    assert of_many.score(texts, labels) > 0.9
+    strongest = {max(item.scores, key=item.scores.get) for item in of_many.prototypes_}
+    assert strongest == set(map(str, range(8)))
+
+
+def test_sentences_of_many_classes_are_matched_by_kinds_of_statements(of_many, tmp_path):
+    kinds = of_many.model_.adapter.kinds
+    assert 8 <= kinds.up.out_features <= count_families(6, 8)
+    families = np.repeat(np.arange(len(of_many.prototypes_)), of_many.model_.network.sizes)
+    vectors = of_many.model_.network.members.numpy()[:, -kinds.up.out_features :]
+    told = [set(vectors[families == number].argmax(axis=1)) for number in set(families)]
+    assert [len(each) for each in told] == [1] * len(told)
+    assert len(set.union(*told)) == len(told)
+    of_many.save(tmp_path / "model")
+    again = ProtoryNetClassifier.load(tmp_path / "model", encoder=of_many.encoder)
+    texts, _ = queries(40, 8)
+    assert np.array_equal(again.predict_proba(texts), of_many.predict_proba(texts))
+
+
 def test_members_are_what_many_sentences_are_like(make):
     draw = np.random.default_rng(0)
     labels = [0, 1] * 60
