@@ -49,7 +49,7 @@ def test_families_have_one_tone_where_tones_are_clear(clf, unseen_reviews):
     for item, tone in zip(clf.prototypes_, tones, strict=True):
         if len(set(tone)) == 1 and tone[0]:
             assert (item.scores["good"] > 0.5) == (tone[0] > 0), item.caption
-    assert clf.score(unseen_reviews.texts, unseen_reviews.labels) > 0.9
+    assert clf.score(unseen_reviews.texts, unseen_reviews.labels) >= 0.9
 
 
 def test_every_member_is_matched_to_itself_and_explanations_name_it(clf):

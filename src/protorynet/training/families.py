@@ -58,7 +58,7 @@ _COMPARED_SENTENCES = 20_000  # with the members they are matched to
 _SENTENCES_PER_BLOCK = 65_536
 _GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 32
 # Weights of what a sentence tells of the label beside what it says, to match sentences by.
-_WEIGHTS = (0.7, 1.0, 1.2, 1.4, 1.7, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.7, 8.0)
+_WEIGHTS = (1.0, 1.2, 1.4, 1.7, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.7, 8.0)
 _TONE_IN_FAMILY, _TONE_OF_MATCH = 0.076, 0.07  # most deviation of the probabilities
 _OTHER_KIND = 0.08  # most lone sentences that are matched to another kind
 _SLACK = 1.5  # of the least deviation that any weight gives, where that is larger
