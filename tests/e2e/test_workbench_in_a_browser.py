@@ -234,6 +234,14 @@ def test_two_texts_are_read_side_by_side(visitor):
     expect(page.locator(".verdict")).to_have_count(2)
 
 
+def test_two_texts_side_by_side_are_open_to_everyone(look):
+    page = look.open("read/hotel")
+    page.get_by_role("button", name="Compare with another text").click()
+    expect(page.locator(".verdict")).to_have_count(2)
+    look.settle()
+    assert violations(page) == []
+
+
 def test_a_changed_sentence_moves_the_line_and_leaves_a_ghost(visitor):
     page = visitor.open("read/hotel")
     type_text(page)
@@ -426,7 +434,7 @@ def test_a_mistake_is_blamed_marked_and_exported(editor):
 
 def test_batch_can_be_tried_with_the_texts_of_the_server(visitor):
     page = visitor.open("batch/hotel")
-    page.get_by_role("button", name="Try texts of this server").click()
+    page.get_by_role("button", name="texts of this server").click()
     page.get_by_role("button", name="Read all texts").click()
     expect(page.locator(".pager")).to_contain_text("of 100 texts")
 

@@ -10,7 +10,7 @@ import { ClassName, Notice, PageHead, Share, Waiting } from "../parts/common";
 import { hueOf, leading, N_HUES, type Scale } from "../scale";
 import { rememberedAnswer, rememberedText, rememberText } from "../session";
 import type { Automaton, Explanation, Pattern, Prototype } from "../types";
-import { briefly, captionOf, exactPercent, hasFamilies, percent, plural, shorten } from "../wording";
+import { briefNames, captionOf, exactPercent, hasFamilies, percent, plural, shorten } from "../wording";
 
 const GREY = N_HUES - 1;
 const MOST_BUTTONS = 6;
@@ -23,10 +23,11 @@ export function Patterns(props: PageProps) {
     model.has_automata ? modelPath(model.name, "automaton") + query({ label }) : null,
   );
   const prototypes = useAnswer<{ prototypes: Prototype[] }>(modelPath(model.name, "prototypes"));
-  const names = useMemo(
-    () => new Map((prototypes.data?.prototypes ?? []).map((each): [number, Named] => [each.id, { whole: captionOf(each), brief: briefly(each) }])),
-    [prototypes.data],
-  );
+  const names = useMemo(() => {
+    const all = prototypes.data?.prototypes ?? [];
+    const brief = briefNames(all);
+    return new Map(all.map((each): [number, Named] => [each.id, { whole: captionOf(each), brief: brief.get(each.id)!, score: each.scores[label] ?? 0 }]));
+  }, [prototypes.data, label]);
   const choose = (chosen: string) => {
     setLabel(chosen);
     keep({ class: chosen });
@@ -111,7 +112,8 @@ function Chart({ model, scale, automaton, names, announce }: PageProps & { autom
   const marked = new Set(pattern ? ways(patternStates) : explanation ? ways(states.slice(0, at + 1)) : []);
   const layout = layOut(automaton, Math.max(width, 260), new Set([...ways(states), ...ways(patternStates)]));
   const current = !pattern && at > 0 ? (ways(states)[at - 1] ?? null) : null;
-  const beliefAt = (place: number) => automaton.states[states[place]!]!.belief;
+  // The model's own, as on the page Read; before the first sentence, what most texts begin with.
+  const beliefAt = (place: number) => explanation?.sentences[place - 1]?.running[automaton.label] ?? automaton.states[automaton.start]!.belief;
   const go = (next: number) => {
     setPattern(null);
     setStep(next);
@@ -168,9 +170,9 @@ function Chart({ model, scale, automaton, names, announce }: PageProps & { autom
         <section class="panel" aria-labelledby="chart-title">
           <h2 id="chart-title">All it does for “{automaton.label}”</h2>
           <p class="soft small">
-            Each circle is a level of belief. Sentences like those named at the right raise it, those at the left lower it;
-            a text that ends above the dashed line is given “{automaton.label}”. Wide arrows are taken often; +3 means three
-            more prototypes that do the same. Sentences that change nothing are left out.
+            Each circle gathers texts of about the same belief. Sentences like those named at the right raise it, those at
+            the left lower it; a text that ends above the dashed line is given “{automaton.label}”. Wide arrows are taken
+            often; +3 means three more prototypes that do the same. Sentences that change nothing are left out.
           </p>
           <div ref={attach} class="ladder">
             <AutomatonPicture
