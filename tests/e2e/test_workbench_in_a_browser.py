@@ -416,6 +416,18 @@ def test_a_text_walks_through_the_chart_step_by_step(visitor):
     assert not any(name.strip().isdigit() for name in names), "arrows bear words, not ids"
 
 
+@pytest.mark.parametrize("answer", ["bad", "good"])
+def test_the_chart_that_nobody_chose_is_that_of_the_answer(visitor, answer):
+    def answer_so(route: Any) -> None:
+        response = route.fetch()
+        found = [each | {"label": answer} for each in response.json()["explanations"]]
+        route.fulfill(response=response, json={"explanations": found})
+
+    visitor.page.route("**/explain", answer_so)
+    page = visitor.open("patterns/hotel")
+    expect(page.get_by_role("heading", name=f"All it does for “{answer}”")).to_be_visible()
+
+
 def test_a_mistake_is_blamed_marked_and_exported(editor):
     page = editor.open("mistakes/hotel")
     first = page.locator(".mistake", has=page.locator(".to-blame")).first

@@ -1,5 +1,5 @@
 /* Patterns: what the model does, told with a text that walks through it, then as a chart. */
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, codeOf, isAborted, messageOf, modelPath, query } from "../api";
 import { beginsWith, layOut, walk, ways } from "../automaton";
 import type { PageProps } from "../context";
@@ -17,8 +17,9 @@ const MOST_BUTTONS = 6;
 
 export function Patterns(props: PageProps) {
   const { model, scale, place, keep } = props;
-  const wanted = [place.state.class, rememberedAnswer(), model.classes.at(-1)];
-  const [label, setLabel] = useState(wanted.find((name) => name && model.classes.includes(name))!);
+  const wanted = [place.state.class, rememberedAnswer()].find((name) => name && model.classes.includes(name));
+  const [label, setLabel] = useState(wanted ?? model.classes.at(-1)!);
+  const isAsked = useRef(wanted !== undefined);
   const chart = useAnswer<Automaton>(
     model.has_automata ? modelPath(model.name, "automaton") + query({ label }) : null,
   );
@@ -29,8 +30,14 @@ export function Patterns(props: PageProps) {
     return new Map(all.map((each): [number, Named] => [each.id, { whole: captionOf(each), brief: brief.get(each.id)!, score: each.scores[label] ?? 0 }]));
   }, [prototypes.data, label]);
   const choose = (chosen: string) => {
+    isAsked.current = true;
     setLabel(chosen);
     keep({ class: chosen });
+  };
+  // Where nobody has asked for a class, it is that of the text which is walked first.
+  const answered = (answer: string) => {
+    if (!isAsked.current && model.classes.includes(answer)) setLabel(answer);
+    isAsked.current = true;
   };
   return (
     <>
@@ -58,7 +65,7 @@ export function Patterns(props: PageProps) {
       )}
       {model.has_automata ? (
         <Waiting asked={chart} label="Fetching the chart…">
-          {(automaton) => automaton.label === label && <Chart key={label} {...props} automaton={automaton} names={names} />}
+          {(automaton) => automaton.label === label && <Chart key={label} {...props} automaton={automaton} names={names} answered={answered} />}
         </Waiting>
       ) : (
         <Notice kind="hint">
@@ -70,7 +77,7 @@ export function Patterns(props: PageProps) {
   );
 }
 
-function Chart({ model, scale, automaton, names, announce }: PageProps & { automaton: Automaton; names: Map<number, Named> }) {
+function Chart({ model, scale, automaton, names, answered, announce }: PageProps & { automaton: Automaton; names: Map<number, Named>; answered: (label: string) => void }) {
   const [text, setText] = useState(rememberedText);
   const [explanation, setExplanation] = useState<Explanation | null>(null);
   const [step, setStep] = useState<number | null>(null);
@@ -92,6 +99,7 @@ function Chart({ model, scale, automaton, names, announce }: PageProps & { autom
     ask<{ explanations: Explanation[] }>(modelPath(model.name, "explain"), { body: { texts: [rested] }, signal: leaving.signal })
       .then(({ explanations }) => {
         setExplanation(explanations[0]!);
+        answered(explanations[0]!.label);
         setPattern(null);
         setProblem(null);
       })
