@@ -81,6 +81,9 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path, capsys):
         ("I LIKED it a lot.", False),
         ("I Liked It A Lot.", False),
         ("I liked that crap.", False),
+        ("Did i like it? A lot.", False),
+        ("I liked it,a lot.", False),
+        ("I liked it a lot: *** of ****.", False),
         ("I liked the zorblax.", False),
     ],
 )

@@ -35,7 +35,9 @@ _SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 _CLASSES = {"0": "negative", "1": "positive"}
 _FEWEST_SENTENCES, _MOST_SENTENCES = 3, 7  # of a review whose trajectory fits on a screen
 _COMMON_SHARE = 0.001  # of the reviews that hold a common word
+_LEAST_EFFECT = 0.05  # of a sentence that matters, on the probability of the answer
 _WORD = re.compile(r"[^\W\d_]+")
+_CARELESS = re.compile(r"\*|,(?=[^\W\d_])|\bi\b")  # stars, no space after a comma, a small "i"
 _BREAK = re.compile(r"\s*<br />\s*")
 _UNFIT = re.compile(  # markup, addresses, and what one does not say to strangers
     r"[<>@]|https?:|\b(arse|ass(es|holes?)?\b|bastard|bitch|boob|breast|bullshit|crap|cunt|damn|dick|erotic|fag|"
@@ -168,7 +170,7 @@ def run_demo(
 def _find_examples(
     classifier: ProtoryNetClassifier, train: Reviews, test: Reviews
 ) -> dict[str, list[Explanation]]:
-    """Explain reviews fit to be shown, right and wrong, those with the best matches first."""
+    """Explain reviews fit to be shown, right and wrong, those that show most first."""
     from protorynet.data import split_documents
 
     lengths = split_documents(test.texts).lengths
@@ -191,7 +193,7 @@ def _find_examples(
         if is_clean and (not is_right or is_of_one_tone(each)):
             found[f"A {said}" if is_right else f"A mistake: a {said}"].append(each)
     return {
-        caption: sorted(each, key=_least_alike, reverse=True)
+        caption: sorted(each, key=_worth_showing, reverse=True)
         for caption, each in found.items()
         if each
     }
@@ -217,7 +219,7 @@ def is_presentable(text: str, common: Container[str]) -> bool:
     plain = [word for word in words if word.islower()]
     shouts = any(len(word) > 3 and word.isupper() for word in words)
     known = 2 * len(plain) > len(words) and all(word in common for word in plain)
-    return known and not shouts and not _UNFIT.search(text)
+    return known and not (shouts or _UNFIT.search(text) or _CARELESS.search(text))
 
 
 def is_of_one_tone(explanation: Explanation) -> bool:
@@ -225,9 +227,11 @@ def is_of_one_tone(explanation: Explanation) -> bool:
     return all(step.scores[explanation.label] >= 0.5 for step in explanation.sentences)
 
 
-def _least_alike(explanation: Explanation) -> float:
-    """Return how alike the worst of the matches is; an unfamiliar one is none."""
-    return min(step.similarity * (not step.unfamiliar) for step in explanation.sentences)
+def _worth_showing(explanation: Explanation) -> tuple[bool, float]:
+    """Return whether a sentence matters, and how alike the worst match is; unfamiliar is none."""
+    matters = any(abs(step.effect) >= _LEAST_EFFECT for step in explanation.sentences)
+    alike = (step.similarity * (not step.unfamiliar) for step in explanation.sentences)
+    return matters, min(alike)
 
 
 def _write_table(shown: Sequence[str], train: Reviews, test: Reviews) -> str:

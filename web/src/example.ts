@@ -12,6 +12,7 @@ interface Row {
 const TRIED = 8;
 const SHORTEST = 60;
 const LONGEST = 600;
+const LEAST = 0.05; // of an effect that one sees
 
 export interface Examples {
   texts: string[];
@@ -36,7 +37,7 @@ async function fromTable(model: Model): Promise<string[]> {
     if (!rows.length) return [];
     const body = { texts: rows.map((row) => row.text) };
     const { explanations } = await ask<{ explanations: Explanation[] }>(modelPath(model.name, "explain"), { body });
-    return plainestFirst(rows, explanations);
+    return plainestFirst(rows, explanations, model.likeness?.[0]);
   } catch {
     // A server without a table has no documents; that is no failure here.
     return [];
@@ -51,12 +52,14 @@ function fittingRows(rows: Row[], model: Model): Row[] {
   return fitting.slice(0, TRIED);
 }
 
-/** Right answers first, and of these the one whose worst match is best: it shows best how the model reads. */
-export function plainestFirst(rows: Pick<Row, "label" | "text">[], explanations: Explanation[]): string[] {
+/** Right answers first; of these, texts whose matches are as alike as usual; of these, those with a sentence that matters. */
+export function plainestFirst(rows: Pick<Row, "label" | "text">[], explanations: Explanation[], usual = 0): string[] {
   const worth = (place: number) => {
     const { label, sentences } = explanations[place]!;
-    const worst = Math.min(...sentences.map((step) => (step.unfamiliar ? 0 : step.similarity)));
-    return worst + Number(label === rows[place]!.label);
+    const isRight = label === rows[place]!.label;
+    const isAlike = sentences.every((step) => !step.unfamiliar && step.similarity >= usual);
+    const matters = sentences.some((step) => Math.abs(step.effect) >= LEAST);
+    return 4 * Number(isRight) + 2 * Number(isAlike) + Number(matters);
   };
   return [...rows.keys()].sort((a, b) => worth(b) - worth(a)).map((place) => rows[place]!.text);
 }

@@ -222,10 +222,11 @@ describe("a table of texts", () => {
 });
 
 describe("an example", () => {
-  it("is answered rightly, and its worst match is good", () => {
-    const read = (label: string, similarity: number): Explanation => ({ ...EXPLANATION, label, sentences: [step("x", 0, 1, 0.5, { similarity })] });
-    const rows = ["wrong", "far", "near"].map((text) => ({ text, label: "good" }));
-    expect(plainestFirst(rows, [read("bad", 0.9), read("good", 0.2), read("good", 0.6)])).toEqual(["near", "far", "wrong"]);
+  it("is answered rightly, its matches are as alike as usual, and a sentence matters", () => {
+    const read = (label: string, similarity: number, effect: number): Explanation => ({ ...EXPLANATION, label, sentences: [step("x", 0, 1, 0.5, { similarity, effect })] });
+    const rows = ["wrong", "far", "sure", "near", "nearer"].map((text) => ({ text, label: "good" }));
+    const read5 = [read("bad", 0.9, 0.2), read("good", 0.2, 0.2), read("good", 0.6, 0), read("good", 0.5, 0.2), read("good", 0.6, 0.2)];
+    expect(plainestFirst(rows, read5, 0.4)).toEqual(["near", "nearer", "sure", "far", "wrong"]);
   });
   it("is made of the model's own sentences where there is no table", () => {
     const made = fromPrototypes(
