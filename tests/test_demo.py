@@ -13,6 +13,8 @@ from protorynet.cli import main
 from protorynet.demo import (
     choose_reviews,
     installed_reviews,
+    is_of_one_tone,
+    is_presentable,
     run_demo,
 )
 from protorynet.errors import InputError, MissingExtraError
@@ -28,14 +30,18 @@ def test_the_choice_is_balanced_short_clean_and_never_in_both_parts():
     assert len(set(reviews.texts)) == len(reviews.texts) == 24_903
     train, test = choose_reviews(reviews)
     assert (len(train.texts), len(test.texts)) == (2_700, 1_000)
-    assert not set(train.texts) & set(test.texts)
+    bare_train, bare_test = (
+        {"".join(filter(str.isalpha, text.lower())) for text in chosen.texts}
+        for chosen in (train, test)
+    )
+    assert not bare_train & bare_test
     for chosen in (train, test):
         assert list(chosen.labels).count("positive") == len(chosen.texts) // 2
         assert all(40 <= len(text.split()) <= 120 for text in chosen.texts)
         words = {word for text in chosen.texts for word in text.lower().split()}
         assert not words & {"crap", "crappy", "sucks", "sex", "bitch", "retarded", "damn"}
     assert choose_reviews(reviews, 100)[1] == test
-    with pytest.raises(InputError, match="only 2,796 reviews to learn from"):
+    with pytest.raises(InputError, match="only 2,794 reviews to learn from"):
         choose_reviews(reviews, 10_000)
 
 
@@ -63,6 +69,30 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path, capsys):
     assert main(["demo", "-o", str(tmp_path / "demo")]) == 2
     assert "is a file" in capsys.readouterr().err
     assert (tmp_path / "demo").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_fit"),
+    [
+        ("I liked it a lot. So did Anna.", True),
+        ("I liked it a lot.<br />So did Anna.", False),
+        ("I LIKED it a lot.", False),
+        ("I Liked It A Lot.", False),
+        ("I liked that crap.", False),
+        ("Did i like it? A lot.", False),
+        ("I liked it,a lot.", False),
+        ("I liked it a lot: *** of ****.", False),
+        ("I liked the zorblax.", False),
+    ],
+)
+def test_only_plain_clean_reviews_are_shown_as_examples(text, is_fit):
+    assert is_presentable(text, {"liked", "it", "a", "lot", "did", "that", "crap", "the"}) == is_fit
+
+
+@pytest.mark.parametrize(("scores", "is_fit"), [((0.9, 0.5), True), ((0.9, 0.47), False)])
+def test_a_review_read_correctly_has_no_sentence_taken_for_the_contrary(scores, is_fit):
+    steps = [SimpleNamespace(scores={"positive": score}) for score in scores]
+    assert is_of_one_tone(SimpleNamespace(label="positive", sentences=steps)) == is_fit
 
 
 @needs_reviews

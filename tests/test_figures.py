@@ -32,7 +32,8 @@ def test_a_class_of_two_percent_that_is_never_predicted_is_told():
 def test_a_model_that_finds_a_rare_class_is_not_called_useless_by_its_accuracy():
     figures = measured([0.9] * 7 + [0.1] * 93, [1, 1, 0, 0, 0] + [0] * 95)
     assert figures.accuracy < figures.majority_baseline == 0.98
-    (told,) = figures.warnings
+    too_few, told = figures.warnings
+    assert too_few == 'Too few to judge by: "rare" (2 of 2). Test on more of such.'
     assert told.startswith('No better than always answering "usual" (98.0%).')
     assert "judge it by recall and precision" in told
 

@@ -34,8 +34,10 @@ _FEWEST_WORDS, _MOST_WORDS = 40, 120
 _SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 _CLASSES = {"0": "negative", "1": "positive"}
 _FEWEST_SENTENCES, _MOST_SENTENCES = 3, 7  # of a review whose trajectory fits on a screen
-_COMMON_SHARE = 0.002  # of the reviews that hold a common word
+_COMMON_SHARE = 0.001  # of the reviews that hold a common word
+_LEAST_EFFECT = 0.05  # of a sentence that matters, on the probability of the answer
 _WORD = re.compile(r"[^\W\d_]+")
+_CARELESS = re.compile(r"\*|,(?=[^\W\d_])|\bi\b")  # stars, no space after a comma, a small "i"
 _BREAK = re.compile(r"\s*<br />\s*")
 _UNFIT = re.compile(  # markup, addresses, and what one does not say to strangers
     r"[<>@]|https?:|\b(arse|ass(es|holes?)?\b|bastard|bitch|boob|breast|bullshit|crap|cunt|damn|dick|erotic|fag|"
@@ -88,13 +90,17 @@ def choose_reviews(
 ) -> tuple[Reviews, Reviews]:
     """Choose short and clean reviews to train on and, the same whatever `n_train`, to test on.
 
-    All pages of the demo show them, down to the last mistake.
+    All pages of the demo show them, down to the last mistake. None is another with its marks or
+    capitals changed, so that no test review was learned from.
     """
+    known: set[str] = set()
     short: dict[str, list[str]] = {label: [] for label in _CLASSES.values()}
     for number in np.random.default_rng(0).permutation(len(reviews.texts)):
         text = reviews.texts[number]
+        words = " ".join(_WORD.findall(text.lower()))
         if _FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS and not _UNFIT.search(text):
-            short[reviews.labels[number]].append(text)
+            short[reviews.labels[number]] += [text] * (words not in known)
+            known.add(words)
     most = min(map(len, short.values())) - n_test // 2
     if n_train // 2 > most:
         raise InputError(f"there are only {2 * most:,} reviews to learn from; ask for fewer.")
@@ -164,7 +170,7 @@ def run_demo(
 def _find_examples(
     classifier: ProtoryNetClassifier, train: Reviews, test: Reviews
 ) -> dict[str, list[Explanation]]:
-    """Explain reviews fit to be shown, right and wrong, those with the best matches first."""
+    """Explain reviews fit to be shown, right and wrong, those that show most first."""
     from protorynet.data import split_documents
 
     lengths = split_documents(test.texts).lengths
@@ -184,12 +190,10 @@ def _find_examples(
         said = f"{truth} review, read " + ("correctly" if is_right else f"as {each.label}")
         shown = (f"{step.prototype_sentence} {step.headline}" for step in each.sentences)
         is_clean = not any(map(_UNFIT.search, shown))
-        # No sentence is taken for one that speaks plainly against the right answer.
-        is_of_one_tone = all(step.scores[each.label] >= 0.4 for step in each.sentences)
-        if is_clean and (not is_right or is_of_one_tone):
+        if is_clean and (not is_right or is_of_one_tone(each)):
             found[f"A {said}" if is_right else f"A mistake: a {said}"].append(each)
     return {
-        caption: sorted(each, key=_least_alike, reverse=True)
+        caption: sorted(each, key=_worth_showing, reverse=True)
         for caption, each in found.items()
         if each
     }
@@ -215,12 +219,19 @@ def is_presentable(text: str, common: Container[str]) -> bool:
     plain = [word for word in words if word.islower()]
     shouts = any(len(word) > 3 and word.isupper() for word in words)
     known = 2 * len(plain) > len(words) and all(word in common for word in plain)
-    return known and not shouts and not _UNFIT.search(text)
+    return known and not (shouts or _UNFIT.search(text) or _CARELESS.search(text))
 
 
-def _least_alike(explanation: Explanation) -> float:
-    """Return how alike the worst of the matches is; an unfamiliar one is none."""
-    return min(step.similarity * (not step.unfamiliar) for step in explanation.sentences)
+def is_of_one_tone(explanation: Explanation) -> bool:
+    """Say whether no sentence is taken for one that speaks against the right answer."""
+    return all(step.scores[explanation.label] >= 0.5 for step in explanation.sentences)
+
+
+def _worth_showing(explanation: Explanation) -> tuple[bool, float]:
+    """Return whether a sentence matters, and how alike the worst match is; unfamiliar is none."""
+    matters = any(abs(step.effect) >= _LEAST_EFFECT for step in explanation.sentences)
+    alike = (step.similarity * (not step.unfamiliar) for step in explanation.sentences)
+    return matters, min(alike)
 
 
 def _write_table(shown: Sequence[str], train: Reviews, test: Reviews) -> str:

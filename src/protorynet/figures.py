@@ -12,6 +12,7 @@ from protorynet.labels import LabelCode
 _RELIABILITY_BINS = 10
 # A class is rarely found whose recall is below so much of the accuracy, of so many documents.
 _RARELY, _ENOUGH = 0.5, 3
+_HARDLY_ANY = 5  # documents of a class, from which on its recall tells something
 _FAR_ABOVE_CHANCE = 0.2  # mean recall of a model that tells classes apart
 _MOST_NAMED = 6
 _MOST_COUNTED = 2**53
@@ -160,11 +161,15 @@ class Figures:
 
     @property
     def warnings(self) -> list[str]:
-        """What the accuracy hides: classes never or rarely found, a floor that is not passed."""
+        """What accuracy hides: classes missed or hardly measured, a floor that is not passed."""
+        missed = [*self.never_predicted, *self.rarely_found]
         kinds = {"Never predicted": self.never_predicted, "Rarely found": self.rarely_found}
         found = [f"{kind}: {list_classes(own)}." for kind, own in kinds.items() if own]
         if found:
-            found[-1] += f" {self.remedy_for([*self.never_predicted, *self.rarely_found])}"
+            found[-1] += f" {self.remedy_for(missed)}"
+        few = [each for each in self.classes if 0 < each.n_true < _HARDLY_ANY]
+        if few := [each for each in few if each not in missed]:
+            found.append(f"Too few to judge by: {list_classes(few)}. Test on more of such.")
         name, baseline = self.most_frequent.name, self.majority_baseline
         if baseline is not None and self.accuracy <= baseline:
             seen = f" {_FOR_ONE_LARGE_CLASS}" if self.tells_classes_apart else ""

@@ -163,3 +163,13 @@ def test_something_unexpected_is_one_line_that_names_it(fails, trained, monkeypa
 def test_debugging_shows_the_traceback(run, tmp_path, monkeypatch):
     monkeypatch.setenv("PROTORYNET_DEBUG", "1")
     assert "Traceback" in run("prototypes", tmp_path / "none").err
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_told"),
+    [("Das Zimmer war hell und das Bett bequem. ", True), ("The room was light. ", False)],
+)
+def test_texts_that_do_not_look_like_their_language_are_told(run, tmp_path, sentence, is_told):
+    source = write_csv(tmp_path / "t.csv", ["text", "label"], [(sentence * 30, "only")])
+    told = "--language de" in run("fit", source, "-o", tmp_path / "m").err
+    assert told == is_told

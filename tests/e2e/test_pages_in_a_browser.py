@@ -105,6 +105,13 @@ def test_the_report_can_be_read_by_keyboard(browser, folder):
     assert set(sections) <= reached
 
 
+def test_names_of_classes_have_the_width_of_a_phone(browser, folder):
+    page = Visit(browser, folder / "report.html", 360, "light").page
+    panel = page.get_by_role("heading", name="Class by class").locator("..")
+    name = panel.locator("tbody th").first
+    assert name.bounding_box()["width"] > 200
+
+
 def test_pages_print_on_a4(browser, folder):
     page = Visit(browser, folder / "report.html", 1400, "light").page
     printed = page.pdf(prefer_css_page_size=True)

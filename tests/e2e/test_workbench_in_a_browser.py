@@ -228,6 +228,14 @@ def test_two_texts_are_read_side_by_side(visitor):
     expect(page.locator(".verdict")).to_have_count(2)
 
 
+def test_two_texts_side_by_side_are_open_to_everyone(look):
+    page = look.open("read/hotel")
+    page.get_by_role("button", name="Compare with another text").click()
+    expect(page.locator(".verdict")).to_have_count(2)
+    look.settle()
+    assert violations(page) == []
+
+
 def test_a_changed_sentence_moves_the_line_and_leaves_a_ghost(visitor):
     page = visitor.open("read/hotel")
     type_text(page)
@@ -402,6 +410,18 @@ def test_a_text_walks_through_the_chart_step_by_step(visitor):
     assert not any(name.strip().isdigit() for name in names), "arrows bear words, not ids"
 
 
+@pytest.mark.parametrize("answer", ["bad", "good"])
+def test_the_chart_that_nobody_chose_is_that_of_the_answer(visitor, answer):
+    def answer_so(route: Any) -> None:
+        response = route.fetch()
+        found = [each | {"label": answer} for each in response.json()["explanations"]]
+        route.fulfill(response=response, json={"explanations": found})
+
+    visitor.page.route("**/explain", answer_so)
+    page = visitor.open("patterns/hotel")
+    expect(page.get_by_role("heading", name=f"All it does for “{answer}”")).to_be_visible()
+
+
 def test_a_mistake_is_blamed_marked_and_exported(editor):
     page = editor.open("mistakes/hotel")
     first = page.locator(".mistake", has=page.locator(".to-blame")).first
@@ -420,7 +440,7 @@ def test_a_mistake_is_blamed_marked_and_exported(editor):
 
 def test_batch_can_be_tried_with_the_texts_of_the_server(visitor):
     page = visitor.open("batch/hotel")
-    page.get_by_role("button", name="Try texts of this server").click()
+    page.get_by_role("button", name="texts of this server").click()
     page.get_by_role("button", name="Read all texts").click()
     expect(page.locator(".pager")).to_contain_text("of 100 texts")
 

@@ -13,6 +13,7 @@ from protorynet.network import (
     accuracy_loss,
     anchor_loss,
     diversity_loss,
+    find_unfamiliar,
     pairwise_distance,
     probabilities,
     prototypicality_loss,
@@ -219,3 +220,8 @@ def test_evidence_joins_the_roots_of_what_a_sentence_tells_to_its_embedding(task
             ways = [*map(slow_sigmoid, each), *(1 - slow_sigmoid(value) for value in each)]
             likely = [chance / 3 for chance in ways]
         assert tone == pytest.approx([1.5 * math.sqrt(chance) for chance in likely], abs=1e-5)
+
+
+def test_a_sentence_that_is_a_member_is_familiar_however_it_is_rounded():
+    near, far = torch.tensor([1 - 1e-6, 0.9]), torch.tensor([9.0, 9.0])
+    assert find_unfamiliar(near, far, 1.0, 0.5).tolist() == [False, True]

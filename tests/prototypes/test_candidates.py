@@ -1,9 +1,12 @@
 """Which sentences may become prototypes."""
 
+from itertools import product
+
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from protorynet.prototypes import distinct_candidates, is_complete, is_readable
+from protorynet.prototypes import distinct_candidates, is_complete, is_readable, marking_words
 
 _ANY_TEXT = st.text(st.characters(), max_size=60)  # lone surrogates included
 # Any text, and text that gets as far as the rules for English.
@@ -123,3 +126,12 @@ def test_two_hundred_complete_sentences_keep_the_others_out():
 def test_a_complete_form_is_preferred_to_an_earlier_careless_one():
     careless = [sentence.lower() for sentence in complete(200)]
     assert distinct_candidates([*careless, *complete(200)]).tolist() == list(range(200, 400))
+
+
+def test_words_that_fall_into_groups_by_chance_mark_none():
+    rng = np.random.default_rng(0)
+    vocabulary = ["".join(letters) for letters in product("bdfklmnprt", "aeiou", "dklmnrst")]
+    common = 1 / np.arange(1, len(vocabulary) + 1)
+    texts = [" ".join(rng.choice(vocabulary, 8, p=common / common.sum())) for _ in range(2_000)]
+    by_chance = marking_words(texts, rng.integers(0, 20, len(texts)), 20)
+    assert sum(map(len, by_chance)) <= 5

@@ -121,6 +121,12 @@ def test_a_member_comes_before_its_prototype_and_unfamiliar_sentences_are_named(
     assert "Warning" not in printed(print_explanation, few)
 
 
+def test_a_text_half_of_which_is_unfamiliar_is_warned_of(strange_review):
+    by_kind = sorted(strange_review.sentences, key=lambda step: step.unfamiliar)
+    half = replace(strange_review, sentences=(*by_kind[:2], *by_kind[-2:]))
+    assert printed(print_explanation, half).startswith("Warning: 2 of the 4 sentences are unlike")
+
+
 def test_an_evaluation_prints_figures_and_a_verdict_and_if_asked_every_measure(evaluation):
     text = printed(print_evaluation, evaluation)
     assert text.startswith("Accuracy 88.7% (95% interval 87.4–89.9%)\nMajority")

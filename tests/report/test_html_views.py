@@ -204,3 +204,12 @@ def test_every_view_warns_where_the_reader_is_behind(tmp_path):
     for view in (printed(behind), explanation_fragment(behind), page):
         assert view.count(told) == 1
     assert told not in printed(explained(BY_PATTERN)) + explanation_fragment(explained(BY_PATTERN))
+
+
+def test_a_long_name_of_a_class_breaks_between_its_parts_at_every_sentence(good_review):
+    shares = {"comp.sys.mac.hardware": 0.8, "sci.med": 0.1, "rec.autos": 0.1}
+    step = replace(good_review.sentences[0], scores=shares, running=shares)
+    told = replace(
+        good_review, label="comp.sys.mac.hardware", probabilities=shares, sentences=(step,)
+    )
+    assert explanation_fragment(told).count("comp.<wbr>sys.<wbr>mac.<wbr>hardware") == 2

@@ -56,7 +56,9 @@ def test_every_row_of_an_unseen_table_is_measured(own_hotel, unseen_reviews, cla
         assert (found["split"], found["n_documents"]) == ("all rows", len(unseen_reviews.texts))
         right = classifier.score(unseen_reviews.texts, unseen_reviews.labels)
         assert found["accuracy"] == pytest.approx(right)
-        assert "all its rows" in found["note"]
+        assert "all rows are measured" in found["note"]
+        floor = classifier.model_.training.bag_of_words_accuracy
+        assert (found["bag_of_words_accuracy"], found["bag_of_words_in_training"]) == (None, floor)
         assert "flatter" not in found["note"]
         assert "split" in found["audit_missing"]
         assert bench.computed("/mistakes").json()["n_documents"] == len(unseen_reviews.texts)

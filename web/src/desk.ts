@@ -237,6 +237,8 @@ export interface Trusted {
   accuracy_interval?: number[];
   majority_baseline?: number | null;
   bag_of_words_accuracy?: number | null;
+  /** On texts held out in training. */
+  bag_of_words_in_training?: number | null;
   calibration_error?: number | null;
   macro_f1: number;
   n_documents: number;

@@ -1,11 +1,9 @@
 /* Texts to try: real ones where the server has a table, else made of the model's own sentences. */
 import { ask, modelPath, query } from "./api";
-import type { DocumentView } from "./desk";
 import { leading, type Scale } from "./scale";
-import type { Model, Page, Prototype } from "./types";
+import type { Explanation, Model, Page, Prototype } from "./types";
 
 interface Row {
-  row: number;
   label: string;
   text: string;
   n_characters: number;
@@ -14,6 +12,7 @@ interface Row {
 const TRIED = 8;
 const SHORTEST = 60;
 const LONGEST = 600;
+const LEAST = 0.05; // of an effect that one sees
 
 export interface Examples {
   texts: string[];
@@ -31,12 +30,14 @@ export async function examplesFor(model: Model, scale: Scale): Promise<Examples>
 async function fromTable(model: Model): Promise<string[]> {
   try {
     const path = modelPath(model.name, "documents");
-    const pages = ["test", "validation", undefined].map((split) => () => ask<Page<Row>>(path + query({ split, size: 200 })));
+    const pages = ["test", "validation", undefined].map((split) => () => ask<Page<Row>>(path + query({ split, whole: "true", size: 100 })));
     let rows: Row[] = [];
     // Unseen ones first.
     for (const page of pages) if (!rows.length) rows = fittingRows((await page()).items, model);
-    const documents = await Promise.all(rows.map((row) => ask<DocumentView>(modelPath(model.name, "documents", row.row))));
-    return plainestFirst(documents).map((each) => each.text);
+    if (!rows.length) return [];
+    const body = { texts: rows.map((row) => row.text) };
+    const { explanations } = await ask<{ explanations: Explanation[] }>(modelPath(model.name, "explain"), { body });
+    return plainestFirst(rows, explanations, model.likeness?.[0]);
   } catch {
     // A server without a table has no documents; that is no failure here.
     return [];
@@ -51,14 +52,16 @@ function fittingRows(rows: Row[], model: Model): Row[] {
   return fitting.slice(0, TRIED);
 }
 
-/** Right answers first, and of these the one whose worst match is best: it shows best how the model reads. */
-export function plainestFirst(documents: DocumentView[]): DocumentView[] {
-  const worth = ({ label, explanation }: DocumentView) => {
-    if (!explanation) return -1;
-    const worst = Math.min(...explanation.sentences.map((step) => (step.unfamiliar ? 0 : step.similarity)));
-    return worst + Number(explanation.label === label);
+/** Right answers first; of these, texts whose matches are as alike as usual; of these, those with a sentence that matters. */
+export function plainestFirst(rows: Pick<Row, "label" | "text">[], explanations: Explanation[], usual = 0): string[] {
+  const worth = (place: number) => {
+    const { label, sentences } = explanations[place]!;
+    const isRight = label === rows[place]!.label;
+    const isAlike = sentences.every((step) => !step.unfamiliar && step.similarity >= usual);
+    const matters = sentences.some((step) => Math.abs(step.effect) >= LEAST);
+    return 4 * Number(isRight) + 2 * Number(isAlike) + Number(matters);
   };
-  return [...documents].sort((a, b) => worth(b) - worth(a));
+  return [...rows.keys()].sort((a, b) => worth(b) - worth(a)).map((place) => rows[place]!.text);
 }
 
 /** Texts whose sentences speak for different classes, so that the line has somewhere to go. */

@@ -28,3 +28,10 @@ export function sparkline(shares: number[], top: number): [number, number][] {
   const step = shares.length > 1 ? 100 / (shares.length - 1) : 0;
   return shares.map((share, i) => [shares.length > 1 ? i * step : 50, 22 - (20 * share) / Math.max(top, 1e-9)]);
 }
+
+const STANDARD_ERRORS = 2;
+
+/** Whether so many of some texts are wrong, where this share of all is, that it is hardly chance. */
+export function standsOut({ n_documents, n_wrong }: { n_documents: number; n_wrong: number }, usual: number): boolean {
+  return n_wrong - n_documents * usual >= STANDARD_ERRORS * Math.sqrt(Math.max(n_documents * usual * (1 - usual), 1e-9));
+}

@@ -104,9 +104,12 @@ export function captionOf(prototype: { name: string | null; sentence: string }):
   return prototype.name ?? prototype.sentence;
 }
 
-/** A prototype in a few words: its name, the words that mark it, or its sentence. */
-export function briefly(prototype: { name: string | null; sentence: string; words: string[] }): string {
-  return prototype.name ?? (prototype.words.slice(0, 3).join(", ") || prototype.sentence);
+/** Prototypes in a few words: its name, the words that mark it and few others, or its sentence. */
+export function briefNames(prototypes: readonly { id: number; name: string | null; sentence: string; words: string[] }[]): Map<number, string> {
+  const all = prototypes.flatMap((each) => each.words);
+  const sharing = (word: string) => all.filter((each) => each === word).length;
+  const own = (words: string[]) => [...words].sort((a, b) => sharing(a) - sharing(b)).slice(0, 3).join(", ");
+  return new Map(prototypes.map((each) => [each.id, each.name ?? (own(each.words) || each.sentence)]));
 }
 
 /** The spread of class rates as if there were two classes: over many, most of which are 0, it would always be small. */

@@ -2,15 +2,16 @@ import { describe, expect, it } from "vitest";
 import { beginsWith, edgesOf, layOut, walk, ways } from "../src/automaton";
 import { decidingSentence } from "../src/deciding";
 import { around, beginEdit, textOf, without } from "../src/editing";
-import { fromPrototypes } from "../src/example";
+import { fromPrototypes, plainestFirst } from "../src/example";
 import { marked } from "../src/marking";
+import { leadersOf, wordsOf } from "../src/parts/automaton-chart";
 import { formatPlace, parsePlace } from "../src/routing";
 import { escaped, pictureSvg, readingPage } from "../src/saving";
 import { leading, scaleOf, spread } from "../src/scale";
-import { sparkline, tallies } from "../src/tallying";
+import { sparkline, standsOut, tallies } from "../src/tallying";
 import { areaOf, dotsOf, frameOf, linesOf, numbered } from "../src/trajectory";
 import type { Automaton, Explanation, Step } from "../src/types";
-import { agreement, hasFamilies, isTie, likeness, lines, listed, nameParts, percent, points, rowName, shorten, unitOffset } from "../src/wording";
+import { agreement, briefNames, hasFamilies, isTie, likeness, lines, listed, nameParts, percent, points, rowName, shorten, unitOffset } from "../src/wording";
 
 const EVIL = `<script>alert("1")</script> & 'so'`;
 
@@ -50,6 +51,11 @@ describe("wording", () => {
     expect(nameParts("fine...")).toEqual(["fine..."]);
   });
 
+  it("calls prototypes by words that few others have", () => {
+    const named = (id: number, words: string[]) => ({ id, name: null, sentence: "It rained.", words });
+    const names = briefNames([named(1, ["film", "movie", "great", "loved"]), named(2, ["film", "movie", "scary"]), named(3, [])]);
+    expect([...names.values()]).toEqual(["great, loved, film", "scary, film, movie", "It rained."]);
+  });
   it("never rounds a probability to a certainty", () => {
     expect([0.934, 0.9991, 0.0004, 1, 0].map(percent)).toEqual(["93%", ">99%", "<1%", "100%", "0%"]);
   });
@@ -140,6 +146,17 @@ const AUTOMATON: Automaton = {
 };
 
 describe("the automaton", () => {
+  it("names an arrow after what often leads along it and speaks for where it leads", () => {
+    const edge = { source: 1, target: 2, prototypes: [7, 4], traffic: [9, 6], total: 15 };
+    const names = new Map([7, 4].map((id) => [id, { whole: "", brief: "", score: id === 7 ? 0.9 : 0.4 }]));
+    const first = (rises: boolean) => leadersOf({ edge, tip: { x: 0, y: 0, rises } }, names)[0]!.id;
+    expect([first(true), first(false)]).toEqual([7, 4]);
+  });
+  it("names an arrow with those of its words that there is room for", () => {
+    const arc = { edge: { source: 1, target: 2, prototypes: [7], traffic: [9], total: 9 }, tip: { x: 0, y: 0, rises: true } };
+    const names = new Map([[7, { whole: "", brief: "recommend, loved, film", score: 0.9 }]]);
+    expect([30, 14, 8, 3].map((most) => wordsOf(arc, names, most))).toEqual(["recommend, loved, film", "recommend", "loved", "loved"]);
+  });
   it("is walked state by state", () => {
     expect(walk(AUTOMATON, [4, 7, 7])).toEqual([1, 0, 1, 2]);
     expect(walk(AUTOMATON, [99])).toEqual([1]);
@@ -198,9 +215,19 @@ describe("a table of texts", () => {
     expect(tallies(overview, "y").map((each) => [each.prototype.id, each.share])).toEqual([[2, 0.8], [1, 0.2]]);
     expect(sparkline([0, 1], 1)).toEqual([[0, 22], [100, 2]]);
   });
+  it("points out only what is hardly chance", () => {
+    const slice = (n_documents: number, n_wrong: number) => standsOut({ n_documents, n_wrong }, 0.1);
+    expect([slice(464, 48), slice(197, 34), slice(100, 0)]).toEqual([false, true, false]);
+  });
 });
 
 describe("an example", () => {
+  it("is answered rightly, its matches are as alike as usual, and a sentence matters", () => {
+    const read = (label: string, similarity: number, effect: number): Explanation => ({ ...EXPLANATION, label, sentences: [step("x", 0, 1, 0.5, { similarity, effect })] });
+    const rows = ["wrong", "far", "sure", "near", "nearer"].map((text) => ({ text, label: "good" }));
+    const read5 = [read("bad", 0.9, 0.2), read("good", 0.2, 0.2), read("good", 0.6, 0), read("good", 0.5, 0.2), read("good", 0.6, 0.2)];
+    expect(plainestFirst(rows, read5, 0.4)).toEqual(["near", "nearer", "sure", "far", "wrong"]);
+  });
   it("is made of the model's own sentences where there is no table", () => {
     const made = fromPrototypes(
       ["x", "y", "z"].map((sentence, id) => ({ id, sentence, row: null, usage: id, scores: { bad: id % 2, good: 1 - (id % 2) }, class_rate: {}, name: null, words: [], members: [], n_members: 1, spread: 0 })),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
 
 _ENCODING = "split and encode"
+# More than a quarter of the words of English texts; of German, French or Spanish ones hardly any.
+_ENGLISH = {"the", "and", "of", "to", "a", "in", "is", "it", "was", "that", "for", "i", "this"}
+_FEWEST_ENGLISH, _WORDS_TO_TELL, _TEXTS_TO_TELL = 0.1, 100, 200
 
 
 @inputs.with_options
@@ -71,6 +75,8 @@ def fit(
             train, text=text, label=label, split=split, prefer_split="train", skip_empty=skip_empty
         )
         seconds = {"read": time.perf_counter() - begin}
+        if language == "en":
+            _note_another_language(table.texts[:_TEXTS_TO_TELL])
 
         from protorynet.classifier import ProtoryNetClassifier
 
@@ -132,6 +138,17 @@ def _chosen_encoder(encoder: str, training: str, device: str) -> str:
         "--encoder NAME takes one."
     )
     return choice.name
+
+
+def _note_another_language(texts: Sequence[str]) -> None:
+    """Say it where texts do not look like the English that they are taken for."""
+    words = [word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower())]
+    english = sum(word in _ENGLISH for word in words)
+    if len(words) >= _WORDS_TO_TELL and english < _FEWEST_ENGLISH * len(words):
+        note(
+            "the texts do not look English. Name their language (such as --language de), and take "
+            "an encoder that knows it (such as --encoder intfloat/multilingual-e5-small)."
+        )
 
 
 def _note_start(checkpoint: Path, *, resume: bool) -> None:

@@ -16,6 +16,7 @@ from protorynet.threads import all_threads
 
 # Below this squared distance two vectors count as equal; the square root has no gradient at zero.
 _TINY = 1e-12
+_ROUNDING = 1e-5  # by which similarities differ between backends, where a member is the sentence
 _LARGE_PRODUCT = 2**31  # multiplications that are worth all threads
 
 
@@ -182,9 +183,10 @@ def find_unfamiliar(
     Far from the mean are a few members too, so that a sentence very like a member (at half the
     distance of `familiar`) is familiar all the same. A limit of 0 is not known, and keeps nothing.
     """
-    strange = similarities < familiar
+    least = familiar - _ROUNDING
+    strange = similarities < least
     if reach:
-        strange = strange | ((distances > reach) & (similarities.square() < familiar))
+        strange = strange | ((distances > reach) & (similarities.square() < least))
     return strange
 
 

@@ -23,7 +23,8 @@ _MAX_CAPITAL_SHARE = 0.3
 _MIN_COMPLETE, _MIN_COMPLETE_SHARE = 200, 0.1
 _MIN_READABLE = 2
 # Words that mark a group of sentences: how many, how sure, and of how many sentences.
-_MARKING_WORDS, _BEYOND_CHANCE, _COUNTED_SENTENCES = 5, 2.0, 50_000
+_MARKING_WORDS, _BEYOND_CHANCE, _COUNTED_SENTENCES = 5, 3.5, 50_000
+_NIL = 1e-12
 # What a typical member loses of its likeness: per word too few or too many, and by rare words.
 _HEADLINE_WORDS, _TOO_SHORT, _TOO_LONG, _RARE = range(4, 11), 0.1, 0.02, 0.06
 _CONTENT_WORDS = 2  # of a headline, at least
@@ -203,8 +204,8 @@ def marking_words(
 ) -> list[tuple[str, ...]]:
     """Return the words that mark each of `count` groups of sentences, the most telling first.
 
-    A word marks a group where it is far more frequent there than elsewhere, beyond chance: by
-    the log odds ratio over its standard error.
+    A word marks a group where it is far more frequent there than elsewhere, beyond what chance
+    does to the luckiest of thousands of words: by the root of the likelihood ratio (Dunning's G²).
 
     Examples
     --------
@@ -212,6 +213,7 @@ def marking_words(
     >>> marking_words(texts, np.repeat([0, 1], 9), 2)
     [('cold', 'soup'), ('room', 'small')]
     """
+    from scipy.special import xlogy
     from sklearn.feature_extraction.text import CountVectorizer
 
     step = -(-len(sentences) // _COUNTED_SENTENCES)
@@ -230,13 +232,17 @@ def marking_words(
     words = vectorizer.get_feature_names_out()
     member = np.zeros((count, len(sentences)), np.float32)
     member[groups, np.arange(len(sentences))] = 1
-    inside = (counted.T @ member.T).T + 0.5
-    totals = np.asarray(counted.sum(axis=0)).ravel() + 1.0
-    outside = np.maximum(totals - inside, 0.5)
-    n_inside = member.sum(axis=1, keepdims=True) + 1
-    n_outside = len(sentences) - n_inside + 2
-    odds = np.log(inside / n_inside) - np.log(outside / n_outside)
-    telling = odds / np.sqrt(1 / inside + 1 / outside)
+    held = np.asarray((counted.T @ member.T).T, np.float64)
+    size, total = member.sum(axis=1)[:, None], np.asarray(counted.sum(axis=0), np.float64)
+    n = len(sentences)
+    expected = size * total / n
+    # Of the table with and without the group, with and without the word.
+    excess = held - expected
+    rest = n - size - total + expected
+    cells = ((expected, 1), (size - expected, -1), (total - expected, -1), (rest, 1))
+    seen = [(np.maximum(usual + sign * excess, 0), usual) for usual, sign in cells]
+    ratio = 2 * sum(xlogy(count, (count + _NIL) / (usual + _NIL)) for count, usual in seen)
+    telling = np.sqrt(np.maximum(ratio, 0)) * (excess > 0)
     best = np.argsort(-telling, axis=1, kind="stable")[:, :_MARKING_WORDS]
     return [
         tuple(str(words[word]) for word in row if telling[group, word] > _BEYOND_CHANCE)

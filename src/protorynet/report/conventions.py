@@ -255,9 +255,9 @@ def describe_agreement(item: Prototype) -> str:
 
 
 def warn_unfamiliar(explanation: Explanation) -> str | None:
-    """Return a warning of a document most of whose sentences are unfamiliar."""
+    """Return a warning of a document half of whose sentences, or more, are unfamiliar."""
     n, total = sum(step.unfamiliar for step in explanation.sentences), len(explanation.sentences)
-    if 2 * n <= total:
+    if not n or 2 * n < total:
         return None
     which = f"{n:,} of the {total:,} sentences are" if n < total else f"All {n:,} sentences are"
     subject = which if total > 1 else "This sentence is"

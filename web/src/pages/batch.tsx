@@ -70,7 +70,7 @@ function Upload({ model, ready }: PageProps & { ready: (preview: Preview) => voi
       </label>
       {model.has_data && (
         <p class="beside-switch">
-          <span class="soft">No table at hand?</span> <button type="button" disabled={busy} onClick={() => void tryOwn()}>Try texts of this server</button>
+          <span class="soft">No table at hand?</span> <button type="button" disabled={busy} onClick={() => void tryOwn()}>{`Try ${TRIED} texts of this server`}</button>
         </p>
       )}
       {error && <Notice>{error}</Notice>}

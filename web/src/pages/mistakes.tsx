@@ -9,6 +9,7 @@ import { Confusion } from "../parts/confusion";
 import { StepRow } from "../parts/steps";
 import { TrajectoryChart } from "../parts/trajectory-chart";
 import { formatPlace } from "../routing";
+import { standsOut } from "../tallying";
 import { blameOf, withoutBlamed } from "../blaming";
 import { captionOf, hasFamilies, percent, plural, rowName, shorten, unitOffset } from "../wording";
 
@@ -104,7 +105,7 @@ function Gathered({ model, found, filters, choose }: PageProps & { found: Mistak
         {KINDS.map(([kind, title]) => {
           const slices = found.slices.filter((each) => each.kind === kind && each.n_documents > 0);
           return slices.length > 0 && (
-            <div key={kind}>
+            <div key={kind} class={kind}>
               <h3>{title}</h3>
               <ul class="slices">
                 {slices.map((each) => {
@@ -113,7 +114,7 @@ function Gathered({ model, found, filters, choose }: PageProps & { found: Mistak
                   const isChosen = Object.entries(holds).every(([name, value]) => filters[name as keyof Filters] === value);
                   return (
                     <li key={each.name}>
-                      <button type="button" aria-pressed={isChosen} class={share > overall ? "worse" : ""} onClick={() => choose(isChosen ? {} : holds)}>
+                      <button type="button" aria-pressed={isChosen} class={standsOut(each, overall) ? "worse" : ""} onClick={() => choose(isChosen ? {} : holds)}>
                         <span><Name of={shorten(each.name, 60)} /></span>
                         <Share value={share / Math.max(3 * overall, 1e-9)} />
                         <span class="number">{percent(share)} <span class="soft">of {each.n_documents.toLocaleString("en")}</span></span>

@@ -1,5 +1,5 @@
 /* Patterns: what the model does, told with a text that walks through it, then as a chart. */
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, codeOf, isAborted, messageOf, modelPath, query } from "../api";
 import { beginsWith, layOut, walk, ways } from "../automaton";
 import type { PageProps } from "../context";
@@ -10,26 +10,34 @@ import { ClassName, Notice, PageHead, Share, Waiting } from "../parts/common";
 import { hueOf, leading, N_HUES, type Scale } from "../scale";
 import { rememberedAnswer, rememberedText, rememberText } from "../session";
 import type { Automaton, Explanation, Pattern, Prototype } from "../types";
-import { briefly, captionOf, exactPercent, hasFamilies, percent, plural, shorten } from "../wording";
+import { briefNames, captionOf, exactPercent, hasFamilies, percent, plural, shorten } from "../wording";
 
 const GREY = N_HUES - 1;
 const MOST_BUTTONS = 6;
 
 export function Patterns(props: PageProps) {
   const { model, scale, place, keep } = props;
-  const wanted = [place.state.class, rememberedAnswer(), model.classes.at(-1)];
-  const [label, setLabel] = useState(wanted.find((name) => name && model.classes.includes(name))!);
+  const wanted = [place.state.class, rememberedAnswer()].find((name) => name && model.classes.includes(name));
+  const [label, setLabel] = useState(wanted ?? model.classes.at(-1)!);
+  const isAsked = useRef(wanted !== undefined);
   const chart = useAnswer<Automaton>(
     model.has_automata ? modelPath(model.name, "automaton") + query({ label }) : null,
   );
   const prototypes = useAnswer<{ prototypes: Prototype[] }>(modelPath(model.name, "prototypes"));
-  const names = useMemo(
-    () => new Map((prototypes.data?.prototypes ?? []).map((each): [number, Named] => [each.id, { whole: captionOf(each), brief: briefly(each) }])),
-    [prototypes.data],
-  );
+  const names = useMemo(() => {
+    const all = prototypes.data?.prototypes ?? [];
+    const brief = briefNames(all);
+    return new Map(all.map((each): [number, Named] => [each.id, { whole: captionOf(each), brief: brief.get(each.id)!, score: each.scores[label] ?? 0 }]));
+  }, [prototypes.data, label]);
   const choose = (chosen: string) => {
+    isAsked.current = true;
     setLabel(chosen);
     keep({ class: chosen });
+  };
+  // Where nobody has asked for a class, it is that of the text which is walked first.
+  const answered = (answer: string) => {
+    if (!isAsked.current && model.classes.includes(answer)) setLabel(answer);
+    isAsked.current = true;
   };
   return (
     <>
@@ -57,7 +65,7 @@ export function Patterns(props: PageProps) {
       )}
       {model.has_automata ? (
         <Waiting asked={chart} label="Fetching the chart…">
-          {(automaton) => automaton.label === label && <Chart key={label} {...props} automaton={automaton} names={names} />}
+          {(automaton) => automaton.label === label && <Chart key={label} {...props} automaton={automaton} names={names} answered={answered} />}
         </Waiting>
       ) : (
         <Notice kind="hint">
@@ -69,7 +77,7 @@ export function Patterns(props: PageProps) {
   );
 }
 
-function Chart({ model, scale, automaton, names, announce }: PageProps & { automaton: Automaton; names: Map<number, Named> }) {
+function Chart({ model, scale, automaton, names, answered, announce }: PageProps & { automaton: Automaton; names: Map<number, Named>; answered: (label: string) => void }) {
   const [text, setText] = useState(rememberedText);
   const [explanation, setExplanation] = useState<Explanation | null>(null);
   const [step, setStep] = useState<number | null>(null);
@@ -91,6 +99,7 @@ function Chart({ model, scale, automaton, names, announce }: PageProps & { autom
     ask<{ explanations: Explanation[] }>(modelPath(model.name, "explain"), { body: { texts: [rested] }, signal: leaving.signal })
       .then(({ explanations }) => {
         setExplanation(explanations[0]!);
+        answered(explanations[0]!.label);
         setPattern(null);
         setProblem(null);
       })
@@ -111,7 +120,8 @@ function Chart({ model, scale, automaton, names, announce }: PageProps & { autom
   const marked = new Set(pattern ? ways(patternStates) : explanation ? ways(states.slice(0, at + 1)) : []);
   const layout = layOut(automaton, Math.max(width, 260), new Set([...ways(states), ...ways(patternStates)]));
   const current = !pattern && at > 0 ? (ways(states)[at - 1] ?? null) : null;
-  const beliefAt = (place: number) => automaton.states[states[place]!]!.belief;
+  // The model's own, as on the page Read; before the first sentence, what most texts begin with.
+  const beliefAt = (place: number) => explanation?.sentences[place - 1]?.running[automaton.label] ?? automaton.states[automaton.start]!.belief;
   const go = (next: number) => {
     setPattern(null);
     setStep(next);
@@ -168,9 +178,9 @@ function Chart({ model, scale, automaton, names, announce }: PageProps & { autom
         <section class="panel" aria-labelledby="chart-title">
           <h2 id="chart-title">All it does for “{automaton.label}”</h2>
           <p class="soft small">
-            Each circle is a level of belief. Sentences like those named at the right raise it, those at the left lower it;
-            a text that ends above the dashed line is given “{automaton.label}”. Wide arrows are taken often; +3 means three
-            more prototypes that do the same. Sentences that change nothing are left out.
+            Each circle gathers texts of about the same belief. Sentences like those named at the right raise it, those at
+            the left lower it; a text that ends above the dashed line is given “{automaton.label}”. Wide arrows are taken
+            often; +3 means three more prototypes that do the same. Sentences that change nothing are left out.
           </p>
           <div ref={attach} class="ladder">
             <AutomatonPicture

@@ -36,9 +36,9 @@ export function Read({ model, scale, place, announce }: PageProps) {
         {model.classes.length > 6 ? `${model.classes.length} possible answers` : listed(model.classes)} as it goes.
       </PageHead>
       <div class={other === null ? "" : "side-by-side"}>
-        <Reader {...shared} {...{ text, setText }} label="Your text" answered={(explanation) => rememberAnswer(explanation.label)} />
+        <Reader {...shared} {...{ text, setText }} label="Your text" name="How the model reads it" answered={(explanation) => rememberAnswer(explanation.label)} />
         {other !== null && (
-          <Reader {...shared} text={other} setText={(change) => setOther((before) => (typeof change === "string" ? change : change(before ?? "")))} label="The other text" />
+          <Reader {...shared} text={other} setText={(change) => setOther((before) => (typeof change === "string" ? change : change(before ?? "")))} label="The other text" name="How the model reads the other" />
         )}
       </div>
       <p class="beside-switch">

@@ -44,6 +44,7 @@ function Found(props: FoundProps) {
   const findings = found.audit?.findings ?? [];
   const serious = findings.filter((each) => each.severity === "serious").length;
   const [low, high] = found.accuracy_interval ?? [];
+  const words = found.bag_of_words_accuracy ?? found.bag_of_words_in_training;
   return (
     <>
       <dl class="headline-facts">
@@ -55,7 +56,7 @@ function Found(props: FoundProps) {
           <dd>{exactPercent(found.accuracy)}</dd>
         </div>
         {found.majority_baseline != null && <div><dt>right by always giving the most frequent answer</dt><dd>{exactPercent(found.majority_baseline)}</dd></div>}
-        {found.bag_of_words_accuracy != null && <div><dt>right by counting words, without any reasons</dt><dd>{exactPercent(found.bag_of_words_accuracy)}</dd></div>}
+        {words != null && <div><dt>right by counting words, without any reasons{found.bag_of_words_accuracy == null && "; of texts held out in training"}</dt><dd>{exactPercent(words)}</dd></div>}
         <div><dt>macro F1: recall and precision in balance, the mean of the classes</dt><dd>{found.macro_f1.toFixed(3)}</dd></div>
         {found.calibration_error != null && <div><dt>calibration error: how far its certainty is from how often it is right, on average</dt><dd>{found.calibration_error.toFixed(3)}</dd></div>}
         {found.audit && <div class={serious ? "alarming" : ""}><dt>serious {serious === 1 ? "finding" : "findings"} of the audit</dt><dd>{serious}</dd></div>}

@@ -5,12 +5,13 @@ import type { Automaton } from "../types";
 import { percent, shorten } from "../wording";
 
 const FAINT = 0.01;
-const LETTER = 7;
+const LETTER = 7.5; // pixels, where it is bold
 
-/** What a prototype is called: in full, and in a few words. */
+/** What a prototype is called, in full and in a few words, and how far alone it speaks for the answer. */
 export interface Named {
   whole: string;
   brief: string;
+  score: number;
 }
 
 interface Props {
@@ -40,7 +41,7 @@ export function AutomatonPicture({ automaton, layout, label, hues, names, marked
       {given !== null && (
         <g class="given">
           <line x1={axis - given.reach} x2={axis + given.reach} y1={given.y} y2={given.y} />
-          <text x={given.label.x} y={given.label.y}>↑ “{shorten(automaton.label, Math.max(Math.floor(layout.room / LETTER) - 11, 4))}” given</text>
+          <text x={given.label.x} y={given.label.y}>{givenWords(automaton.label, Math.floor(layout.room / LETTER))}</text>
         </g>
       )}
       {arcs.map((arc) => {
@@ -89,26 +90,37 @@ function Way({ arc, hues, names, look }: Pick<Props, "hues" | "names"> & { arc: 
   );
 }
 
-/** The prototypes that lead along an edge, the most frequent first. */
-function leadersOf({ edge }: Arc): { id: number; count: number }[] {
+function givenWords(label: string, room: number): string {
+  const whole = `↑ “${label}” given`;
+  return whole.length <= room ? whole : "↑ given";
+}
+
+/** The prototypes that lead along an edge: first those that do so often, and alone speak for where it leads. */
+export function leadersOf({ edge, tip }: Pick<Arc, "edge" | "tip">, names: Map<number, Named>): { id: number; count: number }[] {
+  const weight = ({ id, count }: { id: number; count: number }) => {
+    const score = names.get(id)?.score ?? 0.5;
+    return count * (tip.rises ? score : 1 - score);
+  };
   return edge.prototypes
     .map((id, i) => ({ id, count: edge.traffic[i]! }))
     .filter((each) => each.count || edge.total === 0)
-    .sort((a, b) => b.count - a.count);
+    .sort((a, b) => weight(b) - weight(a));
 }
 
 function describeArc(arc: Arc, names: Map<number, Named>): string {
-  const named = leadersOf(arc).map((each) => `${each.count.toLocaleString("en")}: ${shorten(names.get(each.id)?.whole ?? "", 100)}`);
+  const named = leadersOf(arc, names).map((each) => `${each.count.toLocaleString("en")}: ${shorten(names.get(each.id)?.whole ?? "", 100)}`);
   return [`${arc.edge.total.toLocaleString("en")} sentences like:`, ...named].join("\n");
 }
 
-function wordsOf(arc: Arc, names: Map<number, Named>, most: number): string {
-  const leaders = leadersOf(arc);
+export function wordsOf(arc: Pick<Arc, "edge" | "tip">, names: Map<number, Named>, most: number): string {
+  const leaders = leadersOf(arc, names);
   const more = leaders.length > 1 ? ` +${leaders.length - 1}` : "";
   const brief = names.get(leaders[0]!.id)?.brief ?? `prototype ${leaders[0]!.id}`;
   const room = Math.max(most - more.length, 6);
-  // Whole words, as many as there is room for.
-  let words = brief;
-  while (words.length > room && words.includes(", ")) words = words.slice(0, words.lastIndexOf(", "));
-  return shorten(words, room) + more;
+  // Whole words, those that there is room for.
+  const fitting = brief.split(", ").reduce((before, word) => {
+    const joined = before ? `${before}, ${word}` : word;
+    return joined.length <= room ? joined : before;
+  }, "");
+  return (fitting || shorten(brief, room)) + more;
 }

@@ -6,7 +6,7 @@ import type { BatchRow, BatchView, Overview } from "../desk";
 import { useAnswer, useRested } from "../hooks";
 import { formatPlace } from "../routing";
 import type { Page } from "../types";
-import { briefly, percent, shorten } from "../wording";
+import { captionOf, percent, shorten } from "../wording";
 import { ClassName, Pager, Waiting } from "./common";
 
 interface Props extends PageProps {
@@ -42,7 +42,7 @@ export function BatchRows({ model, scale, batch, overview, prototype, choose }: 
           <span>Has a sentence like</span>
           <select value={prototype} onChange={(event) => choose(event.currentTarget.value)}>
             <option value="">any prototype</option>
-            {overview.prototypes.map((each) => <option key={each.id} value={String(each.id)}>{each.id}: {shorten(briefly(each), 44)} ({each.n_documents})</option>)}
+            {overview.prototypes.map((each) => <option key={each.id} value={String(each.id)}>{each.id}: {shorten(captionOf(each), 44)} ({each.n_documents})</option>)}
           </select>
         </label>
       </form>

@@ -1,7 +1,7 @@
 /* All prototypes at a glance: neighbours say like things, and each lies where it leads the answer. */
 import type { ListedPrototype } from "../desk";
 import { leading, markPath, opposite, type Scale } from "../scale";
-import { briefly, captionOf, exactPercent, percent, shorten } from "../wording";
+import { briefNames, captionOf, exactPercent, percent, shorten } from "../wording";
 
 interface Props {
   items: ListedPrototype[];
@@ -12,6 +12,7 @@ interface Props {
 
 export function PrototypeMap({ items, scale, suggested, open }: Props) {
   const most = Math.max(...items.map((each) => each.usage), 1e-9);
+  const names = briefNames(items);
   const ordered = [...items].sort((a, b) => a.meaning - b.meaning);
   return (
     <figure class="panel map">
@@ -31,10 +32,11 @@ export function PrototypeMap({ items, scale, suggested, open }: Props) {
         {ordered.map((item) => {
           const says = leading(scale, item.scores);
           const share = scale.pole === null ? says.value : (item.scores[scale.pole] ?? 0);
+          const name = names.get(item.id)!;
           return (
             <li key={item.id} class={`hue-${says.hue}`}>
-              <button type="button" onClick={() => open(item.id)} aria-label={`Prototype ${item.id}, ${briefly(item)}: “${says.label}” ${percent(says.value)}, used by ${exactPercent(item.usage)} of sentences${suggested.has(item.id) ? ", with a suggestion" : ""}`}>
-                <span class="map-name">{suggested.has(item.id) && <span class="map-hint" />}{briefly(item)} {briefly(item) !== captionOf(item) && <span class="soft small">{captionOf(item)}</span>}</span>
+              <button type="button" onClick={() => open(item.id)} aria-label={`Prototype ${item.id}, ${name}: “${says.label}” ${percent(says.value)}, used by ${exactPercent(item.usage)} of sentences${suggested.has(item.id) ? ", with a suggestion" : ""}`}>
+                <span class="map-name">{suggested.has(item.id) && <span class="map-hint" />}{name} {name !== captionOf(item) && <span class="soft small">{captionOf(item)}</span>}</span>
                 <span class="map-line">
                   <svg viewBox="-10 -10 20 20" style={{ left: `${100 * share}%` }}>
                     <path d={markPath(says.hue, 0, 0, 3 + 5 * Math.sqrt(item.usage / most))} />

@@ -19,10 +19,12 @@ interface Props extends Pick<PageProps, "model" | "scale" | "announce"> {
   isBeside?: boolean;
   /** What to call the field. */
   label: string;
+  /** What to call the reading. */
+  name: string;
   answered?: (explanation: Explanation) => void;
 }
 
-export function Reader({ model, scale, announce, text, setText, examples, isBeside = false, label, answered }: Props) {
+export function Reader({ model, scale, announce, text, setText, examples, isBeside = false, label, name, answered }: Props) {
   const [shown, setShown] = useState<Shown | null>(null);
   const [original, setOriginal] = useState<Shown | null>(null);
   const [edit, setEdit] = useState<Edit | null>(null);
@@ -70,7 +72,7 @@ export function Reader({ model, scale, announce, text, setText, examples, isBesi
       {problem && <Notice>{problem}</Notice>}
       {shown && (
         <Reading
-          {...{ model, scale, shown, original, edit, selected, announce, isBeside }}
+          {...{ model, scale, shown, original, edit, selected, announce, isBeside, name }}
           select={setSelected}
           beginEdit={(step) => {
             setOriginal((before) => before ?? shown);

@@ -32,6 +32,8 @@ interface Props extends Pick<PageProps, "model" | "scale" | "announce"> {
   restore: () => void;
   /** Whether another text stands beside it, so that there is half the room. */
   isBeside: boolean;
+  /** What it is called, for those who cannot see it. */
+  name: string;
 }
 
 export function Reading(props: Props) {
@@ -76,12 +78,12 @@ export function Reading(props: Props) {
     </StepRow>
   );
   return (
-    <section class="panel reading" aria-label="How the model reads it">
+    <section class="panel reading" aria-label={props.name}>
       <header class="reading-head">
         <Verdict explanation={explanation} scale={scale} />
         <KeepReading {...props} decided={decided} />
       </header>
-      {2 * strange > explanation.sentences.length && (
+      {strange > 0 && 2 * strange >= explanation.sentences.length && (
         <Notice kind="warning">
           {`${strange} of ${plural(explanation.sentences.length, "sentence")} ${strange === 1 ? "is" : "are"} unlike anything the model learned from, so its answer says little.`}
         </Notice>

@@ -28,7 +28,7 @@ export function SentenceCard({ model, scale, explanation, place, showWords, setS
   const families = hasFamilies(model);
   const alone = explanation.sentences.length === 1;
   return (
-    <section class="card" aria-label={`Sentence ${place + 1}`}>
+    <div class="card" role="group" aria-label={`Sentence ${place + 1}`}>
       <p class="card-said">
         <span class="kicker">Sentence {place + 1}</span>
         <Marked text={step.text} words={words?.words} pair={words} hue={leading(scale, step.scores).hue} />
@@ -84,7 +84,7 @@ export function SentenceCard({ model, scale, explanation, place, showWords, setS
           </a>
         </div>
       </div>
-    </section>
+    </div>
   );
 }
 

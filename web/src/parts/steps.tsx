@@ -36,7 +36,7 @@ export function StepRow({ step, place, scale, selected, isReached, blamed, famil
       <span class="step-so-far">
         <span><span class="soft">so far</span> “{so.label}” {percent(so.value)}</span>
         <span title="What the answer gains by this sentence, in percentage points"><span class="soft">effect</span> {points(step.effect)}</span>
-        <span title="How alike the two sentences are, of 1"><span class="soft">alike</span> <Share value={step.similarity} class="likeness" /> {step.similarity.toFixed(2)}{isTie(step) && <span class="tag" title={`As near: ${step.runner_up_sentence}`}>tie</span>}</span>
+        <span title="How alike the two sentences are, of 1"><span class="soft">alike</span> {isTie(step) && <span class="tag" title={`As near: ${step.runner_up_sentence}`}>tie</span>} <Share value={step.similarity} class="likeness" /> {step.similarity.toFixed(2)}</span>
       </span>
       {blamed && <span class="step-blame">most to blame</span>}
       {hint && <span class="unseen">{hint}</span>}

@@ -247,7 +247,7 @@ def _describe(model: Model, documents: LabelledDocuments, splits: Sequence[str])
     """Say what figures of these documents mean: the model may have learned from them."""
     note = ""
     if ALL_ROWS in splits:
-        note = "This is not, row by row, the table of the training, so all its rows are measured."
+        note = "The model was not trained on this table, row for row, so all rows are measured."
     elif HELD_OUT in splits:
         note = "The model was trained on this table; measured are the texts held out of that."
     kept = {

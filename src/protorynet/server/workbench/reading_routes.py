@@ -274,6 +274,7 @@ def _keep_trust(
         "version": version,
         "split": split,
         "note": prepared.note,
+        "bag_of_words_in_training": model.training.bag_of_words_accuracy,
         "measures": [vars(measure) for measure in evaluation.measures],
         "audit": audit,
         "audit_missing": None if audit else _NO_AUDIT,
