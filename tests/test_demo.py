@@ -4,6 +4,7 @@ import importlib.util
 import io
 import json
 from importlib.machinery import ModuleSpec
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
