@@ -132,8 +132,9 @@ def test_a_model_made_in_bfloat16_is_read_in_float32_where_that_is_faster(told, 
 @quiet
 @pytest.mark.parametrize("variant", ["bf16", "int8", "static"])
 def test_a_model_and_copies_stay_with_the_form_of_the_encoder_they_were_made_with(
-    variant, tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path
+    variant, tiny_bert_folder, reviews, unseen_reviews, quick, tmp_path, flags
 ):
+    flags("amx_bf16 avx512_vnni")
     name = f"{tiny_bert_folder}:{variant}"
     fitted = ProtoryNetClassifier(name, settings=quick, device="cpu")
     fitted.fit(reviews.texts, reviews.labels).save(tmp_path / "model")

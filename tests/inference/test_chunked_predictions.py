@@ -248,6 +248,6 @@ def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
 def test_a_quote_that_is_never_closed_is_guessed(tmp_path, monkeypatch):
     monkeypatch.setattr("protorynet.data.table_batches.ROW_BYTES", 8 * 2**20)
     path = tmp_path / "t.csv"
-    path.write_text('text\nFine.\n"Never closed.\n' + "Bad.\n" * 2_000_000)
+    path.write_text('text\nFine.\n"Never closed.\n' + "Bad.\n" * 4_000_000)
     with pytest.raises(TableError, match="a double quote is never closed"):
         open_stream([str(path)])
