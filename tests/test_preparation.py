@@ -7,7 +7,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 from protorynet import ProtoryNetClassifier, preparation
-from protorynet.encoders import EmbeddingCache, TransformerEncoder
+from protorynet.encoders import EmbeddingCache
 from protorynet.errors import EmptyDocumentError
 from protorynet.preparation import prepare_documents
 from protorynet.words import WordWeights
@@ -16,9 +16,9 @@ from protorynet.words import WordWeights
 class CountingEncoder:
     """An encoder that counts how often it reads each sentence."""
 
-    def __init__(self, encoder, *, is_on_gpu=False, tokenizer=None):
+    def __init__(self, encoder, *, is_on_gpu=False):
         self.name, self.fingerprint = "counting", "counting-1"
-        self.is_on_gpu, self.tokenizer = is_on_gpu, tokenizer
+        self.is_on_gpu = is_on_gpu
         self.read: list[str] = []
         self._encoder = encoder
 
@@ -35,19 +35,12 @@ def small_windows(monkeypatch):
     monkeypatch.setattr(preparation, "DOCUMENTS_PER_WINDOW", 7)
 
 
-@pytest.mark.parametrize("are_processes", [False, True])
-def test_documents_split_while_others_are_encoded_give_the_same(
-    encoder, reviews, small_windows, are_processes, tiny_bert_folder
-):
+def test_documents_split_while_others_are_encoded_give_the_same(encoder, reviews, small_windows):
     texts = [*reviews.texts, " ", *reviews.texts[:5], "A new one."]
     words = WordWeights.of(["good", "new one"], np.array([[1, -1], [-3, 2]], np.float32))
     options = {"on_empty": "skip", "words": words}
     plain = prepare_documents(texts, CountingEncoder(encoder), **options)
-    tokenizer = None
-    if are_processes:
-        tokenizer = TransformerEncoder(tiny_bert_folder, name="tiny", device="cpu").tokenizer
-        tokenizer = dataclasses.replace(tokenizer, window=10**6)
-    counting = CountingEncoder(encoder, is_on_gpu=True, tokenizer=tokenizer)
+    counting = CountingEncoder(encoder, is_on_gpu=True)
     overlapping = prepare_documents(texts, counting, **options)
     for one, other in zip(plain, overlapping, strict=True):
         for field in dataclasses.fields(one):

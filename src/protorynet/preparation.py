@@ -22,17 +22,15 @@ from protorynet.encoders import (
     EmbeddingCache,
     Embeddings,
     Encoder,
-    SentenceTokenizer,
     WindowedEncoder,
     encode_corpus,
     stack_sequences,
 )
 from protorynet.progress import progress_bar
-from protorynet.threads import map_in_processes, read_ahead
+from protorynet.threads import read_ahead
 from protorynet.words import WordWeights
 
 DOCUMENTS_PER_WINDOW = 512  # split while a GPU reads the ones before
-WINDOWS_FOR_PROCESSES = 4  # that make up for the second which processes need to start
 
 
 def prepare_documents(
@@ -85,11 +83,7 @@ def _prepare_overlapping(
     texts = check_texts(documents)
     starts = range(0, len(texts), DOCUMENTS_PER_WINDOW)
     windows = (texts[at : at + DOCUMENTS_PER_WINDOW] for at in starts)
-    counter = getattr(encoder, "tokenizer", None)
-    if isinstance(counter, SentenceTokenizer) and len(starts) >= WINDOWS_FOR_PROCESSES:
-        ready = map_in_processes(partial(_split_window, splitter, counter, words), windows)
-    else:
-        ready = read_ahead(map(partial(_split_window, splitter, _counter(encoder), words), windows))
+    ready = read_ahead(map(partial(_split_window, splitter, _counter(encoder), words), windows))
     position: dict[str, int] = {}
     parts, vectors = [], []
     is_wanted = True

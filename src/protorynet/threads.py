@@ -22,7 +22,6 @@ _Result = TypeVar("_Result")
 _allowed = 0
 _lowered = 0
 _LOCK = threading.Lock()
-_MOST_PROCESSES = 16
 
 
 def count_threads() -> int:
@@ -118,19 +117,6 @@ def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
         while (item := coming.result()) is not end:
             coming = reader.submit(next, items, end)
             yield cast(_Item, item)
-
-
-def map_in_processes(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
-    """Yield `work` of each item, in order, while other processes are at the next ones.
-
-    For work in Python, of which the threads of one process take turns. The processes stay for the
-    next call; joblib starts them without running a script of the user again.
-    """
-    from joblib import Parallel, delayed  # type: ignore[import-untyped]
-
-    jobs = (delayed(work)(item) for item in items)
-    count = min(count_threads(), _MOST_PROCESSES)
-    yield from Parallel(count, return_as="generator", batch_size=1, max_nbytes=None)(jobs)
 
 
 def _take_one() -> None:
