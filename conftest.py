@@ -17,6 +17,7 @@ import pytest
 
 from chromium import CHROMIUM, FLAGS
 from hashing_encoder import HashingEncoder
+from protorynet.encoders.encoder_variants import is_bfloat16_safe
 from protorynet.settings import Settings
 
 # They hold no doctests, and several modules of one name cannot be imported for these.
@@ -27,6 +28,7 @@ _cache = tempfile.TemporaryDirectory(prefix="protorynet-tests-")
 os.environ["PROTORYNET_CACHE"] = _cache.name
 # Also for the processes that tests start: several test side by side already.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+is_bfloat16_safe()  # before a test multiplies anything: some processors die of it
 
 # A busy machine is slow now and then; that is no failure.
 hypothesis.settings.register_profile("patient", deadline=None)

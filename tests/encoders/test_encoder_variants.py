@@ -1,11 +1,14 @@
 """The faster forms of an encoder, the models made with them, and the list of encoders."""
 
 import copy
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sklearn.base import clone
 
 from protorynet import ProtoryNetClassifier
@@ -36,8 +39,22 @@ def flags(monkeypatch, tmp_path):
     def pretend(told: str) -> None:
         (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: fpu {told} sse\n")
         monkeypatch.setattr(encoder_variants, "CPU_DESCRIPTION", tmp_path / "cpuinfo")
+        monkeypatch.setattr(encoder_variants, "_survives_bfloat16", lambda: True)
 
-    return pretend
+    encoder_variants.is_bfloat16_safe.cache_clear()
+    yield pretend
+    encoder_variants.is_bfloat16_safe.cache_clear()
+
+
+@pytest.fixture
+def deadly_amx(flags, monkeypatch):
+    """Make the processor name instructions that end the process."""
+    survives = encoder_variants._survives_bfloat16
+    flags("amx_bf16")
+    monkeypatch.setattr(encoder_variants, "_survives_bfloat16", survives)
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "")
+    kill = signal.SIGILL
+    monkeypatch.setattr(torch.nn.functional, "linear", lambda *_: os.kill(os.getpid(), kill))
 
 
 @quiet
@@ -115,6 +132,18 @@ def test_auto_follows_from_the_instructions_and_explains_itself(told, name, flag
     choice = choose_encoder("cpu")
     assert choice.name == load_encoder("auto", device="cpu").name == name
     assert "bfloat16" in choice.reason
+
+
+@pytest.mark.usefixtures("deadly_amx")
+def test_auto_does_without_instructions_that_would_end_the_process():
+    assert choose_encoder("cpu").name == "minilm"
+    assert suit_machine("minilm:bf16", "cpu") == "minilm"
+
+
+@pytest.mark.usefixtures("deadly_amx")
+def test_bfloat16_that_would_end_the_process_is_refused(make_folder):
+    with pytest.raises(EncoderError, match="AMX instructions that it does not run"):
+        load_encoder(f"{make_folder()}:bf16", device="cpu")
 
 
 def test_auto_does_without_what_is_not_known(monkeypatch, tmp_path):

@@ -11,10 +11,13 @@ vocabularies are ordered by frequency, and frequent tokens say little. Only dist
 from __future__ import annotations
 
 import contextlib
+import faulthandler
+import os
 import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,6 +51,7 @@ SENTENCES_AT_ONCE = 1_024  # their sums stay in the processor's cache
 # Only Linux tells what a processor can do without further packages.
 CPU_DESCRIPTION = Path("/proc/cpuinfo")
 _BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}
+_ISA, _WITHOUT_AMX = "ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16"
 _BYTE_PRODUCTS = {"avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"}
 
 
@@ -87,7 +91,39 @@ def _has_bfloat16(device: str) -> bool:
     target = choose_device(device)
     if target.type == "cuda":
         return torch.cuda.get_device_capability(target) >= (8, 0)
-    return target.type == "cpu" and bool(_processor_flags() & _BFLOAT16)
+    claimed = target.type == "cpu" and bool(_processor_flags() & _BFLOAT16)
+    return claimed and is_bfloat16_safe()
+
+
+@cache
+def is_bfloat16_safe() -> bool:
+    """Say whether the processor runs the instructions for bfloat16 that it names.
+
+    Some virtual machines name AMX, and a process that uses it dies. So a child process tries it;
+    where that dies, this one does without, if it has not multiplied matrices already.
+    """
+    if "amx_bf16" not in _processor_flags() or _survives_bfloat16():
+        return True
+    os.environ[_ISA] = _WITHOUT_AMX
+    return False
+
+
+def _survives_bfloat16() -> bool:
+    import torch
+
+    one = torch.ones(32, 32, dtype=torch.bfloat16)
+    with warnings.catch_warnings():
+        # Python warns of a child without the parent's threads: this one multiplies and is gone.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            faulthandler.disable()
+            torch.set_num_threads(1)
+            torch.nn.functional.linear(one, one)
+        finally:
+            os._exit(0)
+    return os.WIFEXITED(os.waitpid(child, 0)[1])
 
 
 def split_variant(spec: str) -> tuple[str, str | None]:
@@ -124,6 +160,12 @@ class Bfloat16Encoder:
         self.dimension, self.window = teacher.dimension, teacher.window
         self.source, self.tokenizer = teacher.source, teacher.tokenizer
         network: Any = teacher.network
+        if not (teacher.is_on_gpu or is_bfloat16_safe() or _survives_bfloat16()):
+            raise EncoderError(
+                f"{name!r} cannot be computed here: the processor names AMX instructions that it "
+                f"does not run. Take {teacher.name!r}, or set the environment variable "
+                f"{_ISA}={_WITHOUT_AMX} before Python starts."
+            )
         if _processor_flags() and not _has_bfloat16(str(next(network.parameters()).device)):
             _warn(
                 f"this processor has no bfloat16 instructions, so {name!r} is slower here than "

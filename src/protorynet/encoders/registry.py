@@ -19,6 +19,7 @@ from protorynet.encoders.encoder_variants import (
     StaticEncoder,
     choose_encoder,
     find_static,
+    is_bfloat16_safe,
     make_variant,
     split_variant,
 )
@@ -78,6 +79,7 @@ def load_encoder(
     """
     if not isinstance(spec, str | os.PathLike):
         return _check_object(spec)
+    is_bfloat16_safe()  # before anything is multiplied
     if spec == "auto":
         spec = choose_encoder(device).name
     given, variant = split_variant(os.fspath(spec))
