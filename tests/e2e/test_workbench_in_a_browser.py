@@ -220,6 +220,20 @@ def test_a_text_of_many_sentences_is_summed_up(visitor):
     expect(page.locator(".step")).to_have_count(16)
 
 
+def test_the_number_of_a_late_sentence_stands_apart_from_its_text(visitor):
+    page = visitor.open("read/hotel")
+    page.get_by_label("Your text").fill("The room was lovely. " * 12)
+    expect(page.locator(".step-number").last).to_have_text("12")
+    gap = """number => {
+        const said = document.createRange();
+        said.selectNode(number.nextSibling);
+        const digits = document.createRange();
+        digits.selectNodeContents(number);
+        return said.getClientRects()[0].left - digits.getBoundingClientRect().right;
+    }"""
+    assert page.locator(".step-number").last.evaluate(gap) > 3
+
+
 def test_two_texts_are_read_side_by_side(visitor):
     page = visitor.open("read/hotel")
     page.get_by_role("button", name="Compare with another text").click()
