@@ -140,4 +140,7 @@ def test_words_that_fall_into_groups_by_chance_mark_none():
 def test_a_word_that_one_sentence_of_two_hundred_holds_does_not_mark_their_group():
     texts = ["The soup was cold."] * 1_990 + ["The soup was for Merk."] * 10
     texts += ["The room was small."] * 2_000
-    assert marking_words(texts, np.repeat([0, 1], 2_000), 2) == [("soup", "cold"), ("room", "small")]
+    assert marking_words(texts, np.repeat([0, 1], 2_000), 2) == [
+        ("soup", "cold"),
+        ("room", "small"),
+    ]

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { beginsWith, edgesOf, layOut, walk, ways } from "../src/automaton";
-import { blameOf, withoutBlamed } from "../src/blaming";
 import { decidingSentence } from "../src/deciding";
 import { around, beginEdit, textOf, without } from "../src/editing";
 import { fromPrototypes, plainestFirst } from "../src/example";
@@ -12,7 +11,7 @@ import { leading, scaleOf, spread } from "../src/scale";
 import { sparkline, standsOut, tallies } from "../src/tallying";
 import { areaOf, dotsOf, frameOf, linesOf, numbered } from "../src/trajectory";
 import type { Automaton, Explanation, Step } from "../src/types";
-import { agreement, briefNames, hasFamilies, isTie, likeness, lines, listed, nameParts, percent, points, rowName, shorten, unitOffset } from "../src/wording";
+import { agreement, briefNames, hasFamilies, isTie, likeness, lines, listed, nameParts, percent, points, rowName, shorten, unitOffset, withoutBlamed } from "../src/wording";
 
 const EVIL = `<script>alert("1")</script> & 'so'`;
 
@@ -206,10 +205,7 @@ describe("what decided", () => {
 });
 
 describe("a mistake", () => {
-  it("is blamed only on a sentence that changes the answer, and tells what would be without", () => {
-    const blamed = { position: 0, text: "a", start: 0, end: 1, prototype: 1, prototype_sentence: "b", headline: "c", unfamiliar: false, similarity: 0.4 };
-    const mistake = { row: 0, split: null, text: "a", truth: "bad", predicted: "good", confidence: 0.9, probabilities: {}, n_sentences: 1, trajectory: [1], pattern: null, mark: null };
-    expect([0.02, 0.2].map((effect) => blameOf({ ...mistake, blamed: { ...blamed, effect } })?.effect)).toEqual([undefined, 0.2]);
+  it("tells what would be without the sentence to blame", () => {
     expect(withoutBlamed("good", 0.9, 0.2)).toBe("Without it, the model would be 70% sure of “good” instead of 90%.");
   });
 });
