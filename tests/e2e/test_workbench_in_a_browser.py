@@ -424,6 +424,26 @@ def test_a_text_walks_through_the_chart_step_by_step(visitor):
     assert not any(name.strip().isdigit() for name in names), "arrows bear words, not ids"
 
 
+def test_a_phone_shows_the_words_of_the_chart_whole(browser, address):
+    def widen(route: Any) -> None:
+        response = route.fetch()
+        found = response.json()
+        for each in found["prototypes"]:
+            each["words"] = ["recommendations"]
+        route.fulfill(response=response, json=found)
+
+    with visiting(browser, address, viewport={"width": 390, "height": 844}) as visitor:
+        visitor.page.route("**/prototypes", widen)
+        page = visitor.open("patterns/hotel")
+        page.get_by_label("Your text").fill(TEXT)
+        expect(page.locator(".way-label.marked text").first).to_contain_text("recomm")
+        cut = """chart => [...chart.querySelectorAll("text")].filter(text => {
+            const [own, whole] = [text, chart].map(each => each.getBoundingClientRect());
+            return own.left < whole.left || own.right > whole.right;
+        }).map(text => text.textContent)"""
+        assert page.locator(".ladder").evaluate(cut) == []
+
+
 @pytest.mark.parametrize("answer", ["bad", "good"])
 def test_the_chart_that_nobody_chose_is_that_of_the_answer(visitor, answer):
     def answer_so(route: Any) -> None:
