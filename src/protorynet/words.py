@@ -6,7 +6,7 @@ import json
 import re
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -44,6 +44,10 @@ class WordWeights:
         """Round weights so that they take little room."""
         unit = float(np.abs(weights).max(initial=0.0)) / _LARGEST or 1.0
         return cls(tuple(ngrams), np.round(weights / unit).astype(np.int16), unit)
+
+    def times(self, factor: float) -> WordWeights:
+        """Return the same with every weight multiplied."""
+        return replace(self, unit=factor * self.unit)
 
     @property
     def n_classes(self) -> int:

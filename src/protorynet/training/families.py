@@ -111,6 +111,7 @@ def train_families(run: Run) -> Trained:
         member_usage=use / use.sum(),
         member_rate=rates,
         familiar=float(np.quantile(held_out.similarities, _UNFAMILIAR_SHARE)),
+        trust=learned.trust,
     )
 
 

@@ -181,7 +181,7 @@ def fit_model(
             bag_of_words_accuracy=None if bag is None else bag.accuracy,
             figures=_measure(trained, run, None if bag is None else bag.accuracy),
         ),
-        words=None if run.words is None else run.words.weights,
+        words=None if run.words is None else run.words.weights.times(trained.trust),
         familiar=trained.familiar,
     )
     if model.familiar:
