@@ -152,7 +152,7 @@ def main() -> None:
         len(unseen),
         options.rounds,
     )
-    one = [unseen[number] for number in range(30)]
+    one = unseen[:30]
     begin = time.perf_counter()
     for text in one:
         ours.predict([text])
