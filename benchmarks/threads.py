@@ -32,7 +32,8 @@ from protorynet.demo import choose_reviews, installed_reviews
 from protorynet.encoders import load_encoder
 count, data = int(sys.argv[1]), sys.argv[2:]
 train = read_table(data[0]) if data else choose_reviews(installed_reviews(), count)[0]
-texts, labels = train.texts[:count], train.labels[:count]
+rows = range(0, len(train.texts), max(1, len(train.texts) // count))[:count]
+texts, labels = [train.texts[row] for row in rows], [train.labels[row] for row in rows]
 encoder = load_encoder("minilm", device="cpu")
 encoder.encode(["Ready."])
 begin = time.perf_counter()
