@@ -135,3 +135,11 @@ def test_words_that_fall_into_groups_by_chance_mark_none():
     texts = [" ".join(rng.choice(vocabulary, 8, p=common / common.sum())) for _ in range(2_000)]
     by_chance = marking_words(texts, rng.integers(0, 20, len(texts)), 20)
     assert sum(map(len, by_chance)) <= 5
+
+
+def test_several_cores_find_the_same_candidates(monkeypatch):
+    sentences = [text.lower() for text in complete(9)] + complete(230) + complete(5)
+    alone = distinct_candidates(sentences)
+    monkeypatch.setattr("protorynet.prototypes.candidates._SENTENCES_AT_ONCE", 50)
+    monkeypatch.setattr("protorynet.threads.count_threads", lambda: 4)
+    assert distinct_candidates(sentences).tolist() == alone.tolist()

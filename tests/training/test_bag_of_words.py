@@ -38,6 +38,15 @@ def test_logits_are_sums_over_known_words_and_pairs(texts):
         assert logits.tolist() == pytest.approx(read_slowly(weights, text), abs=1e-5)
 
 
+def test_several_cores_read_the_same_words(monkeypatch):
+    weights = WordWeights.of(("a", "b", "a b"), np.array([[1, -1], [0.5, 0], [2, 3]], np.float32))
+    texts = ["a b", "", "b a b", "c", "a a b a b"] * 3
+    alone = weights.read(texts)
+    monkeypatch.setattr("protorynet.words._TEXTS_PER_BLOCK", 4)
+    monkeypatch.setattr("protorynet.threads.count_threads", lambda: 4)
+    np.testing.assert_array_equal(weights.read(texts), alone)
+
+
 @pytest.mark.parametrize(
     "change",
     [
