@@ -66,6 +66,15 @@ def test_what_fails_in_another_process_fails_here():
         list(map_in_processes(lambda item: 1 / item, [1, 0, 1]))
 
 
+def test_without_other_processes_the_work_is_done_here(monkeypatch):
+    def refuse():
+        raise BlockingIOError("no processes more")
+
+    torch.set_num_threads(4)
+    monkeypatch.setattr(os, "fork", refuse)
+    assert list(map_in_processes(abs, [-1, 2])) == [1, 2]
+
+
 def test_work_ahead_is_in_order_and_little_of_it_waits():
     drawn = itertools.count()
     release = threading.Event()

@@ -139,10 +139,11 @@ def map_ahead(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> Itera
 def map_in_processes(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> Iterator[_Result]:
     """Yield `work` of each item, in order; other processes do it for the items that come next.
 
-    They are forked, so `work` may use nothing of a GPU. Where that cannot be, or there are not
-    cores enough, an item is worked on when it is asked for.
+    They are forked, by torch, so `work` may use nothing of a GPU. Where that cannot be, or there
+    are not cores enough, an item is worked on when it is asked for.
     """
-    can_fork = sys.platform == "linux" and not multiprocessing.current_process().daemon
+    can_fork = sys.platform == "linux" and "torch" in sys.modules
+    can_fork = can_fork and not multiprocessing.current_process().daemon
     workers = min(_MOST_WORKERS, count_threads() // 2, len(items)) if can_fork else 0
     if workers < 2:
         yield from map(work, items)
@@ -159,10 +160,13 @@ def map_in_processes(work: Callable[[_Item], _Result], items: Sequence[_Item]) -
         worker_init_fn=_use_one_core,
         generator=torch.Generator(),  # which leaves the caller's random numbers as they are
     )
-    with warnings.catch_warnings():
-        # Python warns of a child without the parent's threads: these need none of them.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        results = iter(loader)
+    try:
+        with warnings.catch_warnings():
+            # Python warns of a child without the parent's threads: these need none of them.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            results = iter(loader)
+    except OSError:  # no processes more, or none that could answer: small containers
+        results = map(work, items)
     yield from results
 
 

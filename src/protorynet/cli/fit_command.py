@@ -200,7 +200,7 @@ def _peak_memory() -> dict[str, int]:
         import resource
 
         peak["process"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_available():
         peak["gpu"] = torch.cuda.max_memory_allocated() // 2**20
     return peak
 

@@ -135,7 +135,7 @@ def fit_model(
     run_name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     if checkpoint is not None and not resume:
         clear_checkpoint(checkpoint)
-    clock.lap("prepare")
+    clock.lap("vectors")
     candidates = find_candidates(texts, prepared.train)
     clock.lap("candidates")
     run = Run(
