@@ -102,7 +102,7 @@ def fit(given: tuple[list[str], list[str]], quick, **changes) -> ProtoryNetClass
 def test_words_tell_what_the_encoder_cannot(by_one_word, quick):
     words = {"good": "splendid", "bad": "dismal"}
     unseen = [f"There is a desk. The soup number 11 was {word}." for word in words.values()]
-    assert fit(by_one_word, quick).predict(unseen).tolist() == list(words)
+    assert fit(by_one_word, quick, retrain_epochs=4).predict(unseen).tolist() == list(words)
     assert fit(by_one_word, quick, words=False).score(*by_one_word) < 0.8
 
 

@@ -45,7 +45,12 @@ class EvidenceSum(nn.Module):
         self.evidence = evidence
         self.scale = nn.Parameter(torch.zeros(()))
         self.bias = nn.Parameter(torch.zeros(evidence.up.out_features))
-        self.trust = nn.Parameter(torch.ones(()))  # in what words tell
+        self.log_trust = nn.Parameter(torch.zeros(()))
+
+    @property
+    def trust(self) -> Tensor:
+        """What the weights of words are multiplied by."""
+        return self.log_trust.exp()
 
     def forward(self, logits: Tensor, document: Tensor, lengths: Tensor) -> Tensor:
         """Map the logits of sentences (n, C) to those of their documents."""
