@@ -1,4 +1,7 @@
-"""What the benchmarks share: a figure's file, and its bars."""
+"""What the benchmarks share: a figure's file, and its bars.
+
+Machines to measure on often have no matplotlib: there the figures are written without pictures.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
+Picture = Any  # a Figure of matplotlib, or None
 
-# Text stays text, and the same figures give the same file.
-mpl.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "protorynet", "font.size": 9}
+
+def new_picture(width: float, height: float) -> Picture:
+    """Return an empty figure; None without matplotlib."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError:
+        return None
+    # Text stays text, and the same figures give the same file.
+    mpl.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "protorynet", "font.size": 9}
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 @dataclass(frozen=True)
@@ -24,9 +35,10 @@ class Bar:
     label: str
 
 
-def draw_bars(title: str, bars: Sequence[Bar], *, logarithmic: bool = False) -> Figure:
+def draw_bars(title: str, bars: Sequence[Bar], *, logarithmic: bool = False) -> Picture:
     """Draw bars below each other; on a logarithmic axis where they lie too far apart."""
-    figure = Figure(figsize=(7, 0.27 * len(bars) + 0.6), layout="constrained")
+    if (figure := new_picture(7, 0.27 * len(bars) + 0.6)) is None:
+        return None
     axes = figure.subplots()
     names, values = [bar.name for bar in bars], [bar.value for bar in bars]
     drawn = axes.barh(range(len(bars)), values, tick_label=names)
@@ -41,8 +53,9 @@ def draw_bars(title: str, bars: Sequence[Bar], *, logarithmic: bool = False) -> 
     return figure
 
 
-def write_figure(path: Path, result: dict[str, Any], figure: Figure) -> None:
+def write_figure(path: Path, result: dict[str, Any], figure: Picture) -> None:
     """Write what was measured as JSON, and its picture beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+    if figure is not None:
+        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})

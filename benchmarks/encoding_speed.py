@@ -28,8 +28,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from charts import Bar, draw_bars, write_figure
-from matplotlib.figure import Figure
+from charts import Bar, Picture, draw_bars, write_figure
 from numpy.typing import NDArray
 
 from protorynet.data import read_table, split_documents
@@ -128,7 +127,7 @@ def compare_vectors(
     return told
 
 
-def draw(ways: dict[str, dict[str, Any]]) -> Figure:
+def draw(ways: dict[str, dict[str, Any]]) -> Picture:
     """Draw a bar per way of encoding."""
     title = "Sentences per second (logarithmic), and times the yardstick"
     bars = [

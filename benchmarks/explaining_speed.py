@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from charts import Bar, draw_bars, write_figure
-from matplotlib.figure import Figure
+from charts import Bar, Picture, draw_bars, write_figure
 
 from protorynet import ProtoryNetClassifier, Settings
 
@@ -101,7 +100,7 @@ def seconds(work: Callable[[Any], Any], documents: Any, device: str) -> float:
     return taken
 
 
-def draw(result: dict[str, Any]) -> Figure:
+def draw(result: dict[str, Any]) -> Picture:
     """Draw how many times as long as predicting explaining takes."""
     names = {"texts": "texts", "cached": "texts, cached", "vectors": "vectors"}
     bars = [

@@ -26,9 +26,9 @@ from charts import Bar, draw_bars, write_figure
 FIT = """
 import sys
 from protorynet import ProtoryNetClassifier
-from protorynet.demo import choose_reviews, installed_reviews
-train, _ = choose_reviews(installed_reviews(), 100)
-ProtoryNetClassifier(device="cpu", cache=False).fit(train.texts, train.labels).save(sys.argv[1])
+said = {"good": "I loved film {}. The actors were kind.", "bad": "Film {} is dull. We left early."}
+texts, labels = zip(*[(said[c].format(n), c) for n in range(40) for c in said])
+ProtoryNetClassifier(device="cpu", cache=False).fit(texts, labels).save(sys.argv[1])
 """
 COMMAND = "from protorynet.cli import main; raise SystemExit(main())"
 TEXT = "The plot is thin. But I loved the actors! We will see it again."

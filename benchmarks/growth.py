@@ -30,8 +30,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from charts import write_figure
-from matplotlib.figure import Figure
+from charts import Picture, new_picture, write_figure
 from numpy.typing import NDArray
 
 from protorynet.encoders import Embeddings, load_encoder
@@ -260,9 +259,10 @@ def summary(points: list[dict[str, float]]) -> dict[str, Any]:
     return result
 
 
-def draw(stages: dict[str, dict[str, Any]]) -> Figure:
+def draw(stages: dict[str, dict[str, Any]]) -> Picture:
     """Draw time over sentences on logarithmic axes; a broken line shows n log n."""
-    figure = Figure(figsize=(7.5, 4.2), layout="constrained")
+    if (figure := new_picture(7.5, 4.2)) is None:
+        return None
     axes = figure.subplots()
     for name, stage in stages.items():
         sizes = [point["n"] for point in stage["points"]]

@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from charts import Bar, draw_bars, write_figure
-from matplotlib.figure import Figure
+from charts import Bar, Picture, draw_bars, write_figure
 
 from protorynet.server import Limits, ServerConfig, serve
 
@@ -156,7 +155,7 @@ async def ask_all(port: int, options: Any) -> dict[str, Any]:
     return measured.summary(time.perf_counter() - start, options.texts)
 
 
-def draw(result: dict[str, Any]) -> Figure:
+def draw(result: dict[str, Any]) -> Picture:
     """Draw the requests per second with and without batches."""
     names = {"batched": "batched", "one_by_one": "one by one"}
     bars = [

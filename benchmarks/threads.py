@@ -1,10 +1,11 @@
 """Small fits with the default number of threads, against the best number found by hand.
 
-Each fit of movie reviews runs in a process of its own with an empty cache: with the default, and
-with OMP_NUM_THREADS at 1, 2, 4, … up to the cores; alone, and beside a process for each core that
-never rests. All take turns, the best round of each counts, and the ratio is of one run::
+Each fit of movie reviews, or of another table, runs in a process of its own with an empty cache:
+with the default, and with OMP_NUM_THREADS at 1, 2, 4, … up to the cores; alone, and beside a
+process for each core that never rests. All take turns, the best round of each counts, and the ratio
+is of one run::
 
-    python benchmarks/threads.py [--documents 200 2000] [--rounds 2] [--json FILE]
+    python benchmarks/threads.py [--data FILE] [--documents 200] [--rounds 2] [--json FILE]
 
 What else the machine does meanwhile slows all ways alike only if it is steady: `load` is what it
 did before each condition, over the last minute.
@@ -26,26 +27,29 @@ from charts import Bar, draw_bars, write_figure
 
 FIT = """
 import json, sys, time
-from protorynet import ProtoryNetClassifier
+from protorynet import ProtoryNetClassifier, read_table
 from protorynet.demo import choose_reviews, installed_reviews
 from protorynet.encoders import load_encoder
-train, _ = choose_reviews(installed_reviews(), int(sys.argv[1]))
+count, data = int(sys.argv[1]), sys.argv[2:]
+train = read_table(data[0]) if data else choose_reviews(installed_reviews(), count)[0]
+rows = range(0, len(train.texts), max(1, len(train.texts) // count))[:count]
+texts, labels = [train.texts[row] for row in rows], [train.labels[row] for row in rows]
 encoder = load_encoder("minilm", device="cpu")
 encoder.encode(["Ready."])
 begin = time.perf_counter()
-model = ProtoryNetClassifier(encoder, device="cpu", cache=False).fit(train.texts, train.labels)
+model = ProtoryNetClassifier(encoder, device="cpu", cache=False).fit(texts, labels)
 seconds = {"all": time.perf_counter() - begin, **model.model_.training.seconds}
 seconds["encode"] = 2 * seconds["all"] - sum(seconds.values())
 print(json.dumps({"seconds": seconds, "accuracy": model.model_.training.validation_accuracy}))
 """
 
 
-def fit(documents: int, threads: int | None) -> dict[str, Any]:
+def fit(documents: int, threads: int | None, data: list[str]) -> dict[str, Any]:
     """Fit in a process of its own, and return what it measured."""
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     if threads is not None:
         environment["OMP_NUM_THREADS"] = str(threads)
-    words = [sys.executable, "-c", FIT, str(documents)]
+    words = [sys.executable, "-c", FIT, str(documents), *data]
     done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -64,7 +68,9 @@ def busy_cores(wanted: bool) -> Iterator[None]:
             process.wait()
 
 
-def compare(documents: int, rounds: int, counts: list[int], *, is_busy: bool) -> dict[str, Any]:
+def compare(
+    documents: int, rounds: int, counts: list[int], data: list[str], *, is_busy: bool
+) -> dict[str, Any]:
     """Let all numbers of threads take turns."""
     load = os.getloadavg()[0]
     ways: dict[str, int | None] = {"default": None} | {str(count): count for count in counts}
@@ -72,7 +78,7 @@ def compare(documents: int, rounds: int, counts: list[int], *, is_busy: bool) ->
     with busy_cores(is_busy):
         for _ in range(rounds):
             for name, threads in ways.items():
-                found = fit(documents, threads)
+                found = fit(documents, threads, data)
                 if name not in best or found["seconds"]["all"] < best[name]["seconds"]["all"]:
                     best[name] = found
                 print(documents, is_busy, name, found["seconds"]["all"], file=sys.stderr)
@@ -85,16 +91,18 @@ def compare(documents: int, rounds: int, counts: list[int], *, is_busy: bool) ->
 def main() -> None:
     """Measure idle and busy, small and less small."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--documents", type=int, nargs="+", default=[200, 2_000])
+    parser.add_argument("--data", help="a labelled table; the installed movie reviews if not given")
+    parser.add_argument("--documents", type=int, nargs="+", default=[200])
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    data = [options.data] if options.data else []
     cores = len(os.sched_getaffinity(0))
     counts = sorted({1, cores, *(2**power for power in range(10) if 2**power < cores)})
     result = {
         "cores": cores,
         "fits": [
-            compare(documents, options.rounds, counts, is_busy=is_busy)
+            compare(documents, options.rounds, counts, data, is_busy=is_busy)
             for documents in options.documents
             for is_busy in (False, True)
         ],

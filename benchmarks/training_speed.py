@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from charts import Bar, draw_bars, write_figure
-from matplotlib.figure import Figure
+from charts import Bar, Picture, draw_bars, write_figure
 from torch import Tensor
 
 from protorynet.network import Adapter, ProtoryNetwork, Reader
@@ -81,7 +80,7 @@ def wait(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def draw(result: dict[str, Any]) -> Figure:
+def draw(result: dict[str, Any]) -> Picture:
     """Draw how long a document takes in both ways."""
     batched, single = result["batched_ms_per_document"], result["one_step_per_document_ms"]
     bars = [

@@ -30,9 +30,10 @@ class CountingEncoder:
         return self  # scikit-learn clones parameters
 
 
-@pytest.fixture
-def small_windows(monkeypatch):
+@pytest.fixture(params=[1, 4], ids=["one core", "four cores"])
+def small_windows(monkeypatch, request):
     monkeypatch.setattr(preparation, "DOCUMENTS_PER_WINDOW", 7)
+    monkeypatch.setattr("protorynet.threads.count_threads", lambda: request.param)
 
 
 def test_documents_split_while_others_are_encoded_give_the_same(encoder, reviews, small_windows):

@@ -1,5 +1,9 @@
 """How many threads compute."""
 
+import itertools
+import os
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +11,8 @@ import torch
 from protorynet.encoders import load_encoder
 from protorynet.threads import (
     count_threads,
+    map_ahead,
+    map_in_processes,
     threads_for_training,
 )
 
@@ -40,3 +46,44 @@ def test_vectors_do_not_depend_on_the_number_of_threads(tiny_bert_folder, review
     many = encoder.encode(reviews.texts)
     torch.set_num_threads(1)
     np.testing.assert_array_equal(encoder.encode(reviews.texts), many)
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+def test_other_processes_work_on_items_in_order_where_there_are_cores(threads):
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    found = list(map_in_processes(lambda item: (item * 2, os.getpid()), range(20)))
+    assert [item for item, _ in found] == list(range(0, 40, 2))
+    assert (os.getpid() in {process for _, process in found}) == (threads == 2)
+    assert torch.rand(1) == expected
+
+
+def test_what_fails_in_another_process_fails_here():
+    torch.set_num_threads(4)
+    with pytest.raises(ZeroDivisionError):
+        list(map_in_processes(lambda item: 1 / item, [1, 0, 1]))
+
+
+def test_without_other_processes_the_work_is_done_here(monkeypatch):
+    def refuse():
+        raise BlockingIOError("no processes more")
+
+    torch.set_num_threads(4)
+    monkeypatch.setattr(os, "fork", refuse)
+    assert list(map_in_processes(abs, [-1, 2])) == [1, 2]
+
+
+def test_work_ahead_is_in_order_and_little_of_it_waits():
+    drawn = itertools.count()
+    release = threading.Event()
+
+    def work(item):
+        return item if item else release.wait(10) and item
+
+    results = map_ahead(work, (next(drawn) for _ in range(50)))
+    threading.Timer(0.1, release.set).start()
+    assert next(results) == 0
+    assert next(drawn) <= 4
+    assert list(results)[:2] == [1, 2]

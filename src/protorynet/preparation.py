@@ -1,8 +1,8 @@
 """From documents to sentences and their embeddings."""
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,10 @@ from protorynet.encoders import (
     stack_sequences,
 )
 from protorynet.progress import progress_bar
-from protorynet.threads import read_ahead
+from protorynet.threads import map_ahead, map_in_processes
 from protorynet.words import WordWeights
 
-DOCUMENTS_PER_WINDOW = 512  # split while a GPU reads the ones before
+DOCUMENTS_PER_WINDOW = 256  # split while a GPU reads the ones before
 
 
 def prepare_documents(
@@ -76,27 +76,34 @@ def _prepare_overlapping(
     progress: bool,
     words: WordWeights | None,
 ) -> tuple[Sentences, Embeddings]:
-    """Do the same window by window: the next ones are split while the GPU reads this one.
+    """Do the same window by window: other cores split the next ones while a GPU reads.
 
     Without a GPU encoding takes all cores, and an empty document should not show at the end only.
     """
     texts = check_texts(documents)
     starts = range(0, len(texts), DOCUMENTS_PER_WINDOW)
-    windows = (texts[at : at + DOCUMENTS_PER_WINDOW] for at in starts)
-    ready = read_ahead(map(partial(_split_window, splitter, _counter(encoder), words), windows))
+    windows = [texts[at : at + DOCUMENTS_PER_WINDOW] for at in starts]
     position: dict[str, int] = {}
-    parts, vectors = [], []
-    is_wanted = True
-    with progress_bar("Encoding", len(documents), enabled=progress) as advance:
-        for part, told in ready:
+    parts: list[Sentences] = []
+
+    def find_new() -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+        """Yield the sentences that no window before had, and what their words tell."""
+        is_wanted = True
+        split = partial(_split_window, splitter, _counter(encoder), words)
+        for part, told in map_in_processes(split, windows):
             parts.append(part)
             is_wanted = is_wanted and (on_empty == "skip" or bool(part.filled.all()))
             rows = {text: row for row, text in enumerate(part.texts) if text not in position}
             if is_wanted and rows:
-                found = encode_corpus(encoder, list(rows), cache=cache).vectors
-                vectors.append(np.hstack([found, told[list(rows.values())]]))
-                position |= zip(rows, itertools.count(len(position)), strict=False)
+                position.update(zip(rows, count(len(position))))
+                yield list(rows), told[list(rows.values())]
             advance(part.n_documents)
+
+    def encode(new: tuple[list[str], NDArray[np.float32]]) -> NDArray[np.float32]:
+        return np.hstack([encode_corpus(encoder, new[0], cache=cache).vectors, new[1]])
+
+    with progress_bar("Encoding", len(documents), enabled=progress) as advance:
+        vectors = list(map_ahead(encode, find_new()))
     sentences = join_sentences(parts, on_empty=on_empty)
     if not position:
         return sentences, encode_corpus(encoder, sentences.texts, cache=cache, progress=progress)

@@ -6,14 +6,19 @@ they wait most of the time: two threads then take several times as long as one.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, islice
-from typing import TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
+
+_MOST_WORKERS = 8
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -117,6 +122,73 @@ def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
         while (item := coming.result()) is not end:
             coming = reader.submit(next, items, end)
             yield cast(_Item, item)
+
+
+def map_ahead(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
+    """Yield `work` of each item, in order, while two threads work on those that come next."""
+    with ThreadPoolExecutor(2) as pool:
+        coming: deque[Future[_Result]] = deque()
+        for item in items:
+            coming.append(pool.submit(work, item))
+            if len(coming) > 2:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+
+
+def map_in_processes(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> Iterator[_Result]:
+    """Yield `work` of each item, in order; other processes do it for the items that come next.
+
+    They are forked, by torch, so `work` may use nothing of a GPU. Where that cannot be, or there
+    are not cores enough, an item is worked on when it is asked for.
+    """
+    can_fork = sys.platform == "linux" and "torch" in sys.modules
+    can_fork = can_fork and not multiprocessing.current_process().daemon
+    workers = min(_MOST_WORKERS, count_threads() // 2, len(items)) if can_fork else 0
+    if workers < 2:
+        yield from map(work, items)
+        return
+    import torch
+    from torch.utils.data import DataLoader
+
+    loader: Any = DataLoader(
+        _Lazy(work, items),  # type: ignore[arg-type]
+        batch_size=None,
+        num_workers=workers,
+        multiprocessing_context="fork",
+        collate_fn=_as_it_is,
+        worker_init_fn=_use_one_core,
+        generator=torch.Generator(),  # which leaves the caller's random numbers as they are
+    )
+    try:
+        with warnings.catch_warnings():
+            # Python warns of a child without the parent's threads: these need none of them.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            results = iter(loader)
+    except OSError:  # no processes more, or none that could answer: small containers
+        results = map(work, items)
+    yield from results
+
+
+class _Lazy(Generic[_Item, _Result]):
+    """Items that are worked on when they are asked for."""
+
+    def __init__(self, work: Callable[[_Item], _Result], items: Sequence[_Item]) -> None:
+        self._work, self._items = work, items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, number: int) -> _Result:
+        return self._work(self._items[number])
+
+
+def _as_it_is(item: _Item) -> _Item:
+    return item
+
+
+def _use_one_core(worker: int) -> None:
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads are not in a forked process
 
 
 def _take_one() -> None:

@@ -6,13 +6,15 @@ import json
 import re
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from protorynet.threads import map_in_processes
 
 _WORD = re.compile(r"\w+")
 _TEXTS_PER_BLOCK = 16_384
@@ -45,6 +47,10 @@ class WordWeights:
         unit = float(np.abs(weights).max(initial=0.0)) / _LARGEST or 1.0
         return cls(tuple(ngrams), np.round(weights / unit).astype(np.int16), unit)
 
+    def times(self, factor: float) -> WordWeights:
+        """Return the same with every weight multiplied."""
+        return replace(self, unit=factor * self.unit)
+
     @property
     def n_classes(self) -> int:
         """How many classes there are."""
@@ -59,14 +65,17 @@ class WordWeights:
 
         Words that are not known count for nothing, and a word that is said again for less.
         """
+        starts = range(0, len(texts), _TEXTS_PER_BLOCK)
+        blocks = [texts[start : start + _TEXTS_PER_BLOCK] for start in starts]
+        nothing = np.zeros((0, self.n_classes), np.float32)
+        return np.concatenate([nothing, *map_in_processes(self._read_block, blocks)])
+
+    def _read_block(self, texts: Sequence[str]) -> NDArray[np.float32]:
         result = np.zeros((len(texts), self.n_classes), np.float32)
-        for start in range(0, len(texts), _TEXTS_PER_BLOCK):
-            rows, columns, values = count_ngrams(
-                texts[start : start + _TEXTS_PER_BLOCK], self._numbers
-            )
-            for label, steps in enumerate(self.steps.T):
-                sums = np.bincount(rows, values * steps[columns])
-                result[start : start + len(sums), label] = sums * self.unit
+        rows, columns, values = count_ngrams(texts, self._numbers)
+        for label, steps in enumerate(self.steps.T):
+            sums = np.bincount(rows, values * steps[columns])
+            result[: len(sums), label] = sums * self.unit
         return result
 
     def beside(self, vectors: NDArray[np.float32], texts: Sequence[str]) -> NDArray[np.float32]:

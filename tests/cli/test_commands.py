@@ -57,6 +57,7 @@ def test_fit_passes_its_options_on_and_prints_one_object(run, table, quick, tmp_
     given = json.loads(ended.out)
     assert set(given) == {
         *("model", "validation_accuracy", "bag_of_words_accuracy", "n_prototypes", "seconds"),
+        "peak_memory_mb",
         "validation",
     }
     assert given["validation"]["accuracy"] == given["validation_accuracy"]

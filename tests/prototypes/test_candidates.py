@@ -144,3 +144,11 @@ def test_a_word_that_one_sentence_of_two_hundred_holds_does_not_mark_their_group
         ("soup", "cold"),
         ("room", "small"),
     ]
+
+
+def test_several_cores_find_the_same_candidates(monkeypatch):
+    sentences = [text.lower() for text in complete(9)] + complete(230) + complete(5)
+    alone = distinct_candidates(sentences)
+    monkeypatch.setattr("protorynet.prototypes.candidates._SENTENCES_AT_ONCE", 50)
+    monkeypatch.setattr("protorynet.threads.count_threads", lambda: 4)
+    assert distinct_candidates(sentences).tolist() == alone.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -185,8 +186,23 @@ def _summarise(
         "bag_of_words_accuracy": record.bag_of_words_accuracy,
         "n_prototypes": len(classifier.prototypes_),
         "seconds": {stage: round(value, 3) for stage, value in seconds.items()},
+        "peak_memory_mb": _peak_memory(),
         "validation": record.figures.to_dict() if record.figures else None,
     }
+
+
+def _peak_memory() -> dict[str, int]:
+    """Return the most megabytes that were held, of main memory and of a GPU."""
+    import torch
+
+    peak = {}
+    if importlib.util.find_spec("resource"):  # not on Windows
+        import resource
+
+        peak["process"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    if torch.cuda.is_available():
+        peak["gpu"] = torch.cuda.max_memory_allocated() // 2**20
+    return peak
 
 
 def _print_summary(

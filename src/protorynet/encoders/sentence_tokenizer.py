@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class SentenceTokenizer:
         lengths = np.array([len(each) for each in filled])
         mask = np.arange(width) < lengths[:, None]
         ids = np.full(mask.shape, self.pad_token_id, dtype=np.int64)
-        ids[mask] = np.concatenate(filled)
+        ids[mask] = np.fromiter(chain.from_iterable(filled), np.int64)
         return ids, mask.astype(np.int64)
 
 

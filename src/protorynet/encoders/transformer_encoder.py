@@ -15,6 +15,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,7 @@ class TransformerEncoder:
         filling = [min(self.window, room - at) for at in range(0, room, self.window)]
         lengths = torch.tensor([*map(len, texts), *filling])
         flat = np.full(PACKED_TOKENS, self.pad_token_id, dtype=np.int64)
-        flat[: PACKED_TOKENS - room] = np.concatenate(texts)
+        flat[: PACKED_TOKENS - room] = np.fromiter(chain.from_iterable(texts), np.int64)
         run, bounds = (
             part.pin_memory().to(device, non_blocking=True)
             for part in (torch.from_numpy(flat), lengths)

@@ -18,6 +18,8 @@ from protorynet.inference.table_writers import check_columns, writer_for
 from protorynet.progress import Advance
 from protorynet.threads import read_ahead
 
+_CHUNKS_ON_A_GPU = 8  # read at once, for whose sake other processes are started that split them
+
 
 @dataclass(frozen=True)
 class Written:
@@ -44,7 +46,8 @@ def predict_to_file(
 ) -> Written:
     """Predict what is not yet in the store, after `PartStore.begin`; make the output of all parts.
 
-    `advance` is called with the number of rows done; a part has so many documents at most.
+    `advance` is called with the number of rows done; a part has so many documents at most, on a
+    GPU several times as many.
     """
     done: list[Part] = []
     first = 0
@@ -53,7 +56,8 @@ def predict_to_file(
             done.append(part)
             first = part.stop
     advance(first)
-    chunks = stream.chunks(first=first, documents=documents)
+    at_once = documents * _CHUNKS_ON_A_GPU if predictor.is_on_gpu else documents
+    chunks = stream.chunks(first=first, documents=at_once)
     # Standard input may keep a thread waiting, which then could not be stopped.
     coming = chunks if stream.n_rows is None else read_ahead(chunks)
     for chunk, prepared in _prepare_ahead(predictor, coming, stream):

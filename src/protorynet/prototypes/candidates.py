@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch.nn import functional
 
 from protorynet.network import pairwise_distance
 from protorynet.settings import Distance
+from protorynet.threads import map_in_processes
 
 _MAX_CHARACTERS = 200
 _READABLE_WORDS, _COMPLETE_WORDS = range(3, 31), range(4, 26)
@@ -24,6 +26,7 @@ _MIN_COMPLETE, _MIN_COMPLETE_SHARE = 200, 0.1
 _MIN_READABLE = 2
 # Words that mark a group of sentences: how many, how sure, in what share of it, and of how many.
 _MARKING_WORDS, _BEYOND_CHANCE, _HELD_SHARE, _COUNTED_SENTENCES = 5, 3.5, 0.01, 50_000
+_SENTENCES_AT_ONCE = 4_096  # looked at by one core
 _NIL = 1e-12
 # What a typical member loses of its likeness: per word too few or too many, and by rare words.
 _HEADLINE_WORDS, _TOO_SHORT, _TOO_LONG, _RARE = range(4, 11), 0.1, 0.02, 0.06
@@ -119,16 +122,26 @@ def distinct_candidates(sentences: Sequence[str]) -> NDArray[np.int64]:
     """
     first: dict[str, int] = {}
     complete: dict[str, int] = {}
-    for position, sentence in enumerate(sentences):
-        bare = _DECORATION.sub("", sentence.casefold()) or sentence
+    starts = range(0, len(sentences), _SENTENCES_AT_ONCE)
+    blocks = [sentences[at : at + _SENTENCES_AT_ONCE] for at in starts]
+    looked_at = chain.from_iterable(map_in_processes(_look_at, blocks))
+    for position, (bare, is_whole) in enumerate(looked_at):
         first.setdefault(bare, position)
-        if bare not in complete and is_complete(sentence):
-            complete[bare] = position
+        if is_whole:
+            complete.setdefault(bare, position)
     if len(complete) >= max(_MIN_COMPLETE, _MIN_COMPLETE_SHARE * len(first)):
         return np.array(sorted(complete.values()), dtype=np.int64)
     distinct = sorted(first.values())
     readable = [position for position in distinct if is_readable(sentences[position])]
     return np.array(readable if len(readable) >= _MIN_READABLE else distinct, dtype=np.int64)
+
+
+def _look_at(sentences: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return each sentence without case, spacing and punctuation, and whether it is complete."""
+    return [
+        (_DECORATION.sub("", sentence.casefold()) or sentence, is_complete(sentence))
+        for sentence in sentences
+    ]
 
 
 def _has_the_form_of_a_statement(text: str) -> bool:

@@ -101,13 +101,13 @@ def learn_words(bag: BagOfWords, fold: NDArray[np.int64]) -> LearnedWords:
     for number in range(int(fold.max()) + 1):
         others = fold != number
         some = train.subset(np.flatnonzero(others))
-        weights, _ = _fit(documents[others], some, task)
+        weights = _fit_words(documents[others], some)
         left_out = np.bincount(index[fold[of_document] == number], minlength=n_sentences)
         sums += left_out[:, None] * (bag.sentences @ _keep_strongest(weights * each))
     seen = np.bincount(index, minlength=n_sentences)[:, None]
     fair = torch.from_numpy((sums / np.maximum(seen, 1)).astype(np.float32))
     scale, _ = calibrate(fair[index], targets[of_document], task)
-    weights = scale * _keep_strongest(_fit(documents, train, task)[0] * each)
+    weights = scale * _keep_strongest(_fit_words(documents, train) * each)
     kept = np.flatnonzero(weights.any(axis=1)).tolist()
     found = WordWeights.of([bag.ngrams[number] for number in kept], weights[kept])
     delivered = torch.from_numpy(found.read(bag.texts))
@@ -170,27 +170,46 @@ def _keep_strongest(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     return weights
 
 
-def _fit(bags: Any, train: Corpus, task: Task) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the weights (n, C) and the bias of a logistic regression of documents."""
+def _fit_words(bags: Any, train: Corpus) -> NDArray[np.float32]:
+    """Return the weights (n, C) of n-grams: each class against the others.
+
+    Large weights cost less where an n-gram is by itself more frequent in one class (naive Bayes).
+    """
+    targets = train.targets.cpu().numpy()
+    present = (bags > 0).astype(np.float32).T.tocsr()
+    inside, outside = (present @ part + 1 for part in (targets, 1 - targets))
+    ratio = np.log(inside / inside.sum(axis=0)) - np.log(outside / outside.sum(axis=0))
+    ratio /= np.sqrt(np.square(ratio).mean()) or 1
+    return _fit(bags, train, "multilabel", ratio.astype(np.float32))[0]
+
+
+def _fit(
+    bags: Any, train: Corpus, task: Task, ease: NDArray[np.float32] | None = None
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the weights (n, C) and the bias of a logistic regression of documents.
+
+    With `ease`, (n, C), a weight may be the larger the larger that is.
+    """
     targets = train.targets.cpu()
     each = None if train.weights is None else train.weights.cpu()
     turned = bags.T.tocsr()
     weights = torch.zeros(bags.shape[1], targets.shape[1], requires_grad=True)
     bias = torch.zeros(targets.shape[1], requires_grad=True)
+    factor = torch.ones(()) if ease is None else torch.from_numpy(ease)
     penalty = 1 / (_STRENGTH * len(targets))
 
     @torch.no_grad()
     def loss() -> float:
         # Gradients by hand, since matrices this sparse are not torch's.
-        logits = torch.from_numpy(bags @ weights.numpy()) + bias
+        logits = torch.from_numpy(bags @ (factor * weights).numpy()) + bias
         error = (probabilities(logits, task) - targets) / len(targets)
         error = error if each is None else error * each[:, None]
-        weights.grad = torch.from_numpy(turned @ error.numpy()) + penalty * weights
+        weights.grad = factor * torch.from_numpy(turned @ error.numpy()) + penalty * weights
         bias.grad = error.sum(0)
         return float(_sum_loss(logits, targets, task, each) + penalty / 2 * weights.square().sum())
 
     _minimise([weights, bias], loss)
-    return agree(weights.detach()).numpy(), agree(bias.detach()).numpy()
+    return agree(factor * weights.detach()).numpy(), agree(bias.detach()).numpy()
 
 
 def _minimise(parameters: list[Tensor], loss: Callable[[], Any]) -> None:

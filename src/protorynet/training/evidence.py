@@ -45,6 +45,12 @@ class EvidenceSum(nn.Module):
         self.evidence = evidence
         self.scale = nn.Parameter(torch.zeros(()))
         self.bias = nn.Parameter(torch.zeros(evidence.up.out_features))
+        self.log_trust = nn.Parameter(torch.zeros(()))
+
+    @property
+    def trust(self) -> Tensor:
+        """What the weights of words are multiplied by."""
+        return self.log_trust.exp()
 
     def forward(self, logits: Tensor, document: Tensor, lengths: Tensor) -> Tensor:
         """Map the logits of sentences (n, C) to those of their documents."""
@@ -65,11 +71,14 @@ class Learned:
     fair
         The evidence of each sentence of the training documents by a network that did not learn
         from its document, (n, C): what a sentence that was never seen would get.
+    trust
+        What the weights of words are multiplied by in the delivered evidence.
     """
 
     source: EvidenceSource
     logits: Tensor
     fair: Tensor
+    trust: float = 1.0
 
     def fair_of_distinct(self, index: Tensor) -> Tensor:
         """Return the fair evidence of the distinct sentences, given those of the training."""
@@ -111,7 +120,7 @@ def learn_evidence(run: Run) -> Learned:
     if fold is None:
         source = _settled(run, _train_head(run, "evidence").evidence)
         logits = _all_logits(source)
-        return Learned(source, logits, logits[index])
+        return Learned(source, logits, logits[index])  # there are no words either
     of_sentence = torch.from_numpy(fold).to(index.device)[run.train.document_of]
     fair = run.source.base.new_empty(len(index), run.train.targets.shape[1])
     parts = []
@@ -119,15 +128,16 @@ def learn_evidence(run: Run) -> Learned:
         train = run.train.subset(np.flatnonzero(fold != number))
         # An encoder that learns is copied, so that none has seen the others' documents.
         part = replace(run, train=train, source=run.source.twin())
-        evidence = _train_head(part, f"evidence {number + 1}").evidence
+        head = _train_head(part, f"evidence {number + 1}")
         left_out = of_sentence == number
         distinct, inverse = torch.unique(index[left_out], return_inverse=True)
-        source = EvidenceSource(part.source, evidence, run.fair_words)
-        fair[left_out] = source.all_logits(distinct)[inverse]
-        parts.append(evidence)
-    evidence = _train_head(run, "evidence").evidence if run.full else Evidence.mean(parts)
-    source = _settled(run, evidence)
-    return Learned(source, _all_logits(source), fair)
+        fair[left_out] = _source(head, part).all_logits(distinct)[inverse]
+        parts.append(head)
+    if run.full:
+        parts = [_train_head(run, "evidence")]
+    trust = float(agree(torch.stack([part.trust.detach() for part in parts]).mean()))
+    source = _settled(run, Evidence.mean([part.evidence for part in parts]), trust)
+    return Learned(source, _all_logits(source), fair, trust)
 
 
 def draw_folds(run: Run) -> NDArray[np.int64] | None:
@@ -138,14 +148,21 @@ def draw_folds(run: Run) -> NDArray[np.int64] | None:
     return random.permutation(len(run.train)) % (_FULL_FOLDS if run.full else _FOLDS)
 
 
-def _settled(run: Run, evidence: Evidence) -> EvidenceSource:
+def _source(head: EvidenceSum, run: Run) -> EvidenceSource:
+    """Return embeddings with the evidence of a network beside them, all words as if never seen."""
+    words = run.fair_words
+    trusted = None if words is None else head.trust.detach() * words
+    return EvidenceSource(run.source, head.evidence, trusted)
+
+
+def _settled(run: Run, evidence: Evidence, trust: float = 1.0) -> EvidenceSource:
     """Return what the delivered model computes; an encoder that learned reads all but once."""
     run.source.settle()
     base, embeddings = run.source.base, run.source
     if run.full:
         every = torch.arange(len(base), device=base.device)
         embeddings = FixedSource(base, run.source.embed_all(every))
-    words = None if run.words is None else run.words.delivered
+    words = None if run.words is None else trust * run.words.delivered
     return EvidenceSource(embeddings, evidence, words)
 
 
@@ -179,7 +196,7 @@ def evidence_loss(head: EvidenceSum, source: SentenceSource, batch: Batch, run: 
     """Return the loss of documents by the sum of their sentences, and of sentences alone."""
     settings, task = run.settings, run.labels.task
     embedded = source(batch.index)
-    words = None if run.fair_words is None else run.fair_words[batch.index]
+    words = None if run.fair_words is None else head.trust * run.fair_words[batch.index]
     logits = head.evidence.logits(embedded, words)
     documents = head(logits, batch.document, batch.lengths)
     loss = accuracy_loss(documents, batch.targets, task, settings.accuracy_loss, batch.weights)
@@ -195,7 +212,7 @@ def evidence_loss(head: EvidenceSum, source: SentenceSource, batch: Batch, run: 
 def _validate_head(head: EvidenceSum, run: Run) -> Score:
     corpus = run.validation
     distinct, index = torch.unique(corpus.index, return_inverse=True)
-    logits = EvidenceSource(run.source, head.evidence, run.fair_words).all_logits(distinct)[index]
+    logits = _source(head, run).all_logits(distinct)[index]
     summed = probabilities(head(logits, corpus.document_of, corpus.lengths), run.labels.task)
     return score_of(summed.cpu().numpy(), run)
 

@@ -59,7 +59,7 @@ _SENTENCES_PER_BLOCK = 65_536
 _GROUPED_SENTENCES, _TOPIC_DIMENSIONS = 20_000, 32
 # Weights of what a sentence tells of the label beside what it says, to match sentences by.
 _WEIGHTS = (1.0, 1.2, 1.4, 1.7, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.7, 8.0)
-_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.076, 0.07  # most deviation of the probabilities
+_TONE_IN_FAMILY, _TONE_OF_MATCH = 0.085, 0.07  # most deviation of the probabilities
 _OTHER_KIND = 0.08  # most lone sentences that are matched to another kind
 _SLACK = 1.5  # of the least deviation that any weight gives, where that is larger
 _LEAST_NARROWING = 3.0  # of the deviation by families, where the evidence is weak
@@ -111,6 +111,7 @@ def train_families(run: Run) -> Trained:
         member_usage=use / use.sum(),
         member_rate=rates,
         familiar=float(np.quantile(held_out.similarities, _UNFAMILIAR_SHARE)),
+        trust=learned.trust,
     )
 
 
@@ -286,7 +287,10 @@ def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     most = _spread(fair, torch.zeros_like(sample), 1, task) / _LEAST_NARROWING
     # Every class needs a tone of its own; where each can have two, topics stay.
     fewest = 2 if count // 2 >= 2 * n_classes else 1
-    sizes = {count // n_topics for n_topics in range(fewest, max(2, count // 2) + 1)}
+    # Of two classes no tone lies between: many sentences hardly tell of either, and add up.
+    step = 2 if n_classes == 2 and count > 3 else 1
+    most_topics = max(2, count // 2)
+    sizes = {count // n_topics // step * step for n_topics in range(fewest, most_topics + 1)}
     for n_tones in sorted(size for size in sizes if size >= min(n_classes, count)):
         labels = torch.from_numpy(_cluster(tones, n_tones, n_init=1).labels_).long()
         if _spread(fair, labels.to(base.device), n_tones, task) <= min(most, _TONE_IN_FAMILY):

@@ -32,7 +32,7 @@ from protorynet.prototypes import (
 )
 from protorynet.reading import Reading
 from protorynet.settings import Settings
-from protorynet.training.algorithm import Trained, match_corpus, train_protorynet
+from protorynet.training.algorithm import Clock, Trained, match_corpus, train_protorynet
 from protorynet.training.bag_of_words import learn_bag, learn_words
 from protorynet.training.batches import Corpus
 from protorynet.training.epochs import Checkpoint, Run, clear_checkpoint
@@ -116,6 +116,7 @@ def fit_model(
     encoder, for ``encoder_training="full"``, is changed in place. The folder `checkpoint` keeps the
     state after each epoch, from which training may resume.
     """
+    clock = Clock()
     prepared = prepare(
         documents,
         labels,
@@ -134,10 +135,13 @@ def fit_model(
     run_name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     if checkpoint is not None and not resume:
         clear_checkpoint(checkpoint)
+    clock.lap("vectors")
+    candidates = find_candidates(texts, prepared.train)
+    clock.lap("candidates")
     run = Run(
         train=prepared.train,
         validation=prepared.validation,
-        candidates=find_candidates(texts, prepared.train),
+        candidates=candidates,
         source=prepared.source,
         settings=settings,
         labels=labels,
@@ -149,6 +153,7 @@ def fit_model(
     fold = draw_folds(run)
     if bag is not None and fold is not None and settings.learns_words:
         run = replace(run, words=learn_words(bag, fold))
+    clock.lap("words")
     try:
         trained = train_families(run) if settings.members > 1 else train_protorynet(run)
     except torch.OutOfMemoryError:
@@ -157,6 +162,7 @@ def fit_model(
             f"the device {device!r} has too little memory; lower the setting {batch} (now "
             f"{getattr(settings, batch)}), or train elsewhere with device='cpu'."
         ) from None
+    after = Clock()
     trained = _in_typical_order(trained, texts, run.train)
     model = Model(
         centring=prepared.centring,
@@ -175,22 +181,23 @@ def fit_model(
             validation_accuracy=trained.validation.accuracy,
             curve=trained.curve,
             class_frequencies=tuple(map(float, documents.targets.mean(axis=0))),
-            seconds=trained.seconds,
+            seconds=clock.seconds | trained.seconds,
             versions=versions,
             free_accuracy=trained.free.accuracy,
             bag_of_words_accuracy=None if bag is None else bag.accuracy,
             figures=_measure(trained, run, None if bag is None else bag.accuracy),
         ),
-        words=None if run.words is None else run.words.weights,
+        words=None if run.words is None else run.words.weights.times(trained.trust),
         familiar=trained.familiar,
     )
     if model.familiar:
         model = replace(model, reach=_find_reach(model, prepared, documents.embeddings, tunable))
     fitted = read_back(model, trained.source, run.train, run.validation)
     likeness = tuple(map(float, np.quantile(fitted.held_out.similarities, _QUARTERS)))
-    return replace(
-        fitted, model=replace(model, training=replace(model.training, likeness=likeness))
-    )
+    after.lap("read back")
+    seconds = model.training.seconds | after.seconds
+    training = replace(model.training, likeness=likeness, seconds=seconds)
+    return replace(fitted, model=replace(model, training=training))
 
 
 def find_candidates(texts: Sequence[str], train: Corpus) -> torch.Tensor:
