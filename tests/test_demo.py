@@ -125,9 +125,15 @@ def test_the_demo_tells_its_story_and_leaves_a_page_and_a_model_to_serve(tmp_pat
 
 @needs_reviews
 @pytest.mark.slow
-def test_the_whole_demo_reaches_its_accuracy(tmp_path, monkeypatch):
+def test_the_whole_demo_is_accurate_and_shows_two_right_answers_and_a_mistake(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "cache"))
-    evaluation = run_demo(tmp_path / "demo", Console(file=io.StringIO()))
+    file = io.StringIO()
+    evaluation = run_demo(tmp_path / "demo", Console(file=file, width=80))
+    for shown in ("A positive review, read correctly", "A negative review, read correctly"):
+        assert f" {shown} " in file.getvalue()
+    assert file.getvalue().count(" A mistake: a ") == 1
     assert evaluation.n_documents == 1_000
     assert evaluation.accuracy >= 0.82
     assert evaluation.n_prototypes <= 20

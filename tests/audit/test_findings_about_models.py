@@ -264,3 +264,11 @@ def test_an_audit_is_plain_json_of_sentences_the_most_serious_first():
 def test_vectors_without_texts_leave_out_what_needs_texts(of_vectors):
     both = prepare(*of_vectors)
     assert not found(audit_model(of_vectors[0].model_, both, both), "shared_texts")
+
+
+@pytest.mark.parametrize(("n_strange", "severities"), [(8, ["serious"]), (1, [])])
+def test_of_few_texts_several_strange_ones_are_told(n_strange, severities):
+    few = corpus_of(test=TEST[:8])
+    strange = np.isin(few.documents, np.flatnonzero(few.is_test)[:n_strange])
+    read = replace(few, reading=replace(few.reading, unfamiliar=strange))
+    assert [finding.severity for finding in unfamiliar_sentences(read)] == severities

@@ -220,6 +220,20 @@ def test_a_text_of_many_sentences_is_summed_up(visitor):
     expect(page.locator(".step")).to_have_count(16)
 
 
+def test_the_number_of_a_late_sentence_stands_apart_from_its_text(visitor):
+    page = visitor.open("read/hotel")
+    page.get_by_label("Your text").fill("The room was lovely. " * 12)
+    expect(page.locator(".step-number").last).to_have_text("12")
+    gap = """number => {
+        const said = document.createRange();
+        said.selectNode(number.nextSibling);
+        const digits = document.createRange();
+        digits.selectNodeContents(number);
+        return said.getClientRects()[0].left - digits.getBoundingClientRect().right;
+    }"""
+    assert page.locator(".step-number").last.evaluate(gap) > 3
+
+
 def test_two_texts_are_read_side_by_side(visitor):
     page = visitor.open("read/hotel")
     page.get_by_role("button", name="Compare with another text").click()
@@ -408,6 +422,26 @@ def test_a_text_walks_through_the_chart_step_by_step(visitor):
     names = page.locator(".way-label text").all_text_contents()
     assert names
     assert not any(name.strip().isdigit() for name in names), "arrows bear words, not ids"
+
+
+def test_a_phone_shows_the_words_of_the_chart_whole(browser, address):
+    def widen(route: Any) -> None:
+        response = route.fetch()
+        found = response.json()
+        for each in found["prototypes"]:
+            each["words"] = ["recommendations"]
+        route.fulfill(response=response, json=found)
+
+    with visiting(browser, address, viewport={"width": 390, "height": 844}) as visitor:
+        visitor.page.route("**/prototypes", widen)
+        page = visitor.open("patterns/hotel")
+        page.get_by_label("Your text").fill(TEXT)
+        expect(page.locator(".way-label.marked text").first).to_contain_text("recomm")
+        cut = """chart => [...chart.querySelectorAll("text")].filter(text => {
+            const [own, whole] = [text, chart].map(each => each.getBoundingClientRect());
+            return own.left < whole.left || own.right > whole.right;
+        }).map(text => text.textContent)"""
+        assert page.locator(".ladder").evaluate(cut) == []
 
 
 @pytest.mark.parametrize("answer", ["bad", "good"])

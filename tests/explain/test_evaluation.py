@@ -107,6 +107,18 @@ def test_the_rates_of_members_lie_apart_by_more_than_chance(evaluation, clf, uns
     assert measure(evaluation, "unfamiliar_sentences") == pytest.approx(read.unfamiliar.mean())
 
 
+def test_texts_of_another_kind_are_warned_of(evaluation):
+    def warnings_of(share: float) -> list[str]:
+        measures = [
+            replace(each, value=share) if each.name == "unfamiliar_sentences" else each
+            for each in evaluation.measures
+        ]
+        return replace(evaluation, measures=tuple(measures)).warnings
+
+    (warning,) = [each for each in warnings_of(0.44) if each not in warnings_of(0.1)]
+    assert warning.startswith("44% of the sentences are unlike anything the model learned from")
+
+
 def test_usage_measures_count_the_sentences_of_each_prototype(evaluation, clf, trajectories):
     prototypes = [prototype for steps in trajectories for prototype, _ in steps]
     shares = [prototypes.count(k) / len(prototypes) for k in range(len(clf.prototypes_))]

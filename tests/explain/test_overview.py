@@ -127,6 +127,8 @@ def test_mistakes_come_surest_first_and_blame_the_largest_effect(overview, expla
         assert mistake.wrong_class == mistake.explanation.label
         assert effects[mistake.blamed] == pytest.approx(max(effects), abs=1e-6)
         assert mistake.blamed_effect == pytest.approx(max(effects), abs=1e-6)
+    misled = {each.row for each in overview.mistakes if each.one_misled}
+    assert misled == {each.row for each in overview.mistakes if each.blamed_effect >= 0.05}
     answers = [each.explanation.label for each in overview.examples]
     assert answers == [each.truth for each in overview.examples]
 

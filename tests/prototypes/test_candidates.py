@@ -137,6 +137,15 @@ def test_words_that_fall_into_groups_by_chance_mark_none():
     assert sum(map(len, by_chance)) <= 5
 
 
+def test_a_word_that_one_sentence_of_two_hundred_holds_does_not_mark_their_group():
+    texts = ["The soup was cold."] * 1_990 + ["The soup was for Merk."] * 10
+    texts += ["The room was small."] * 2_000
+    assert marking_words(texts, np.repeat([0, 1], 2_000), 2) == [
+        ("soup", "cold"),
+        ("room", "small"),
+    ]
+
+
 def test_several_cores_find_the_same_candidates(monkeypatch):
     sentences = [text.lower() for text in complete(9)] + complete(230) + complete(5)
     alone = distinct_candidates(sentences)

@@ -120,6 +120,14 @@ def test_each_chart_is_drawn_a_conclusion_from(page, report):
     assert "Where its mistakes gather" in seen
 
 
+def test_a_curve_of_one_point_is_not_drawn(report):
+    one = replace(report, overview=replace(report.overview, curve=report.overview.curve[:1]))
+    for as_markdown in (False, True):
+        asked = "How many prototypes does it need?"
+        assert asked in written(report, as_markdown=as_markdown)
+        assert asked not in written(one, as_markdown=as_markdown)
+
+
 def test_everything_that_users_wrote_is_escaped(make, clf, single, reviews):
     names = {"good": "<b>good</b>", "bad": 'bad | & "worse"'}
     labels = [names[label] for label in reviews.labels]

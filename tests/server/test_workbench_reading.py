@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 
 import pytest
 
@@ -130,21 +131,36 @@ def test_mistakes_are_what_the_model_gets_wrong(reading):
     sure = [item["confidence"] for item in found["items"]]
     assert sure == sorted(sure, reverse=True)
     for item in found["items"]:
-        blamed = item["blamed"]
-        assert item["text"][blamed["start"] : blamed["end"]] == blamed["text"]
-        assert item["trajectory"][blamed["position"]] == blamed["prototype"]
         whole = reading.get(f"/mistakes/{item['row']}").json()["explanation"]
         assert [each["prototype"] for each in whole["sentences"]] == item["trajectory"]
+
+
+def test_only_a_sentence_that_costs_something_is_blamed(bench, monkeypatch):
+    least = 0.015  # for a model as timid as this
+    monkeypatch.setattr("protorynet.explain.overview._MISLEADS", least)
+    found = bench.computed("/mistakes", size=200).json()
+    for item in found["items"]:
+        told = bench.get(f"/mistakes/{item['row']}").json()["explanation"]["sentences"]
+        worst = max(each["effect"] for each in told)
+        assert (item["blamed"] is not None) == (worst >= least)
+        if blamed := item["blamed"]:
+            assert blamed["effect"] == pytest.approx(worst)
+            assert item["text"][blamed["start"] : blamed["end"]] == blamed["text"]
+            assert item["trajectory"][blamed["position"]] == blamed["prototype"]
+    blamed = Counter(item["blamed"]["prototype"] for item in found["items"] if item["blamed"])
+    assert {each["id"]: each["n"] for each in found["filters"]["prototypes"]} == blamed
+    assert 0 < blamed.total() < len(found["items"])
+    one = next(iter(blamed))
+    assert bench.get("/mistakes", blamed=one).json()["total"] == blamed[one]
 
 
 def test_every_filter_keeps_what_it_names(reading):
     everything = reading.computed("/mistakes", size=200).json()
     one = everything["items"][0]
     key, certainty = (one["pattern"] or {}).get("key", "none"), one["confidence"]
-    first, blamed = one["trajectory"][0], one["blamed"]["prototype"]
+    first = one["trajectory"][0]
     filters = {
         "prototype": (first, lambda i: first in i["trajectory"]),
-        "blamed": (blamed, lambda i: i["blamed"]["prototype"] == blamed),
         "truth": (one["truth"], lambda i: i["truth"] == one["truth"]),
         "predicted": (one["predicted"], lambda i: i["predicted"] == one["predicted"]),
         "split": ("test", lambda i: i["split"] == "test"),

@@ -49,6 +49,14 @@ export function hueOf(scale: Scale, label: string): number {
   return Math.max(scale.classes.indexOf(label), 0) % N_HUES;
 }
 
+/** An answer's own hue, and that of what speaks against it: the other class, or of several all others, in grey. */
+export function huesFor(scale: Scale, label: string): { given: number; other: number } {
+  const given = hueOf(scale, label);
+  if (scale.pole !== null) return { given, other: 1 - given };
+  const grey = N_HUES - 1;
+  return { given, other: given === grey ? 1 : grey };
+}
+
 /** The most probable class by its name. */
 export function leading(scale: Scale, distribution: Distribution): Reading {
   if (scale.pole !== null) {

@@ -128,3 +128,9 @@ export function agreement(spread: number, classes: number): string {
 export function nameParts(name: string): string[] {
   return name.split(/(?<=[._/])(?=[\p{L}\p{N}])/u);
 }
+
+/** What a mistake would be without the sentence to blame. */
+export function withoutBlamed(label: string, confidence: number, effect: number): string {
+  const then = Math.max(confidence - effect, 0);
+  return `Without it, the model would be ${percent(then)} sure of “${label}” instead of ${percent(confidence)}.`;
+}

@@ -7,11 +7,11 @@ import { marked } from "../src/marking";
 import { leadersOf, wordsOf } from "../src/parts/automaton-chart";
 import { formatPlace, parsePlace } from "../src/routing";
 import { escaped, pictureSvg, readingPage } from "../src/saving";
-import { leading, scaleOf, spread } from "../src/scale";
+import { huesFor, leading, scaleOf, spread } from "../src/scale";
 import { sparkline, standsOut, tallies } from "../src/tallying";
 import { areaOf, dotsOf, frameOf, linesOf, numbered } from "../src/trajectory";
 import type { Automaton, Explanation, Step } from "../src/types";
-import { agreement, briefNames, hasFamilies, isTie, likeness, lines, listed, nameParts, percent, points, rowName, shorten, unitOffset } from "../src/wording";
+import { agreement, briefNames, hasFamilies, isTie, likeness, lines, listed, nameParts, percent, points, rowName, shorten, unitOffset, withoutBlamed } from "../src/wording";
 
 const EVIL = `<script>alert("1")</script> & 'so'`;
 
@@ -102,6 +102,10 @@ describe("the scale", () => {
     expect(scaleOf(["bad", "good"], "multilabel").pole).toBeNull();
     expect(leading(SCALE, { bad: 0.8, good: 0.2 })).toEqual({ label: "bad", value: 0.8, hue: 1 });
     expect(leading(scaleOf(["a", "b", "c"]), { a: 0.1, b: 0.2, c: 0.7 }).hue).toBe(2);
+  });
+  it("never gives an answer and what speaks against it one hue", () => {
+    const many = scaleOf([..."abcdefghij"]);
+    for (const scale of [SCALE, many]) for (const label of scale.classes) expect(huesFor(scale, label).given).not.toBe(huesFor(scale, label).other);
   });
   it("moves labels apart within bounds", () => {
     expect(spread([10, 12, 50], 8, 0, 60)).toEqual([10, 18, 50]);
@@ -201,6 +205,12 @@ describe("what decided", () => {
     expect(decidingSentence({ ...EXPLANATION, automaton: reading, pattern })).toContain("“A joy.” get “good” in 97% of 212 cases");
     expect(decidingSentence({ ...EXPLANATION, automaton: reading })).toContain("as a whole");
     expect(decidingSentence(EXPLANATION)).toBeNull();
+  });
+});
+
+describe("a mistake", () => {
+  it("tells what would be without the sentence to blame", () => {
+    expect(withoutBlamed("good", 0.9, 0.2)).toBe("Without it, the model would be 70% sure of “good” instead of 90%.");
   });
 });
 

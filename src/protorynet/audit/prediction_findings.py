@@ -188,14 +188,16 @@ def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
     """
     similarities, familiar = corpus.reading.similarities, corpus.model.familiar
     in_test = np.flatnonzero(corpus.in_test)
-    if min(len(in_test), len(similarities) - len(in_test)) < _ENOUGH_SENTENCES:
+    enough = min(len(in_test), len(similarities) - len(in_test)) >= _ENOUGH_SENTENCES
+    if not (enough or familiar):
         return []
     limit = familiar or float(np.quantile(similarities[~corpus.in_test], _FAR))
     far = in_test[(corpus.reading.unfamiliar if familiar else similarities < limit)[in_test]]
     share = len(far) / len(in_test)
     strange = corpus.reading.unfamiliar_share[corpus.is_test] > _MOSTLY
-    many = share >= (_MANY_UNFAMILIAR if familiar else _MANY_FAR)
-    if not many and strange.sum() < max(_STRANGE_DOCUMENTS, _MANY_STRANGE * len(strange)):
+    odd = strange.sum() >= max(_STRANGE_DOCUMENTS, _MANY_STRANGE * len(strange))
+    many = share >= (_MANY_UNFAMILIAR if familiar else _MANY_FAR) and (enough or odd)
+    if not (many or odd):
         return []
     far = far[np.argsort(similarities[far], kind="stable")]
     _, first = np.unique(corpus.same_sentence[far], return_index=True)

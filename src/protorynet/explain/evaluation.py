@@ -96,6 +96,17 @@ class Evaluation(Figures):
                 found.append(Verdict(claim, answer, measure))
         return tuple(found)
 
+    @property
+    def warnings(self) -> list[str]:
+        """What accuracy hides; and texts of another kind than the model learned from."""
+        strange = [
+            f"{each.measure.value:.0%} of the sentences are unlike anything the model learned from "
+            "(another subject, another language?), so its answers to such texts say little."
+            for each in self.verdicts
+            if (each.measure.name, each.answer) == ("unfamiliar_sentences", "no")
+        ]
+        return super().warnings + strange
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `protorynet evaluate --json` prints them."""
         return {

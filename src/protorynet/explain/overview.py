@@ -23,6 +23,7 @@ _PLAIN_SENTENCES, _PLAIN_CHARACTERS = range(2, 5), 320
 _PLAIN_PROBABILITY = 0.8
 _SAME_SENTENCE = 0.98  # similarity from which a sentence is its prototype
 _BEYOND_CHANCE = 2.0  # standard errors
+_MISLEADS = 0.05  # what a sentence that misled the model adds to its certainty, at least
 _MOST_PROTOTYPES = 5
 SURE = 0.95
 """From this probability on a prediction counts as sure."""
@@ -63,6 +64,11 @@ class Mistake(Example):
     def sentence(self) -> SentenceExplanation:
         """The sentence to blame."""
         return self.explanation.sentences[self.blamed]
+
+    @property
+    def one_misled(self) -> bool:
+        """Whether that sentence alone misled the model: one that changes less misleads nobody."""
+        return self.blamed_effect >= _MISLEADS
 
 
 def documents_at(documents: LabelledDocuments, chosen: NDArray[np.int64]) -> LabelledDocuments:

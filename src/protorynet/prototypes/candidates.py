@@ -24,8 +24,8 @@ _MAX_CAPITAL_SHARE = 0.3
 # With fewer complete sentences than this, and this share, too little of a corpus could be shown.
 _MIN_COMPLETE, _MIN_COMPLETE_SHARE = 200, 0.1
 _MIN_READABLE = 2
-# Words that mark a group of sentences: how many, how sure, and of how many sentences.
-_MARKING_WORDS, _BEYOND_CHANCE, _COUNTED_SENTENCES = 5, 3.5, 50_000
+# Words that mark a group of sentences: how many, how sure, in what share of it, and of how many.
+_MARKING_WORDS, _BEYOND_CHANCE, _HELD_SHARE, _COUNTED_SENTENCES = 5, 3.5, 0.01, 50_000
 _SENTENCES_AT_ONCE = 4_096  # looked at by one core
 _NIL = 1e-12
 # What a typical member loses of its likeness: per word too few or too many, and by rare words.
@@ -219,6 +219,7 @@ def marking_words(
 
     A word marks a group where it is far more frequent there than elsewhere, beyond what chance
     does to the luckiest of thousands of words: by the root of the likelihood ratio (Dunning's G²).
+    One that hardly any of its sentences hold says nothing of the group, however telling.
 
     Examples
     --------
@@ -255,7 +256,7 @@ def marking_words(
     cells = ((expected, 1), (size - expected, -1), (total - expected, -1), (rest, 1))
     seen = [(np.maximum(usual + sign * excess, 0), usual) for usual, sign in cells]
     ratio = 2 * sum(xlogy(count, (count + _NIL) / (usual + _NIL)) for count, usual in seen)
-    telling = np.sqrt(np.maximum(ratio, 0)) * (excess > 0)
+    telling = np.sqrt(np.maximum(ratio, 0)) * (excess > 0) * (held >= _HELD_SHARE * size)
     best = np.argsort(-telling, axis=1, kind="stable")[:, :_MARKING_WORDS]
     return [
         tuple(str(words[word]) for word in row if telling[group, word] > _BEYOND_CHANCE)

@@ -10,8 +10,7 @@ import { StepRow } from "../parts/steps";
 import { TrajectoryChart } from "../parts/trajectory-chart";
 import { formatPlace } from "../routing";
 import { standsOut } from "../tallying";
-import { blameOf, withoutBlamed } from "../blaming";
-import { captionOf, hasFamilies, percent, plural, rowName, shorten, unitOffset } from "../wording";
+import { captionOf, hasFamilies, percent, plural, rowName, shorten, unitOffset, withoutBlamed } from "../wording";
 
 const EMPTY = {
   truth: "", predicted: "", pattern: "", prototype: "", blamed: "", marked: "",
@@ -208,7 +207,7 @@ function FilterForm({ found, filters, set, clear }: FormProps) {
 function Card({ model, scale, item, changed, blame, announce }: PageProps & { item: Mistake; changed: () => void; blame: (id: number) => void }) {
   const [isOpen, setIsOpen] = useState(false);
   const asked = useAnswer<Mistake>(isOpen ? modelPath(model.name, "mistakes", item.row) : null);
-  const blamed = blameOf(item);
+  const { blamed } = item;
   return (
     <li class="panel mistake">
       <header>
@@ -259,7 +258,7 @@ function Card({ model, scale, item, changed, blame, announce }: PageProps & { it
 
 /** The text with the sentence marked that is most to blame. */
 function Blamed({ item }: { item: Mistake }) {
-  const blamed = blameOf(item);
+  const { blamed } = item;
   if (!blamed) return <>{item.text}</>;
   const from = unitOffset(item.text, blamed.start);
   const to = unitOffset(item.text, blamed.end);

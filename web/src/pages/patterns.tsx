@@ -7,12 +7,11 @@ import { examplesFor } from "../example";
 import { useAnswer, useRested, useWidth } from "../hooks";
 import { AutomatonPicture, type Named } from "../parts/automaton-chart";
 import { ClassName, Notice, PageHead, Share, Waiting } from "../parts/common";
-import { hueOf, leading, N_HUES, type Scale } from "../scale";
+import { hueOf, huesFor, leading } from "../scale";
 import { rememberedAnswer, rememberedText, rememberText } from "../session";
 import type { Automaton, Explanation, Pattern, Prototype } from "../types";
 import { briefNames, captionOf, exactPercent, hasFamilies, percent, plural, shorten } from "../wording";
 
-const GREY = N_HUES - 1;
 const MOST_BUTTONS = 6;
 
 export function Patterns(props: PageProps) {
@@ -224,12 +223,6 @@ function Chart({ model, scale, automaton, names, answered, announce }: PageProps
 function movement(before: number, after: number): string {
   const by = Math.round(100 * (after - before));
   return by === 0 ? "stays" : `${by > 0 ? "up" : "down"} ${Math.abs(by)}`;
-}
-
-/** The answer in its own hue; against it speaks the other class, or with several all others, in grey. */
-function huesFor(scale: Scale, label: string): { given: number; other: number } {
-  const given = hueOf(scale, label);
-  return { given, other: scale.pole === null ? GREY : 1 - given };
 }
 
 function accepts(automaton: Automaton, states: number[]): boolean {

@@ -50,13 +50,13 @@ function Found(props: FoundProps) {
       <dl class="headline-facts">
         <div>
           <dt>
-            of {plural(found.n_documents, "text")} ({found.split}) answered correctly
+            accuracy: of {plural(found.n_documents, "text")} ({found.split}) answered correctly
             {low !== undefined && high !== undefined && `; of others like them, between ${percent(low)} and ${percent(high)}`}
           </dt>
           <dd>{exactPercent(found.accuracy)}</dd>
         </div>
-        {found.majority_baseline != null && <div><dt>right by always giving the most frequent answer</dt><dd>{exactPercent(found.majority_baseline)}</dd></div>}
-        {words != null && <div><dt>right by counting words, without any reasons{found.bag_of_words_accuracy == null && "; of texts held out in training"}</dt><dd>{exactPercent(words)}</dd></div>}
+        {found.majority_baseline != null && <div><dt>majority baseline: right by always giving the most frequent answer</dt><dd>{exactPercent(found.majority_baseline)}</dd></div>}
+        {words != null && <div><dt>bag of words: right by counting words, without any reasons{found.bag_of_words_accuracy == null && "; of texts held out in training"}</dt><dd>{exactPercent(words)}</dd></div>}
         <div><dt>macro F1: recall and precision in balance, the mean of the classes</dt><dd>{found.macro_f1.toFixed(3)}</dd></div>
         {found.calibration_error != null && <div><dt>calibration error: how far its certainty is from how often it is right, on average</dt><dd>{found.calibration_error.toFixed(3)}</dd></div>}
         {found.audit && <div class={serious ? "alarming" : ""}><dt>serious {serious === 1 ? "finding" : "findings"} of the audit</dt><dd>{serious}</dd></div>}

@@ -5,7 +5,7 @@ import type { Automaton } from "../types";
 import { percent, shorten } from "../wording";
 
 const FAINT = 0.01;
-const LETTER = 7.5; // pixels, where it is bold
+const LETTER = 8; // pixels, where it is bold; the chart has a margin for wide ones
 
 /** What a prototype is called, in full and in a few words, and how far alone it speaks for the answer. */
 export interface Named {

@@ -4,7 +4,7 @@ import type { PageProps } from "../context";
 import { decidingSentence } from "../deciding";
 import { around, type Edit, type Shown } from "../editing";
 import { useMedia } from "../hooks";
-import { hueOf, leading, N_HUES } from "../scale";
+import { huesFor, leading } from "../scale";
 import type { Explanation, Step } from "../types";
 import { hasFamilies, plural, points, unitOffset } from "../wording";
 import { KeepReading } from "./keep-reading";
@@ -135,8 +135,7 @@ export function Reading(props: Props) {
 
 /** The text itself, each sentence in the colour of what it does to the answer: the stronger, the darker. */
 function ColouredText({ explanation, scale, text, selected, select }: Pick<Props, "scale" | "select"> & { explanation: Explanation; text: string; selected: number | null }) {
-  const given = hueOf(scale, explanation.label);
-  const other = scale.pole === null ? N_HUES - 1 : 1 - given;
+  const { given, other } = huesFor(scale, explanation.label);
   const strongest = Math.max(...explanation.sentences.map((step) => Math.abs(step.effect)));
   let end = 0;
   return (

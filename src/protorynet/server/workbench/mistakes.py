@@ -94,7 +94,7 @@ class Filter:
     def _passes(self, item: dict[str, Any]) -> bool:
         wanted = (
             (self.pattern, item["pattern"]["key"] if item["pattern"] else "none"),
-            (self.blamed, item["blamed"]["prototype"]),
+            (self.blamed, item["blamed"] and item["blamed"]["prototype"]),
             (self.truth, item["truth"]),
             (self.predicted, item["predicted"]),
             (self.split, item["split"]),
@@ -245,7 +245,9 @@ def _view_mistake(mistake: Mistake, split: str) -> dict[str, Any]:
             "position": mistake.blamed,
             **{name: getattr(sentence, name) for name in _OF_THE_BLAMED.split()},
             "effect": mistake.blamed_effect,
-        },
+        }
+        if mistake.one_misled
+        else None,
     }
 
 
@@ -255,7 +257,7 @@ def _list_choices(
     """Return what there is to filter by: the most frequent first."""
     patterns = {item["pattern"]["key"]: item["pattern"] for item in items if item["pattern"]}
     per_pattern = Counter(item["pattern"]["key"] for item in items if item["pattern"])
-    blamed = Counter(item["blamed"]["prototype"] for item in items)
+    blamed = Counter(item["blamed"]["prototype"] for item in items if item["blamed"])
     known = {item.id: item for item in prototypes}
     return {
         "patterns": [
@@ -277,9 +279,9 @@ _CSV_CELLS: dict[str, Callable[[dict[str, Any]], Any]] = {
     **{name: itemgetter(name) for name in ("row", "split", "text", "truth", "predicted")},
     "confidence": lambda item: round(item["confidence"], 6),
     "n_sentences": lambda item: item["n_sentences"],
-    "blamed_sentence": lambda item: item["blamed"]["text"],
-    "blamed_prototype": lambda item: item["blamed"]["prototype"],
-    "prototype_sentence": lambda item: item["blamed"]["prototype_sentence"],
+    "blamed_sentence": lambda item: item["blamed"] and item["blamed"]["text"],
+    "blamed_prototype": lambda item: item["blamed"] and item["blamed"]["prototype"],
+    "prototype_sentence": lambda item: item["blamed"] and item["blamed"]["prototype_sentence"],
     "pattern": lambda item: " ".join(map(str, (item["pattern"] or {}).get("prototypes", ()))),
     "wrong_label": lambda item: bool(item["mark"] and item["mark"]["wrong_label"]),
     "note": lambda item: item["mark"]["note"] if item["mark"] else "",
