@@ -7,13 +7,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, strategies as st
+from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier
-from protorynet.training import validation_documents
+from protorynet.training import Corpus, validation_documents
+from protorynet.training.bag_of_words import fit_words
 from protorynet.words import WordWeights, find_ngrams
 
 TEXTS = st.lists(st.text("ab c'.\n", max_size=12), max_size=6)
@@ -80,6 +83,24 @@ def by_one_word() -> tuple[list[str], list[str]]:
         texts.append(f"{start}. The soup number {draw.integers(9)} was {word}.")
         labels.append(label)
     return texts, labels
+
+
+def test_weights_of_words_are_those_of_a_regression_on_naive_bayes_features():
+    draw = np.random.default_rng(0)
+    bags, truth = draw.random((60, 8)) * (draw.random((60, 8)) < 0.4), draw.integers(3, size=60)
+    bags[:, 0] += truth == 1
+    starts = torch.arange(60)
+    train = Corpus(starts, torch.ones(60, dtype=torch.long), torch.eye(3)[truth])
+    found = fit_words(sparse.csr_matrix(bags.astype(np.float32)), train)
+    ratios = []
+    for label in range(3):
+        own = truth == label
+        inside, outside = ((bags[part] > 0).sum(0) + 1 for part in (own, ~own))
+        ratios.append(np.log(inside / inside.sum()) - np.log(outside / outside.sum()))
+    scale = np.sqrt(np.mean(np.square(ratios)))
+    for label, ratio in enumerate(np.array(ratios) / scale):
+        slow = LogisticRegression(C=10, tol=1e-8, max_iter=5000).fit(bags * ratio, truth == label)
+        np.testing.assert_allclose(found[:, label], ratio * slow.coef_[0], atol=0.02)
 
 
 class BlindEncoder(HashingEncoder):

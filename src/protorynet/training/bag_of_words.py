@@ -101,13 +101,13 @@ def learn_words(bag: BagOfWords, fold: NDArray[np.int64]) -> LearnedWords:
     for number in range(int(fold.max()) + 1):
         others = fold != number
         some = train.subset(np.flatnonzero(others))
-        weights = _fit_words(documents[others], some)
+        weights = fit_words(documents[others], some)
         left_out = np.bincount(index[fold[of_document] == number], minlength=n_sentences)
         sums += left_out[:, None] * (bag.sentences @ _keep_strongest(weights * each))
     seen = np.bincount(index, minlength=n_sentences)[:, None]
     fair = torch.from_numpy((sums / np.maximum(seen, 1)).astype(np.float32))
     scale, _ = calibrate(fair[index], targets[of_document], task)
-    weights = scale * _keep_strongest(_fit_words(documents, train) * each)
+    weights = scale * _keep_strongest(fit_words(documents, train) * each)
     kept = np.flatnonzero(weights.any(axis=1)).tolist()
     found = WordWeights.of([bag.ngrams[number] for number in kept], weights[kept])
     delivered = torch.from_numpy(found.read(bag.texts))
@@ -170,7 +170,7 @@ def _keep_strongest(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     return weights
 
 
-def _fit_words(bags: Any, train: Corpus) -> NDArray[np.float32]:
+def fit_words(bags: Any, train: Corpus) -> NDArray[np.float32]:
     """Return the weights (n, C) of n-grams: each class against the others.
 
     Large weights cost less where an n-gram is by itself more frequent in one class (naive Bayes).

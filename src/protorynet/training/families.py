@@ -285,13 +285,7 @@ def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     count = min(_count_families(run), few)
     tones = tone[: len(sample)].cpu().numpy()
     most = _spread(fair, torch.zeros_like(sample), 1, task) / _LEAST_NARROWING
-    # Every class needs a tone of its own; where each can have two, topics stay.
-    fewest = 2 if count // 2 >= 2 * n_classes else 1
-    # Of two classes no tone lies between: many sentences hardly tell of either, and add up.
-    step = 2 if n_classes == 2 and count > 3 else 1
-    most_topics = max(2, count // 2)
-    sizes = {count // n_topics // step * step for n_topics in range(fewest, most_topics + 1)}
-    for n_tones in sorted(size for size in sizes if size >= min(n_classes, count)):
+    for n_tones in _count_tones(count, n_classes):
         labels = torch.from_numpy(_cluster(tones, n_tones, n_init=1).labels_).long()
         if _spread(fair, labels.to(base.device), n_tones, task) <= min(most, _TONE_IN_FAMILY):
             break
@@ -310,6 +304,23 @@ def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
         of_tone = np.repeat(tones.cluster_centers_, [len(some) for some in kinds], axis=0)
         middles = np.hstack([np.concatenate(kinds), of_tone])
     return points[len(sample) :], agree(torch.from_numpy(middles).float()).to(base.device)
+
+
+def _count_tones(count: int, n_classes: int) -> list[int]:
+    """Return the numbers of tones that so many families may have, the fewest first.
+
+    Every class needs a tone of its own; where each can have two, topics stay. Of two classes no
+    tone lies between: many sentences hardly tell of either, and what they tell adds up.
+
+    Examples
+    --------
+    >>> _count_tones(20, 2), _count_tones(20, 4)
+    ([2, 4, 6, 10], [4, 5, 6, 10])
+    """
+    fewest, most = (2 if count // 2 >= 2 * n_classes else 1), max(2, count // 2)
+    step = 2 if n_classes == 2 and count > 3 else 1
+    sizes = {count // n_topics // step * step for n_topics in range(fewest, most + 1)}
+    return sorted(size for size in sizes if size >= min(n_classes, count))
 
 
 def _divide(count: int, sizes: NDArray[np.int64]) -> list[int]:
