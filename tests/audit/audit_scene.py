@@ -54,7 +54,7 @@ def classifier() -> ProtoryNetClassifier:
         retrain_epochs=8,
         n_prototypes=10,
         min_prototypes=5,
-        max_prototypes=8,
+        max_prototypes=12,
         reader_size=8,
         adapter_size=8,
         batch_size=16,
