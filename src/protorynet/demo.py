@@ -47,10 +47,10 @@ _UNFIT = re.compile(  # markup, addresses, and what one does not say to stranger
 )
 # A fault, then praise that outweighs it: whoever reads these agrees on both and on the whole.
 _TEXTS_TO_TRY = (
-    "The plot is silly. The acting is superb, and the ending made me cry.",
-    "The plot is thin. The acting is wonderful, and I loved every minute of it.",
-    "The story is slow at first. The ending is great, and I loved the music.",
-    "The effects are cheap. The story is touching, and the cast is excellent.",
+    "The beginning is slow. The ending is great. I loved it.",
+    "The plot is thin. The acting is wonderful. I loved every minute of it.",
+    "The story is predictable. The music is beautiful. I enjoyed it very much.",
+    "The effects are cheap. The cast is excellent. I would watch it again.",
 )
 
 
@@ -200,11 +200,12 @@ def _find_examples(
 
 
 def choose_text(classifier: ProtoryNetClassifier) -> str:
-    """Return the text to try first: one that the model reads as people do, most surely."""
+    """Return the text to try first: one that the model reads as people do, by the best matches."""
 
     def worth(explanation: Explanation) -> tuple[bool, float]:
         told = [step.scores["positive"] > 0.5 for step in explanation.sentences]
-        return told == [False, True], explanation.probabilities["positive"]
+        is_right = told == [False, True, True] and explanation.label == "positive"
+        return is_right, min(step.similarity for step in explanation.sentences)
 
     best: Explanation = max(classifier.explain(_TEXTS_TO_TRY), key=worth)
     return best.document
