@@ -21,7 +21,6 @@ from protorynet.encoders import (
 )
 from protorynet.errors import EmptyDocumentError, InputError, ModelFormatError, TableError
 from protorynet.explain import Explanation, ModelFacts, explain_reading
-from protorynet.files import hash_folder
 from protorynet.inference.onnx_backend import is_exported
 from protorynet.labels import LabelCode
 from protorynet.preparation import add_words, prepare_documents, prepare_vectors, split_for
@@ -372,11 +371,3 @@ def open_model(
         loaded = load_encoder(folder or named, device=device, fetch=False)
     model.encoder.check(loaded)
     return model, loaded
-
-
-def hash_model(model: Path) -> str:
-    """Return a hash of all that a model directory holds, but for what is hidden there.
-
-    The parts of an output are hidden, and an output may be made in the directory itself.
-    """
-    return hash_folder(model)
