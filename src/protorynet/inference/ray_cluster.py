@@ -184,23 +184,6 @@ def n_workers(ray: ModuleType, device: str = "auto") -> int:
     return max(1, gpus or int(resources.get("CPU", 1)))
 
 
-def worker_pool(ray: ModuleType, pieces: int, device: str = "auto") -> dict[str, Any]:
-    """Return the options of a stage of Ray Data whose workers each load a model once.
-
-    There are never more workers than pieces of work; the device ``"cpu"`` leaves GPUs alone.
-    """
-    on_gpu = device != "cpu" and bool(ray.cluster_resources().get("GPU"))
-    size = min(n_workers(ray, device), pieces)
-    return {
-        # One piece is worked on and one waits, so that no worker is idle and none hoards.
-        "compute": ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=2),
-        "num_cpus": 1,
-        "num_gpus": int(on_gpu),
-        "batch_format": "pyarrow",
-        "batch_size": None,
-    }
-
-
 class _Attempts:
     """Counts how often each piece of work was begun.
 
@@ -250,11 +233,21 @@ class Worker:
 def work_off(
     ray: ModuleType, job: Any, pieces: Sequence[pa.Table], device: str = "auto"
 ) -> Iterator[pa.Table]:
-    """Yield what workers answer to pieces of work, which their first numbers tell apart."""
+    """Yield what workers answer to pieces of work, which their first numbers tell apart.
+
+    Each worker opens the job once; there are never more of them than pieces. The device ``"cpu"``
+    leaves GPUs alone.
+    """
+    size = min(n_workers(ray, device), len(pieces))
     stage = ray.data.from_arrow(list(pieces)).map_batches(
         Worker,
         fn_constructor_args=(job, start_here(ray, _Attempts)),
-        **worker_pool(ray, len(pieces), device),
+        # One piece is worked on and one waits, so that no worker is idle and none hoards.
+        compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=2),
+        num_cpus=1,
+        num_gpus=int(device != "cpu" and bool(ray.cluster_resources().get("GPU"))),
+        batch_format="pyarrow",
+        batch_size=None,
     )
     try:
         for answer in stage.iter_batches(batch_size=None, batch_format="pyarrow"):
